@@ -10,7 +10,7 @@ PRIOLAB := .venv/bin/priolab
 # PRIOLAB_KNOBS passes the variables of the command line to the lab, which refuses misspelt ones. The variables in
 # no_knobs are not knobs; make exports them to its commands. BASE, SUITE, MIRROR and FULL are for images and suites,
 # KERNEL for the guest kernel, UPGRADE for packages; KILLS, RUNS and MUTATIONS are numbers of trials.
-no_knobs := PYTHON=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=%
+no_knobs := PYTHON=% AGAINST=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=%
 export PRIOLAB_KNOBS := $(filter-out $(no_knobs),$(MAKEOVERRIDES))
 export PYTHON
 ifdef KERNEL
@@ -84,8 +84,9 @@ test: setup-test ## run all tests: unit, contract, server, link, lab; then list 
 test-unit: setup-lint ## run the unit tests: no sockets, no sleeps (half a minute)
 	@.venv/bin/pytest --numprocesses=auto --dist=loadfile --quiet tests/unit
 
-test-fast: setup-test ## run unit, contract and server tests (two minutes)
-	@.venv/bin/pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder --quiet tests/unit tests/contract tests/server
+# Most server tests wait for other processes, so two workers share a processor.
+test-fast: setup-test ## run unit, contract and server tests (under two minutes)
+	@.venv/bin/pytest --numprocesses=$$((2 * $$(nproc))) --dist=loadfile --no-loadscope-reorder --quiet tests/unit tests/contract tests/server
 
 .PHONY: test-suites
 test-suites: ## run the README's commands in bare Debian 12, 13 and sid, as root and as a user (needs root; an hour; SUITE=trixie: one)
@@ -125,8 +126,8 @@ constraints: ## pin the packages of pyproject.toml by version and digest: constr
 	@$(compile) --group build --output-file build-requirements.txt
 	@$(compile) pyproject.toml --all-extras --constraints build-requirements.txt --output-file constraints.txt
 
-bench: setup-compared ## measure the lab's speed on this machine
-	@.venv/bin/python -m experiments.benches
+bench: setup-compared ## measure the lab's speed on this machine (AGAINST=CHECKOUT: also compare with that checkout, which needs its .venv)
+	@.venv/bin/python -m experiments.benches $(AGAINST)
 
 picture: setup-servers setup-test ## redraw the pictures of README.md, docs/http3.md and docs/chromium.md
 	@.venv/bin/python -m experiments.studies.picture

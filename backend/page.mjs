@@ -39,8 +39,8 @@ function tag({ path, content_type: type }) {
 
 /** Returns a script that fetches resources.
  *
- * A resource that waits for the document is fetched at once, one that waits for another fetched resource after that
- * resource, and all others after the page's load event.
+ * A resource that waits for the document is fetched at once. A resource that waits for another fetched resource is
+ * fetched after that resource. Every other resource is fetched after the page's load event.
  */
 function fetching(resources, document) {
   if (!resources.length) return "";

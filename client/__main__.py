@@ -1,12 +1,15 @@
-"""`python -m client PLAN CA OUT`: carries out a plan.
+"""`python -m client PLAN CA OUT`: loads a page as a plan says.
 
-Writes OUT/events.jsonl, OUT/arrivals.jsonl (bytes of the TCP stream by time; empty over QUIC), OUT/socket.json and
-OUT/keys.log.
+PLAN: the file of the plan (common/formats/plan.py). CA: the file with the certificate authority to trust. OUT: the
+folder for the results.
+
+The command writes OUT/events.jsonl, OUT/arrivals.jsonl (bytes of the TCP stream by time; empty over QUIC),
+OUT/socket.json and OUT/keys.log.
 
 The exit code is 0 if every load finished, and 1 if one failed; the reason is the last line on standard error.
 
 Each load prints two lines on standard output: a progress line that begins with "@ " and, when the page has been
-requested, `began N T`. N: the number of the load. T: the time of its start, CLOCK_MONOTONIC in nanoseconds.
+requested, `began N T`. N: the number of the load. T: the time at which the load began, CLOCK_MONOTONIC in nanoseconds.
 """
 
 import sys

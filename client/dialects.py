@@ -38,8 +38,8 @@ class Part(StrEnum):
     SAFARI = "safari"
     """A tree in which all requests depend on the root, with Safari's weights."""
     REPRIORITIZE = "reprioritize"
-    """PRIORITY frames for open streams. They are sent once per load, when the first payload byte arrives of a resource
-    that no other resource waits for."""
+    """PRIORITY frames for open streams. They are sent once per load, when the load's first payload byte arrives; bytes
+    of resources that other resources wait for do not count."""
     HEADER = "header"
     """The header field `priority` of RFC 9218."""
     UPDATE = "update"
@@ -111,11 +111,11 @@ def parse(text: str) -> Dialect:
     words = text.split("+")
     parts = tuple(part for part in Part if part in words)
     if sorted(words) != sorted(parts):
-        raise ValueError("a part is unknown, or there twice")
+        raise ValueError("a part is unknown or repeated")
     if sum(part in TREES for part in parts) > 1:
         raise ValueError("only one part may be a tree")
     if parts == (Part.NO7540,):
-        raise ValueError("it asks for no order")
+        raise ValueError("no7540 alone asks for no order")
     return Dialect(parts)
 
 
@@ -169,14 +169,14 @@ def saying(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]
 def levels(dialect: Dialect, ranks: Ranks, _: Ranks, names: Sequence[str]) -> Saying:
     """Returns the signals over SPDY/3.1: a level in each request. Raises ValueError for a dialect other than PLAIN."""
     if dialect != PLAIN:
-        raise ValueError(f"{dialect} over SPDY")
+        raise ValueError(f"the dialect {dialect} has no signals over SPDY")
     return Saying(requests={name: Signals(level=ranks[name].level if ranks else None) for name in names})
 
 
 def fields(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
     """Returns the signals over HTTP/3: the header field. Raises ValueError for dialects other than PLAIN and HEADER."""
     if dialect not in (PLAIN, HEADER):
-        raise ValueError(f"{dialect} over HTTP/3")
+        raise ValueError(f"the dialect {dialect} has no signals over HTTP/3")
     return saying(HEADER, ranks, opposite, names)
 
 

@@ -30,7 +30,7 @@ class Engine(Protocol):
         """Returns the plaintext to send to the front now."""
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Enlarges windows if the load is a probe; returns the events.
+        """Enlarges windows if the load is a probe (client/valve.py); returns the events.
 
         Called when nothing has arrived for the plan's `steps.quiet_ns`.
         """

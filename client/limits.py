@@ -1,8 +1,7 @@
 """Limits on the data that a front can make the client record in a page load. Pure.
 
 Rules:
-1. Limits are generous. The smallest pieces that an honest front sends are TLS records of 512 bytes, and it sends no
-   more than a few kilobytes of headers.
+1. Limits are generous. An honest front sends TLS records of at least 512 bytes, and at most a few kilobytes of headers.
 2. A load fails if the front exceeds a limit, with every protocol.
 """
 
@@ -16,7 +15,7 @@ MOST_RESOURCE_BYTES = 2**27
 """The most payload bytes allowed per request of the plan: twice the largest resource of the lab's origin."""
 
 FREE_PIECES = 10_000
-"""The number of events that is allowed whatever their size. The same number of reads of the socket is allowed."""
+"""The number of events that are allowed whatever their size, and the number of reads of the socket."""
 
 PIECE_BYTES = 64
 """The bytes that must arrive for each event or read beyond FREE_PIECES."""

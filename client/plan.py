@@ -19,11 +19,12 @@ class PlanKind(StrEnum):
 
 
 STEPS = Steps(size_bytes=8192, quiet_ns=10 * 10**6)
-"""The steps of a probe. A step has the size of nginx's DATA frames; other servers send DATA frames of 16 KiB."""
+"""The steps by which a probe enlarges the connection's window. A step has the size of nginx's DATA frames; other
+servers send DATA frames of 16 KiB."""
 
 PROBE_LEAST_BYTES = 256 * 1024
-"""The least size of a probe's resources. The first 64 KiB use up the connection's initial window. Only for the bytes
-after them the front chooses between streams."""
+"""The least size of a probe's resources. The first 64 KiB use up the connection's initial window. The front chooses
+between streams only for the bytes after the first 64 KiB."""
 
 
 def page_plan(

@@ -15,8 +15,9 @@ _LEVELS = range(8)
 class Priorities(StrEnum):
     """The resources that are asked to come first.
 
-    `spdy` asks for the page's important resources. `swap` asks for the page's other resources; this counter-test shows
-    that a server reads priorities at all. `none` sends no priority signals, so the server has no order to keep.
+    `spdy` asks for the page's important resources first. `swap` asks for the page's other resources first; this
+    counter-test shows that a server reads priorities at all. `none` sends no priority signals, so the server has no
+    order to keep.
     """
 
     SPDY = "spdy"
@@ -112,7 +113,7 @@ class Rank:
 
     @property
     def level(self) -> int:
-        """The SPDY/3 level whose weight (`http2_weight`) is nearest: from 0 (the most urgent) to 7."""
+        """The SPDY/3 level whose weight (`http2_weight`) is nearest to this weight: from 0 (the most urgent) to 7."""
         return min(_LEVELS, key=lambda level: abs(http2_weight(level) - self.weight))
 
     @property

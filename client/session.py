@@ -42,7 +42,7 @@ def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:
 
 
 def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, journal: Journal) -> None:
-    deadline = Deadline(time.monotonic_ns() + plan.load_deadline_ns, "it")
+    deadline = Deadline(time.monotonic_ns() + plan.load_deadline_ns, "the load")
     journal.begin_load()
     with told(number, plan, engine, journal):
         began_ns = time.monotonic_ns()

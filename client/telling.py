@@ -30,7 +30,7 @@ def connecting_deadline(plan: Plan) -> Deadline:
 
 @contextmanager
 def told(number: int, plan: Plan, engine: Loading, journal: Journal) -> Iterator[None]:
-    """A context manager around a load: prints the progress line and applies the load's limits to the journal.
+    """A context manager around a load: prints the progress line, and limits what the front can make the journal record.
 
     Raises LoadFailed if the load fails; the text names the load and the unfinished resources.
     """

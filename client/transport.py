@@ -4,9 +4,9 @@ Rules:
 1. Plaintext comes with its TLS record, which has the arrival time of its last byte and its position in the TCP stream.
    A record cannot be decrypted before its last byte has arrived; the measurement includes this delay.
 2. Times are CLOCK_MONOTONIC and never decrease; common/arrival.py converts the kernel's stamps.
-3. A read returns the stamp of the last packet read. If an earlier packet was lost, this packet became readable only
-   when the lost one was sent again, long after its stamp. So a stamp that is more than a millisecond old is not used.
-   The time of the read replaces it, and replaces a missing stamp.
+3. A read returns the stamp of the last packet read. If an earlier packet was lost, the last packet became readable only
+   when the lost packet was sent again, long after the stamp. So a stamp that is missing or more than a millisecond old
+   is replaced by the time of the read.
 """
 
 import select
@@ -22,7 +22,7 @@ from client.records import Record, RecordSplitter
 from common import arrival
 
 _OLDEST_STAMP_NS = 10**6
-_PATIENCE = 1 / 16  # the socket's timeout, and the most that a deadline is exceeded, as parts of the time allowed
+_PATIENCE = 1 / 16  # the socket's timeout as a fraction of the time left; a deadline is exceeded by at most this
 _TIMEVAL = struct.Struct("@ll")
 _Result = TypeVar("_Result")
 _READ_BYTES = 256 * 1024
@@ -34,7 +34,7 @@ class TransportFailed(Exception):
 
 
 class Deadline:
-    """A deadline. at_ns: CLOCK_MONOTONIC. what: the name of the step that must be done before it."""
+    """A deadline. at_ns: CLOCK_MONOTONIC. what: the name of the step that must end before the deadline."""
 
     def __init__(self, at_ns: int, what: str) -> None:
         self._at_ns = at_ns
@@ -83,7 +83,7 @@ class Transport:
         arrival.stamp_arrivals(self._socket)
         self._received_ns = self.connected_ns
         self.waited_ns: int | None = None
-        """How long the last packet of the last read had waited in the kernel; None without a stamp."""
+        """The time for which the last packet of the last read had waited in the kernel; None without a stamp."""
         self._splitter = RecordSplitter()
         self._closed = False
         self.largest_record_bytes = 0

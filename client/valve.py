@@ -5,8 +5,8 @@ Stages of a load:
    nginx would not even send headers.
 2. Plugged: the connection's initial window cannot be closed, so one stream uses it up. The resource that was requested
    first gets a window as large as what is left of the connection's window. The stage ends when the connection's window
-   is smaller than a step: lighttpd sends no frame of a few bytes. The stage also ends when the connection's window is
-   the same for several turns: some fronts leave a step or more of the window unused.
+   is smaller than a step: lighttpd sends no frame of a few bytes. The stage also ends when the connection's window
+   is the same in several calls of `turn`: some fronts leave a step or more of the window unused.
 3. Stepping: every stream has more window than it needs, and the connection's window grows step by step. With each step
    the front chooses which stream to send, and it has had time to buffer data of every stream.
 4. Open: when a stream has ended there is nothing left to choose, and the windows let everything pass. The same
@@ -24,10 +24,11 @@ WIDE_BYTES = 2**29
 """An increment of a window: more than any stream needs, and so small that several of them keep a window below 2**31."""
 
 MOST_STEPS = 256
-"""The most steps of a load: more than the lab's resources need. Larger resources get 2 MiB, in steps of 8 KiB."""
+"""The most steps of a load: more than the lab's resources need. After these steps, 2 MiB with STEPS of
+client/plan.py, the windows let everything pass."""
 
 _PATIENCE = 5
-"""The number of turns in which the connection's window may stay the same before it counts as used up."""
+"""The number of calls of `turn` in which the connection's window may stay the same before it counts as used up."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Quality:
 
 
 def examine(clock: Clock, work: Callable[[], object], sleep: Callable[[float], None]) -> Quality:
-    """Examines a clock that counts nanoseconds. work: computes for a short time. sleep: sleeps for so many seconds."""
+    """Examines a clock that counts nanoseconds. work: computes for a short time. sleep: takes seconds."""
     batches = [[clock() for _ in range(_READS)] for _ in range(_BATCHES)]
     batch_steps = [[later - earlier for earlier, later in pairwise(batch)] for batch in batches]
     seen = [step for steps in batch_steps for step in steps if step]

@@ -105,7 +105,7 @@ def filter_against(calls: Calls) -> list[Instruction]:
 
 
 def route_of_python() -> ClockRoute:
-    """Returns the route by which this process reads the clock."""
+    """Finds out whether this process reads the clock through the vDSO or by a system call."""
     return _found(lambda forbid: _ending_of(forbid, lambda: time.clock_gettime_ns(time.CLOCK_MONOTONIC)))
 
 
@@ -128,7 +128,7 @@ def route_of(command: Sequence[str], environment: Mapping[str, str]) -> ClockRou
 
 
 def _found(run: Callable[[Callable[[], None]], int]) -> ClockRoute:
-    """Returns the route that follows from how a program ends that reads the clock under the filter.
+    """Runs a program that reads the clock under the filter. Returns the route that the program's exit code shows.
 
     run: starts the program that reads the clock, calls its argument in the new process first, and returns the exit
     code, negative for a signal. The argument installs the filter.

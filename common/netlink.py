@@ -1,14 +1,10 @@
-"""Netlink requests that are sent again and again, at the cost of two system calls each.
-
-pyroute2 takes half a millisecond to parse an answer, too much for a request every ten milliseconds. So pyroute2 encodes
-a request once and declares the layout of the answers; this module parses the answers with struct (`layout`).
-"""
+"""Netlink messages (netlink(7)): encodes requests, sends them at the cost of two system calls each, parses answers."""
 
 import os
 import socket
 import struct
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Iterator
+from typing import Self
 
 _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr, <linux/netlink.h>
 _ATTRIBUTE = struct.Struct("=HH")  # struct nlattr
@@ -17,13 +13,14 @@ _ERROR, _DONE = 2, 3
 # NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_EXCL with NLM_F_CREATE
 _REQUEST, _ACK, _DUMP, _NEW = 0x1, 0x4, 0x300, 0x600
 _ANSWER_BYTES = 64 * 1024
-_PATIENCE_S = 5.0
+_PATIENCE = struct.pack("@ll", 5, 0)  # struct timeval
 _MOST_NUMBER = 2**32 - 1
 
 
-def layout(fields: Sequence[tuple[str, str]]) -> tuple[struct.Struct, tuple[str, ...]]:
-    """Returns the struct that unpacks a C structure declared by pyroute2, and the names of its fields."""
-    return struct.Struct("=" + "".join(kind for _, kind in fields)), tuple(name for name, _ in fields)
+def attribute(kind: int, *payload: bytes) -> bytes:
+    """Encodes an attribute. payload: the value, or the attributes nested in it."""
+    value = b"".join(payload)
+    return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), kind) + value + bytes(-len(value) % 4)
 
 
 def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
@@ -38,24 +35,22 @@ def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
     return found
 
 
-def question(kind: int, message: Any, *, dump: bool) -> bytes:
-    """Encodes a pyroute2 message as a request for `Conversation.ask`. kind: the message type. dump: adds NLM_F_DUMP."""
-    return _encoded(kind, message, _REQUEST | (_DUMP if dump else 0))
+def question(kind: int, *payload: bytes, dump: bool) -> bytes:
+    """Encodes a request for `Conversation.ask`. kind: the message type. dump: adds NLM_F_DUMP."""
+    return _encoded(kind, payload, _REQUEST | (_DUMP if dump else 0))
 
 
-def order(kind: int, message: Any, *, new: bool = True) -> bytes:
-    """Encodes a pyroute2 message that changes something, as a request for `Conversation.ask`.
+def order(kind: int, *payload: bytes, new: bool = True) -> bytes:
+    """Encodes a request that changes something, for `Conversation.ask`.
 
     The only answer is an acknowledgement. new: True to create an object, which must not exist yet.
     """
-    return _encoded(kind, message, _REQUEST | _ACK | (_NEW if new else 0))
+    return _encoded(kind, payload, _REQUEST | _ACK | (_NEW if new else 0))
 
 
-def _encoded(kind: int, message: Any, flags: int) -> bytes:
-    message["header"]["type"] = kind
-    message["header"]["flags"] = flags
-    message.encode()
-    return bytes(message.data)
+def _encoded(kind: int, payload: tuple[bytes, ...], flags: int) -> bytes:
+    message = b"".join(payload)
+    return _HEADER.pack(_HEADER.size + len(message), kind, flags, 0, 0) + message
 
 
 class Conversation:
@@ -64,7 +59,8 @@ class Conversation:
     def __init__(self, family: int) -> None:
         """Opens the socket. family: the netlink protocol, such as NETLINK_ROUTE. Raises OSError."""
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, family)
-        self._socket.settimeout(_PATIENCE_S)
+        # A timeout of Python's own would take several system calls for each request.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _PATIENCE)
         self._number = 0
 
     def __enter__(self) -> Self:
@@ -85,7 +81,7 @@ class Conversation:
         self._socket.send(asked)
         is_dump = flags & _DUMP == _DUMP
         while True:
-            for kind, number, payload in _messages(self._socket.recv(_ANSWER_BYTES)):
+            for kind, number, payload in _messages(self._received()):
                 if number != self._number:
                     continue
                 if kind in (_DONE, _ERROR):
@@ -96,6 +92,12 @@ class Conversation:
                 yield payload
                 if not is_dump:
                     return
+
+    def _received(self) -> bytes:
+        try:
+            return self._socket.recv(_ANSWER_BYTES)
+        except BlockingIOError:
+            raise TimeoutError("timed out") from None
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:

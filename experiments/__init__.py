@@ -1,7 +1,7 @@
 """Scenarios, testbeds, runs, experiments and sweeps, and the command line.
 
-FLOORS has the layers of this package, the lowest first, each with its packages and modules. None of them imports from
-a layer above its own; `lint-imports` checks that.
+FLOORS lists the layers of this package, the lowest first. A layer is a tuple of packages and modules, which import
+nothing from the layers above; `lint-imports` checks the imports.
 """
 
 FLOORS = (
@@ -19,4 +19,4 @@ FLOORS = (
     ("__main__",),
 )
 CONCLUDING = "execution"
-"""The layer that writes run.json. It and the layers below it decide results."""
+"""The layer that writes run.json. This layer and the layers below decide the results."""

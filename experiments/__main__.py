@@ -1,7 +1,7 @@
-"""`priolab`, or `python -m experiments`: the command line, and the signals before and after it.
+"""The program `priolab`, or `python -m experiments`: runs a command, and handles signals before and after it.
 
-Importing all of it takes a moment, in which there is nothing to undo: a signal ends it at once, in one line. When it is
-done, signals are ignored.
+Importing the command line takes a moment, in which nothing has to be cleaned up yet. A signal in this moment ends the
+process at once, with a message of one line. When the command has ended, signals are ignored.
 """
 
 import os
@@ -13,7 +13,7 @@ from experiments.host.interruption import STOPS
 
 
 def main() -> int:
-    """Entry point; returns the exit code."""
+    """Runs the command line; returns the exit code."""
     _from_now_on(_end)
     from experiments.cli import main as command
 

@@ -1,56 +1,42 @@
-"""The command line, `priolab`. Errors of the lab end here: one line on standard error, and an exit code.
+"""The command line, `priolab`. It reports each error of the lab by one line on standard error and an exit code.
 
 Exit codes: 0 done; 1 failed, or a run is invalid; 2 bad input; 128 plus the signal's number if interrupted; 128 plus
 the number of SIGPIPE if the reader of the output closed the pipe.
+
+Each command has a function that adds the command's options to a parser, and sets `do`, which carries the command out.
+The function imports what the command needs. Only the function of the given command is called, because importing
+everything takes half a second. It is called before `raise_interrupted`: a signal must not raise an exception while
+modules are imported.
 """
 
 import argparse
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from analysis.exports.formats import FORMATS
-from analysis.records.runs import load_experiment
-from analysis.reports.summary import summarize
-from common.formats.reading import FolderError
-from experiments.commands import knee, probe, tune
-from experiments.commands import setup as setting_up
+from common.formats.files import FolderError
 from experiments.commands.console import Report
-from experiments.commands.doctor import examine, link_options
-from experiments.commands.export import export
-from experiments.commands.first_run import FirstRun, build_afterwards, first_run
-from experiments.commands.guest_kernel import built_kernel
-from experiments.demo import command as demo
 from experiments.errors import LabError, ScenarioError, StepFailed
-from experiments.execution.experiment import run_experiment
 from experiments.execution.invocation import RUN_KNOBS, RunKnob, ignored, request_from, split_words, words_of_make
-from experiments.host.home import in_checkout
 from experiments.host.interruption import Interrupted, raise_interrupted
-from experiments.host.programs import absences
-from experiments.host.setup_request import SetupPart
-from experiments.results.run_folder import wrecks
 from experiments.scenario.knobs import KNOBS, Knob
-from experiments.scenario.named import catalogue
-from experiments.scenario.pages import page_titles
-from experiments.studies import agreement, predictions, sabotage
-from experiments.sweep import command as sweeping
-from experiments.testbed.guest import kernel
-from proxy.server import catalogue as servers
 
 _BAD_INPUT = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code."""
-    options = command_line().parse_args(arguments)
+    """Runs the command that the arguments name; returns the exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    options = command_line(words).parse_args(words)
     options.kept = None  # a command may set a function that describes what an interruption leaves
     options.print_folder = getattr(options, "print_folder", False)
     report = Report(aside=options.print_folder)
     try:
         raise_interrupted()
-        code = int(options.do(options, report))
+        code = int(options.do(options, report) or 0)
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader closed the pipe; Python's remaining output must not fail at exit
@@ -65,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         report.complain(f"there is not enough memory; {_kept(options)}")
         return 1
-    except OSError as error:  # a full disk, for one
+    except OSError as error:  # for example a full disk
         report.complain(f"{error.filename or 'writing'}: {error.strerror or error}; {_kept(options)}")
         return 1
     except Interrupted as interruption:
@@ -73,120 +59,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return interruption.code
 
 
-def _kept(options: argparse.Namespace) -> str:
-    """Describes the results that an unfinished command leaves."""
+def _kept(options: Namespace) -> str:
+    """Returns a phrase that describes what an unfinished command leaves."""
     return str(options.kept()) if options.kept else "nothing was kept"
 
 
-def command_line() -> argparse.ArgumentParser:
-    """Builds the parser of every command and its options."""
-    parser = argparse.ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
+def command_line(arguments: Sequence[str]) -> ArgumentParser:
+    """Builds the parser for these arguments: it has all commands, and the options of the command that is given."""
+    parser = ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    run = commands.add_parser("run", help="run an experiment", allow_abbrev=False)
-    run.add_argument("words", nargs="*", metavar="SCENARIO or KNOB=VALUE", help="see `priolab list` and docs/knobs.md")
-    for knob in _all_knobs():
-        option = "--" + knob.name.lower().replace("_", "-")
-        run.add_argument(
-            option, dest=knob.name, metavar="VALUE", help=f"{knob.meaning} ({knob.default})".replace("%", "%%")
-        )
-    run.add_argument(
-        "--print-folder", action="store_true", help="print only the folder's path; progress goes to standard error"
-    )
-    run.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
-    run.set_defaults(do=_run)
-
-    sweeping.add_to(commands)
-
-    again = commands.add_parser(
-        "reproduce", help="measure the article's pictures again and judge them", allow_abbrev=False
-    )
-    again.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER, RESULTS or REUSE")
-    again.add_argument("--out", type=Path, help="folder of the page (default: results/reproduction)")
-    again.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
-    again.set_defaults(do=_reproduce)
-
-    show = commands.add_parser("show", help="show the results of an experiment", allow_abbrev=False)
-    _add_experiment(show)
-    show.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
-    show.set_defaults(do=_show)
-
-    export_parser = commands.add_parser("export", help="write results in other programs' formats", allow_abbrev=False)
-    _add_experiment(export_parser)
-    export_parser.add_argument("--to", required=True, metavar="FORMAT", help=", ".join(FORMATS))
-    export_parser.add_argument("--out", metavar="PATH", help="a folder, or a file (default: exports in the results)")
-    export_parser.set_defaults(do=_export)
-
-    figures = commands.add_parser("figures", help="draw all figures of an experiment", allow_abbrev=False)
-    _add_experiment(figures)
-    figures.set_defaults(do=_figures)
-
-    knee.register(commands, _add_experiment, _folder)
-
-    list_parser = commands.add_parser("list", help="list the named scenarios and sweeps, or what a sweep would run")
-    list_parser.add_argument("words", nargs="*", metavar="SWEEP or KNOB=VALUE,...", help="as with `priolab sweep`")
-    list_parser.set_defaults(do=_list)
-    commands.add_parser("doctor", help="show what this machine can do, and what is missing").set_defaults(do=_doctor)
-    agreement_parser = commands.add_parser("agreement", help="compare the fabrics that can be used here")
-    agreement_parser.add_argument("file", type=Path, help="the document to write")
-    agreement_parser.add_argument("--kernels", action="store_true", help="compare the guest's kernels only")
-    agreement_parser.set_defaults(do=_agreement)
-    auto_parser = commands.add_parser("auto", help="measure LOWAT=auto on every network, and when the rate changes")
-    auto_parser.add_argument("file", type=Path, help="the document to write; its picture goes into the same folder")
-    auto_parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
-    auto_parser.set_defaults(do=_auto, from_make=False)
-    demo_parser = commands.add_parser(
-        "demo", help="play experiments as films, on a web page that this machine serves", allow_abbrev=False
-    )
-    demo.add_to(demo_parser)
-    demo_parser.set_defaults(do=_demo)
-    slides_parser = commands.add_parser(
-        "slides", help="write the demo's story as one HTML file and as pictures", allow_abbrev=False
-    )
-    slides_parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
-    slides_parser.add_argument("--out", type=Path, help="the folder to write (default: results/slides)")
-    slides_parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
-    slides_parser.set_defaults(do=_slides)
-    matrix_parser = commands.add_parser(
-        "matrix", help="measure which servers keep the order, in each dialect", allow_abbrev=False
-    )
-    matrix_parser.add_argument("file", type=Path, help="the document to write; .html and .json go into its folder")
-    matrix_parser.add_argument(
-        "words", nargs="*", metavar="KNOB=VALUE", help="SERVER=a,b DIALECT=a,b FABRIC RESULTS REUSE"
-    )
-    matrix_parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
-    matrix_parser.set_defaults(do=_matrix)
-    model_parser = commands.add_parser("model", help="compare the predictor with measurements")
-    model_parser.add_argument("file", type=Path, help="the document to write")
-    model_parser.set_defaults(do=_model)
-    sabotage_parser = commands.add_parser("sabotage", help="measure every scenario that spoils the effect")
-    sabotage_parser.add_argument("file", type=Path, help="the document to write")
-    sabotage_parser.set_defaults(do=_sabotage)
-    probe.add_to(commands)
-    tune.add_to(commands)
-    setup_parser = commands.add_parser(
-        "setup", help="install the packages and the guest kernel that the lab needs", allow_abbrev=False
-    )
-    setup_parser.add_argument(
-        "words", nargs="*", metavar="PART or KNOB=VALUE", help=f"one of {', '.join(SetupPart)}; knobs"
-    )
-    setup_parser.set_defaults(do=_setup)
-    kernel_parser = commands.add_parser("kernel", help="build the guest kernel, unless it is built")
-    kernel_parser.add_argument(
-        "--quiet-if-present", action="store_true", help="print nothing if the kernel is built already"
-    )
-    kernel_parser.set_defaults(do=_kernel)
+    for name, (about, add_options) in _COMMANDS.items():
+        command = commands.add_parser(name, help=about, allow_abbrev=False)
+        if name in arguments:
+            add_options(command)
     return parser
 
 
-def _add_experiment(parser: argparse.ArgumentParser) -> None:
+def _add_experiment(parser: ArgumentParser) -> None:
     parser.add_argument("experiment", nargs="?", default="latest", help="a results folder, or its name under results")
     parser.add_argument(
         "--results", type=Path, default=Path("results"), help="the folder with results (default: results)"
     )
 
 
-def _folder(options: argparse.Namespace) -> Path:
+def _folder(options: Namespace) -> Path:
     """Returns the results folder that the command line names."""
     if not options.experiment:
         raise ScenarioError("experiment", "", "a results folder, or its name under results")
@@ -194,11 +90,16 @@ def _folder(options: argparse.Namespace) -> Path:
     return (named if named.is_dir() else Path(options.results) / named).resolve()
 
 
+def _add_words(parser: ArgumentParser, metavar: str, about: str) -> None:
+    parser.add_argument("words", nargs="*", metavar=metavar, help=about)
+    parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
+
+
 def _all_knobs() -> list[Knob | RunKnob]:
     return [*KNOBS.values(), *RUN_KNOBS.values()]
 
 
-def _words(options: argparse.Namespace, report: Report) -> dict[str, str]:
+def _words(options: Namespace, report: Report) -> dict[str, str]:
     words = list(options.words)
     if options.from_make:
         words += words_of_make()
@@ -210,171 +111,302 @@ def _words(options: argparse.Namespace, report: Report) -> dict[str, str]:
     return split_words(words)
 
 
-def _run(options: argparse.Namespace, report: Report) -> int:
-    words = _words(options, report)
+def _run(parser: ArgumentParser) -> None:
+    from analysis.records.runs import load_experiment
+    from analysis.reports.summary import summarize
+    from experiments.commands.drawing import drawing, timeline
+    from experiments.commands.first_run import FirstRun, build_afterwards, first_run
+    from experiments.commands.guest_kernel import built_kernel
+    from experiments.execution.experiment import run_experiment
+    from experiments.results.run_folder import wrecks
+    from experiments.sweep.folder import wreck_in_words
 
-    def build() -> None:
-        built_kernel(report)
+    _add_words(parser, "SCENARIO or KNOB=VALUE", "see `priolab list` and docs/knobs.md")
+    for knob in _all_knobs():
+        option = "--" + knob.name.lower().replace("_", "-")
+        about = f"{knob.meaning} ({knob.default})".replace("%", "%%")
+        parser.add_argument(option, dest=knob.name, metavar="VALUE", help=about)
+    parser.add_argument(
+        "--print-folder", action="store_true", help="print only the folder's path; progress goes to standard error"
+    )
 
-    if options.from_make:
-        first = first_run(words, report, build)
-    else:
-        first = FirstRun(request=request_from(words), builds_afterwards=False)
-    request = first.request
-    for wreck in wrecks(request.results):
-        report.say(sweeping.wreck_in_words(wreck), "yellow")
-    report.announce(request)
-    with report.progress(request) as progress:
-        folder = run_experiment(request, progress)
-    options.kept = lambda: f"{folder} is complete, but its picture is not drawn"
-    if options.print_folder:
-        print(folder)
-        return 0 if all(run.status == "ok" for run in load_experiment(folder).runs) else 1
-    code = _present(folder, report)
-    if first.builds_afterwards:
-        options.kept = lambda: f"{folder} is complete, and the next build of the kernel continues this one"
-        build_afterwards(report, build)
-    return code
+    def run(options: Namespace, report: Report) -> int:
+        words = _words(options, report)
+
+        def build() -> None:
+            built_kernel(report)
+
+        if options.from_make:
+            first = first_run(words, report, build)
+        else:
+            first = FirstRun(request=request_from(words), builds_afterwards=False)
+        request = first.request
+        for wreck in wrecks(request.results):
+            report.say(wreck_in_words(wreck), "yellow")
+        report.announce(request)
+        with drawing(wanted=request.manner.fabric.virtual_clock and not options.print_folder) as soon:
+            with report.progress(request) as progress:
+                folder = run_experiment(request, progress)
+            options.kept = lambda: f"{folder} is complete, but its picture is not drawn"
+            if soon is not None:
+                soon.begin(folder)
+            experiment = load_experiment(folder)
+            if options.print_folder:
+                print(folder)
+                return 0 if all(run.status == "ok" for run in experiment.runs) else 1
+            summary = summarize(experiment)
+            report.summary(summary)
+            report.figures(timeline(experiment, soon), folder)
+        if first.builds_afterwards:
+            options.kept = lambda: (
+                f"{folder} is complete, and the next build of the kernel continues where this one ended"
+            )
+            build_afterwards(report, build)
+        return 0 if summary["status"] == "ok" else 1
+
+    parser.set_defaults(do=run)
 
 
-def _present(folder: Path, report: Report) -> int:
-    experiment = load_experiment(folder)
-    summary = summarize(experiment)
-    report.summary(summary)
-    drawn = [folder / f"timeline.{kind}" for kind in ("svg", "png", "html")]
-    if not all(path.exists() for path in drawn):  # a reused folder has them already
-        from analysis.figures import timeline  # half a second of imports that only a figure needs
+def _sweep(parser: ArgumentParser) -> None:
+    from experiments.sweep import command
 
-        drawn = timeline.save(experiment)
-    report.figures(drawn, folder)
-    return 0 if summary["status"] == "ok" else 1
+    command.add_to(parser)
 
 
-def _reproduce(options: argparse.Namespace, report: Report) -> int:
-    from experiments.studies.reproduce import reproduce  # figures, which take half a second to import
+def _reproduce(parser: ArgumentParser) -> None:
+    from experiments.studies.reproduce import reproduce
 
-    return 0 if reproduce(_words(options, report), options.out, report) else 1
+    _add_words(parser, "KNOB=VALUE", "FABRIC, SHAPER, RESULTS or REUSE")
+    parser.add_argument(
+        "--out", type=Path, help="folder for the comparison, a web page (default: results/reproduction)"
+    )
+    parser.set_defaults(do=lambda options, report: 0 if reproduce(_words(options, report), options.out, report) else 1)
 
 
-def _figures(options: argparse.Namespace, report: Report) -> int:
+def _show(parser: ArgumentParser) -> None:
+    from analysis.records.runs import load_experiment
+    from analysis.reports.summary import summarize
+    from experiments.sweep import command
+
+    _add_experiment(parser)
+    parser.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
+
+    def show(options: Namespace, report: Report) -> int:
+        folder = _folder(options)
+        try:
+            if command.is_sweep(folder) and not options.json:
+                return command.present(folder, report)
+            experiment = load_experiment(folder)
+            summary = summarize(experiment)
+        except FolderError as error:
+            raise StepFailed("showing results", str(error)) from error
+        if options.json:
+            report.document(summary)
+        else:
+            report.link(list(experiment.arms().values())[-1][0].scenario)
+            report.summary(summary)
+        return 0 if summary["status"] == "ok" else 1
+
+    parser.set_defaults(do=show)
+
+
+def _export(parser: ArgumentParser) -> None:
+    from analysis.exports.formats import FORMATS
+    from experiments.commands.export import export
+
+    _add_experiment(parser)
+    parser.add_argument("--to", required=True, metavar="FORMAT", help=", ".join(FORMATS))
+    parser.add_argument("--out", metavar="PATH", help="a folder, or a file (default: exports in the results folder)")
+
+    def do(options: Namespace, report: Report) -> int:
+        if options.out == "":
+            raise ScenarioError("--out", "", "a folder, or a file")
+        exported = export(_folder(options), options.to, None if options.out is None else Path(options.out))
+        report.exported(exported.paths, exported.notes)
+        return 0
+
+    parser.set_defaults(do=do)
+
+
+def _figures(parser: ArgumentParser) -> None:
     from analysis.figures import album
+    from analysis.records.runs import load_experiment
 
-    folder = _folder(options)
-    try:
-        paths = album.save(load_experiment(folder))
-    except (FolderError, OSError) as error:
-        raise StepFailed("drawing figures", str(error)) from error
-    if not paths:
-        raise StepFailed("drawing figures", f"{folder}: no run is ok")
-    report.figures(paths, folder)
-    return 0
+    _add_experiment(parser)
 
+    def figures(options: Namespace, report: Report) -> int:
+        folder = _folder(options)
+        try:
+            paths = album.save(load_experiment(folder))
+        except (FolderError, OSError) as error:
+            raise StepFailed("drawing figures", str(error)) from error
+        if not paths:
+            raise StepFailed("drawing figures", f"{folder}: no run is ok")
+        report.figures(paths, folder)
+        return 0
 
-def _show(options: argparse.Namespace, report: Report) -> int:
-    folder = _folder(options)
-    try:
-        if sweeping.is_sweep(folder) and not options.json:
-            return sweeping.present(folder, report)
-        experiment = load_experiment(folder)
-        summary = summarize(experiment)
-    except FolderError as error:
-        raise StepFailed("showing results", str(error)) from error
-    if options.json:
-        report.document(summary)
-    else:
-        report.link(list(experiment.arms().values())[-1][0].scenario)
-        report.summary(summary)
-    return 0 if summary["status"] == "ok" else 1
+    parser.set_defaults(do=figures)
 
 
-def _export(options: argparse.Namespace, report: Report) -> int:
-    if options.out == "":
-        raise ScenarioError("--out", "", "a folder, or a file")
-    exported = export(_folder(options), options.to, None if options.out is None else Path(options.out))
-    report.exported(exported.paths, exported.notes)
-    return 0
+def _knee(parser: ArgumentParser) -> None:
+    from experiments.commands import knee
+
+    _add_experiment(parser)
+    parser.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
+    parser.set_defaults(do=lambda options, report: knee.show(_folder(options), report, as_json=options.json))
 
 
-def _list(options: argparse.Namespace, report: Report) -> int:
-    if options.words:
-        sweeping.show_expansion(options.words, report)
-    else:
-        report.catalogue(catalogue())
-        report.say("\npages", "bold")
-        for name, title in page_titles().items():
-            report.say(f"{name}  {title}")
-        sweeping.show_named(report)
-        for line in absences():
-            report.say(line, "yellow")
-    return 0
+def _list(parser: ArgumentParser) -> None:
+    from experiments.sweep import listing
+
+    parser.add_argument("words", nargs="*", metavar="SWEEP or KNOB=VALUE,...", help="the arguments of `priolab sweep`")
+    parser.set_defaults(do=listing.show)
 
 
-def _doctor(_: argparse.Namespace, report: Report) -> int:
-    capabilities = examine()
-    report.capabilities(capabilities)
-    report.say("")
-    found = link_options()
-    report.link_options(found)
-    return 0 if any(option.usable for option in found) else 1
+def _doctor(parser: ArgumentParser) -> None:
+    from experiments.commands import doctor
+
+    parser.set_defaults(do=doctor.show)
 
 
-def _agreement(options: argparse.Namespace, report: Report) -> int:
-    write = agreement.write_kernels if options.kernels else agreement.write
-    return 0 if write(options.file, report) else 1
+def _agreement(parser: ArgumentParser) -> None:
+    from experiments.studies import agreement
+
+    parser.add_argument("file", type=Path, help="the document to write")
+    parser.add_argument("--kernels", action="store_true", help="compare only the guest's kernels")
+
+    def do(options: Namespace, report: Report) -> int:
+        write = agreement.write_kernels if options.kernels else agreement.write
+        return 0 if write(options.file, report) else 1
+
+    parser.set_defaults(do=do)
 
 
-def _auto(options: argparse.Namespace, report: Report) -> int:
-    from experiments.studies import auto  # figures, which take half a second to import
+def _auto(parser: ArgumentParser) -> None:
+    from experiments.studies import auto
 
-    return 0 if auto.write(options, _words(options, report), report) else 1
-
-
-def _matrix(options: argparse.Namespace, report: Report) -> int:
-    from experiments.studies import matrix  # figures, which take half a second to import
-
-    return 0 if matrix.write(options, _words(options, report), report) else 1
-
-
-def _demo(options: argparse.Namespace, report: Report) -> int:
-    demo.serve(options, _words(options, report), report)
-    return 0
+    parser.add_argument("file", type=Path, help="the document to write; its picture goes into the same folder")
+    parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
+    parser.set_defaults(
+        from_make=False,
+        do=lambda options, report: 0 if auto.write(options, _words(options, report), report) else 1,
+    )
 
 
-def _slides(options: argparse.Namespace, report: Report) -> int:
-    from experiments.demo import slides  # figures, which take half a second to import
+def _demo(parser: ArgumentParser) -> None:
+    from experiments.demo import command
 
-    report.exported(slides.export(_words(options, report), options.out, report), [])
-    return 0
-
-
-def _model(options: argparse.Namespace, report: Report) -> int:
-    predictions.write(options.file, report)
-    return 0
+    _add_words(parser, "KNOB=VALUE", "FABRIC, SHAPER or RESULTS")
+    command.add_to(parser)
+    parser.set_defaults(do=lambda options, report: command.serve(options, _words(options, report), report))
 
 
-def _sabotage(options: argparse.Namespace, report: Report) -> int:
-    sabotage.write(options.file, report)
-    return 0
+def _slides(parser: ArgumentParser) -> None:
+    from experiments.demo import slides
+
+    _add_words(parser, "KNOB=VALUE", "FABRIC, SHAPER or RESULTS")
+    parser.add_argument("--out", type=Path, help="the folder to write (default: results/slides)")
+    parser.set_defaults(
+        do=lambda options, report: report.exported(slides.export(_words(options, report), options.out, report), [])
+    )
 
 
-def _setup(options: argparse.Namespace, _: Report) -> int:
-    knobs = split_words(word for word in options.words if "=" in word and not word.startswith("SWEEP="))
-    if strangers := [name for name in knobs.get("SERVER", "").split(",") if name and name.strip() not in servers()]:
-        raise ScenarioError("SERVER", strangers[0], ", ".join(servers()))
-    options.kept = lambda: "what was already installed is kept"
-    return setting_up.set_up(options.words, makes_environment=in_checkout())
+def _matrix(parser: ArgumentParser) -> None:
+    from experiments.studies import matrix
+
+    parser.add_argument("file", type=Path, help="the document to write; .html and .json go into its folder")
+    _add_words(parser, "KNOB=VALUE", "SERVER=a,b DIALECT=a,b FABRIC RESULTS REUSE")
+    parser.set_defaults(do=lambda options, report: 0 if matrix.write(options, _words(options, report), report) else 1)
 
 
-def _kernel(options: argparse.Namespace, report: Report) -> int:
-    if kernel.is_built():
-        if options.quiet_if_present:
-            return 0
-    else:
-        options.kept = lambda: "the next build continues this one"
-        built_kernel(report)
-    report.say(f"guest kernel: {kernel.path()}")
-    return 0
+def _model(parser: ArgumentParser) -> None:
+    from experiments.studies import predictions
 
+    parser.add_argument("file", type=Path, help="the document to write")
+    parser.set_defaults(do=lambda options, report: predictions.write(options.file, report))
+
+
+def _sabotage(parser: ArgumentParser) -> None:
+    from experiments.studies import sabotage
+
+    parser.add_argument("file", type=Path, help="the document to write")
+    parser.set_defaults(do=lambda options, report: sabotage.write(options.file, report))
+
+
+def _probe(parser: ArgumentParser) -> None:
+    from experiments.commands import probe
+
+    probe.add_to(parser)
+
+
+def _tune(parser: ArgumentParser) -> None:
+    from experiments.commands import tune
+
+    tune.add_to(parser)
+
+
+def _setup(parser: ArgumentParser) -> None:
+    from experiments.commands.setup import set_up
+    from experiments.host.home import in_checkout
+    from experiments.host.setup_request import SetupPart
+    from proxy.server import catalogue
+
+    about = f"PART: {', '.join(SetupPart)}; knobs such as SERVER=h2o"
+    parser.add_argument("words", nargs="*", metavar="PART or KNOB=VALUE", help=about)
+
+    def do(options: Namespace, _: Report) -> int:
+        knobs = split_words(word for word in options.words if "=" in word and not word.startswith("SWEEP="))
+        servers = catalogue()
+        if strangers := [name for name in knobs.get("SERVER", "").split(",") if name and name.strip() not in servers]:
+            raise ScenarioError("SERVER", strangers[0], ", ".join(servers))
+        options.kept = lambda: "what was already installed is kept"
+        return set_up(options.words, makes_environment=in_checkout())
+
+    parser.set_defaults(do=do)
+
+
+def _kernel(parser: ArgumentParser) -> None:
+    from experiments.commands.guest_kernel import built_kernel
+    from experiments.testbed.guest import kernel
+
+    parser.add_argument("--quiet-if-present", action="store_true", help="print nothing if the kernel is built already")
+
+    def do(options: Namespace, report: Report) -> int:
+        if kernel.is_built():
+            if options.quiet_if_present:
+                return 0
+        else:
+            options.kept = lambda: "the next build continues where this one ended"
+            built_kernel(report)
+        report.say(f"guest kernel: {kernel.path()}")
+        return 0
+
+    parser.set_defaults(do=do)
+
+
+_COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
+    "run": ("run an experiment", _run),
+    "sweep": ("run every combination of several knobs' values", _sweep),
+    "reproduce": ("repeat the article's measurements and compare the results", _reproduce),
+    "show": ("show the results of an experiment", _show),
+    "export": ("write results in other programs' formats", _export),
+    "figures": ("draw all figures of an experiment", _figures),
+    "knee": ("show which LOWAT a sweep recommends, and why", _knee),
+    "list": ("list the named scenarios and sweeps, or what a sweep would run", _list),
+    "doctor": ("show what this machine can do, and what is missing", _doctor),
+    "agreement": ("compare the fabrics that can be used on this machine", _agreement),
+    "auto": ("measure LOWAT=auto on many networks, and while the rate changes", _auto),
+    "demo": ("play experiments as films, on a web page that this machine serves", _demo),
+    "slides": ("write the demo's story as one HTML file and as pictures", _slides),
+    "matrix": ("measure which servers keep the order asked for, in each dialect", _matrix),
+    "model": ("compare the predictor with measurements", _model),
+    "sabotage": ("measure every scenario that spoils the effect of LOWAT", _sabotage),
+    "probe": ("test in which order a running server sends, in every dialect", _probe),
+    "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", _tune),
+    "setup": ("install the packages and the guest kernel that the lab needs", _setup),
+    "kernel": ("build the guest kernel, unless it is built already", _kernel),
+}
+"""For each command: what it does, and the function that adds its options."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-QUIETER = "use a quieter machine, or FABRIC=virtual"
+QUIETER = "use a machine that is less busy, or FABRIC=virtual"
 """The remedy for a run that a busy machine delayed too much."""
 
 
@@ -19,7 +19,7 @@ class ScenarioError(LabError):
 
 
 class UnknownKnob(ScenarioError):
-    """A name that is not a knob. near: similar names to suggest. known: all knobs, listed if none is similar."""
+    """A name that is not a knob. near: similar names to suggest. known: all knobs, listed if `near` is empty."""
 
     def __init__(self, name: str, near: Sequence[str], known: Sequence[str]) -> None:
         hint = f"did you mean {' or '.join(near)}?" if near else f"the knobs are {', '.join(known)}"
@@ -27,7 +27,7 @@ class UnknownKnob(ScenarioError):
 
 
 class GridError(ScenarioError):
-    """A sweep's grid that is not allowed, or only with a further option. text: the whole message."""
+    """A sweep's grid that is not allowed, or allowed only with a further option. text: the whole message."""
 
     def __init__(self, text: str) -> None:
         LabError.__init__(self, text)
@@ -53,7 +53,7 @@ class StepFailed(LabError):
 
 
 class TimedOut(StepFailed):
-    """A command took longer than limit_s seconds. step, command: their names. remedy: what the user can do."""
+    """A command took longer than limit_s seconds. step, command: names for the text. remedy: what the user can do."""
 
     def __init__(self, step: str, command: str, limit_s: float, remedy: str) -> None:
         self.limit_s = limit_s
@@ -61,7 +61,7 @@ class TimedOut(StepFailed):
 
 
 class InvalidRun(LabError):
-    """A run whose result must not be used, because it differs from what was asked for.
+    """A run whose result must not be used, because an observed value differs from the value asked for.
 
     check: what was checked. asked, observed: the two values. remedy: what the user can do, if anything.
     """

@@ -1,16 +1,18 @@
-"""`python -m netem`: runs the link in a place that is attached to both networks. Environment variables configure it.
+"""`python -m netem`: runs the link in a container between the client's network and the front's network.
 
-    NEAR, FAR                   this place's addresses toward the client and toward the front
-    NEAR_GATEWAY, FAR_GATEWAY   the gateways of the client and the front; this place takes these addresses
-    RATE RATE_STEPS DELAY DELAY_UP QUEUE LOSS JITTER    the Link (netem/words.py)
+Environment variables configure the link:
+
+    NEAR, FAR                   the container's own addresses in the client's network and in the front's network
+    NEAR_GATEWAY, FAR_GATEWAY   the gateways of the client and of the front; the link adds these addresses to itself
+    RATE RATE_STEPS DELAY DELAY_UP QUEUE LOSS JITTER    the knobs of the Link (netem/words.py)
     SHAPER                      netem, ferry, or auto: netem if the kernel has it, else ferry
     SEED                        the seed of the ferry's random numbers
     JOURNAL                     the file for samples of the link's queues
     SAMPLE                      the sampling interval, such as 10ms; or none
 
-The times of rate steps count from the start of the measured load, of which a message informs the program
-(netem/control.py). The steps are recorded in a file beside the journal. The place must have the sysctls forwarding on
-and rp_filter off. SIGTERM ends the program with exit code 0.
+The times of rate steps count from the start of the measured load. The program gets this start in a message
+(netem/control.py). The steps are recorded in a file beside the journal. In the container, the sysctl ip_forward must be
+1 and rp_filter 0. SIGTERM ends the program with exit code 0.
 """
 
 import os
@@ -28,9 +30,10 @@ from netem.ferry.process import run as run_ferry
 from netem.ferry.ring import NotSetUp
 from netem.queue_journal import Qdiscs, QueueJournal
 from netem.router import FERRY, Router, State
+from netem.sampling import AUTO, intervals, parse_sample
 from netem.shaper import Shaper, stages
 from netem.stepped import kernel_changes
-from netem.words import SAMPLE_DEFAULT, link_from, parse_sample_ns
+from netem.words import link_from
 
 _ADDRESSES = ("NEAR", "FAR", "NEAR_GATEWAY", "FAR_GATEWAY")
 
@@ -41,7 +44,8 @@ def main() -> int:
     try:
         link = link_from(words)
         asked = None if words.get("SHAPER", "auto") == "auto" else Shaper(words["SHAPER"])
-        interval_ns = parse_sample_ns(words.get("SAMPLE", SAMPLE_DEFAULT))
+        sampling = intervals(parse_sample(words.get("SAMPLE", AUTO)), link)
+        interval_ns = None if sampling is None else sampling.measured_ns
         journal = Path(words["JOURNAL"])
         order = Order(link=link, seed=int(words["SEED"]), journal=journal, interval_ns=interval_ns, socket=FERRY)
         near, far, near_gateway, far_gateway = (words[name] for name in _ADDRESSES)

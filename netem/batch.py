@@ -15,7 +15,7 @@ _END = b"]\n"
 
 
 class KeptTc:
-    """A tc process in the network namespace of the caller. A context; raises OSError if tc is not installed."""
+    """A tc process in the caller's network namespace. A context manager; raises OSError if tc is not installed."""
 
     def __init__(self, device: str) -> None:
         """Starts tc. device: the device whose qdiscs `tell` returns."""
@@ -44,7 +44,7 @@ class KeptTc:
     def tell(self, commands: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
         """Carries out commands of tc, each an argument list; returns the device's qdiscs afterwards.
 
-        Raises RuntimeError.
+        Raises RuntimeError if tc fails or does not answer.
         """
         lines = "".join(" ".join(command[1:]) + "\n" for command in commands)
         try:

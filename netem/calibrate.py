@@ -1,4 +1,4 @@
-"""The two ends of a calibration as programs, for places that no single process can reach.
+"""The two ends of a calibration as two programs, for places such as containers that a single process cannot enter.
 
     python -m netem.calibrate far ADDRESS PORT              in the front's place: answers until the near end is done
     python -m netem.calibrate near FAR PORT ORDER.json      in the client's place: prints the Calibration as JSON
@@ -18,7 +18,7 @@ from netem.link import Link
 
 
 def main() -> int:
-    """Returns the exit code."""
+    """Runs the end that the command line names; returns the exit code, 0."""
     role, address, port, *rest = sys.argv[1:]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
         if role == "far":

@@ -1,8 +1,9 @@
-"""The measured figures of a link, and how far they may differ from the configured ones. `netem/ends.py` measures them.
+"""The measured figures of a link, and their allowed differences from the configured figures. netem/ends.py measures.
 
 There are three figures: the round trip of a small datagram on an idle link, the rate, and the number of packets that
-the bottleneck queue holds. A link may be too fast to be measured by a real clock. Then a figure is None rather than
-wrong. `too_fast` is True if the rate is None for this reason.
+the bottleneck queue holds. The rate and the queue are measured with trains: full-size datagrams sent back to back. A
+link may be too fast to be measured by a real clock. Then a figure is None rather than wrong. `too_fast` is True if the
+rate is None for this reason.
 """
 
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ VIRTUAL = Tolerance(rate=0.03, round_trip_ns=3_000_000, queue_packets=0, clock_n
 """The tolerance in a guest, whose clock stands still while a program computes."""
 
 REAL = Tolerance(rate=0.05, round_trip_ns=20_000_000, queue_packets=1, clock_ns=50_000)
-"""The tolerance on real clocks: a busy machine wakes processes late, and may pause one in the middle of a train.
+"""The tolerance on real clocks: a busy machine wakes processes late, and may pause a process during a train.
 
 With this tolerance the queue is measured on links up to some 240 Mbit/s. The rate is measured if the link needs 2 ms or
 more for a train.

@@ -1,7 +1,7 @@
 """Applies rate steps when they are due and records them in changes.jsonl.
 
 Rules:
-1. The times of steps count from the start of the measured load. No step is due before `begin` is called with that time.
+1. The times of steps count from the start of the measured load. No step is due before `begin` is called with the start.
 2. Each step that was made has a line in the file. `asked_ns`: when it was due. `t_ns`: when it was made. `rate_bit_s`:
    the rate that was read back afterwards. A step that was never made has no line.
 """
@@ -20,12 +20,15 @@ JOURNAL = "changes.jsonl"
 
 
 def beside(journal: Path) -> Path:
-    """Returns the path of changes.jsonl in the folder of the queue's journal; /dev/null if the journal is /dev/null."""
+    """Returns the path of changes.jsonl, beside the queue's journal; /dev/null if this journal is /dev/null."""
     return journal if journal == Path(os.devnull) else journal.with_name(JOURNAL)
 
 
 class RateChanges:
-    """The rate steps of a link and their journal. A context; `look` must be called whenever a step may be due."""
+    """The rate steps of a link, and the journal of the steps. A context manager.
+
+    `look` must be called whenever a step may be due.
+    """
 
     def __init__(self, steps: Sequence[RateStep], make: Callable[[int], int] | None, journal: Path) -> None:
         """Opens the journal, unless there are no steps.

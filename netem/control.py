@@ -1,7 +1,7 @@
 """Control of a link process: signals that select(2) can wait for, and Unix sockets with a path.
 
-The process receives a single message: the time at which the measured load began, because the times of rate steps count
-from it. `python -m netem.control NANOSECONDS` sends this message in a place where `python -m netem` runs.
+The process receives a single message: the time at which the measured load began. The times of rate steps count from
+this time. `python -m netem.control NANOSECONDS` sends this message in a place where `python -m netem` runs.
 """
 
 import os

@@ -22,9 +22,10 @@ def read(
     """Reads the counters by direction.
 
     With netem the counters are tc's JSON of the devices' qdiscs. With the ferry the counters are the result of
-    `netem.ferry.process.ask`. devices: the devices of each direction, for netem. ferry: the path of the ferry's socket.
-    run: runs a command in the link's place and returns the command's output. Raises OSError if the ferry does not
-    answer.
+    `netem.ferry.process.ask`. Raises OSError if the ferry does not answer.
+
+    devices: the devices of each direction, for netem. ferry: the path of the ferry's socket. run: runs a command in the
+    link's place and returns the command's output.
     """
     if shaper is Shaper.FERRY:
         return dict(ask(ferry))

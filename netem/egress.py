@@ -3,13 +3,15 @@
     the front's place: queue (pfifo) -> gate (tbf, a bucket of one packet)
     the link's place:  cutter -> sender (netem rate) -> delay line
 
-A realistic link is not made like this. The kernel lets a socket have no more than two packets in a local qdisc (TCP
+netem/tc.py explains cutter and delay line, netem/stepped.py gate and sender.
+
+Real links do not have this structure. The kernel lets a socket have no more than two packets in a local qdisc (TCP
 Small Queues, tcp_small_queue_check in tcp_output.c). All further data stay unsent in the socket, where
 TCP_NOTSENT_LOWAT bounds them. So the bottleneck queue is hardly ever used, and LOWAT reaches all waiting data.
 
 Rules:
-1. At the front a tbf sets the rate, not a netem. A netem orphans a packet on enqueue (skb_orphan_partial): the kernel
-   would count the packet as sent, and the link would behave like a link whose bottleneck is not at the front.
+1. At the front a tbf sets the rate, not a netem. A netem orphans a packet on enqueue (skb_orphan_partial). Then
+   the kernel would count the packet as sent, as if the bottleneck were not at the front.
 2. For the same reason the delay is in the link's place, and so behind the bottleneck.
 3. As in netem/stepped.py, the gate releases a packet when its transmission begins, and the sender holds the packet
    until its transmission ends. So the queue's limit does not include the packet being sent.
@@ -25,7 +27,10 @@ _GATE, _QUEUE, _SENDER = 1, 2, 2
 
 
 def gate(link: Link, device: str) -> list[Command]:
-    """Returns the commands for the front's device. The Link must have a rate, and a queue of at least two packets."""
+    """Returns the commands that put the queue (pfifo) and the gate (tbf, which sets the rate) on the front's device.
+
+    The Link must have a rate, and a queue of at least two packets.
+    """
     assert link.rate_bit_s is not None
     start = ("tc", "qdisc", "add", "dev", device)
     return [
@@ -35,7 +40,7 @@ def gate(link: Link, device: str) -> list[Command]:
 
 
 def rest(link: Link, to_client: str, to_front: str) -> list[Command]:
-    """Returns the commands for the link's place."""
+    """Returns the commands that make, in the link's place, the qdiscs of both directions. The Link must have a rate."""
     assert link.rate_bit_s is not None
     return tc.nested([stepped.sender(link.rate_bit_s), tc.delay_line(link)], to_client) + tc.up(link, to_front)
 

@@ -4,10 +4,10 @@ The near end, in the client's place, sends requests. The far end, in the front's
 (`respond`). All timestamps are those of the near end, taken by its kernel on arrival. The far end only reports how long
 after the first datagram of a train it sent each datagram. So the two ends need no common clock or process.
 
-The round trip is the shortest of several small requests, each answered at once with a small datagram. Then the far end
-sends trains of full-size datagrams, which `netem/train.py` evaluates. If a train loses no datagram, a longer train
-follows, until the queue overflows and its size is known. With jitter or loss the queue's size cannot be measured. The
-datagrams' numbers show whether the link kept their order.
+The round trip is the shortest of several. Each is the time from a small request to its answer, a small datagram. Then
+the far end sends trains of full-size datagrams, which `netem/train.py` evaluates. If a train loses no datagram, a
+longer train follows, until the queue overflows and its size is known. With jitter or loss the queue's size cannot be
+measured. The datagrams' numbers show whether the link kept their order.
 
 The rate is unknown if the far end sends no faster than the link, or if a train is too short for the clock's error.
 """
@@ -45,16 +45,17 @@ _SO_RCVBUFFORCE = 33  # <asm-generic/socket.h>; the socket module does not name 
 _SO_MEMINFO = 55
 _MEMINFO = struct.Struct("@9I")  # <linux/sock_diag.h>; the last number counts datagrams dropped by a full buffer
 _BUFFER_BYTES = 16 * 2**20
-_COUNTED_BYTES = 2 * PACKET_BYTES  # the most that the kernel counts for a datagram in the send buffer, with overhead
+_COUNTED_BYTES = 2 * PACKET_BYTES  # a datagram's largest share of the send buffer, with the kernel's overhead
 _OLDEST_STAMP_NS = 10**9  # an older stamp probably means that the clock was set meanwhile
 
 Address = tuple[str, int]
 
 
 def make_room(far: socket.socket, link: Link) -> None:
-    """Enlarges the far end's send buffer if the bottleneck is on its own egress: queued packets count in this buffer.
+    """Enlarges the far end's send buffer, for a link whose bottleneck is on the far end's own egress.
 
-    Raises PermissionError if the send buffer cannot become large enough to fill the queue.
+    On such a link queued packets count in the send buffer. Raises PermissionError if the send buffer cannot become
+    large enough to fill the queue.
     """
     try:
         far.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _BUFFER_BYTES)
@@ -90,7 +91,7 @@ class NearEnd:
 
     near: a UDP socket in the client's place. far: the address at which `respond` listens. over: a descriptor that
     becomes readable when no more answers can arrive, such as a pidfd of the process that shapes the link.
-    A context; the exit sends the far end the message that the near end is done.
+    A context manager; the exit sends the far end the message that the near end is done.
     """
 
     def __init__(self, near: socket.socket, far: Address, link: Link, over: int | None = None) -> None:
@@ -113,7 +114,7 @@ class NearEnd:
         self._near.sendto(_REQUEST.pack(0, 0, 0), self._far)
 
     def calibrate(self, tolerance: Tolerance) -> Calibration:
-        """Measures every figure for which the tolerance's clock is good enough."""
+        """Measures every figure for which the clock's error, tolerance.clock_ns, is small enough."""
         self._answered = self._answered or self._comes_to_answer()
         round_trip_ns = self._round_trip_ns(_SMALL_PAYLOAD_BYTES) if self._answered else None
         rated = self._link.rate_bit_s is not None and round_trip_ns is not None
@@ -155,7 +156,7 @@ class NearEnd:
         return False
 
     def _comes(self, patience_s: float) -> bool:
-        """Waits for a datagram; returns False if none arrives in time or if `over` becomes readable first."""
+        """Waits for a datagram. Returns False if no datagram arrives in time, or if `over` becomes readable first."""
         return self._near in select.select(self._waited_for, [], [], patience_s)[0]
 
     @property
@@ -182,7 +183,7 @@ class NearEnd:
         return arrivals
 
     def _patience_s(self, packets: int) -> float:
-        """Returns how long to wait for the next datagram: far longer than a working link needs for so many packets."""
+        """Returns the seconds to wait for the next datagram: far more than a working link needs for so many packets."""
         link = self._link
         longest_ns = link.round_trip_ns + 2 * link.jitter_ns + (packets + 2) * link.transmission_ns(PACKET_BYTES)
         return 2.0 + 1.5 * longest_ns / 10**9

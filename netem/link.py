@@ -75,15 +75,15 @@ class Link:
     def _check_steps(self) -> None:
         times = [0, *(step.at_ns for step in self.rate_steps)]
         if len(self.rate_steps) > _MOST_STEPS:
-            raise ValueError(f"rate_steps: allowed are {_MOST_STEPS} at most")
+            raise ValueError(f"rate_steps: allowed are at most {_MOST_STEPS} steps")
         if not all(_is_rate(step.rate_bit_s) for step in self.rate_steps):
             raise ValueError("rate_steps: allowed are rates of 1kbit to 100gbit")
         if any(later <= earlier for earlier, later in pairwise(times)) or times[-1] > _LATEST_STEP_NS:
             raise ValueError("rate_steps: allowed are times above 0s up to 3600s, each later than the one before")
         if self.rate_bit_s is None:
-            raise ValueError("rate_steps: allowed are none where the rate is unlimited")
+            raise ValueError("rate_steps: allowed with a limited rate only")
         if self.queue_packets < 2:
-            raise ValueError("rate_steps: allowed are none where the queue is a single packet")
+            raise ValueError("rate_steps: allowed with a queue of two or more packets only")
 
     @property
     def shaped(self) -> bool:

@@ -8,22 +8,19 @@ Rules:
 """
 
 import socket
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from pyroute2.netlink import NETLINK_ROUTE
-from pyroute2.netlink.rtnl import RTM_GETQDISC
-from pyroute2.netlink.rtnl.tcmsg import tcmsg
-
 from common.formats.samples import QueueContents, queue_line
-from common.netlink import Conversation, attributes, layout, question
+from common.netlink import Conversation, attributes, question
 from netem import tc
 
-_STATS = 3  # TCA_STATS, <linux/rtnetlink.h>
-_HEADER, _ = layout(tcmsg.fields)
-_TC_STATS, _TC_STATS_NAMES = layout(tcmsg.stats.fields)
+_GET_QDISC, _STATS = 38, 3  # RTM_GETQDISC, TCA_STATS, <linux/rtnetlink.h>
+_HEADER = struct.Struct("=B3xiI8x")  # struct tcmsg: family, index of the device, handle
+_TC_STATS = struct.Struct("=12xI12x2I")  # struct tc_stats, <linux/pkt_sched.h>: drops, qlen, backlog
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +40,8 @@ class Qdiscs:
 
     def __init__(self) -> None:
         self._names = dict(socket.if_nameindex())
-        self._question = question(RTM_GETQDISC, tcmsg(), dump=True)
-        self._conversation = Conversation(NETLINK_ROUTE)
+        self._question = question(_GET_QDISC, bytes(_HEADER.size), dump=True)
+        self._conversation = Conversation(socket.NETLINK_ROUTE)
 
     def close(self) -> None:
         """Closes the netlink socket."""
@@ -54,19 +51,19 @@ class Qdiscs:
         """Reads the statistics of every qdisc. Raises OSError."""
         found = {}
         for answer in self._conversation.ask(self._question):
-            _, _, _, device, handle, _, _ = _HEADER.unpack_from(answer)
+            _, device, handle = _HEADER.unpack_from(answer)
             stage = tc.Stage(device=self._names.get(device, ""), handle=handle >> 16)
             found[stage] = _read(attributes(answer, _HEADER.size).get(_STATS, b""))
         return found
 
 
 class QueueJournal:
-    """Samples the queues of a link, in one place or several. A context; the exit closes the journal and the places."""
+    """Samples the queues of a link. A context manager; the exit closes the journal, and the Qdiscs of all places."""
 
     def __init__(
         self, stages: Mapping[str, tc.Stages], places: Sequence[Qdiscs], journal: Path, interval_ns: int | None
     ) -> None:
-        """Opens the journal. stages: by direction; device names must be unique over all places.
+        """Opens the journal. stages: the link's qdiscs by direction; device names must be unique over all places.
 
         places: a Qdiscs for each place. interval_ns: the sampling interval; None turns sampling off.
         """
@@ -75,7 +72,7 @@ class QueueJournal:
         self._interval_ns = interval_ns
         self._next_ns = 0
         self._last = dict.fromkeys(self._stages, QueueContents())
-        self._lines = journal.open("w", buffering=1)
+        self._lines = journal.open("w")
 
     def __enter__(self) -> Self:
         return self
@@ -86,7 +83,7 @@ class QueueJournal:
             place.close()
 
     def look(self, now_ns: int) -> int | None:
-        """Takes a sample if one is due. Returns when the next sample is due; None for never. Raises OSError."""
+        """Takes a sample if due. Returns the time of the next sample; None if sampling is off. Raises OSError."""
         if self._interval_ns is None:
             return None
         if now_ns < self._next_ns:
@@ -116,7 +113,7 @@ def _line(found: Mapping[tc.Stage, Statistics], stages: tc.Stages) -> QueueConte
 
 
 def _own(found: Mapping[tc.Stage, Statistics], stages: tc.Stages, stage: tc.Stage) -> Statistics:
-    """Returns the stage's statistics without the nested stage, whose packets the qdisc counts, too."""
+    """Returns the stage's statistics without those of the nested stage, which the stage's qdisc includes."""
     whole = found.get(stage, _NOTHING)
     within = replace(stage, handle=stage.handle + 1)
     if within not in (stages.delay_line, *stages.bottleneck):
@@ -128,5 +125,5 @@ def _own(found: Mapping[tc.Stage, Statistics], stages: tc.Stages, stage: tc.Stag
 def _read(data: bytes) -> Statistics:
     if len(data) < _TC_STATS.size:
         return _NOTHING
-    values = dict(zip(_TC_STATS_NAMES, _TC_STATS.unpack_from(data), strict=True))
-    return Statistics(packets=values["qlen"], bytes=values["backlog"], dropped=values["drop"])
+    dropped, packets, size_bytes = _TC_STATS.unpack_from(data)
+    return Statistics(packets=packets, bytes=size_bytes, dropped=dropped)

@@ -19,7 +19,7 @@ _RUN_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """The link as it was set up, in a file for other programs in the link's place.
+    """The facts about a link that has been set up. A file holds them for other programs in the link's place.
 
     instead_of_netem: the reason why SHAPER=auto chose the ferry; None otherwise. to_client, to_front: the devices of
     the two networks. devices: the devices that have the link's qdiscs, by direction. commands: the commands that were
@@ -66,7 +66,7 @@ class Router:
 
     @classmethod
     def between(cls, *, near: str, far: str) -> Self:
-        """Finds the devices by their addresses. Raises ValueError if one is missing, RuntimeError if ip(8) fails."""
+        """Finds devices by their addresses. Raises ValueError if a device is missing, RuntimeError if ip(8) fails."""
         devices = {
             address["local"]: device["ifname"]
             for device in json.loads(run(["ip", "-json", "address", "show"]))
@@ -74,7 +74,7 @@ class Router:
         }
         missing = [address for address in (near, far) if address not in devices]
         if missing:
-            raise ValueError(f"no device here has the address {' or '.join(missing)}")
+            raise ValueError(f"no device in the link's place has the address {' or '.join(missing)}")
         return cls(to_client=devices[near], to_front=devices[far])
 
     def take(self, near_gateway: str, far_gateway: str) -> None:

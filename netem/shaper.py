@@ -38,7 +38,7 @@ def lack_of_netem(failure: str) -> str:
     """
     if any(refusal in failure for refusal in _REFUSALS):
         return NO_NETEM
-    return f"whether this kernel has sch_netem could not be found out: {failure}"
+    return f"unknown if this kernel has sch_netem: {failure}"
 
 
 def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[Command]:

@@ -6,19 +6,21 @@ which reads its rate for each packet:
 
     cutter -> delay line -> queue (pfifo) -> gate (tbf, a bucket of one packet) == loop ==> sender (netem rate)
 
+netem/tc.py explains cutter and delay line.
+
 The gate releases a packet when its transmission begins, but a link delivers a packet when its transmission ends. The
 sender has the same rate and holds the packet for its transmission time. It never holds more bytes than the gate's
 bucket, one full-size packet, so no other packet leaves at the old rate. Gate and sender together release packets at the
 same times as a single netem with that rate.
 
 Rules:
-1. Gate and sender cannot be on one device: of a tbf and a netem that are nested, the netem acts first, whichever is
-   inside, but the sender must act after the gate. So a veth pair inside the link's place, the loop, separates them:
-   packets toward the client are routed into one end, come out at the other end, and are forwarded. Both ends have the
-   same MAC address and no ARP, so that each end accepts the other's frames.
+1. Gate and sender cannot be on one device. If a tbf and a netem are nested, in either order, the netem acts first. But
+   the sender, a netem, must act after the gate, a tbf. So the loop, a veth pair inside the link's place, separates gate
+   and sender. Packets toward the client are routed into one end of the loop, come out at the other end, and are
+   forwarded. Both ends have the same MAC address and no ARP, so that each end accepts the other's frames.
 2. The queue's limit does not include the packet being sent, which is in the sender.
-3. A change sets the sender's rate first. A change of the gate fills its bucket, and the packets that the gate then
-   releases at once must leave the sender at the new rate.
+3. A change sets the sender's rate first. A change of the gate fills the gate's bucket, so the gate releases packets at
+   once. These packets must leave the sender at the new rate.
 4. A bucket of one packet cannot make up for a late wake-up, so every full-size packet leaves late by that time. A guest
    has no late wake-ups. On real clocks the effect is negligible if a packet takes 10 ms, but the link loses a tenth of
    its rate if wake-ups are late by a ninth of a packet's transmission time. Calibration detects this at the first rate.
@@ -43,7 +45,7 @@ _GATE, _QUEUE, _SENDER = 3, 4, 1
 
 
 def down(link: Link, to_client: str, to_front: str) -> list[Command]:
-    """Returns the commands for a place that routes between the two devices."""
+    """Returns the commands that make the link toward the client, in a place that routes between the two devices."""
     first_bit_s, *_ = link.rates_bit_s
     shaped = ("tbf", *gate(link, first_bit_s))
     queue = ("tc", "qdisc", "add", "dev", _DEVICE, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:")
@@ -66,7 +68,9 @@ def change(link: Link, rate_bit_s: int, to_client: str) -> list[Command]:
 
 
 class Changer:
-    """Changes the rate of the link without the delay of starting tc. A context; must be created in the link's place.
+    """Changes the rate of the link without the delay of starting tc.
+
+    A context manager, which must be created in the link's place.
 
     Raises OSError if tc is not installed, and RuntimeError if tc fails.
     """
@@ -94,7 +98,10 @@ class Changer:
 
 @contextmanager
 def kernel_changes(link: Link, to_client: str, journal: Path) -> Iterator[RateChanges]:
-    """Yields the RateChanges of a Link for netem in the caller's network namespace, recorded beside the journal."""
+    """Yields the RateChanges of a link that netem shapes in the caller's network namespace.
+
+    journal: the file of the queues' samples. The rate steps are recorded beside this file.
+    """
     with ExitStack() as stack:
         make = stack.enter_context(Changer(link, to_client)).make if link.rate_steps else _make_nothing
         yield stack.enter_context(RateChanges(link.rate_steps, make, beside(journal)))

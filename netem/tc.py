@@ -8,10 +8,11 @@ The cutter is needed because netem handles a packet of TCP's segmentation offloa
 would count once in the queue and arrive all at once. tbf segments packets larger than its burst (sch_tbf.c,
 tbf_segment). The cutter's rate is too high to matter.
 
-Delay line and bottleneck are two netems. A single netem with delay and rate would count packets in the delay line
-against its `limit` (tc-netem(8)); at 128 kB/s and 300 ms these are some 25 packets. With two netems the bottleneck's
-limit is the queue and nothing else. This is true of every kernel version: in 2024 the meaning of `limit` changed only
-for a netem with a child, and here that is the delay line, whose limit is never reached.
+Delay line and bottleneck are two netems. A single netem with delay and rate would count the packets in the delay line
+against its `limit` (tc-netem(8)). At 128 kB/s and 300 ms the delay line holds some 25 packets. With two netems
+the bottleneck's limit is the queue and nothing else. This is true of every kernel version: in 2024 the meaning of
+`limit` changed only for a netem with a child. Here the only netem with a child is the delay line, whose limit is never
+reached.
 
 netem holds a packet for its whole transmission time, so `limit` includes the packet being sent. A rate change does not
 affect packets that already wait, so a link with rate steps is made differently (netem/stepped.py).
@@ -31,7 +32,7 @@ Command = tuple[str, ...]
 
 
 def _time(time_ns: int) -> str:
-    # Every version of tc reads fractions of a microsecond; not every one reads nanoseconds.
+    # Every version of tc reads fractions of a microsecond; not every version reads nanoseconds.
     whole, fraction = divmod(time_ns, 1000)
     return f"{whole}.{fraction:03}us" if fraction else f"{whole}us"
 

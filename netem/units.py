@@ -1,7 +1,7 @@
 """Parses rates, times and sizes in the notation of tc(8) into whole numbers.
 
-Two rules are stricter than tc's, to protect newcomers. A number without a unit is refused; tc would silently read it as
-bits per second or microseconds. A percentage needs the percent sign.
+Two rules are stricter than tc's, so that a forgotten unit is noticed. A number without a unit is refused; tc would
+silently read the number as bits per second or microseconds. A percentage needs the percent sign.
 """
 
 import re
@@ -76,7 +76,7 @@ def parse_fraction(text: str) -> float:
 
 
 def format_rate(rate_bit_s: int) -> str:
-    """Formats a rate in both units, so that kilobits are not mistaken for kilobytes: `1,024 kbit/s = 128 kB/s`."""
+    """Formats a rate in kbit/s and in kB/s, so that nobody takes one for the other: `1,024 kbit/s = 128 kB/s`."""
     return f"{_plain(rate_bit_s / 1000, 3)} kbit/s = {_plain(rate_bit_s / 8000, 3)} kB/s"
 
 

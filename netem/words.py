@@ -83,7 +83,7 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             parse=_rate_steps,
             allowed="up to 16 steps RATE@TIME, joined by +, such as 1280kbps@2s+128kbps@6s: rates from 1kbit to"
             " 100gbit, times after the start of the measured load, each later than the one before, up to 3600s; or"
-            " none, which it must be with RATE=unlimited and with QUEUE=1",
+            " none, the only value with RATE=unlimited or QUEUE=1",
         ),
         "DELAY": Word(
             field="delay_ns",
@@ -101,7 +101,7 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             field="queue_packets",
             default="25",
             parse=_queue,
-            allowed="1 to 100000 packets, or at least one packet of 1514 bytes with a unit, such as 30kb",
+            allowed="1 to 100000 packets; or a size with a unit, such as 30kb, at least 1514 bytes (one packet)",
         ),
         "LOSS": Word(field="loss", default="0%", parse=_loss, allowed="0% to 50%, with the percent sign"),
         "JITTER": Word(
@@ -112,21 +112,6 @@ WORDS: Mapping[str, Word] = MappingProxyType(
         ),
     }
 )
-
-
-SAMPLE_DEFAULT = "10ms"
-SAMPLE_ALLOWED = "a time from 1ms to 100ms, or none"
-_SAMPLE_LEAST_NS, _SAMPLE_MOST_NS = 10**6, 10**8
-
-
-def parse_sample_ns(text: str) -> int | None:
-    """Parses the knob SAMPLE, a sampling interval; None for `none`. Raises ValueError."""
-    if text == "none":
-        return None
-    interval_ns = units.parse_time_ns(text)
-    if not _SAMPLE_LEAST_NS <= interval_ns <= _SAMPLE_MOST_NS:
-        raise ValueError(f"allowed: {SAMPLE_ALLOWED}")
-    return interval_ns
 
 
 def link_from(words: Mapping[str, str]) -> Link:

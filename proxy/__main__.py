@@ -4,7 +4,7 @@ With a file, the program executes the command in the file, a JSON list of words.
 people can visit with a browser. Environment variables configure this front:
 
     SERVER            the server's name in the catalogue
-    NATIVE            on or off: the server's own mechanism against early writes
+    NATIVE            on or off: the server's own limit on the bytes that it writes ahead of the network
     BUFFERING         on or off: whether the front takes whole responses from the origin
     RECORD            the largest TLS record in bytes, or stock for the server's default
     ADDRESS           the address to listen on; the port is 443
@@ -29,10 +29,10 @@ def _front() -> Front:
     words = os.environ
     server = catalogue()[words["SERVER"]]
     if server.protocol != "h2":
-        sys.exit(f"front: SERVER={server.name} speaks {server.protocol}, which does not run in containers")
+        sys.exit(f"front: SERVER={server.name} is not allowed; allowed: servers with h2, not {server.protocol}")
     record = words["RECORD"]
     if record != "stock" and "bytes" not in server.record.levels:
-        sys.exit(f"front: RECORD={record} is not possible with SERVER={server.name}")
+        sys.exit(f"front: RECORD={record} is not allowed; allowed: stock with SERVER={server.name}")
     state = HOME / "state"
     state.mkdir()
     return Front(

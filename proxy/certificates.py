@@ -20,19 +20,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from proxy.certificate_files import Certificates, certificates_in
+
 _CURVE = ec.SECP256R1()
 _SCALARS = 2**255  # all smaller than the order of the curve's group
 _CRITICAL = (x509.BasicConstraints, x509.KeyUsage)
 _FROM, _UNTIL = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Certificates:
-    """Paths of PEM files: the CA to trust, the front's chain and its private key."""
-
-    ca: Path
-    chain: Path
-    key: Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +46,6 @@ class _Holder:
             key = ec.derive_private_key(1 + _number(f"key {seed} {name}") % _SCALARS, _CURVE)
             serial = 1 + _number(f"serial {seed} {name}") % 2**159
         return cls(name=x509.Name(attributes), key=key, serial=serial)
-
-
-def certificates_in(folder: Path) -> Certificates:
-    """Returns the paths of the files that `issue` writes into the folder."""
-    return Certificates(ca=folder / "ca.pem", chain=folder / "front.crt", key=folder / "front.key")
 
 
 def issue(folder: Path, *names: str, seed: int | None = None) -> Certificates:
@@ -110,7 +98,7 @@ def _certificate(
 
 
 def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    """Returns the key usage extension: a CA's key signs certificates and revocation lists, a front's key handshakes."""
+    """Returns the key usage extension: a CA's key signs certificates and CRLs, a front's key signs handshakes."""
     return x509.KeyUsage(
         digital_signature=not signs_certificates,
         content_commitment=False,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from proxy.certificates import Certificates
+from proxy.certificate_files import Certificates
 from proxy.readiness import wait_until_ready
 from proxy.server import Server
 
@@ -15,7 +15,7 @@ _READY_S = 30.0
 
 
 class Process(Protocol):
-    """A running program, as far as Front needs to know."""
+    """The part of a running program's interface that Front uses."""
 
     @property
     def pid(self) -> int:
@@ -37,7 +37,7 @@ class FrontSettings:
     size_bytes: the size of the largest response, which must fit into the server's buffers as a whole.
     config: the path of the configuration file to write. state: a folder for the server's own files. log: the server's
     log file. output: the file for the server's standard output and error.
-    as_root: True if the superuser of the front's place starts the server.
+    as_root: True if root, in the front's namespace or container, starts the server.
     modules: the folder in which the server's npm packages are installed; None without npm packages.
     record_bytes: the size of the largest TLS record; None for the server's default.
     """

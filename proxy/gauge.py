@@ -32,6 +32,7 @@ def _look(peer: str, port: int, folder: Path, interval_ns: int) -> None:
     with Sampler(_FRONT_PID, peer, port, folder, interval_ns or None) as sampler:
         while True:
             next_ns = sampler.look(time.monotonic_ns())
+            sampler.flush()  # a signal ends this process without an exit of the sampler
             time.sleep(max(0, next_ns - time.monotonic_ns()) / 10**9)
 
 

@@ -1,8 +1,8 @@
 """Tests whether a front is ready: sends a request to it, as a client would.
 
-`python -m proxy.readiness [SECONDS]` tests the front of this place. The exit code is 0 as soon as the front answers,
-and 1 if it does not answer within SECONDS. Environment variables: ADDRESS, the front's address; ORIGIN, the origin's
-HOST:PORT; CA, the file of the certificate authority to trust, /run/front/ca.pem by default.
+`python -m proxy.readiness [SECONDS]` tests the front in this container or namespace. The exit code is 0 as soon as the
+front answers, and 1 if it does not answer within SECONDS. Environment variables: ADDRESS, the front's address; ORIGIN,
+the origin's HOST:PORT; CA, the file of the certificate authority to trust, /run/front/ca.pem by default.
 """
 
 import http.client
@@ -20,7 +20,7 @@ from h2.events import ConnectionTerminated, ResponseReceived, StreamReset
 from h2.exceptions import ProtocolError
 
 NAMES = ("maps.test", "localhost", "127.0.0.1")
-"""The names in the certificate of a front that people visit; the first is its server name."""
+"""The names in the certificate of a front that people visit; the first name is the front's server name."""
 
 HOME = Path("/run/front")
 """The folder of a front in a container."""
@@ -113,7 +113,7 @@ def wait_until_ready(
             status = ask(address, server_name, ca_file, path, 2.0, protocol)
             if status == "200":
                 return
-            reason = f"it answered {path} with status {status}"
+            reason = f"the front answered {path} with status {status}"
             check_origin()
         except (OSError, ProtocolError, http.client.HTTPException) as error:
             reason = str(error)

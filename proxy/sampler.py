@@ -2,13 +2,12 @@
 
 Rules:
 1. The server is not changed. It is observed from another process, which borrows a descriptor for a short time.
-2. Each sample is written at once, as a line of sockets.jsonl or process.jsonl.
+2. Each sample is a line of sockets.jsonl or process.jsonl. The exit writes what is still in memory; so does `flush`.
 3. If the client has several connections, the sampler takes the connection that has carried most bytes, because browsers
    open spare connections.
 4. Without an interval the socket is sampled only once, which is enough to check the settings of the socket.
 """
 
-import time
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -45,8 +44,8 @@ class Sampler:
         self._cost = Cost()
         with ExitStack() as stack:
             self._diag = stack.enter_context(SocketDiag(peer, port))
-            self._sockets = stack.enter_context((folder / "sockets.jsonl").open("w", buffering=1))
-            self._processes = stack.enter_context((folder / "process.jsonl").open("w", buffering=1))
+            self._sockets = stack.enter_context((folder / "sockets.jsonl").open("w"))
+            self._processes = stack.enter_context((folder / "process.jsonl").open("w"))
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -54,6 +53,11 @@ class Sampler:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def flush(self) -> None:
+        """Writes the samples so far to the journals."""
+        self._sockets.flush()
+        self._processes.flush()
 
     @property
     def peer_port(self) -> int | None:
@@ -70,7 +74,7 @@ class Sampler:
             if (sample := self._diag.sample()) is not None:
                 self._sockets.write(sample.to_json() + "\n")
                 self._seen = True
-                self._cost.add(1, time.monotonic_ns() - now_ns)
+                self._cost.add(1, sample.t_ns - now_ns)
         if now_ns >= self._next_process_ns:
             self._next_process_ns = _later(self._next_process_ns, now_ns, self._process_interval_ns())
             self._look_at_process(now_ns)

@@ -17,7 +17,7 @@ _VERSION = re.compile(r"\d+(\.\d+)+")
 
 
 class _Template(string.Template):
-    """A template with placeholders of the form `@{name}`: dollar signs have a meaning in the servers' own languages."""
+    """A template with placeholders of the form `@{name}`: `$` has a meaning in the servers' configuration files."""
 
     delimiter = "@"
 
@@ -26,10 +26,10 @@ class _Template(string.Template):
 class Switch:
     """A property of a server that a knob turns on or off, or sets to a size.
 
-    name: the name of the server's option for it; None if the server has no such option.
+    name: the name of the server's option that sets the property; None if the server has no such option.
     levels: template values by level. The levels are "on" and "off", or "stock" and "bytes"; levels that the server does
     not support are missing. {bytes} in a value is a placeholder for the size.
-    since: the server's first version that supports a level, by level; missing if every version does.
+    since: by level, the server's first version that supports the level; missing if every version supports it.
     """
 
     name: str | None
@@ -60,13 +60,13 @@ class Server:
     version, command: argument lists that print the server's version and start the server. Their placeholders are
     {program}, {config}, {state}, {log} and {servers}, the folder of the catalogue.
     template: the template of the configuration file.
-    native: the server's own mechanism against early writes.
+    native: the server's own limit on the bytes that it writes to the kernel ahead of the network.
     buffering: whether the server takes whole responses from the origin.
     record: the largest TLS record that the server writes.
     privileges: template values by the user who starts the server, "root" or "ordinary".
     scheduling: the order in which the server sends streams, in words.
     record_bytes, batch_bytes, strict: how the server writes (analysis/loads/model.py, Writes). All three are None if
-    this is not known well enough for a prediction.
+    the server's writes are not known well enough for a prediction.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Server:
 
     @property
     def in_images(self) -> bool:
-        """True if the server can run in containers. Images of fronts have no npm packages; the client's has no QUIC."""
+        """True if the server can run in containers: fronts' images have no npm packages, the client's image no QUIC."""
         return self.npm is None and self.over_tcp
 
     def record_values(self, record_bytes: int | None) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """Samples the front's socket of the client's connection through sock_diag(7).
 
-Every process in the front's place may use sock_diag(7), without access to the server's process. The server's process is
-not affected.
+Every process in the front's network namespace may use sock_diag(7), without access to the server's process. The
+server's process is not affected.
 """
 
 import socket
@@ -9,12 +9,12 @@ import struct
 import time
 from typing import Self
 
-from pyroute2.netlink import NETLINK_SOCK_DIAG
-from pyroute2.netlink.diag import SOCK_DIAG_BY_FAMILY, SS_ESTABLISHED, inet_diag_msg, inet_diag_req
-
 from common.formats.samples import SocketSample
-from common.netlink import Conversation, attributes, layout, question
+from common.netlink import Conversation, attributes, question
 
+_NETLINK_SOCK_DIAG, _BY_FAMILY = 4, 20  # <linux/netlink.h>, <linux/sock_diag.h>
+_ESTABLISHED = 1  # TCP_ESTABLISHED, <net/tcp_states.h>
+_REQUEST = struct.Struct("=3BxI48x")  # struct inet_diag_req_v2: family, protocol, extensions, states, identity
 _INFO, _CONGESTION, _MEMORY = 2, 4, 7  # INET_DIAG_*, <linux/inet_diag.h>
 _EXTENSIONS = sum(1 << (number - 1) for number in (_INFO, _CONGESTION, _MEMORY))
 _HEADER_BYTES = 72  # struct inet_diag_msg
@@ -22,8 +22,26 @@ _IDENTITY_AT, _IDENTITY_BYTES = 4, 48  # struct inet_diag_sockid
 _PEER_PORT = struct.Struct(">2xH")  # the identity begins with the front's port and the client's port
 _PORT_AND_PEER = struct.Struct(">4xH2x16x4s")
 _MEMORY_WORDS = struct.Struct("=9I")  # SK_MEMINFO_*, <linux/sock_diag.h>
-_TCP_INFO, _TCP_INFO_NAMES = layout(inet_diag_msg.tcp_info.fields)
-_TCP_INFO_AT = {name: index for index, name in enumerate(_TCP_INFO_NAMES)}
+_TCP_INFO = struct.Struct("=16xI4xI4xI32xI4xII20xQ8xQ16xII8xQQQQ8xQQ")  # struct tcp_info, <linux/tcp.h>
+_TCP_INFO_FIELDS = (
+    "mss_bytes",
+    "unacked_segments",
+    "lost_segments",
+    "rtt_us",
+    "ssthresh_segments",
+    "cwnd_segments",
+    "pacing_rate_bytes_s",
+    "bytes_acked",
+    "notsent_bytes",
+    "min_rtt_us",
+    "delivery_rate_bytes_s",
+    "busy_us",
+    "rwnd_limited_us",
+    "sndbuf_limited_us",
+    "bytes_sent",
+    "bytes_retrans",
+)
+"""The fields of SocketSample that _TCP_INFO unpacks, in its order."""
 
 
 class SocketDiag:
@@ -36,7 +54,7 @@ class SocketDiag:
         """Opens the netlink socket. Raises OSError."""
         self._peer = socket.inet_aton(peer)
         self._port = port
-        self._conversation = Conversation(NETLINK_SOCK_DIAG)
+        self._conversation = Conversation(_NETLINK_SOCK_DIAG)
         self._all, self._any = _request(dump=True), _request(dump=False)
         self._one: bytes | None = None
 
@@ -86,49 +104,29 @@ class SocketDiag:
 
 
 def _request(*, dump: bool) -> bytes:
-    request = inet_diag_req()
-    request["sdiag_family"] = socket.AF_INET
-    request["sdiag_protocol"] = socket.IPPROTO_TCP
-    request["idiag_states"] = 1 << SS_ESTABLISHED
-    request["idiag_ext"] = _EXTENSIONS
-    return question(SOCK_DIAG_BY_FAMILY, request, dump=dump)
+    request = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, _EXTENSIONS, 1 << _ESTABLISHED)
+    return question(_BY_FAMILY, request, dump=dump)
+
+
+def _tcp_info(data: bytes) -> dict[str, int]:
+    """Returns the fields of SocketSample in a tcp_info. Those that an older kernel does not have are 0."""
+    return dict(zip(_TCP_INFO_FIELDS, _TCP_INFO.unpack_from(data.ljust(_TCP_INFO.size, b"\0")), strict=True))
 
 
 def _carried_bytes(answer: bytes) -> int:
     """Returns roughly the bytes that the server has handed to the kernel. Reads no clock, unlike `_read`."""
-    info = attributes(answer, _HEADER_BYTES).get(_INFO, b"").ljust(_TCP_INFO.size, b"\0")[: _TCP_INFO.size]
-    values = _TCP_INFO.unpack(info)
-    return int(values[_TCP_INFO_AT["tcpi_bytes_sent"]] + values[_TCP_INFO_AT["tcpi_notsent_bytes"]])
+    info = _tcp_info(attributes(answer, _HEADER_BYTES).get(_INFO, b""))
+    return info["bytes_sent"] + info["notsent_bytes"]
 
 
 def _read(answer: bytes) -> SocketSample | None:
     found = attributes(answer, _HEADER_BYTES)
     if _INFO not in found or _MEMORY not in found:
         return None  # the connection is closing
-    values = _TCP_INFO.unpack(found[_INFO].ljust(_TCP_INFO.size, b"\0")[: _TCP_INFO.size])
     memory = _MEMORY_WORDS.unpack_from(found[_MEMORY])
-
-    def info(name: str) -> int:
-        return int(values[_TCP_INFO_AT[f"tcpi_{name}"]])
-
     return SocketSample(
         t_ns=time.monotonic_ns(),
-        notsent_bytes=info("notsent_bytes"),
-        unacked_segments=info("unacked"),
-        cwnd_segments=info("snd_cwnd"),
-        ssthresh_segments=info("snd_ssthresh"),
-        mss_bytes=info("snd_mss"),
-        rtt_us=info("rtt"),
-        min_rtt_us=info("min_rtt"),
-        delivery_rate_bytes_s=info("delivery_rate"),
-        pacing_rate_bytes_s=info("pacing_rate"),
-        busy_us=info("busy_time"),
-        rwnd_limited_us=info("rwnd_limited"),
-        sndbuf_limited_us=info("sndbuf_limited"),
-        bytes_sent=info("bytes_sent"),
-        bytes_retrans=info("bytes_retrans"),
-        bytes_acked=info("bytes_acked"),
-        lost_segments=info("lost"),
+        **_tcp_info(found[_INFO]),
         sndbuf_bytes=memory[3],
         wmem_queued_bytes=memory[5],
         congestion_control=found.get(_CONGESTION, b"").split(b"\0")[0].decode(),

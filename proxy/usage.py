@@ -1,6 +1,6 @@
 """Reads processor time and system calls of a server process from proc(5).
 
-A value is None if this kernel does not count it or this user may not read it.
+A value is None if the kernel does not count the resource, or if the user may not read the value.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ class Usage:
 def usage(pid: int) -> Usage:
     """Returns the usage of a process, all its threads together. All values are None if the process has ended.
 
-    Of threads that have ended only the system calls count.
+    Threads that have ended are included in the system calls, but not in the other values.
     """
     folder = Path("/proc") / str(pid)
     threads = list(_threads(folder))

@@ -1,11 +1,14 @@
-"""Shared by all tests: versions and capabilities in the header, and fixtures that run the lab as its user does."""
+"""Fixtures and hooks of all tests: versions and capabilities in pytest's header, and fixtures that run `priolab`."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,8 +18,10 @@ import pytest
 
 from analysis.records.runs import load_experiment
 from analysis.reports.summary import summarize
+from experiments import cli
 from experiments.commands.doctor import Capability, examine, link_options
 from experiments.execution import keeper
+from experiments.host.interruption import STOPS
 from proxy.server import catalogue
 from tests.page import axe
 from tests.punctuality import any_late, until_punctual
@@ -25,12 +30,12 @@ _EXPECT = "PRIOLAB_EXPECT"
 _TESTS = Path(__file__).parent
 _LAST_ROOMS = {"contract": 1, "unit": 2}
 _LONGEST = ("test_matrix.py", "test_notebooks.py", "test_demo_page.py", "test_sabotage.py", "test_servers.py")
-"""The longest files of tests/lab, longest first: so that no worker still runs one while the others idle."""
+"""The slowest files of tests/lab, slowest first, so that no worker is still busy with one when the others are done."""
 
 
 @cache
 def _capabilities() -> Mapping[str, Capability]:
-    """What this machine can do: half a second, more where there is an engine. Unit tests do without."""
+    """Returns this machine's capabilities. Takes half a second, and longer with Docker; unit tests do not call it."""
     found = {capability.name.replace(" ", "-"): capability for capability in examine()}
     for option in reversed(link_options()):
         name = f"fabric-{option.fabric}"
@@ -56,10 +61,10 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_sessionstart() -> None:
-    """Exits if a capability that PRIOLAB_EXPECT names, as in CI, is missing: so skips cannot grow unnoticed.
+    """Exits if a capability in PRIOLAB_EXPECT is missing; CI sets PRIOLAB_EXPECT so that no test is skipped unnoticed.
 
     Restores SIGINT and SIGHUP: a shell without job control makes background programs ignore Ctrl-C, and nohup(1) makes
-    them ignore SIGHUP. The programs that tests interrupt would inherit that.
+    them ignore SIGHUP. Programs that the tests start would inherit this.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -69,7 +74,7 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sorts the longest files first, for several workers."""
+    """Sorts the slowest files of tests/lab to the front, and contract tests and unit tests to the end."""
 
     def rank(item: pytest.Item) -> tuple[int, int]:
         room, name = item.path.relative_to(_TESTS).parts[0], item.path.name
@@ -88,7 +93,7 @@ def needs(name: str) -> None:
 
 @pytest.fixture(params=[name for name, each in catalogue().items() if each.protocol == "h2"])
 def server(request: pytest.FixtureRequest) -> str:
-    """The name of each server of the catalogue that speaks HTTP/2; needs it installed."""
+    """Returns the name of each HTTP/2 server of the catalogue; skips the test if the server is not installed."""
     name = str(request.param)
     needs(name)
     return name
@@ -96,68 +101,68 @@ def server(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def guest() -> None:
-    """Needs the guest: its kernel, and a machine that can run it."""
+    """Skips the test if this machine cannot run the guest, or has no guest kernel."""
     needs("fabric-virtual")
 
 
 @pytest.fixture
 def netns() -> None:
-    """Needs network namespaces on the host."""
+    """Skips the test if network namespaces cannot be made."""
     needs("fabric-netns")
 
 
 @pytest.fixture(scope="session")
 def bpf() -> None:
-    """Needs a kernel that accepts BPF programs from this user."""
+    """Skips the test if the kernel accepts no BPF programs from this user."""
     needs("bpf")
 
 
 @pytest.fixture
 def cgroup() -> None:
-    """Needs a cgroup v2 in which this user may create others."""
+    """Skips the test if this user cannot create cgroups (v2)."""
     needs("cgroup")
 
 
 @pytest.fixture(scope="session")
 def bpf_compiler() -> None:
-    """Needs the compiler for the guest's tuner."""
+    """Skips the test if the compiler for the guest's tuner is missing."""
     needs("bpf-compiler")
 
 
 @pytest.fixture(scope="session")
 def gcc() -> None:
-    """Needs the compiler for the guest's kernel."""
+    """Skips the test if the compiler for the guest's kernel is missing."""
     needs("gcc")
 
 
 @pytest.fixture(scope="session")
 def compose() -> None:
-    """Needs a Docker engine and compose."""
+    """Skips the test if Docker or its compose plugin is missing."""
     needs("fabric-compose")
 
 
 @pytest.fixture(scope="session")
 def captures() -> None:
-    """Needs the programs that capture packets and read captures independently of the lab."""
+    """Skips the test if tcpdump, editcap or tshark is missing."""
     for name in ("tcpdump", "editcap", "tshark"):
         needs(name)
 
 
 @pytest.fixture(scope="session")
 def npm() -> None:
-    """Needs the npm packages of the SPDY fronts."""
+    """Skips the test if the npm packages of the SPDY fronts are missing."""
     needs("spdy")
 
 
 @pytest.fixture(scope="session")
 def chromium() -> None:
-    """Needs a browser."""
+    """Skips the test if no Chromium is installed."""
     needs("chromium")
 
 
 @pytest.fixture(scope="session")
 def axe_script(chromium: None) -> Path:  # noqa: ARG001
-    """The accessibility checker; needs it, and a browser."""
+    """Returns the accessibility checker axe; skips the test if axe or the browser is missing."""
     needs("axe")
     return axe()
 
@@ -193,12 +198,12 @@ class Lab:
 
     @property
     def results(self) -> Path:
-        """The folder of its results."""
+        """The lab's results folder."""
         return self.root / "results"
 
     @property
     def temporary(self) -> Path:
-        """Its TMPDIR; empty if nothing was left behind."""
+        """The lab's TMPDIR, which is empty unless a command left files behind."""
         return self.root / "tmp"
 
     @property
@@ -221,34 +226,42 @@ class Lab:
         )
         return self.latest(done)
 
-    def run_unseen(self, *words: str, processor: int | None = None, timeout_s: float = 600) -> Done:
-        """Runs `priolab run` without table and picture; others may write into the same folder meanwhile.
-
-        processor: the only processor it may use; None for all.
-        """
-        confined = [] if processor is None else ["taskset", "--cpu-list", str(processor)]
+    def run_unseen(self, *words: str, timeout_s: float = 600) -> Done:
+        """Runs `priolab run` without printing a table or drawing figures; other runs may use the same folder."""
         done = subprocess.run(
-            [*confined, *self.command(*words, "--print-folder")],
+            self.command(*words, "--print-folder"),
             env=self.environment,
             capture_output=True,
             text=True,
             timeout=timeout_s,
             check=False,
         )
-        return done_in(Path(done.stdout.strip()) if done.stdout else None, done)
+        return _unseen(done)
+
+    def run_here(self, *words: str, processor: int | None = None) -> Done:
+        """Does the same as `run_unseen` in this process, which saves the start of Python; must be the main thread.
+
+        processor: the only processor that the run may use; None for all.
+        """
+        return _unseen(self.command_here("run", *words, "--print-folder", processor=processor))
+
+    def command_here(self, command: str, *words: str, processor: int | None = None) -> subprocess.CompletedProcess[str]:
+        """Runs `priolab run` or `priolab sweep` in this process."""
+        results = f"RESULTS={self.results}"
+        return priolab_here(command, results, *words, temporary=self.temporary, processor=processor)
 
     def run_on_time(self, *words: str) -> Done:
-        """Runs `priolab run` on a real clock; repeats it if the machine was late (tests/punctuality.py)."""
-        return until_punctual(lambda: self.run(*words), lambda done: any_late(done.summary))
+        """Runs `priolab run` on a real clock, without figures; repeats it if the machine was late (punctuality.py)."""
+        return until_punctual(lambda: self.run_unseen(*words), lambda done: any_late(done.summary))
 
     def latest(self, done: subprocess.CompletedProcess[str] | None = None) -> Done:
-        """The newest results, with the command that made them if it is known."""
+        """Returns the newest results. done: the command that made them, if known."""
         latest = self.results / "latest"
         folder = latest.resolve() if latest.exists() else None
         return done_in(folder, done)
 
     def processes(self) -> list[str]:
-        """Command lines of running processes that name this lab's folders."""
+        """Returns the command lines of running processes that contain this lab's folder."""
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -261,10 +274,51 @@ class Lab:
         return found
 
 
+def priolab_here(
+    *words: str, temporary: Path | None = None, processor: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs `priolab` in this process, which saves the start of Python; must be called in the main thread.
+
+    temporary: its TMPDIR; None for this process's. processor: the only one that it may use; None for all.
+    """
+    out, err = io.StringIO(), io.StringIO()
+    with _restored(), pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        if temporary is not None:
+            patch.setenv("TMPDIR", str(temporary))
+            patch.setattr(tempfile, "tempdir", None)
+        if processor is not None:
+            os.sched_setaffinity(0, {processor})
+        code = cli.main(words)
+    if code == 128 + signal.SIGINT:  # the command has taken a signal that was meant for the tests
+        raise KeyboardInterrupt
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+
+
+@contextmanager
+def _restored() -> Iterator[None]:
+    """Restores the signal handlers and the processors of this process, which a command changes."""
+    handlers, allowed = {stop: signal.getsignal(stop) for stop in STOPS}, os.sched_getaffinity(0)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+        for stop, handler in handlers.items():
+            signal.signal(stop, handler)
+
+
+def _unseen(done: subprocess.CompletedProcess[str]) -> Done:
+    """Returns the results in the folder that the command has printed."""
+    return done_in(Path(done.stdout.strip()) if done.stdout else None, done)
+
+
 def done_in(folder: Path | None, done: subprocess.CompletedProcess[str] | None = None) -> Done:
-    """The results in a folder, with the summary of `priolab show --json`. done: the command, if it is known."""
+    """Returns the results in a folder, with the summary of `priolab show --json`.
+
+    done: the command that made them; without it the exit code is the one that `priolab run` has for such a summary.
+    """
     summary = json.loads(json.dumps(summarize(load_experiment(folder)))) if folder else None
-    code, out, err = (done.returncode, done.stdout, done.stderr) if done else (1, "", "")
+    is_ok = summary is not None and summary["status"] == "ok"
+    code, out, err = (done.returncode, done.stdout, done.stderr) if done else (0 if is_ok else 1, "", "")
     return Done(code=code, out=out, err=err, folder=folder, summary=summary)
 
 

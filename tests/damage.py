@@ -1,4 +1,4 @@
-"""Ways to damage files that the lab reads, each by chance; and what stands outside, which nobody may touch."""
+"""Random damage to files that the lab reads, and files outside the results, which no command may change."""
 
 import contextlib
 import gzip
@@ -65,7 +65,7 @@ _WRITTEN = (
 
 @dataclass(kw_only=True)
 class Trial:
-    """What is to be damaged. is_large: a journal of 100 MB is in it."""
+    """A folder to damage. number: the trial's number. is_large: true if the damage is a journal of 100 MB."""
 
     folder: Path
     outside: Path
@@ -74,27 +74,27 @@ class Trial:
     is_large: bool = False
 
     def files(self, *endings: str) -> list[Path]:
-        """Regular files with these endings that can be read as a whole."""
+        """Return regular files with these endings that are small enough to be read as a whole."""
         found = sorted(path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink())
         found = [path for path in found if path.stat().st_size <= 2 * _LARGE_BYTES]
         return [path for path in found if path.name.endswith(endings)] if endings else found
 
     def one(self, *endings: str) -> Path:
-        """Any of them; the documents that say what the others are as often as all others together."""
+        """Return a random file with these endings; in half of the cases experiment.json, sweep.json or run.json."""
         found = self.files(*endings) or self.files()
         heads = [path for path in found if path.name in ("experiment.json", "sweep.json", "run.json")]
         return self.chance.choice(heads if heads and self.chance.random() < 0.5 else found)
 
 
 def fill(outside: Path) -> None:
-    """Files and folders that nobody may change."""
+    """Write files and folders that no command may change."""
     (outside / "folder").mkdir(parents=True)
     for name in ("file", "folder/file", "run.json", "experiment.json", "sweep.json", "latest"):
         (outside / name).write_text('{"format": 2, "arm": "outside"}\n')
 
 
 def apply(trial: Trial) -> str:
-    """Damage it in one way, now and then in two; in words."""
+    """Damage the trial's folder in one way, sometimes in two. Return a description of the damage."""
     if trial.number % _LARGE_EVERY == _LARGE_EVERY // 2 and trial.files(".jsonl"):
         return _large(trial)
     ways = _WAYS_OF_PACKED
@@ -180,7 +180,7 @@ def _lines(trial: Trial) -> str:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every container in a document with every key in it."""
+    """Yield (container, key) for every value in a document, at any depth."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, below in list(pairs):
         yield value, key
@@ -188,7 +188,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _document_changed(trial: Trial, change: Callable[[random.Random, Any, Any], None], what: str, most: int = 3) -> str:
-    """Of a document, or of a line of a journal: some values."""
+    """Change random values of a JSON document, or of lines of a journal."""
     file = trial.one(".json", ".jsonl")
     try:
         lines = file.read_text().splitlines() if file.suffix == ".jsonl" else [file.read_text()]
@@ -271,7 +271,7 @@ def _nested(trial: Trial) -> str:
 
 
 def _every_text(trial: Trial) -> str:
-    """A terminal's control in every text of a document."""
+    """Append a terminal escape sequence, or other hostile text, to every text of a document."""
     file = trial.one(".json")
     hostile = trial.chance.choice(_HOSTILE[:12])
 
@@ -297,7 +297,7 @@ def _removed(trial: Trial) -> str:
 
 
 def _no_file(trial: Trial) -> str:
-    """Something else in a file's place."""
+    """Replace a file by a FIFO, socket, folder, device or symlink."""
     file = trial.one()
     file.unlink()
     what = trial.chance.choice(
@@ -338,7 +338,7 @@ def _no_file(trial: Trial) -> str:
 
 
 def _no_folder(trial: Trial) -> str:
-    """Something else in a folder's place."""
+    """Replace a folder by a file, FIFO or symlink."""
     folder = trial.chance.choice(sorted({file.parent for file in trial.files()}))
     if folder == trial.folder:
         return _removed(trial)
@@ -383,7 +383,7 @@ def _swapped(trial: Trial) -> str:
 
 
 def _symlinked(trial: Trial) -> str:
-    """Where the lab will write there is a symlink that leads outside."""
+    """Make symlinks that have the names of files that the lab will write, and lead out of the trial's folder."""
     folder = trial.chance.choice([path for path in trial.folder.iterdir() if path.is_dir()] or [trial.folder])
     for name in _WRITTEN:
         path = folder / name
@@ -400,7 +400,7 @@ def _symlinked(trial: Trial) -> str:
 
 
 def _elsewhere(trial: Trial) -> str:
-    """The experiment's list of runs names what is not in it."""
+    """Change experiment.json or sweep.json so that it names a run outside the folder, or no run at all, such as `.`."""
     heads = trial.files("experiment.json", "sweep.json")
     if not heads:
         return _removed(trial)
@@ -435,7 +435,7 @@ def _elsewhere(trial: Trial) -> str:
 
 
 def _large(trial: Trial) -> str:
-    """A journal of 100 MB: of whole lines, of one line, or of lines that are none."""
+    """Fill a journal with 100 MB of its own lines, of one line, or of empty lines."""
     trial.is_large = True
     file = trial.chance.choice(trial.files(".jsonl"))
     lines = file.read_bytes().splitlines(keepends=True)
@@ -508,7 +508,7 @@ def _toml_large(trial: Trial) -> str:
 
 
 def _bomb(trial: Trial) -> str:
-    """A parcel of a few MB that holds more than anybody's memory."""
+    """Replace a packed run folder with a few MB that unpack to 1.2 GB."""
     (file,) = trial.files()
     content = io.BytesIO()
     with gzip.open(content, "wb", compresslevel=1) as packed:
@@ -519,7 +519,7 @@ def _bomb(trial: Trial) -> str:
 
 
 def _members(trial: Trial) -> str:
-    """A parcel of what no run folder holds."""
+    """Replace a packed run folder with an archive of symlinks, devices or other members that no run folder has."""
     (file,) = trial.files()
     content = io.BytesIO()
     kind = trial.chance.choice(

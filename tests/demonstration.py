@@ -1,4 +1,4 @@
-"""The demo, started as its user starts it, on a port of its own."""
+"""The demo as its user starts it, on a free port."""
 
 import re
 import signal
@@ -19,7 +19,7 @@ _TICK_S = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """One that listens. address: what it told to open; log: all that it has said."""
+    """A running demo. address: the URL that it printed; log: its output."""
 
     lab: Lab
     process: subprocess.Popen[bytes]
@@ -28,33 +28,33 @@ class Demo:
 
     @property
     def origin(self) -> str:
-        """Without the token."""
+        """Return the URL without path and token."""
         return self.address.partition("/#")[0]
 
     @property
     def token(self) -> str:
-        """What it takes to ask for anything."""
+        """Return the token, which every request needs."""
         return self.address.partition("#")[2]
 
     @property
     def port(self) -> int:
-        """Of 127.0.0.1."""
+        """Return the port on 127.0.0.1."""
         return int(self.origin.rpartition(":")[2])
 
     def experiments(self) -> set[str]:
-        """The names of what has been run."""
+        """Return the names of the experiments in the results folder."""
         files = self.lab.results.glob("*/experiment.json")
         return {file.parent.name for file in files if not file.parent.is_symlink()}
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """With a signal; its exit code."""
+        """Send a signal to the demo. Return its exit code."""
         self.process.send_signal(number)
         return self.process.wait(_END_S)
 
 
 @contextmanager
 def demonstration(lab: Lab, *words: str) -> Iterator[Demo]:
-    """Until the block's end, or until it is ended there."""
+    """Start the demo. Stop it at the end of the block, unless the block has ended it."""
     log = lab.root / "demo.log"
     command = [sys.executable, "-m", "experiments.cli", "demo", "--port", "0", "--no-browser", "--idle"]
     with log.open("wb") as out:

@@ -4,9 +4,9 @@
 
 Server, client, link, kernel settings and page follow from the run's number. Of 20 runs 15 are in the guest, as many
 side by side as there are processors; then come three in namespaces and two in containers, one at a time. If the lab
-refuses a combination, for example because the server lacks a feature, another is drawn. On a real clock a machine that
-was late rightly makes a run invalid; such a run is repeated when the machine is calm, and counted. The table is written
-into RELIABILITY.md.
+refuses a combination, for example because the server lacks a feature, another is drawn. On a real clock a run is
+rightly invalid if the machine delayed its processes. Such a run is repeated when the machine is calm, and the
+repetition is counted. The table is written into RELIABILITY.md.
 """
 
 import argparse
@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from experiments.errors import LabError
+from experiments.execution.cost import link_s
 from experiments.scenario.knobs import KNOBS, scenario_from
-from experiments.sweep.estimate import link_s
 from proxy.server import catalogue
 from tests.conftest import Done, make_lab
 from tests.punctuality import any_late, until_punctual
@@ -34,9 +34,9 @@ _FABRICS = ("virtual",) * 15 + ("netns",) * 3 + ("compose",) * 2
 _REFUSED, _LACKING = 2, "cannot be used here"  # a value that is not allowed; a server version that lacks it
 _DRAWS = 100
 _LONGEST_S = 30.0
-"""Link time of an arm on a real clock; what takes longer is drawn anew."""
+"""The most link time of an arm on a real clock; if an arm would take longer, other knobs are drawn."""
 
-_IN_CONTAINERS = ("nginx", "h2o")  # only these: building a server's image takes a minute
+_IN_CONTAINERS = ("nginx", "h2o")  # few, because building a server's image takes a minute
 _KNOBS: dict[str, Sequence[str]] = {
     "LOWAT": ("none", "1", "4096", "16384", "131072", "1000000", "auto", "none,16384"),
     "RATE": ("128kbit", "64kbps", "128kbps", "128kbps", "1mbit", "5mbit", "20mbit", "100mbit", "unlimited"),
@@ -66,7 +66,7 @@ _KNOBS: dict[str, Sequence[str]] = {
 
 @dataclass(kw_only=True)
 class Tally:
-    """Results for a fabric. late: repetitions because the machine was late. arms: numbers by status."""
+    """Results for a fabric. late: repetitions because the machine delayed a run. arms: the number of arms by status."""
 
     runs: int = 0
     late: int = 0
@@ -104,7 +104,7 @@ def main() -> int:
 
 
 def _run(number: int, fabric: str, root: Path) -> tuple[dict[str, str], Done, int]:
-    """Makes a run. Returns its knobs, its result, and the number of repetitions because the machine was late."""
+    """Makes a run. Returns its knobs, its result, and the number of repetitions because the machine delayed it."""
     chance = random.Random(number)
     for draw in range(_DRAWS):
         root.joinpath(str(draw)).mkdir(parents=True)
@@ -136,7 +136,7 @@ def _draw(chance: random.Random, fabric: str) -> dict[str, str]:
 
 
 def _link_s(words: dict[str, str]) -> float:
-    """Link time of all loads of an arm; none if the lab would refuse it."""
+    """Link time of all loads of an arm; 0 if the lab would refuse the knobs."""
     knobs = {name: value.partition(",")[0] for name, value in words.items() if name in KNOBS}
     try:
         return link_s(scenario_from(knobs))

@@ -59,7 +59,7 @@ _KINDS = (
 
 @dataclass(kw_only=True)
 class Tally:
-    """Results for a kind of process in a fabric. slowest_s: from the kill to the end of a lab that did not go on."""
+    """Results for a kind of process in a fabric. slowest_s: the longest time from a kill to the lab's failure."""
 
     kills: int = 0
     left: list[str] = field(default_factory=list)
@@ -120,7 +120,7 @@ class Trials:
         return Whole(done=done, is_exact=self.fabric == "virtual", took_s=took_s)
 
     def _try(self, number: int, whole: Whole) -> None:
-        """Repeats until a kill has struck: the process to be killed may have ended by itself."""
+        """Repeats the trial until a kill succeeds: the process to be killed may have ended before."""
         chance = random.Random(number)
         for attempt in range(_NEXT):
             if self._kill_in_one(f"{number}-{attempt}", chance, whole):
@@ -218,7 +218,7 @@ def _events(done: Done) -> dict[str, bytes]:
 
 
 def _processes(pid: int, projects: Iterable[str]) -> Iterator[int]:
-    """Ids of the lab's processes, and of those in its containers, which are the engine's children."""
+    """Ids of the lab's processes and of those in its containers, which are not children of the lab."""
     yield from descendants(pid)
     for project in projects:
         if containers := _docker("ps", "--quiet", "--filter", project):
@@ -246,7 +246,7 @@ def _kill_one(processes: Iterator[int], chance: random.Random) -> tuple[str | No
 
 
 def _program_in_guest(pid: int) -> str:
-    """_IN_GUEST if the process is one and still runs, else empty."""
+    """Returns _IN_GUEST if the process is a program in the guest that still runs, else an empty text."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -255,7 +255,7 @@ def _program_in_guest(pid: int) -> str:
 
 
 def _left_of(lab: Lab, groups: Iterable[str], projects: Iterable[str]) -> list[str]:
-    """Processes, temporary files, cgroups, containers and networks that are still there after ten seconds."""
+    """Processes, temporary files, cgroups, containers and networks that are left ten seconds after the kill."""
     end_s = time.monotonic() + _SOON_S
     while True:
         engine = [

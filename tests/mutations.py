@@ -8,7 +8,8 @@ RELIABILITY.md. With --print it is only printed, and inputs that would have to b
 
 Most commands run in a forked copy of a process that has already imported the lab; every twentieth trial starts
 `priolab`. A command that runs an experiment is stopped before its runs begin; it has read all its files by then.
-Pictures take longer than everything else together; they are declared in every trial and drawn in every fifth.
+Drawing takes longer than everything else together, so pictures are drawn in every fifth trial alone. In the other
+trials the commands prepare the pictures without drawing them.
 """
 
 import asyncio
@@ -42,10 +43,11 @@ from experiments.commands.console import Report
 from experiments.commands.printable import printable
 from experiments.errors import StepFailed
 from experiments.execution import parcel
-from experiments.execution.experiment import Progress, run_experiment
+from experiments.execution.experiment import run_experiment
 from experiments.execution.fingerprint import fingerprint_here
 from experiments.execution.invocation import request_from
 from experiments.execution.local import Local
+from experiments.execution.progress import Progress
 from experiments.sweep.sweep import fingerprint_of, sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
 from tests import damage
@@ -57,7 +59,7 @@ _MUTATIONS = 1000
 _MEMORY_BYTES = 2**30
 _LARGEST_FILE_BYTES = 2**29
 _LONGEST_S, _LONGEST_OF_LARGE_S = 10.0, 60.0
-"""The most processor time. Other programs may use the machine, so three times that is allowed in wall time."""
+"""The most processor time. Other programs may use the machine, so a command may take three times that in wall time."""
 _PATIENCE = 3.0
 _LONGEST_LINE = 2000
 _BY_THE_REAL_COMMAND = 20  # trials
@@ -65,9 +67,9 @@ _DRAWN = 5  # trials
 _NEEDS_NO_STAND_IN = ("show", "figures", "export", "knee", "list")
 _FAULT = 70
 _NOT_RUN = "this would run an experiment"
-_UNFINISHED = "missing; not a results folder, or an unfinished one"
+_UNFINISHED = "missing; the folder is no results folder, or is unfinished"
 _NAMES = ("given", "mine.toml", "experiment.json", "run.json")
-"""Every damaged file has one of these names, or is in a folder that has."""
+"""Each damaged file has one of these names, or is in a folder with one of these names."""
 
 _RUN = ("LOWAT=16384", "FABRIC=virtual")
 _SWEEP = (
@@ -95,7 +97,7 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """The end of a command. signal: the signal that ended it, None for none. overdue: it exceeded its wall time."""
+    """The end of a command. signal: the signal that ended it, if any. overdue: true if it exceeded its wall time."""
 
     code: int
     signal: int | None
@@ -109,7 +111,10 @@ class Ended:
 
 @dataclass(kw_only=True)
 class Tally:
-    """Results for a kind of input. told: commands that failed with an error line. slowest: command and damage."""
+    """Results for a kind of input. told: number of commands that failed with an error line.
+
+    slowest: the slowest command, and the damage to its input.
+    """
 
     trials: int = 0
     commands: int = 0
@@ -130,7 +135,7 @@ def _experiment(folder: Path) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Writes a finished sweep that a sweep with REUSE=yes accepts; renames its arms to today's names."""
+    """Copies the recorded sweep, and gives its arms today's names, so that a sweep with REUSE=yes accepts it."""
     shutil.copytree(_TESTS / "golden-sweep", folder / "given")
     for path in (folder / "given").iterdir():
         for file in (path, path / "run.json"):
@@ -226,7 +231,7 @@ _KINDS: Mapping[str, Kind] = {
 }
 _QUICK = tuple(name for name in _KINDS if name != "a folder for reproduce")
 _WARM = (
-    *("altair", "experiments.cli", "experiments.demo.server", "experiments.studies.reproduce", "pyarrow.parquet"),
+    *("experiments.cli", "experiments.demo.server", "experiments.studies.reproduce", "pyarrow.parquet"),
     *("analysis.figures.album", "analysis.figures.knee", "analysis.notebooks.lab", "httpx"),
 )
 
@@ -299,7 +304,7 @@ def _try(number: int, kinds: Mapping[str, Kind], folder: Path) -> tuple[str, Tal
 
 
 def _check_whole(name: str, kind: Kind, folder: Path) -> None:
-    """Checks that every command reads the undamaged input. Raises AssertionError."""
+    """Raises AssertionError unless every command reads the undamaged input."""
     tally = _tried(name, kind, 1, folder, None)
     assert not tally.findings, tally.findings
 
@@ -366,7 +371,7 @@ def _state(folder: Path) -> str:
 
 
 def _problems(words: Words, ended: Ended, *, is_large: bool) -> Iterable[str]:
-    """Yields the things that a command did and must not do."""
+    """Yields descriptions of a command's forbidden behaviour."""
     if ended.overdue:
         yield f"it did not end within {ended.wall_s:.0f} s"
         return
@@ -400,11 +405,11 @@ def _problems(words: Words, ended: Ended, *, is_large: bool) -> Iterable[str]:
 
 
 def _place(err: str) -> str:
-    """The places of the last two lines of the lab's own code in a traceback."""
+    """Returns file and line of the last two calls in the lab's own code from a traceback."""
     lines = [
         line.split(", in ")[0] for line in err.splitlines() if line.startswith('  File "') and "/site-" not in line
     ]
-    return "; ".join(line.rpartition("/wt/")[2] for line in lines[-2:])
+    return "; ".join(line.replace(f"{_TESTS.parent}/", "") for line in lines[-2:])
 
 
 def _carry_out(words: Words, room: Path, trial: Trial) -> Ended:
@@ -442,8 +447,8 @@ def _become(words: Words, room: Path, number: int) -> None:
     try:
         os.setsid()
         os.chdir(room)
-        for number, name in ((1, "out"), (2, "err")):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND), number)
+        for descriptor, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND), descriptor)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
@@ -473,7 +478,7 @@ def _command(words: Words) -> int:
 
 
 def _demo() -> int:
-    """Requests an arm as the demo's page does; the server must answer without an internal error."""
+    """Requests an arm as the demo's page does; the server must respond without an internal error."""
     import httpx
 
     from experiments.demo.job_queue import JobQueue
@@ -530,7 +535,7 @@ def _notebook_of_a_sweep() -> int:
 
 
 def _unpack() -> int:
-    """Unpacks a parcel as the head does with a worker's."""
+    """Unpacks a packed run folder as a cluster's head does with a worker's."""
     try:
         parcel.unpack(Path("here/given").read_bytes(), Path("unpacked"))
         print("unpacked")
@@ -563,7 +568,7 @@ def _worded(words: Sequence[str]) -> dict[str, str]:
 
 
 def _sign(file: Path, fingerprint: Mapping[str, Any]) -> None:
-    """Writes this fingerprint, and a time, into the document."""
+    """Writes this fingerprint and a time into the document."""
     document = json.loads(file.read_text())
     file.write_text(json.dumps({**document, "started_at": "2026-01-01T00:00:00+00:00", "fingerprint": fingerprint}))
 
@@ -587,7 +592,11 @@ def _table(tallies: Mapping[str, Tally]) -> str:
             f"| {name} | {tally.trials} | {tally.commands} | {tally.told} | {len(tally.findings)} "
             f"| {tally.slowest_s:.1f} s | {large} | {tally.most_bytes / 2**20:.0f} MiB |"
         )
-    lines += ["", f"Times are processor time. The slowest, except with journals of 100 MB: {total.slowest}."]
+    lines += [
+        "",
+        "Times are processor time. The slowest command and its damaged file, except with journals of 100 MB:",
+        f"{total.slowest}.",
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The page `maps`, plans for it, and pages made by hand, as tests use them."""
+"""The page `maps`, plans for it, and small pages, as tests use them."""
 
 import json
 from collections.abc import Callable
@@ -20,27 +20,27 @@ MS = 10**6
 
 
 def maps_page(size_bytes: int = 700 * 1024, delay_ms: int = 200) -> Page:
-    """The page with image and script of that size, and the script held back for so long."""
+    """Return the page `maps` with image and script of this size; the script is ready after the delay."""
     return page_of(MAPS, Parameters(size_bytes=size_bytes, script_delay_ns=delay_ms * MS))
 
 
 def part(name: str, **changes: Any) -> Resource:
-    """A resource of 1000 bytes with the weight of its urgency, but for these fields."""
+    """Return a resource of 1000 bytes with the weight of its urgency. changes: fields with other values."""
     usual: dict[str, Any] = {"path": f"/{name}", "content_type": "text/plain", "size_bytes": 1000}
     return Resource(name=name, **usual | {"weight": http2_weight(changes.get("urgency", 3))} | changes)
 
 
 def page_of_parts(*resources: Resource) -> Page:
-    """A page of these resources, in order."""
+    """Return a page of these resources, in order."""
     return Page(name="mine", title="Mine", resources=resources)
 
 
 def page_file(folder: Path, page: Page) -> Path:
-    """The page as the origin reads it."""
+    """Write the page as the origin reads it. Return the file."""
     file = folder / "page.json"
     file.write_text(json.dumps(asdict(page)))
     return file
 
 
 maps_plan: Callable[..., Plan] = partial(page_plan, maps_page())
-"""`page_plan` of that page."""
+"""`page_plan` of the page `maps`."""

@@ -1,7 +1,7 @@
-"""Machines that take their processors away for a while: real clocks go on, and a run that was late is rightly invalid.
+"""Repeats runs on a real clock that the machine delayed; such a run is rightly invalid.
 
-A test of a verdict on a real clock then has to go again. How late the machine itself is, a witness says that does
-nothing but sleep, with a higher priority than whatever is tested: what it misses was not missed for want of processors.
+A virtual machine, for example, may get no processor for some time. The machine's own delays are measured by a thread
+that only sleeps. The thread has a real-time priority, so that the tested programs cannot delay it.
 """
 
 import os
@@ -17,9 +17,9 @@ _REASONS = (
     "the ferry's lateness",
     "calibration of",
     "its lateness in ns",
-    "how late the first packet",
-    "how late the origin",
-    "how long packets lay",
+    "lateness of the first packet",
+    "lateness of the important resource",
+    "median time that packets waited",
 )
 _NAP_S = 0.001
 _CALM_NS = 10_000_000
@@ -28,17 +28,17 @@ _PATIENCE_S = 60.0
 
 
 def was_late(text: str) -> bool:
-    """Whether a run says that time on this machine was not what it has to be."""
+    """Return True if the text, the reason for a run's status, names a delay that the machine may have caused."""
     return any(reason in text for reason in _REASONS)
 
 
 def any_late(summary: Mapping[str, Any] | None) -> bool:
-    """The same of a whole experiment."""
+    """Return True if the machine may have delayed an arm. summary: the output of `priolab show --json`."""
     return summary is not None and any(was_late(arm["reason"] or "") for arm in summary["arms"])
 
 
 class Witness:
-    """Sleeps a millisecond at a time, and keeps by how much it overslept at worst."""
+    """A thread that sleeps a millisecond at a time. worst_ns: the most by which a sleep exceeded its millisecond."""
 
     def __init__(self) -> None:
         self.worst_ns = 0
@@ -63,7 +63,7 @@ class Witness:
 
 
 def until_punctual(go: Callable[[], _Done], late: Callable[[_Done], bool]) -> _Done:
-    """What it comes to; where the machine was late, again, up to five times, each time once the machine is calm."""
+    """Call `go`, and return its result. If the machine was late, wait until it is calm and repeat, up to five times."""
     for _ in range(_ATTEMPTS - 1):
         done = go()
         if not late(done):
@@ -73,7 +73,7 @@ def until_punctual(go: Callable[[], _Done], late: Callable[[_Done], bool]) -> _D
 
 
 def _wait_for_calm() -> None:
-    """Until the machine is punctual for two seconds, or for a minute."""
+    """Wait until the machine has delayed no sleep for two seconds, but at most a minute."""
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
         with Witness() as witness:

@@ -1,11 +1,11 @@
-"""A machine that refuses seccomp(2), as containers and old hosts may: for a process and all that it starts."""
+"""A process that may not use seccomp(2), as in containers or on old hosts; its children may not, either."""
 
 import ctypes
 import struct
 
 _ALLOW, _REFUSE = 0x7FFF_0000, 0x0005_0001  # SECCOMP_RET_ALLOW; SECCOMP_RET_ERRNO | EPERM
 _LOAD, _IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
-_NUMBER, _FIRST_ARGUMENT = 0, 16  # where struct seccomp_data has them
+_NUMBER, _FIRST_ARGUMENT = 0, 16  # offsets in struct seccomp_data
 _SECCOMP, _PRCTL = 317, 157  # on x86-64
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _MODE_FILTER = 22, 38, 2
 _STEPS = (
@@ -20,7 +20,7 @@ _STEPS = (
 
 
 def refuse_seccomp() -> None:
-    """From here on, in this process. Raises OSError."""
+    """Refuse seccomp(2) to this process from now on. Raises OSError."""
     steps = b"".join(struct.pack("HBBI", *step) for step in _STEPS)
     memory = ctypes.create_string_buffer(steps)
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(_STEPS), ctypes.addressof(memory)))

@@ -1,4 +1,4 @@
-"""RELIABILITY.md, as far as commands write it: each its own part, between two marks."""
+"""The parts of RELIABILITY.md that commands write, each between two comments."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ _DOCUMENT = Path(__file__).resolve().parents[1] / "RELIABILITY.md"
 
 
 def write(name: str, text: str) -> None:
-    """Replace the part of that name, `<!-- NAME -->` to `<!-- end of NAME -->`. Raises ValueError if it has none."""
+    """Replace the part of that name, `<!-- NAME -->` to `<!-- end of NAME -->`. Raises ValueError if it is missing."""
     document = _DOCUMENT.read_text()
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
     before, found, rest = document.partition(begin)

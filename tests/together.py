@@ -1,20 +1,18 @@
-"""Scenarios that differ in anything, as arms of one experiment: they share guests.
-
-A guest takes as long to begin as two runs.
-"""
+"""Different scenarios as arms of one experiment, which share guests; a guest's start takes as long as two runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.execution.experiment import Progress, run_experiment
+from experiments.execution.experiment import run_experiment
 from experiments.execution.invocation import request_from, split_words
+from experiments.execution.progress import Progress
 from experiments.execution.request import Arm
 from tests.conftest import Done, done_in
 
 
 def together(results: Path, scenarios: Mapping[str, Sequence[str]], *common: str) -> Done:
-    """Run all of them in the guest. scenarios: the words of each arm, by its name; common: those of all."""
+    """Run all scenarios in the guest. scenarios: the knobs of each arm, by its name; common: knobs of all arms."""
     words = split_words(["FABRIC=virtual", "CONTROL=no", *common])
     request = request_from({**words, "RESULTS": str(results)})
     arms = tuple(_arm(name, {**words, **split_words(own)}) for name, own in scenarios.items())
@@ -27,4 +25,4 @@ def _arm(name: str, words: Mapping[str, str]) -> Arm:
 
 
 def _ignored(*_: object) -> None:
-    """Nobody follows."""
+    """Ignore the progress."""

@@ -1,4 +1,4 @@
-"""The law's numbers: strategies that make them, and their layout in law.h."""
+"""Hypothesis strategies for the inputs of the tuner's law, and the structures of law.h in ctypes."""
 
 import ctypes
 from typing import Self
@@ -23,7 +23,7 @@ aims = st.builds(
 
 
 class CSeen(ctypes.Structure):
-    """`struct seen`."""
+    """`struct seen` of law.h."""
 
     _fields_ = (
         ("delivery_rate_bytes_s", ctypes.c_uint64),
@@ -35,7 +35,7 @@ class CSeen(ctypes.Structure):
 
     @classmethod
     def of(cls, given: Seen) -> Self:
-        """The same in C."""
+        """Return the same values as a C structure."""
         return cls(
             given.delivery_rate_bytes_s,
             given.acked_rate_bytes_s,
@@ -46,7 +46,7 @@ class CSeen(ctypes.Structure):
 
 
 class CAim(ctypes.Structure):
-    """`struct aim`."""
+    """`struct aim` of law.h."""
 
     _fields_ = (
         ("target_us", ctypes.c_uint32),
@@ -56,16 +56,16 @@ class CAim(ctypes.Structure):
 
     @classmethod
     def of(cls, aim: Aim) -> Self:
-        """The same in C."""
+        """Return the same values as a C structure."""
         return cls(aim.target_us, aim.floor_bytes, aim.ceiling_bytes)
 
 
 class CChoice(ctypes.Structure):
-    """`struct choice`."""
+    """`struct choice` of law.h."""
 
     _fields_ = (("rate_bytes_s", ctypes.c_uint64), ("lowat_bytes", ctypes.c_uint32), ("why", ctypes.c_uint32))
 
 
 def choice_of(choice: CChoice) -> Choice:
-    """The same in Python."""
+    """Return the same values as a Python object."""
     return Choice(rate_bytes_s=choice.rate_bytes_s, lowat_bytes=choice.lowat_bytes, why=_WHYS[choice.why])

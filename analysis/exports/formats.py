@@ -21,8 +21,8 @@ class File:
 class Format:
     """An export format.
 
-    writes: a description of the format's files. files: the function that makes these files. library: an optional Python
-    module; without this module `files` raises ImportError.
+    writes: a description of the format's files. files: the function that makes these files. library: the name of a
+    Python module that is not always installed; without this module `files` raises ImportError.
     """
 
     writes: str
@@ -58,6 +58,6 @@ FORMATS: dict[str, Format] = {
     "har": Format(writes="HAR 1.2, a file per run, with chunks and priorities", files=_har),
     "perfetto": Format(writes="a Chrome trace of all runs, for Perfetto", files=_perfetto),
     "qlog": Format(writes="qlog of all runs: client, server, link", files=_qlog),
-    "csv": Format(writes="a table each for loads, resources, events and samples", files=_csv),
-    "parquet": Format(writes="the same tables, typed", files=_parquet, library="pyarrow"),
+    "csv": Format(writes="tables: loads, resources, events, arrivals, samples", files=_csv),
+    "parquet": Format(writes="the tables of csv, with types", files=_parquet, library="pyarrow"),
 }

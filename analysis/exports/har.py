@@ -5,10 +5,10 @@ Origin and meaning of the fields:
   calls "first byte" everywhere. `dns`, `connect` and `ssl` do not apply, because the connection exists before the load.
 - `_priority`, `_resourceType`: defined by Chrome DevTools. `_priority` is the priority for which Chrome sends the
   request's weight.
-- `_chunks`, `_http2_stream_*`: defined by WebPageTest. A chunk is payload that became readable together: `ts` is the
-  time in milliseconds since the page's request, `bytes` the size. PerfCascade and waterfall-tools read chunks, too.
+- `_chunks`, `_http2_stream_*`: defined by WebPageTest. A chunk is payload that became readable at one instant: `ts` is
+  the time in milliseconds since the page's request, `bytes` the size. PerfCascade and waterfall-tools also read chunks.
 - `_focalAvailable`: defined by the lab, a page timing: the time at which the origin had the focal resource. Viewers
-  that draw a line for every page timing, such as PerfCascade, show this time, too.
+  that draw a line for every page timing, such as PerfCascade, also show this time.
 - `_headers_ms`: defined by the lab: the arrival of the response's HEADERS, in milliseconds since the page's request.
 """
 
@@ -116,7 +116,7 @@ def _entry(album: Album, recording: Recording, load: PageLoad, stream: Stream) -
 
 
 def _priority(recording: Recording, stream: Stream) -> dict[str, Any]:
-    """Returns the priority fields, which express the request's position in the tree; empty if it has no position."""
+    """Returns the fields for the request's position in the priority tree; none if the request has no position."""
     position = stream.request.signals.position
     if position is None:
         return {}

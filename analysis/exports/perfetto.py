@@ -19,7 +19,7 @@ _Event = dict[str, Any]
 _Sample = TypeVar("_Sample", SocketSample, QueueSample)
 
 _TRACKS = 10**5
-"""The number of tracks that a run can have. Those below _ORIGIN are for loads and streams, the rest for the origin."""
+"""The number of tracks that a run can have. Tracks from _ORIGIN on show the origin, lower tracks loads and streams."""
 _ORIGIN = 5 * 10**4
 
 
@@ -91,7 +91,7 @@ class _Process:
             yield self._slice(track, "waiting for the first byte", stream.headers_ns, first_ns)
         if last_ns > first_ns:
             yield self._slice(track, "receiving", first_ns, last_ns)
-        # Slices must not overlap, but a record may begin to arrive while an earlier one is incomplete.
+        # Slices must not overlap, but a record may begin to arrive while an earlier record is incomplete.
         turn_ns = stream.headers_ns if stream.headers_ns < first_ns else stream.requested_ns
         for chunk in stream.chunks:
             started_ns = chunk.t_ns if chunk.started_ns is None else max(turn_ns, chunk.started_ns)
@@ -121,7 +121,7 @@ class _Process:
         before = samples[0].dropped if samples else 0
         yield from self._counter("link: bottleneck", "bytes", samples, lambda look: look.bytes)
         yield from self._counter("link: delay line", "bytes", samples, lambda look: look.delay_line_bytes)
-        # Calibration made the queue drop packets before the client began; these do not count.
+        # Packets that the queue dropped before the client began, during calibration, do not count.
         yield from self._counter("link: dropped", "packets", samples, lambda look: look.dropped - before)
 
     def _counter(
@@ -151,7 +151,7 @@ class _Process:
         }
 
     def _instant(self, name: str, track: int, t_ns: int, scope: str, **args: Any) -> _Event:
-        """Makes an instant event. scope: p if it concerns the whole process, t for its track."""
+        """Makes an instant event. scope: p for an event of the whole process, t for an event of the track."""
         return {
             "ph": "i",
             "s": scope,

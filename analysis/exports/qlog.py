@@ -1,7 +1,7 @@
 """Writes qlog (draft-ietf-quic-qlog-main-schema-14): a file with a trace per run and vantage point. Pure.
 
-qlog defines events of QUIC and HTTP/3. Other protocols need a namespace of their own. So events of HTTP/2 over TCP, and
-of SPDY, are in the lab's namespace `priolab`, and have the form of similar events of qlog:
+qlog defines events of QUIC and HTTP/3. Events of other protocols need another namespace. So events of HTTP/2 over TCP,
+and of SPDY, are in the lab's namespace `priolab`, and have the form of similar events of qlog:
 
 | event | vantage point | modelled on |
 |---|---|---|

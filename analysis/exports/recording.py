@@ -22,7 +22,7 @@ from common.formats.scenario import ScenarioRecord
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """A run that is ok, with its logs. loads: all complete loads, the measured load last."""
+    """A run that is ok, with the run's logs. loads: all complete loads, the measured load last."""
 
     name: str
     arm: str
@@ -102,16 +102,16 @@ class Album:
     left_out: tuple[str, ...]
 
     def wall_clock(self, recording: Recording, t_ns: int) -> datetime:
-        """Converts a time on the run's clock to a date and time. Every run begins at the start of the experiment.
+        """Converts a time on the run's clock to a date and time. Each run's first event gets the experiment's start.
 
         So viewers can overlay runs. The true date is not known, because a guest's clock has no date, and jumps.
-        Differences within a run are exact to the microsecond.
+        Differences between times of a run are exact to the microsecond.
         """
         return self.started_at + timedelta(microseconds=(t_ns - recording.zero_ns) / 1000)
 
 
 def album(experiment: Experiment) -> Album:
-    """Reads every run that is ok. Raises FolderError."""
+    """Reads every run of an experiment that is ok. Raises FolderError."""
     return Album(
         experiment=experiment.record.experiment,
         revision=experiment.record.git_revision or "unknown",

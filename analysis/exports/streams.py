@@ -13,7 +13,7 @@ from common.formats.reading import FolderError
 class Chunk:
     """DATA payload that became readable at t_ns.
 
-    started_ns: the time at which its first TLS record began to arrive; None over QUIC.
+    started_ns: the time at which the payload's first TLS record began to arrive; None over QUIC.
     """
 
     started_ns: int | None
@@ -58,7 +58,8 @@ class Stream:
 def streams(events: Iterable[Event], plan: Plan, source: str) -> tuple[Stream, ...]:
     """Returns every stream that has ended, in the order of the requests.
 
-    source: path of the events' file, for errors. Raises FolderError if a stream lacks an event, or is not in the plan.
+    source: the path of the events' file, for error messages. Raises FolderError if a stream lacks an event, has a
+    status that is no number, or has a resource that is not in the plan.
     """
     by_stream: dict[int, list[Event]] = {}
     for event in events:
@@ -85,7 +86,7 @@ def _stream(stream_id: int, events: Sequence[Event], plan: Plan, source: str) ->
         raise FolderError(f"{source}: stream {stream_id} has the resource {asked.resource}, which is not in the plan")
     status = headers.detail or ""
     if not status.isdecimal():
-        raise FolderError(f"{source}: stream {stream_id} has the status {headers.detail}")
+        raise FolderError(f"{source}: stream {stream_id} has the status {headers.detail}, not a number")
     return Stream(
         load=asked.load,
         stream_id=stream_id,

@@ -1,8 +1,8 @@
-"""Makes tidy tables: a row per event, sample and load, each with its arm and run. Column names have the units. Pure.
+"""Makes tables with a row for each load, resource, event or sample. Each row names its arm and run. Pure.
 
-`since_page_ms` counts from the request of the measured load's page, as in the summary. `t_ns` is the time on the run's
-clock. The columns of the tables events, arrivals, sockets and queue are those of the files of the same names
-(docs/results.md).
+Column names contain the units. `since_page_ms` counts from the request of the measured load's page, as in the summary.
+`t_ns` is the time on the run's clock. The tables events, arrivals, sockets and queue have the columns of the files with
+the same names (docs/results.md), but three columns of the queue have longer names (_RENAMED).
 """
 
 import csv
@@ -79,7 +79,7 @@ _RESOURCE: dict[str, type] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table. columns: names in order, each with its type: str, int, float or bool. rows: None for missing values."""
+    """A table. columns: names in order, each with a type: str, int, float or bool. Missing values are None in rows."""
 
     name: str
     columns: Mapping[str, type]
@@ -131,7 +131,7 @@ def _cell(value: Any) -> Any:
 
 
 def _table(name: str, kind: type, parts: Iterable[tuple[Recording, Iterable[Any]]]) -> Table:
-    """Makes a table of values of the same kind, with a column for each field."""
+    """Makes a table with a row for each value, and a column for each field of the dataclass `kind`."""
     hints = get_type_hints(kind)
     own = {_RENAMED.get(field.name, field.name): _plain(hints[field.name]) for field in fields(kind)}
     rows = []
@@ -144,7 +144,7 @@ def _table(name: str, kind: type, parts: Iterable[tuple[Recording, Iterable[Any]
 
 
 def _plain(hint: Any) -> type:
-    """Returns a field's type without None, and str for any kind of text."""
+    """Returns the type of a type hint without None; str for every subclass of str."""
     (plain,) = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
     return str if issubclass(plain, str) else plain
 

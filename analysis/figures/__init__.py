@@ -1,1 +1,1 @@
-"""Draws figures. Each is a Vega-Lite declaration, from which interactive HTML, SVG and PNG are made."""
+"""Draws figures. A figure is a Vega-Lite declaration, from which interactive HTML, SVG and PNG are made."""

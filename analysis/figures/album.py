@@ -5,10 +5,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from analysis.figures import clients, ladder, ledger_area, ledger_bar, picture, timeline
-from analysis.figures.sheet import Chart
+from analysis.figures.sheet import Declaration
 from analysis.records.runs import Experiment
 
-FIGURES: Mapping[str, Callable[[Experiment], Chart | None]] = MappingProxyType(
+FIGURES: Mapping[str, Callable[[Experiment], Declaration | None]] = MappingProxyType(
     {
         "timeline": timeline.draw,
         "ledger-bar": ledger_bar.draw,
@@ -27,7 +27,7 @@ def save(experiment: Experiment) -> list[Path]:
     """
     paths: list[Path] = []
     for name, draw in FIGURES.items():
-        chart = draw(experiment)
-        if chart is not None:
-            paths += picture.save(chart, experiment.path, name)
+        declaration = draw(experiment)
+        if declaration is not None:
+            paths += picture.save(declaration, experiment.path, name)
     return paths

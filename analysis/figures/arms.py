@@ -1,4 +1,7 @@
-"""Reads the data of the figures: the typical run of each arm of an experiment, with its logs."""
+"""Reads the data of the figures: from each arm of an experiment the typical run, with the run's logs.
+
+An arm's typical run is the repetition with the median first byte (`analysis.reports.summary.typical`).
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +25,7 @@ CLIENTS: Mapping[str, str] = MappingProxyType({"h2": "h2", "chromium": "Chromium
 
 @dataclass(frozen=True, kw_only=True)
 class Arm:
-    """The typical run of an arm, with its logs. Figures show only what follows from these logs.
+    """The typical run of an arm, with the run's logs. Figures show only data that follow from these logs.
 
     server: the name of the front; None if all arms have the same front. client: the name of the client; None if all
     arms have the same client. called: the arm's name in figures; None for a name made from server, client and LOWAT.
@@ -58,7 +61,7 @@ class Arm:
         return f"{self.server}, {words}" if self.server else words
 
     def ledger(self) -> Ledger | None:
-        """Returns the ledger; None if the logs do not suffice for one."""
+        """Returns the ledger; None if the logs do not suffice for a ledger."""
         try:
             return ledger(self.load, self.evidence, self.layers, self.run.scenario)
         except NoLedger:
@@ -100,14 +103,14 @@ def arm_of(run: Run, *, server: str | None = None, client: str | None = None, ca
 
 
 def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
-    """Yields the facts above a figure, then the status of each arm without an ok run."""
+    """Yields the texts above a figure: `facts`, then the name and status of each arm without an ok run."""
     yield from facts(shown, experiment.record.fabric)
     names = {arm.run.arm for arm in shown}
     yield from (f"{name}: {runs[0].status}" for name, runs in experiment.arms().items() if name not in names)
 
 
 def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
-    """Yields the facts above a figure. Servers and clients are those of all arms, other settings those of the first."""
+    """Yields the settings to name above a figure: the servers and clients of all arms, the rest from the first arm."""
     run = shown[0].run
     scenario = run.scenario
     rate = scenario.rate_bit_s
@@ -136,7 +139,7 @@ def _buffer(size_bytes: int | None) -> str:
 
 
 def _unusual(scenario: ScenarioRecord) -> Iterator[str]:
-    """Yields each setting that differs from the usual one, written as a knob, such as LOSS=1%."""
+    """Yields each setting that differs from the lab's usual value, written as a knob, such as LOSS=1%."""
     if scenario.native != "off":
         yield f"NATIVE={scenario.native}"
     if scenario.buffering != "on":

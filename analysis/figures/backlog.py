@@ -1,6 +1,6 @@
-"""Computes the data of the socket's lane: bytes between the front's kernel and the client, over time. Pure.
+"""Computes what the timeline shows of the front's socket: bytes between its kernel and the client, over time. Pure.
 
-1. unsent: bytes in the front's kernel that have not been sent once. TCP_NOTSENT_LOWAT bounds these bytes.
+1. unsent: bytes in the front's kernel that have never been sent. TCP_NOTSENT_LOWAT bounds these bytes.
 2. in flight: bytes sent that the client cannot read yet. A lost byte, and all bytes behind it, count until the
    lost byte arrives.
 3. queue: the part of the bytes in flight that is in the bottleneck queue.
@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from analysis.loads.bookkeeping import FEWEST_LOOKS
 from analysis.loads.metrics import PageLoad
 from analysis.records.runs import Layers
-from common.formats.samples import SocketSample
+from common.formats.samples import FEWEST_LOOKS, SocketSample
 from common.packets import unframed
 
 T = TypeVar("T")
@@ -30,9 +29,9 @@ class Look:
 
 
 def backlog(load: PageLoad, layers: Layers, until_s: float) -> list[Look]:
-    """Returns the samples until until_s after the page's request.
+    """Returns the samples up to until_s seconds after the page's request.
 
-    Empty if there are fewer than FEWEST_LOOKS samples, or if no sample has bytes unsent or in flight.
+    The list is empty if there are fewer than FEWEST_LOOKS samples, or if no sample has bytes unsent or in flight.
     """
     looks = [_look(load, layers, sample) for sample in layers.sockets if 0 <= load.ms(sample.t_ns) / 1000 <= until_s]
     is_telling = any(look.unsent_bytes or look.in_flight_bytes for look in looks)
@@ -51,7 +50,11 @@ def _look(load: PageLoad, layers: Layers, sample: SocketSample) -> Look:
 
 
 def columns(items: Iterable[T], width: float, place: Callable[[T], float], size: Callable[[T], float]) -> list[T]:
-    """Returns the largest item of each column, from left to right, so a drawing loses no peak. width: of a column."""
+    """Divides a drawing's width into columns, and returns the largest item of each column, from left to right.
+
+    So the drawing shows every peak. width: the width of a column. place: returns an item's position. size: returns an
+    item's size.
+    """
     largest: dict[int, T] = {}
     for item in items:
         column = int(place(item) / width)
@@ -61,7 +64,7 @@ def columns(items: Iterable[T], width: float, place: Callable[[T], float], size:
 
 
 def bends(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Returns the points without those inside a horizontal piece of the line."""
+    """Returns the points of a line without the points inside its horizontal pieces."""
     return [
         point
         for index, point in enumerate(points)
@@ -75,8 +78,8 @@ _STEPS = [digit * 10.0**power for power in range(-4, 12) for digit in (1, 2, 5)]
 def ticks(most: float, least_step: float) -> list[float]:
     """Returns evenly spaced round numbers above 0 and up to most.
 
-    Their step is 1, 2 or 5 times a power of ten: the smallest such number from least_step up. If that number is above
-    `most`, the step is the largest such number up to `most`.
+    Candidates for the step are 1, 2 and 5 times a power of ten. The step is the smallest candidate that is at least
+    least_step. If this candidate is above `most`, the step is the largest candidate up to `most`.
     """
     steps = [step for step in _STEPS if step <= most]
     step = next((step for step in steps if step >= least_step), steps[-1])

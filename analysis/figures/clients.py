@@ -1,29 +1,27 @@
 """Compares clients: when resources arrived, in arms that differ only in the client.
 
-There is a panel for each scenario, such as LOWAT unset. In a panel each client has a bar for each resource, from first
-byte to last.
+Arms that differ only in the client share a panel, for example all arms with LOWAT unset. A panel has a bar for each
+client and resource, from the resource's first byte to its last byte.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import altair as alt
-
 from analysis.figures import sheet
 from analysis.figures.arms import CLIENTS, Arm, arms, headline
 from analysis.figures.lanes import Lane, lanes_of
 from analysis.figures.lettering import beside
 from analysis.figures.palette import INK, QUIET
-from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel
+from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Declaration, Panel, heading, number
 from analysis.loads.metrics import Piece
 from analysis.records.runs import Experiment
 from common.formats.scenario import ScenarioRecord
 
 _TOOLTIP = [
-    alt.Tooltip("resource:N", title="resource"),
-    alt.Tooltip("start:Q", title="first byte, s", format=",.3f"),
-    alt.Tooltip("end:Q", title="last byte, s", format=",.3f"),
+    {"field": "resource", "type": "nominal", "title": "resource"},
+    number("start", "first byte, s", ",.3f"),
+    number("end", "last byte, s", ",.3f"),
 ]
 
 _ROW_PX = 40
@@ -35,8 +33,8 @@ _ROOM = 1.24
 _SAYS = ("request-sent", "priority-sent")
 
 
-def draw(experiment: Experiment) -> Chart | None:
-    """Returns the chart; None if no two arms differ in the client alone."""
+def draw(experiment: Experiment) -> Declaration | None:
+    """Returns the figure; None if no two arms differ in the client alone."""
     groups = [group for group in _groups(arms(experiment)) if len(group) > 1]
     if not groups:
         return None
@@ -44,7 +42,7 @@ def draw(experiment: Experiment) -> Chart | None:
     ends = [arm.load.ms(times[-1].t_ns) / 1000 for arm in shown for _, times in _lanes(arm)]
     axis = Axis(most=max(ends) * _ROOM, title="seconds after the page was asked for")
     panels = [_panel(group, axis, is_last=group is groups[-1]) for group in groups]
-    return sheet.sheet(panels, list(headline(experiment, shown)))
+    return sheet.sheet(panels, heading(headline(experiment, shown)))
 
 
 def _groups(shown: Sequence[Arm]) -> list[list[Arm]]:
@@ -54,11 +52,11 @@ def _groups(shown: Sequence[Arm]) -> list[list[Arm]]:
     return list(groups.values())
 
 
-def _panel(group: Sequence[Arm], axis: Axis, *, is_last: bool) -> Chart:
+def _panel(group: Sequence[Arm], axis: Axis, *, is_last: bool) -> Declaration:
     rows = len(group) * (len(_lanes(group[0])) + _GAP_ROWS) - _GAP_ROWS
     panel = Panel(axis=axis, bottom=-rows, top=0.1, height_px=round((rows + 0.1) * _ROW_PX), is_last=is_last)
     bars: list[dict[str, Any]] = []
-    texts: list[Chart] = []
+    texts: list[Declaration] = []
     row = 0.0
     for arm in group:
         texts.append(panel.margin(_client(arm), row - 1, INK, side=-1, font_px=SMALL))
@@ -101,7 +99,7 @@ def _asked(arm: Arm) -> str:
     """Returns a sentence about the priorities that the client sent in the measured load, in order."""
     names = {each.name for each in arm.load.page.contents}
     said = [
-        f"{event.resource} ({event.detail or 'nothing said'})"
+        f"{event.resource} ({event.detail or 'no priority'})"
         for event in arm.evidence.events
         if event.load == arm.load.number and event.kind in _SAYS and event.resource in names
     ]

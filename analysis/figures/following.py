@@ -4,9 +4,9 @@ Bytes are shown as the time that the link needs to send them. The scale is logar
 distance everywhere. Each panel shows:
 
     area            the unsent bytes in the front's kernel
-    line            the most unsent bytes that LOWAT and one packet buffer allow; no line without a limit
-    dotted line     the target
-    band            from a quarter below the target to a quarter above; LOWAT is right if its line is in the band
+    line            the most unsent bytes that LOWAT and one packet buffer allow; no line if LOWAT is unset
+    dotted line     the target: the longest time for which a byte should be unsent
+    band            from a quarter below the target to a quarter above; LOWAT is right while the line is in the band
     dashed line     a change of the rate
     shade           the two round trips after a change
 
@@ -19,14 +19,12 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-
 from analysis.figures import picture
 from analysis.figures.backlog import columns
 from analysis.figures.lettering import beside
 from analysis.figures.palette import GRID, INK, LAYERS, NO_DIFFERENCE, QUIET, STEERED
-from analysis.figures.sheet import SMALL, WIDTH, Axis, Chart, Panel, sheet, title, values
-from analysis.loads.ledger import Layer
+from analysis.figures.sheet import END, SMALL, START, WIDTH, Axis, Declaration, Panel, heading, layer, sheet, title
+from analysis.loads.layer import Layer
 from analysis.reports.following import BAND, Seen, Step, steps
 from analysis.sweeps.words import milliseconds, rate
 
@@ -45,7 +43,7 @@ _S = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class Followed:
-    """An arm of the figure. name: its name in words. seen: its logs. began_ns: the start of its measured load."""
+    """An arm of the figure. name: the arm's name in words. began_ns: the start of the measured load."""
 
     name: str
     seen: Seen
@@ -61,23 +59,28 @@ def save(arms: Sequence[Followed], headline: Sequence[str], folder: Path) -> lis
     return picture.save(draw(arms, headline), folder, NAME)
 
 
-def draw(arms: Sequence[Followed], headline: Sequence[str]) -> Chart:
-    """Draws the sheet. arms: at least one. headline: the facts above the panels."""
+def draw(arms: Sequence[Followed], headline: Sequence[str]) -> Declaration:
+    """Draws the sheet. arms: at least one arm. headline: the facts above the panels."""
     most_s = max(arm.s(arm.seen.until_ns) for arm in arms)
     axis = Axis(most=most_s * 1.02, title="seconds after the page was asked for")
     panels = [_panel(arm, axis, is_last=arm is arms[-1]) for arm in arms]
-    return sheet([_rate_panel(arms[0], axis), *panels], headline)
+    return sheet([_rate_panel(arms[0], axis), *panels], heading(headline))
 
 
 def words_of(step: Step) -> str:
-    """Returns in words how soon LOWAT followed a step."""
+    """Describes in words how soon LOWAT followed a step of the rate, and how long the next two round trips took."""
     if step.lowat_ns is None:
-        return "never right"
-    late = f"{milliseconds(step.lowat_ns / _MS)} of {milliseconds(step.round_trips_ns[-1] / _MS)}"
-    return f"right after {late}" if step.lowat_ns else "right before"
+        return "LOWAT never right"
+    if not step.lowat_ns:
+        return "LOWAT right at once"
+    after = f"LOWAT right after {milliseconds(step.lowat_ns / _MS)}"
+    if not step.round_trips_ns:
+        return after
+    trips = "two round trips" if len(step.round_trips_ns) > 1 else "a round trip"
+    return f"{after} ({trips}: {milliseconds(step.round_trips_ns[-1] / _MS)})"
 
 
-def _panel(arm: Followed, axis: Axis, *, is_last: bool) -> Chart:
+def _panel(arm: Followed, axis: Axis, *, is_last: bool) -> Declaration:
     panel = Panel(axis=axis, bottom=log10(_LEAST_MS), top=log10(_MOST_MS), height_px=_HEIGHT_PX, is_last=is_last)
     found = steps(arm.seen)
     target_ms = arm.seen.target_ns / _MS
@@ -98,7 +101,7 @@ def _panel(arm: Followed, axis: Axis, *, is_last: bool) -> Chart:
     return panel.made_of(layers, title(arm.name, told, STEERED if follows else INK))
 
 
-def _rate_panel(arm: Followed, axis: Axis) -> Chart:
+def _rate_panel(arm: Followed, axis: Axis) -> Declaration:
     """Draws the panel of the link's rate, from zero to its maximum."""
     pieces = arm.seen.rate.pieces
     most_bit_s = max(rate_bit_s for _, rate_bit_s in pieces)
@@ -109,11 +112,8 @@ def _rate_panel(arm: Followed, axis: Axis) -> Chart:
         for start_s, (_, rate_bit_s) in zip(starts_s, pieces, strict=True)
     ]
     rows.append({**rows[-1], "start": axis.most})
-    area = (
-        alt.Chart(values(rows))
-        .mark_area(interpolate="step-after", opacity=1, color=LAYERS[Layer.QUEUE])
-        .encode(x=panel.x(), y=panel.y("base"), y2=alt.Y2("top:Q"))
-    )
+    mark = {"type": "area", "interpolate": "step-after", "opacity": 1, "color": LAYERS[Layer.QUEUE]}
+    area = panel.marks(rows, mark, x=panel.x())
     labels = [
         panel.text(beside(rate(bit_s), axis.pixels(start_s), SMALL, WIDTH), bit_s / most_bit_s + 0.25, QUIET)
         for start_s, (_, bit_s) in zip(starts_s, pieces, strict=True)
@@ -121,8 +121,8 @@ def _rate_panel(arm: Followed, axis: Axis) -> Chart:
     return panel.made_of([area, *labels, panel.margin("link", 0.5, LAYERS[Layer.QUEUE], side=-1)], title("", []))
 
 
-def _shades(arm: Followed, found: Sequence[Step], panel: Panel) -> Chart:
-    """Draws the shades of two round trips after each step. This must be the panel's first layer."""
+def _shades(arm: Followed, found: Sequence[Step], panel: Panel) -> Declaration:
+    """Draws the shade of two round trips after each step. The shades must be the panel's first layer."""
     rows = [
         {
             "start": arm.s(step.at_ns),
@@ -133,24 +133,16 @@ def _shades(arm: Followed, found: Sequence[Step], panel: Panel) -> Chart:
         for step in found
         if step.round_trips_ns
     ]
-    return (
-        alt.Chart(values(rows))
-        .mark_rect(color=_SHADE, opacity=1)
-        .encode(x=panel.x(), x2=alt.X2("end:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
-    )
+    return panel.marks(rows, {"type": "rect", "color": _SHADE, "opacity": 1}, x=panel.x(), x2=END)
 
 
-def _band(target_ms: float, panel: Panel) -> Chart:
+def _band(target_ms: float, panel: Panel) -> Declaration:
     low, high = (log10(target_ms * (1 + sign * BAND)) for sign in (-1, 1))
     rows = [{"start": 0, "end": panel.axis.most, "base": low, "top": high}]
-    return (
-        alt.Chart(values(rows))
-        .mark_rect(color=NO_DIFFERENCE, opacity=1)
-        .encode(x=alt.X("start:Q"), x2=alt.X2("end:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
-    )
+    return panel.marks(rows, {"type": "rect", "color": NO_DIFFERENCE, "opacity": 1}, x2=END)
 
 
-def _unsent(arm: Followed, panel: Panel) -> Chart:
+def _unsent(arm: Followed, panel: Panel) -> Declaration:
     """Draws the area of unsent bytes, with the largest sample in each column."""
     axis, seen = panel.axis, arm.seen
     looks = [look for look in seen.looks if 0 <= arm.s(look.t_ns) <= arm.s(seen.until_ns)]
@@ -158,15 +150,12 @@ def _unsent(arm: Followed, panel: Panel) -> Chart:
         {"start": round(arm.s(look.t_ns), 4), "base": panel.bottom, "top": _height(seen.unsent_ns(look) / _MS)}
         for look in columns(looks, axis.value(_COLUMN_PX), lambda look: arm.s(look.t_ns), seen.unsent_ns)
     ]
-    return (
-        alt.Chart(values(rows))
-        .mark_area(opacity=0.8, color=LAYERS[Layer.UNSENT], interpolate="step-after")
-        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
-    )
+    mark = {"type": "area", "opacity": 0.8, "color": LAYERS[Layer.UNSENT], "interpolate": "step-after"}
+    return panel.marks(rows, mark)
 
 
-def _limit(arm: Followed, panel: Panel) -> Iterator[Chart]:
-    """Draws the line of the most bytes that LOWAT allows."""
+def _limit(arm: Followed, panel: Panel) -> Iterator[Declaration]:
+    """Draws the line of the most unsent bytes that LOWAT allows."""
     seen, most_ns = arm.seen, arm.seen.until_ns
     changes = sorted({*(each.t_ns for each in seen.settings), *(t_ns for t_ns, _ in seen.rate.pieces), arm.began_ns})
     rows: list[dict[str, Any]] = [
@@ -174,16 +163,12 @@ def _limit(arm: Followed, panel: Panel) -> Iterator[Chart]:
         for t_ns in [*(t_ns for t_ns in changes if arm.began_ns <= t_ns < most_ns), most_ns]
         if (lets_stand_ns := seen.lets_stand_ns(t_ns)) is not None
     ]
-    if not rows:
-        return
-    yield (
-        alt.Chart(values(rows))
-        .mark_line(interpolate="step-after", strokeWidth=4, color=STEERED)
-        .encode(x=alt.X("start:Q"), y=panel.y("base"))
-    )
+    if rows:
+        mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 4, "color": STEERED}
+        yield layer(rows, mark, x=START, y=panel.y("base"))
 
 
-def _instants(arm: Followed, found: Sequence[Step], panel: Panel) -> Iterator[Chart]:
+def _instants(arm: Followed, found: Sequence[Step], panel: Panel) -> Iterator[Declaration]:
     for step in found:
         yield panel.instant(arm.s(step.at_ns), [(panel.bottom, panel.top)], QUIET, width_px=2)
 

@@ -1,18 +1,17 @@
-"""Draws the knee: script first byte, the wait in the send queue, and goodput against LOWAT, for networks of a sweep.
+"""Draws a sweep's networks: script first byte, wait in the send queue, and goodput against LOWAT.
 
-The networks' plots stand side by side and have the same axis (`knee_plot`).
+The knee is the largest LOWAT with which the script comes as early as with the best value. A ring marks it.
 
-The declaration is plain Vega-Lite. Altair would copy and check nested charts again and again, which takes half a minute
-for two dozen networks.
+The networks' plots are side by side and have the same axis (`knee_plot`).
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from analysis.figures import lettering, picture
-from analysis.figures.knee_plot import AXIS_PX, GAP_PX, Axis, Declaration, Plot, Size
+from analysis.figures.knee_plot import AXIS_PX, GAP_PX, Axis, Plot, Size
 from analysis.figures.palette import INK, QUIET
-from analysis.figures.sheet import CONFIG, FONT, WIDTH
+from analysis.figures.sheet import CONFIG, Declaration, heading
 from analysis.sweeps import words
 from analysis.sweeps.folder import Sweep
 from analysis.sweeps.knee import Knee, find, goodput_part
@@ -31,7 +30,7 @@ def save(sweep: Sweep) -> list[Path]:
     Raises FolderError, OSError.
     """
     declaration = draw(sweep)
-    return picture.save_declaration(declaration, sweep.path, NAME) if declaration else []
+    return picture.save(declaration, sweep.path, NAME) if declaration else []
 
 
 def draw(sweep: Sweep) -> Declaration | None:
@@ -45,14 +44,7 @@ def draw(sweep: Sweep) -> Declaration | None:
     cells = [_cell(network, axis, size, number) for number, network in enumerate(shown)]
     _level_titles(cells)
     return {
-        "title": {
-            "text": lettering.wrapped(list(_headline(sweep, found, shown)), " · ", FONT, WIDTH),
-            "fontSize": FONT,
-            "fontWeight": "normal",
-            "color": QUIET,
-            "anchor": "start",
-            "offset": 14,
-        },
+        "title": heading(_headline(sweep, found, shown)),
         "vconcat": [
             {"hconcat": cells[start : start + size.columns], "spacing": GAP_PX}
             for start in range(0, len(cells), size.columns)

@@ -1,10 +1,11 @@
 """Draws a plot of the knee's figure: measures of a network against LOWAT, in plain Vega-Lite.
 
-LOWAT is on a logarithmic axis. LOWAT unset is at the right end, not joined to the other values. Bars are intervals. The
-grey band is the noise band (`spread.reach`) around one value of LOWAT: in the plot of goodput around the reference
-(`knee`, rule 2), in the other plot around the best value. A value whose median is outside the band differs measurably
-from the value in the band, unless their bars overlap. A ring marks the recommended value. A dashed line shows the
-result of LOWAT=auto.
+LOWAT is on a logarithmic axis. LOWAT unset is at the right end, not joined to the other values. Vertical bars are
+bootstrap intervals. The grey band is the noise band (`spread.reach`) around the median of one value of LOWAT, the base.
+In the plot of goodput the base is the reference (`knee`, rule 2). In the other plot the base is the best value, and the
+band begins at the base's median. Another value differs measurably from the base if its median is outside the band, and
+its bar does not overlap the base's bar. A ring marks the recommended value. A dashed line shows the result of
+LOWAT=auto.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,14 +15,13 @@ from typing import Any, Self
 
 from analysis.figures.backlog import ticks
 from analysis.figures.palette import GOODPUT, GRID, IMPORTANT, INK, LAYERS, NO_DIFFERENCE, STEERED
-from analysis.figures.sheet import WIDTH
-from analysis.loads.ledger import Layer
+from analysis.figures.sheet import WIDTH, Declaration, layer
+from analysis.loads.layer import Layer
 from analysis.sweeps import words
 from analysis.sweeps.knee import Knee
 from analysis.sweeps.measures import Measure
-from analysis.sweeps.networks import NONE, Level, Network
-
-Declaration = dict[str, Any]
+from analysis.sweeps.network_knobs import NONE
+from analysis.sweeps.networks import Level, Network
 
 GAP_PX = 36
 """The gap between plots side by side."""
@@ -53,11 +53,11 @@ class Size:
         return (WIDTH - (self.columns - 1) * GAP_PX) // self.columns - AXIS_PX
 
     def height_px(self, measure: Measure) -> int:
-        """Returns the height of a plot that has the noise band of this measure."""
+        """Returns the height of a plot whose noise band is that of `measure`."""
         return round(self.width_px * (0.14 if measure is Measure.GOODPUT else 0.34)) + 50
 
     def letters(self, **more: Any) -> Declaration:
-        """Returns the fonts of an axis, with `more` properties of the axis."""
+        """Returns the properties of an axis: its font sizes, and the properties in `more`."""
         return {
             "labelFontSize": self.font_px - 2,
             "titleFontSize": self.font_px,
@@ -118,7 +118,10 @@ class Axis:
 
 
 class Plot:
-    """A plot of some measures of a network. The noise band and the ring belong to the last measure in `drawn`."""
+    """A plot of some measures of a network.
+
+    drawn: the measures. Only the last one has the noise band, and the ring around the recommended value.
+    """
 
     def __init__(self, network: Network, knee: Knee, axis: Axis, size: Size, drawn: Sequence[Measure]) -> None:
         self._knee, self._axis, self._size, self._drawn = knee, axis, size, drawn
@@ -135,13 +138,13 @@ class Plot:
 
     def _layer(self, rows: Sequence[Mapping[str, Any]], mark: Declaration, **encoding: Any) -> Declaration:
         axes = {"x": self._axis.x(self._size, is_shown=self._judged is Measure.GOODPUT), "y": self._y()}
-        return {"data": {"values": list(rows)}, "mark": mark, "encoding": axes | encoding}
+        return layer(rows, mark, **(axes | encoding))
 
     def _y(self) -> Declaration:
         most = self._most / self._scale
         axis = self._size.letters(
             title=self._unit,
-            # No tick at the very top: its label would make this plot higher than its neighbour.
+            # No tick at the very top: the tick's label would make this plot higher than the plot beside it.
             values=[0.0, *ticks(most, most / (3 if self._judged is Measure.GOODPUT else 5))],
             gridColor=GRID,
             minExtent=AXIS_PX - 30,
@@ -262,5 +265,5 @@ def _unit(measure: Measure, most: float) -> tuple[float, str]:
 
 
 def _short(value: int) -> str:
-    """Formats the value in K if it is a multiple of 1024."""
+    """Formats a number of bytes; a multiple of 1024 in KiB, such as 16K."""
     return f"{value // 1024}K" if value % 1024 == 0 else str(value)

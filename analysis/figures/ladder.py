@@ -1,27 +1,26 @@
 """Draws the first-byte ladder of two resources in each arm: from the first packet to the first whole frame.
 
-Every rung has its own row, with a bar from the time of the previous rung to the time of this rung. The bar's label is
-the difference of these times.
+A rung is a meaning of "first byte", such as "frame header readable" (`analysis.loads.ladder`). Every rung has its own
+row, with a bar from the time of the previous rung to the time of this rung. The bar's label is the difference of these
+times.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import altair as alt
-
 from analysis.figures import sheet
 from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.lettering import beside
 from analysis.figures.palette import IMPORTANT, INK, OTHERS
-from analysis.figures.sheet import FONT, WIDTH, Axis, Chart, Panel, values
+from analysis.figures.sheet import FONT, WIDTH, Axis, Declaration, Panel, heading, number
 from analysis.loads.ladder import Reached, Rung, ladder
 from analysis.loads.verdict import possessive
 from analysis.records.runs import Experiment
 
 _TOOLTIP = [
-    alt.Tooltip("rung:N", title="rung"),
-    alt.Tooltip("end:Q", title="ms after the first packet", format=",.3f"),
-    alt.Tooltip("step_ms:Q", title="ms after the previous rung", format=",.3f"),
+    {"field": "rung", "type": "nominal", "title": "rung"},
+    number("end", "ms after the first packet", ",.3f"),
+    number("step_ms", "ms after the previous rung", ",.3f"),
 ]
 
 _ROW_PX = 40
@@ -33,8 +32,8 @@ _ROOM = 1.8
 _Ladders = dict[str, list[Reached]]
 
 
-def draw(experiment: Experiment) -> Chart | None:
-    """Returns the chart; None if no arm has a ladder."""
+def draw(experiment: Experiment) -> Declaration | None:
+    """Returns the figure; None if no arm has a ladder."""
     shown = arms(experiment)
     every = [{name: ladder(arm.load, arm.evidence, name) for name in _pair(arm)} for arm in shown]
     lengths_ms = [(rungs[-1].t_ns - rungs[0].t_ns) / 10**6 for ladders in every for rungs in ladders.values() if rungs]
@@ -45,7 +44,7 @@ def draw(experiment: Experiment) -> Chart | None:
         _panel(arm, ladders, axis, is_last=index == len(shown) - 1)
         for index, (arm, ladders) in enumerate(zip(shown, every, strict=True))
     ]
-    return sheet.sheet(panels, list(headline(experiment, shown)))
+    return sheet.sheet(panels, heading(headline(experiment, shown)))
 
 
 def _pair(arm: Arm) -> tuple[str, str]:
@@ -55,11 +54,11 @@ def _pair(arm: Arm) -> tuple[str, str]:
     return load.focal.name, first.name
 
 
-def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Chart:
+def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Declaration:
     rows = sum(map(len, ladders.values())) + _GAP_ROWS
     panel = Panel(axis=axis, bottom=-rows, top=0.3, height_px=round((rows + 0.3) * _ROW_PX), is_last=is_last)
     bars: list[dict[str, Any]] = []
-    texts: list[Chart] = []
+    texts: list[Declaration] = []
     row = 0.0
     colours = dict(zip(_pair(arm), (IMPORTANT[0], OTHERS[0]), strict=True))
     for name, rungs in ladders.items():
@@ -97,7 +96,7 @@ def _steps(arm: Arm, rungs: Sequence[Reached]) -> Iterator[tuple[float, float, R
 
 
 def _words(arm: Arm, ladders: _Ladders) -> tuple[str, list[str]]:
-    """Returns the title and the subtitle of an arm."""
+    """Returns the title and the subtitle of an arm's panel."""
     focal = arm.load.focal.name
     reached = {each.rung: each.t_ns for each in ladders[focal]}
     payload_ns, packet_ns = reached.get(Rung.PAYLOAD), reached.get(Rung.PACKET)
@@ -112,11 +111,7 @@ def _words(arm: Arm, ladders: _Ladders) -> tuple[str, list[str]]:
     return words, f"usable at {usable_s:.2f} s; with whole DATA frames only it would be at {whole_s:.2f} s".split()
 
 
-def _ends(rows: Sequence[dict[str, Any]], panel: Panel) -> Chart:
+def _ends(rows: Sequence[dict[str, Any]], panel: Panel) -> Declaration:
     """Draws a mark at every rung, so that a bar of zero length is visible."""
     ends = [{"start": row["end"], "base": row["base"], "top": row["top"]} for row in rows]
-    return (
-        alt.Chart(values(ends))
-        .mark_rule(strokeWidth=4, color=INK)
-        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
-    )
+    return panel.marks(ends, {"type": "rule", "strokeWidth": 4, "color": INK})

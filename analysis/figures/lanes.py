@@ -1,13 +1,15 @@
 """Computes the timeline's lanes: each resource's share of the link over time. Pure.
 
+A lane consists of short intervals of time, its steps. The lane is drawn with constant thickness during a step.
+
 Rules:
 1. A lane begins with the first byte of its resources, and ends with the last byte. A lane shorter than a step would be
-   invisible. It is drawn as a whole step, whose thickness has no meaning. This step ends with the last byte; but it
-   never begins before the page's request.
-2. Payload is drawn at the time at which it crossed the link. It becomes readable later: with the last byte of its TLS
-   record and, after a loss, together with many records.
-3. So the TLS record with the first byte crossed the link before the lane begins. It is drawn only if the lane's first
-   step would be empty otherwise.
+   invisible. Such a lane is drawn as a whole step, whose thickness has no meaning. The step ends with the last byte,
+   but never begins before the page's request.
+2. Payload is drawn at the time at which it crossed the link. The client can read it later: when the last byte of its
+   TLS record has arrived and, after a loss, together with many records.
+3. So the TLS record with the first byte crossed the link before the lane begins. This record is drawn only if the
+   lane's first step would be empty otherwise.
 4. A step with any payload is thick enough to be visible.
 """
 
@@ -39,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class _Burst:
-    """Payload of a stream that became readable together, and the time in which it crossed the link."""
+    """Payload of a lane that became readable at one instant, and the time in which this payload crossed the link."""
 
     start_s: float
     end_s: float
@@ -66,8 +68,8 @@ _MOST_LANES = 6
 def lanes_of(page: Page) -> list[Lane]:
     """Returns the lanes of a page, from the lowest to the highest: the others, and above them the important resources.
 
-    Each resource has its own lane if six lanes suffice. If not, the others share a lane; six or more important
-    resources share another lane.
+    Each resource gets a lane if the page has at most six resources besides documents. On a larger page the others share
+    a lane, and six or more important resources share another lane.
     """
     others, important = page.others, page.important
     if len(others) + len(important) <= _MOST_LANES:
@@ -97,8 +99,8 @@ def _own(resources: Sequence[Resource], colours: Sequence[str]) -> list[Lane]:
 def lanes(load: PageLoad, rate: Rate | None, step_s: float) -> dict[str, list[Step]]:
     """Returns the steps of each lane, without gaps, each about step_s long.
 
-    rate: the link's rate, with times in nanoseconds after the page's request; None if it is unlimited. If the rate
-    changes, a step is compared with the bytes that the link can carry during this step.
+    rate: the link's rate, with times in nanoseconds after the page's request; None if the rate is unlimited. A step's
+    bytes are compared with the bytes that the link can carry during this step.
     """
     pieces = {lane.name: lane.pieces(load) for lane in lanes_of(load.page)}
     bursts = _bursts(load, pieces, rate)

@@ -1,6 +1,6 @@
-"""Draws the ledger over time: where the others' bytes are, from the front at the top to the client at the bottom.
+"""Draws the ledger over time: where the other resources' bytes are, from the front (top) to the client (bottom).
 
-The front can still send pending bytes after the focal resource. The order of all other bytes is fixed.
+The front can still send the focal resource before the pending bytes. All other bytes have a fixed order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-import altair as alt
-
 from analysis.figures import lettering, sheet
 from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.backlog import columns, ticks
 from analysis.figures.palette import IMPORTANT, LAYERS, OTHERS, QUIET, RECEIVED
-from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel, values
-from analysis.loads.ledger import Layer, Ledger, Moment
+from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Declaration, Panel, heading
+from analysis.loads.layer import Layer
+from analysis.loads.ledger import Ledger, Moment
 from analysis.loads.verdict import possessive
 from analysis.records.runs import Experiment
 from common.formats.page import called
@@ -54,8 +53,8 @@ _PLACES: Mapping[str, _Where] = MappingProxyType(
 )
 
 
-def draw(experiment: Experiment) -> Chart | None:
-    """Returns the chart; None if no arm has a ledger."""
+def draw(experiment: Experiment) -> Declaration | None:
+    """Returns the figure; None if no arm has a ledger."""
     shown = [(arm, ledger) for arm in arms(experiment) if (ledger := arm.ledger()) is not None and ledger.moments]
     if not shown:
         return None
@@ -70,10 +69,10 @@ def draw(experiment: Experiment) -> Chart | None:
     panels = [
         _panel(arm, ledger, present, axis, is_last=index == len(shown) - 1) for index, (arm, ledger) in enumerate(shown)
     ]
-    return sheet.sheet(panels, list(headline(experiment, [arm for arm, _ in shown])))
+    return sheet.sheet(panels, heading(headline(experiment, [arm for arm, _ in shown])))
 
 
-def _panel(arm: Arm, ledger: Ledger, present: Sequence[str], axis: Axis, *, is_last: bool) -> Chart:
+def _panel(arm: Arm, ledger: Ledger, present: Sequence[str], axis: Axis, *, is_last: bool) -> Declaration:
     panel = Panel(axis=axis, bottom=0, top=_TOP, height_px=round(_TOP * _HEIGHT_PX), is_last=is_last)
     size_bytes = max(1, sum(where.size(ledger.moments[0]) for where in _PLACES.values()))
     marks = ticks(size_bytes / 1024, _TICK * size_bytes / 1024)
@@ -93,7 +92,7 @@ def _others(arm: Arm) -> str:
 
 
 def _words(arm: Arm, ledger: Ledger) -> tuple[str, list[str]]:
-    """Returns title and subtitle: the bytes ahead of the focal resource when it became available."""
+    """Returns title and subtitle: the bytes that were ahead of the focal resource when the origin had the resource."""
     moment = ledger.at_available
     ahead = f"{arm.name}: {moment.ahead_bytes / 1024:,.0f} KiB of the {_others(arm)} ahead of the {ledger.focal}"
     parts = [
@@ -104,7 +103,7 @@ def _words(arm: Arm, ledger: Ledger) -> tuple[str, list[str]]:
     return ahead, f"when it was available: {', '.join(parts)}".split()
 
 
-def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], panel: Panel) -> Chart:
+def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], panel: Panel) -> Declaration:
     axis = panel.axis
     drawn = columns(
         ledger.moments,
@@ -128,23 +127,12 @@ def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], pa
             ]
         below = above
     names = list(_PLACES)[::-1]
-    return (
-        alt.Chart(values(rows))
-        .mark_area(opacity=1)
-        .encode(
-            x=panel.x(),
-            y=panel.y("base"),
-            y2=alt.Y2("top:Q"),
-            color=alt.Color(
-                "place:N",
-                scale=alt.Scale(domain=names, range=[_PLACES[name].colour for name in names]),
-                legend=sheet.legend(present),
-            ),
-        )
-    )
+    scale = {"domain": names, "range": [_PLACES[name].colour for name in names]}
+    colour = {"field": "place", "type": "nominal", "scale": scale, "legend": sheet.legend(present)}
+    return panel.marks(rows, {"type": "area", "opacity": 1}, x=panel.x(), color=colour)
 
 
-def _instants(arm: Arm, ledger: Ledger, panel: Panel) -> list[Chart]:
+def _instants(arm: Arm, ledger: Ledger, panel: Panel) -> list[Declaration]:
     """Draws the instants at which the focal resource became available, and at which its first byte could be used."""
     axis = panel.axis
     available_s, first_s = (arm.load.ms(t_ns) / 1000 for t_ns in (ledger.available_ns, ledger.first_byte_ns))
@@ -163,8 +151,8 @@ def _instants(arm: Arm, ledger: Ledger, panel: Panel) -> list[Chart]:
     ]
 
 
-def _numbers(arm: Arm, ledger: Ledger, panel: Panel) -> Chart:
-    """Makes the tooltips: for every step of the axis, the first sample in the step."""
+def _numbers(arm: Arm, ledger: Ledger, panel: Panel) -> Declaration:
+    """Makes the tooltips. The tooltip of each step of the axis shows the first sample in this step."""
     step_s = panel.axis.value(_STEP_PX)
     seen = {int(arm.load.ms(moment.t_ns) / 1000 / step_s): moment for moment in reversed(ledger.moments)}
     rows = [

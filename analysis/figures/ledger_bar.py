@@ -1,20 +1,19 @@
 """Draws the ledger as bars: how long the focal resource waited in each layer, in the order of the layers.
 
-A mark below each bar shows the soonest possible first byte, whatever server and kernel do.
+A mark below each bar shows the oracle's bound: the soonest possible first byte with any server and kernel.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import altair as alt
-
 from analysis.figures import sheet
 from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.lettering import Label, beside, text_px
 from analysis.figures.palette import INK, LAYERS, QUIET, ink_on
-from analysis.figures.sheet import FONT, WIDTH, Axis, Chart, Panel, values
+from analysis.figures.sheet import FONT, WIDTH, Axis, Declaration, Panel, heading, number
 from analysis.loads.findings import bound_of
-from analysis.loads.ledger import WORDS, Layer, Ledger, sentence
+from analysis.loads.layer import Layer
+from analysis.loads.ledger import WORDS, Ledger, sentence
 from analysis.records.runs import Experiment
 
 _UNIT_PX = 76
@@ -24,8 +23,8 @@ _MARGIN_PX = 14
 _SHORTEST_NS = 5 * 10**6
 
 
-def draw(experiment: Experiment) -> Chart | None:
-    """Returns the chart; None if no arm has a ledger."""
+def draw(experiment: Experiment) -> Declaration | None:
+    """Returns the figure; None if no arm has a ledger."""
     shown = [(arm, ledger) for arm in arms(experiment) if (ledger := arm.ledger()) is not None]
     if not shown:
         return None
@@ -35,10 +34,10 @@ def draw(experiment: Experiment) -> Chart | None:
     panels = [
         _panel(arm, ledger, present, axis, is_last=index == len(shown) - 1) for index, (arm, ledger) in enumerate(shown)
     ]
-    return sheet.sheet(panels, list(headline(experiment, [arm for arm, _ in shown])))
+    return sheet.sheet(panels, heading(headline(experiment, [arm for arm, _ in shown])))
 
 
-def _panel(arm: Arm, ledger: Ledger, present: Sequence[Layer], axis: Axis, *, is_last: bool) -> Chart:
+def _panel(arm: Arm, ledger: Ledger, present: Sequence[Layer], axis: Axis, *, is_last: bool) -> Declaration:
     panel = Panel(axis=axis, bottom=_BOTTOM, top=1, height_px=round((1 - _BOTTOM) * _UNIT_PX), is_last=is_last)
     parts = list(_parts(ledger))
     layers = [_bar(parts, present, panel), *_lengths(parts, panel), *_possible(arm, panel)]
@@ -57,27 +56,18 @@ def _parts(ledger: Ledger) -> Iterator[dict[str, Any]]:
             start_s = end_s
 
 
-def _bar(parts: Sequence[dict[str, Any]], present: Sequence[Layer], panel: Panel) -> Chart:
+def _bar(parts: Sequence[dict[str, Any]], present: Sequence[Layer], panel: Panel) -> Declaration:
     words = [WORDS[layer] for layer in Layer]
-    return (
-        alt.Chart(values([part | {"base": 0, "top": 1} for part in parts]))
-        .mark_rect()
-        .encode(
-            x=panel.x(),
-            x2=alt.X2("end:Q"),
-            y=panel.y("base"),
-            y2=alt.Y2("top:Q"),
-            color=alt.Color(
-                "layer:N",
-                scale=alt.Scale(domain=words, range=[LAYERS[layer] for layer in Layer]),
-                legend=sheet.legend([WORDS[layer] for layer in present]),
-            ),
-            tooltip=[alt.Tooltip("layer:N", title="it waited"), alt.Tooltip("s:Q", title="seconds", format=",.3f")],
-        )
+    scale = {"domain": words, "range": [LAYERS[layer] for layer in Layer]}
+    legend = sheet.legend([WORDS[layer] for layer in present])
+    return panel.bars(
+        [part | {"base": 0, "top": 1} for part in parts],
+        [{"field": "layer", "type": "nominal", "title": "waited"}, number("s", "seconds", ",.3f")],
+        color={"field": "layer", "type": "nominal", "scale": scale, "legend": legend},
     )
 
 
-def _lengths(parts: Sequence[dict[str, Any]], panel: Panel) -> Iterator[Chart]:
+def _lengths(parts: Sequence[dict[str, Any]], panel: Panel) -> Iterator[Declaration]:
     """Writes the seconds of each part into its bar, if there is room."""
     for part in parts:
         label = inside(f"{part['s']:.2f} s", panel.axis.pixels(part["start"]), panel.axis.pixels(part["end"]))
@@ -92,15 +82,14 @@ def inside(text: str, left_px: float, right_px: float) -> Label | None:
     return Label(text=text, at_px=left_px + _MARGIN_PX / 2, side=1, font_px=FONT)
 
 
-def _possible(arm: Arm, panel: Panel) -> list[Chart]:
-    """Draws the mark of the soonest possible first byte."""
+def _possible(arm: Arm, panel: Panel) -> list[Declaration]:
+    """Draws the mark of the oracle's bound, the soonest possible first byte."""
     load = arm.load
     limit_ns = bound_of(load, arm.run.scenario).first_byte_ns - (load.focal.available_ns - load.started_ns)
     at_s = max(0, limit_ns) / 10**9
     label = beside(f"possible: {at_s:.2f} s", panel.axis.pixels(at_s), FONT - 2, WIDTH)
-    mark = (
-        alt.Chart(values([{"start": at_s, "base": _BOTTOM + 0.1, "top": 0}]))
-        .mark_rule(strokeWidth=4, color=INK)
-        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
-    )
-    return [mark, panel.text(label, _LABEL_ROW, QUIET)]
+    rows = [{"start": at_s, "base": _BOTTOM + 0.1, "top": 0}]
+    return [
+        panel.marks(rows, {"type": "rule", "strokeWidth": 4, "color": INK}),
+        panel.text(label, _LABEL_ROW, QUIET),
+    ]

@@ -3,7 +3,7 @@
 Widths are estimates for Liberation Sans, which vl-convert includes. Arial and Helvetica have the same widths.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 FAMILIES = "Liberation Sans, Helvetica, Arial, sans-serif"
@@ -27,8 +27,8 @@ def _letter(letter: str) -> float:
     return 0.69 if letter.isupper() else 0.55
 
 
-def wrapped(parts: Sequence[str], separator: str, font_px: float, width_px: float) -> list[str]:
-    """Breaks text between its parts into lines no wider than width_px. A wider part gets a line of its own."""
+def wrapped(parts: Iterable[str], separator: str, font_px: float, width_px: float) -> list[str]:
+    """Breaks text between its parts into lines no wider than width_px. A part wider than width_px gets its own line."""
     lines: list[str] = []
     for part in parts:
         longer = f"{lines[-1]}{separator}{part}" if lines else part

@@ -1,13 +1,13 @@
 """Colours, the same in every figure.
 
-Colours of resources are from Okabe and Ito's set, colours of layers from Tol's muted set. They can be told apart by
-colour-blind people, and on a pale projector.
+Colours of resources are from Okabe and Ito's set, colours of layers from Tol's muted set. Colour-blind people can
+distinguish the colours of these sets. A pale projector, too, shows them as different colours.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from analysis.loads.ledger import Layer
+from analysis.loads.layer import Layer
 from common.formats.run import Verdict
 
 INK = "#1a1a1a"
@@ -16,7 +16,7 @@ GRID = "#e4e4e4"
 
 IMPORTANT = ("#d55e00", "#e69f00", "#8a5a00")
 OTHERS = ("#0072b2", "#3f93c9", "#56a3a6", "#5b7fa6", "#7aa6d8")
-"""Colours of important resources and of the others, in the page's order. Longer pages use them again."""
+"""Colours of important resources and of the others, in the page's order. Pages with more resources repeat them."""
 
 RESOURCES: Mapping[str, str] = MappingProxyType({"image": OTHERS[0], "script": IMPORTANT[0]})
 """Colours of the resources of PAGE=maps."""

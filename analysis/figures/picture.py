@@ -1,8 +1,8 @@
 """Writes a figure's declaration as interactive HTML, SVG and PNG.
 
-The HTML contains the Vega program, and its content security policy forbids to fetch anything. To bundle the program
-takes more than a second, so the bundle is cached beside the guest's kernel, in $XDG_CACHE_HOME/priolab (by default
-~/.cache/priolab). If that folder cannot be written, the program is bundled each time.
+The HTML contains the Vega program, and the HTML's content security policy forbids to fetch anything. Bundling the
+program takes more than a second, so the bundle is cached beside the guest's kernel, in $XDG_CACHE_HOME/priolab (by
+default ~/.cache/priolab). If that folder cannot be written, the program is bundled each time.
 """
 
 import html
@@ -13,13 +13,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import vl_convert
 
 from common.formats.files import write, write_all
 
 _PNG_SCALE = 1.25
-_VEGA_LITE = alt.SCHEMA_VERSION.lstrip("v").rpartition(".")[0]
+VEGA_LITE = "6.4"
+"""The version of Vega-Lite in which the figures are declared."""
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -33,8 +33,8 @@ style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'">
 </head>
 <body>
 <div id="picture"></div>
-<p>Drag to move along the axis, turn the wheel to zoom, double-click to see all of it; point at anything to see its \
-numbers.</p>
+<p>Drag to move along the axis, turn the wheel to zoom, double-click to see the whole axis. Hold the pointer over a \
+bar, an area or a mark to see its numbers.</p>
 <script>
 vegaEmbed("#picture", {declaration}, {options}).catch(function (error) {{
   document.getElementById("picture").textContent = error;
@@ -47,16 +47,11 @@ vegaEmbed("#picture", {declaration}, {options}).catch(function (error) {{
 _OPTIONS = {"mode": "vega-lite", "renderer": "svg", "actions": {"export": True, "source": True, "editor": False}}
 
 
-def save(chart: Any, folder: Path, name: str) -> list[Path]:
+def save(declaration: Mapping[str, Any], folder: Path, name: str) -> list[Path]:
     """Writes NAME.svg, NAME.png and NAME.html, each atomically. Returns the paths. Raises OSError.
 
-    The declaration is not validated, because validation takes as long as drawing. Tests validate every figure.
+    The declaration is not validated. Tests validate every figure.
     """
-    return save_declaration(chart.to_dict(validate=False), folder, name)
-
-
-def save_declaration(declaration: Mapping[str, Any], folder: Path, name: str) -> list[Path]:
-    """Writes a figure that is declared in plain Vega-Lite. See `save`."""
     svg = drawn(declaration)
     files = {
         folder / f"{name}.svg": svg.encode(),
@@ -69,7 +64,7 @@ def save_declaration(declaration: Mapping[str, Any], folder: Path, name: str) ->
 
 def drawn(declaration: Mapping[str, Any]) -> str:
     """Draws a declaration as SVG."""
-    return vl_convert.vegalite_to_svg(still(declaration), vl_version=_VEGA_LITE)
+    return vl_convert.vegalite_to_svg(still(declaration), vl_version=VEGA_LITE)
 
 
 def png(svg: str) -> bytes:
@@ -80,15 +75,13 @@ def png(svg: str) -> bytes:
 
 def page(declaration: Mapping[str, Any], title: str) -> str:
     """Returns the interactive figure as HTML."""
-    # $schema is an address. It is not needed, because the options name the mode.
-    bare = {key: value for key, value in declaration.items() if key != "$schema"}
     return _PAGE.format(
-        title=html.escape(title), program=_program(), declaration=script(bare), options=script(_OPTIONS)
+        title=html.escape(title), program=_program(), declaration=script(declaration), options=script(_OPTIONS)
     )
 
 
 def still(declaration: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a declaration without parameters for interaction and without invisible layers."""
+    """Returns the declaration without invisible layers and without parameters for interaction, for SVG and PNG."""
 
     def seen(node: Mapping[str, Any]) -> dict[str, Any]:
         kept = {key: value for key, value in node.items() if key != "params"}
@@ -106,12 +99,12 @@ def script(value: Any) -> str:
 
 
 def _program() -> str:
-    kept = _cache() / f"vega-{version('vl-convert-python')}-{_VEGA_LITE}.js"
+    kept = _cache() / f"vega-{version('vl-convert-python')}-{VEGA_LITE}.js"
     try:
         return kept.read_text()
     except OSError:
         pass
-    program: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_VEGA_LITE)
+    program: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         write(kept, program.encode())

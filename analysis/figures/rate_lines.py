@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from analysis.figures import lettering
 from analysis.figures.lettering import Label
 from analysis.figures.palette import QUIET
-from analysis.figures.sheet import SMALL, WIDTH, Chart, Panel
+from analysis.figures.sheet import SMALL, WIDTH, Declaration, Panel
 from analysis.figures.words import kilobytes
 from common.formats.run import Observed
 
@@ -25,12 +25,12 @@ def steps_made(observed: Observed, until_s: float) -> list[tuple[float, int]]:
 
 def rate_lines(
     steps: Iterable[tuple[float, int]], panel: Panel, row: float, rows: Mapping[float, Sequence[Label]], half: float
-) -> list[Chart]:
+) -> list[Declaration]:
     """Draws lines from the panel's bottom up to a row, and the rates as labels at that row.
 
     rows: labels that a line must not cross, by height. half: half the height of a label.
     """
-    made: list[Chart] = []
+    made: list[Declaration] = []
     placed = list(_placed(steps, panel))
     for at_s, label in placed:
         at_px = panel.axis.pixels(at_s)
@@ -48,7 +48,7 @@ def rate_lines(
 
 
 def _placed(steps: Iterable[tuple[float, int]], panel: Panel) -> Iterator[tuple[float, Label | None]]:
-    """Yields each step with its label; with None if the label would overlap the previous label."""
+    """Yields (seconds, label) for each step. The label is None if it would overlap the previous label."""
     free_from_px = 0.0
     for at_s, rate_bit_s in steps:
         at_px = panel.axis.pixels(at_s)

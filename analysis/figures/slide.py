@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-import altair as alt
-
 from analysis.figures import lettering
 from analysis.figures.arms import Arm, facts
 from analysis.figures.palette import INK
-from analysis.figures.sheet import WIDTH, Chart, below
+from analysis.figures.sheet import WIDTH, Declaration, sheet
 from analysis.figures.timeline import panels_of
 
 _TITLE_PX = 44
@@ -20,20 +18,20 @@ def _common(shown: Sequence[Arm], fabric: str) -> list[str]:
     return [fact for fact in first if all(fact in other for other in others)]
 
 
-def draw(title: str, text: str, shown: Sequence[Arm], fabric: str) -> Chart:
-    """Returns the chart. shown: at least one arm."""
-    words = alt.TitleParams(
-        lettering.wrapped(title.split(), " ", _TITLE_PX, WIDTH),
-        subtitle=[
+def draw(title: str, text: str, shown: Sequence[Arm], fabric: str) -> Declaration:
+    """Returns the slide. shown: at least one arm."""
+    words = {
+        "text": lettering.wrapped(title.split(), " ", _TITLE_PX, WIDTH),
+        "subtitle": [
             *lettering.wrapped(text.split(), " ", _TEXT_PX, WIDTH),
             *lettering.wrapped(_common(shown, fabric), " · ", _TEXT_PX, WIDTH),
         ],
-        fontSize=_TITLE_PX,
-        subtitleFontSize=_TEXT_PX,
-        subtitleColor=INK,
-        subtitlePadding=10,
-        color=INK,
-        anchor="start",
-        offset=24,
-    )
-    return below(words, panels_of(shown))
+        "fontSize": _TITLE_PX,
+        "subtitleFontSize": _TEXT_PX,
+        "subtitleColor": INK,
+        "subtitlePadding": 10,
+        "color": INK,
+        "anchor": "start",
+        "offset": 24,
+    }
+    return sheet(panels_of(shown), words)

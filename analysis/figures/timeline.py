@@ -1,8 +1,8 @@
 """Draws the timeline: a panel for each arm, one above the other on one time axis.
 
 In a panel resources are lanes, whose thickness is their share of the link's rate at that time. If the front's socket
-was sampled, the socket's lane is below them. It shows bytes unsent in the kernel, and bytes in flight, including those
-in the bottleneck queue. Its scales are the same in all panels.
+was sampled, the socket's lane is below the resources' lanes. The socket's lane shows bytes unsent in the kernel, and
+bytes in flight, including the bytes in the bottleneck queue. The scales of this lane are the same in all panels.
 
 Text has rows of its own, so that nothing overlaps: above each lane the times of its first and last byte, above all
 lanes the time at which the focal resource was available. The line at this time has gaps where it would cross text.
@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import altair as alt
-
 from analysis.figures import lettering, picture
 from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.backlog import Look, backlog, bends, columns, ticks
@@ -24,8 +22,8 @@ from analysis.figures.lanes import lanes, lanes_of
 from analysis.figures.lettering import Label
 from analysis.figures.palette import INK, LAYERS, QUIET, VERDICTS
 from analysis.figures.rate_lines import rate_lines, steps_made
-from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Chart, Panel, sheet, title, values
-from analysis.loads.ledger import Layer
+from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Declaration, Panel, heading, sheet, title
+from analysis.loads.layer import Layer
 from analysis.loads.metrics import PageLoad, Traffic
 from analysis.records.rate import Rate
 from analysis.records.runs import Experiment
@@ -59,7 +57,7 @@ _LOWAT_ROOM = 1.6
 
 @dataclass(frozen=True, kw_only=True)
 class _Row:
-    """A row of the socket's lane, the same in all panels. The height base stands for 0 bytes, top for most_bytes."""
+    """The scale of a row of the socket's lane, the same in all panels: 0 bytes at height base, most_bytes at top."""
 
     base: float
     top: float
@@ -76,7 +74,7 @@ class _Rows:
 
 
 def _bases(load: PageLoad) -> dict[str, float]:
-    """Returns the base of each lane, by the lane's name."""
+    """Returns the height of each lane's lower edge, by the lane's name."""
     return {lane.name: index * _LANE for index, lane in enumerate(lanes_of(load.page))}
 
 
@@ -84,13 +82,13 @@ def _highest(load: PageLoad) -> float:
     return max(_bases(load).values())
 
 
-def draw(experiment: Experiment) -> Chart | None:
-    """Returns the chart; None if no arm has an ok run."""
+def draw(experiment: Experiment) -> Declaration | None:
+    """Returns the figure; None if no arm has an ok run."""
     shown = arms(experiment)
-    return sheet(panels_of(shown), list(headline(experiment, shown))) if shown else None
+    return sheet(panels_of(shown), heading(headline(experiment, shown))) if shown else None
 
 
-def panels_of(shown: Sequence[Arm]) -> list[Chart]:
+def panels_of(shown: Sequence[Arm]) -> list[Declaration]:
     """Returns a panel for each arm, on one time axis. The last panel shows the axis."""
     most_s = (
         max(arm.load.ms(max(arm.load.others.last_byte_ns, arm.load.important.last_byte_ns)) for arm in shown) / 1000
@@ -106,12 +104,12 @@ def panels_of(shown: Sequence[Arm]) -> list[Chart]:
 
 def save(experiment: Experiment) -> list[Path]:
     """Writes timeline.svg, .png and .html into the experiment's folder. Returns the paths; none without an ok run."""
-    chart = draw(experiment)
-    return [] if chart is None else picture.save(chart, experiment.path, "timeline")
+    declaration = draw(experiment)
+    return [] if declaration is None else picture.save(declaration, experiment.path, "timeline")
 
 
 def _rows(looks: Sequence[Sequence[Look]], lowats: Sequence[int | None]) -> _Rows:
-    """Returns scales with room for all samples, and for LOWAT unless it is far above the samples."""
+    """Returns scales with room for all samples, and for each LOWAT that is not far above the samples."""
     every = [look for seen in looks for look in seen]
     unsent = max((look.unsent_bytes for look in every), default=0)
     near = [lowat for lowat in lowats if lowat is not None and lowat <= unsent * _LOWAT_ROOM]
@@ -122,7 +120,7 @@ def _rows(looks: Sequence[Sequence[Look]], lowats: Sequence[int | None]) -> _Row
     )
 
 
-def _panel(arm: Arm, looks: Sequence[Look], rows: _Rows, axis: Axis, *, is_last: bool) -> Chart:
+def _panel(arm: Arm, looks: Sequence[Look], rows: _Rows, axis: Axis, *, is_last: bool) -> Declaration:
     steps = steps_made(arm.run.observed, axis.most)
     bottom, top = _BOTTOM if looks else 0.0, _highest(arm.load) + (_TOP_WITH_STEPS if steps else _TOP)
     bases = _bases(arm.load)
@@ -143,7 +141,7 @@ def _panel(arm: Arm, looks: Sequence[Look], rows: _Rows, axis: Axis, *, is_last:
     return panel.made_of(layers, words)
 
 
-def _lanes(arm: Arm, panel: Panel) -> Chart:
+def _lanes(arm: Arm, panel: Panel) -> Declaration:
     rows = []
     bases, shown = _bases(arm.load), lanes_of(arm.load.page)
     for name, steps in lanes(arm.load, Rate.of(arm.run.scenario), panel.axis.value(_STEP_PX)).items():
@@ -151,20 +149,13 @@ def _lanes(arm: Arm, panel: Panel) -> Chart:
         ends = [(step.start_s, step.height) for step in steps] + [(steps[-1].end_s, steps[-1].height)]
         base = bases[name]
         rows += [{"start": at_s, "base": base, "top": base + height, "resource": name} for at_s, height in ends]
-    colour = alt.Color(
-        "resource:N",
-        scale=alt.Scale(domain=[lane.name for lane in shown], range=[lane.colour for lane in shown]),
-        legend=None,
-    )
-    return (
-        alt.Chart(values(rows))
-        .mark_area(interpolate="step-after", opacity=1)
-        .encode(x=panel.x(), y=panel.y("base"), y2=alt.Y2("top:Q"), color=colour)
-    )
+    scale = {"domain": [lane.name for lane in shown], "range": [lane.colour for lane in shown]}
+    colour = {"field": "resource", "type": "nominal", "scale": scale, "legend": None}
+    return panel.marks(rows, {"type": "area", "interpolate": "step-after", "opacity": 1}, x=panel.x(), color=colour)
 
 
-def _socket(looks: Sequence[Look], rows: _Rows, lowat: int | None, panel: Panel) -> list[Chart]:
-    """Draws the socket's lane with its scales and names."""
+def _socket(looks: Sequence[Look], rows: _Rows, lowat: int | None, panel: Panel) -> list[Declaration]:
+    """Draws the socket's lane with scales and names."""
     drawn = columns(
         looks,
         panel.axis.value(_LOOK_PX),
@@ -186,16 +177,13 @@ def _socket(looks: Sequence[Look], rows: _Rows, lowat: int | None, panel: Panel)
     ]
 
 
-def _area(looks: Sequence[Look], size: Callable[[Look], int], row: _Row, name: str, panel: Panel) -> Chart:
+def _area(looks: Sequence[Look], size: Callable[[Look], int], row: _Row, name: str, panel: Panel) -> Declaration:
     points = bends([(round(look.at_s, 4), row.height(size(look))) for look in looks])
-    return (
-        alt.Chart(values([{"start": at_s, "base": row.base, "top": top} for at_s, top in points]))
-        .mark_area(opacity=1, color=_COLOURS[name])
-        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
-    )
+    rows = [{"start": at_s, "base": row.base, "top": top} for at_s, top in points]
+    return panel.marks(rows, {"type": "area", "opacity": 1, "color": _COLOURS[name]})
 
 
-def _limit(lowat: int, row: _Row, panel: Panel) -> list[Chart]:
+def _limit(lowat: int, row: _Row, panel: Panel) -> list[Declaration]:
     height = row.height(lowat)
     return [
         panel.level(height, INK),
@@ -203,7 +191,7 @@ def _limit(lowat: int, row: _Row, panel: Panel) -> list[Chart]:
     ]
 
 
-def _scale(row: _Row, limit: int | None, panel: Panel) -> list[Chart]:
+def _scale(row: _Row, limit: int | None, panel: Panel) -> list[Declaration]:
     marks = scale_marks(row.most_bytes, limit, (row.top - row.base) * _UNIT_PX)
     return [
         panel.level(row.base, QUIET),
@@ -225,17 +213,13 @@ def _edges_s(load: PageLoad, name: str) -> tuple[float, float]:
     return load.ms(pieces[0].t_ns) / 1000, load.ms(pieces[-1].t_ns) / 1000
 
 
-def _marks(load: PageLoad, panel: Panel) -> Chart:
+def _marks(load: PageLoad, panel: Panel) -> Declaration:
     rows = [
         {"start": at_s, "base": base, "top": base + _MARK}
         for name, base in _bases(load).items()
         for at_s in _edges_s(load, name)
     ]
-    return (
-        alt.Chart(values(rows))
-        .mark_rule(strokeWidth=3, color=INK)
-        .encode(x=alt.X("start:Q"), y=panel.y("base"), y2=alt.Y2("top:Q"))
-    )
+    return panel.marks(rows, {"type": "rule", "strokeWidth": 3, "color": INK})
 
 
 def _edge_labels(load: PageLoad, name: str, axis: Axis) -> list[Label]:
@@ -262,7 +246,7 @@ def _available_label(load: PageLoad, panel: Panel) -> Label:
     return lettering.beside(words, panel.axis.pixels(at_s), FONT - 2, WIDTH)
 
 
-def _available(load: PageLoad, labels: Mapping[str, Sequence[Label]], panel: Panel) -> list[Chart]:
+def _available(load: PageLoad, labels: Mapping[str, Sequence[Label]], panel: Panel) -> list[Declaration]:
     at_s = load.ms(load.focal.available_ns) / 1000
     bases, row = _bases(load), _highest(load) + _AVAILABLE_ROW
     at_px = panel.axis.pixels(at_s)
@@ -284,8 +268,8 @@ _SOCKET_TOOLTIP = {
 }
 
 
-def _numbers(load: PageLoad, looks: Sequence[Look], panel: Panel) -> Chart:
-    """Makes the tooltips: for every step of the axis, the lanes' bytes, and the first sample of the socket."""
+def _numbers(load: PageLoad, looks: Sequence[Look], panel: Panel) -> Declaration:
+    """Makes the tooltips. The tooltip of each step of the axis shows the lanes' bytes and the socket's first sample."""
     step_s = panel.axis.value(_STEP_PX)
     seen = {int(look.at_s / step_s): look for look in reversed(looks)}
     rows: list[dict[str, Any]] = []

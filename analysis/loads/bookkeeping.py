@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
-from analysis.loads.ledger import Layer, Ledger, Moment
+from analysis.loads.layer import Layer
+from analysis.loads.ledger import Ledger, Moment
 from analysis.loads.metrics import PageLoad
 from analysis.loads.stream import Payload
 from analysis.loads.whereabouts import whereabouts
@@ -17,23 +18,23 @@ from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
 from analysis.records.samples import latest
 from common.formats.events import Arrival
-from common.formats.samples import QueueSample, SocketSample
+from common.formats.samples import FEWEST_LOOKS, QueueSample, SocketSample
 from common.formats.scenario import ScenarioRecord
 from common.packets import PACKET_BYTES, framed
-
-FEWEST_LOOKS = 10
-"""A load with fewer samples of the front's socket, for example because of SAMPLE=none, has no ledger and no film."""
 
 _BROWSER_STEP_NS = 10**6
 
 
 class NoLedger(Exception):
-    """The run's logs do not suffice for a ledger; the text says what is missing."""
+    """Raised if the logs of a run do not suffice for a ledger. The text says what is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Link:
-    """The link. delay_ns: toward the client. queue_first: True if packets pass the bottleneck before the delay line."""
+    """The link of a run.
+
+    delay_ns: the delay toward the client. queue_first: True if packets pass the bottleneck before the delay line.
+    """
 
     rate: Rate | None
     delay_ns: int
@@ -53,7 +54,7 @@ class _Link:
 
 
 def _short(waited_ns: int, scenario: ScenarioRecord) -> str:
-    """Returns a wait in words. A browser rounds its times down to milliseconds, so a short wait may seem negative."""
+    """Formats a wait. The times of a browser are rounded down to milliseconds, so a short wait may seem negative."""
     by_browser = scenario.client != "h2"
     if by_browser and -_BROWSER_STEP_NS < waited_ns < 0:
         return "less than a millisecond"
@@ -61,7 +62,7 @@ def _short(waited_ns: int, scenario: ScenarioRecord) -> str:
 
 
 def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Ledger:
-    """Makes the ledger of a load. If the rate changes, this must be the measured load. Raises NoLedger."""
+    """Makes the ledger of a load. If the link's rate changes, the load must be the measured load. Raises NoLedger."""
     focal = load.focal
     others = Payload(evidence.events, load.number, {each.name for each in load.page.others})
     try:
@@ -156,11 +157,11 @@ def _stalled_ns(arrivals: Sequence[Arrival], from_ns: int, until_ns: int, link: 
 
 
 def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, link: _Link) -> int | None:
-    """Returns when the bottleneck has transmitted all bytes before a position; None if unknown.
+    """Returns when the bottleneck has transmitted all bytes before a position of the TCP stream; None if unknown.
 
-    The first sample at which the position has been sent shows what the link holds. Bytes sent behind the position do
-    not count. The bottleneck transmits all other bytes on the link without a pause. If the bottleneck is empty and
-    behind the delay line, it begins when the first packet in the delay line reaches it.
+    The first sample at which the front had sent the position shows what the link holds. Bytes sent behind the position
+    do not count. The bottleneck transmits all other bytes on the link without a pause. If the bottleneck is empty and
+    behind the delay line, the transmission begins when the first packet in the delay line reaches the bottleneck.
     """
     sample = next((sample for sample in sockets if sample.sent_bytes >= position), None)
     if sample is None:
@@ -188,9 +189,11 @@ def _delayed_since(queue: Sequence[QueueSample], held: QueueSample) -> int:
 def _reached(
     sockets: Sequence[SocketSample], counts: Sequence[int], position: int, earliest_ns: int, latest_ns: int
 ) -> int:
-    """Returns when a count of bytes reached a position: the middle between two samples, from earliest_ns to latest_ns.
+    """Returns when a count of bytes reached a position of the TCP stream.
 
-    counts: the count at each sample. If no sample has reached the position, the result is latest_ns.
+    The result is the middle between the first sample that reached the position and the sample before, but at least
+    earliest_ns and at most latest_ns. If no sample reached the position, the result is latest_ns.
+    counts: the count at each sample.
     """
     for index, count in enumerate(counts):
         if count >= position:

@@ -1,14 +1,15 @@
 """Finds contradictions between the logs of a run, or between its logs and its scenario. Pure.
 
 A contradiction means that a log, or a part of the testbed, is wrong. All logs have times of the same kernel's clock, so
-no effect may have an earlier time than its cause. A busy machine can only record an effect late. If it may also record
-the cause late, the tolerance is large, because lateness has a check of its own (analysis/loads/lateness.py).
+no effect may have an earlier time than its cause. A busy machine records events late. If a late record of the cause can
+look like a contradiction, the tolerance is large: another check measures lateness (analysis/loads/lateness.py).
 
 The times of these logs are compared:
 
-    client and origin   a request is received after the client sent it; a response arrives after the origin had it
+    client and origin   the origin receives a request after the client sent the request, and the client receives a
+                        response after the origin had the response
     client and front    bytes arrive after the front sent them, and are acknowledged after they have arrived
-    front and link      the link holds no more bytes than were sent and have not arrived
+    front and link      the link holds at most the bytes that were sent and have not arrived
     each log by itself  times never run backwards
 
 Other checks compare sizes, numbers of requests, the origin's delays, unsent bytes and the link's rate with the
@@ -33,7 +34,7 @@ from common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, SEGM
 _MS = 10**6
 _LATE = 5
 _TIMER_PART = 200
-"""A timer may be late by one part in 200 of its time."""
+"""A timer may be late by 1/200 of its duration."""
 
 _ACKED_EARLY_BYTES = 2
 """SYN and FIN: each counts as one acknowledged byte."""
@@ -42,20 +43,20 @@ _MOST_HEADERS_BYTES = 94
 """The longest headers of a packet: Ethernet, IPv4, and TCP with timestamps and three SACK blocks."""
 
 _FIRST_PACKETS = 4
-"""Packets besides a document's full packets: the set-up of TLS and HTTP/2, and the document's last, partial packet."""
+"""Packets in addition to a document's full packets: the set-up of TLS and HTTP/2, and the last, partial packet."""
 
 _TRAIN_PACKETS = 8
 
 _ROOT = "/"
-"""A path that the lab, too, requests before the loads, to check that the front answers."""
+"""The path that the lab requests before the loads, to check that the front answers. A page may have this path, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
     """The tolerances of the checks. A difference up to a tolerance is no contradiction.
 
-    rate: the fraction by which a rate may deviate. moment_ns: the error when times of two logs are compared. late_ns:
-    the time by which a busy machine may record something late.
+    rate: the fraction by which a rate may deviate. moment_ns: the largest error of comparing times of two
+    logs. late_ns: the time by which a busy machine may record an event late.
     """
 
     rate: float
@@ -64,7 +65,7 @@ class Allowance:
 
     @property
     def too_late_ns(self) -> int:
-        """The delay from which on a busy machine is no excuse, so that the delay contradicts the scenario."""
+        """The longest delay that a busy machine can explain. A longer delay contradicts the scenario."""
         return _LATE * self.late_ns
 
 
@@ -108,7 +109,7 @@ def outside(evidence: Evidence) -> Iterator[Contradiction]:
         for request in _served(resource, evidence)[-loads:]:
             if times_ns and not times_ns[0] <= request.received_ns <= times_ns[-1]:
                 seen = f"{(request.received_ns - times_ns[0]) / _MS:.1f} ms after the first load began"
-                what = f"the origin's time of a request for the {resource.name}"
+                what = f"time at which the origin received a request for the {resource.name}"
                 yield Contradiction(what=what, asked="within the loads", seen=seen)
 
 
@@ -120,8 +121,9 @@ def _served(resource: Resource, evidence: Evidence) -> Sequence[OriginRequest]:
 class _Asked:
     """A request of a load, as the client and the origin logged it.
 
-    sent_ns: the time at which the client sent the request. first_ns: see `_had_ns`. request: the origin's record of the
-    request. is_alone: True if the resource is a document, and no other resource was loading from sent_ns to first_ns.
+    name: the resource and the number of the load, in words. sent_ns: the time at which the client sent the request.
+    first_ns: see `_had_ns`. request: the origin's record of the request. is_alone: True if the resource is a document,
+    and no other resource was loading from sent_ns to first_ns.
     """
 
     name: str
@@ -133,14 +135,18 @@ class _Asked:
 
     @property
     def to_origin(self) -> tuple[str, int]:
-        """The request's way from client to origin, in words, and the time that it took."""
-        return f"from the client's request for the {self.name} to the origin", self.request.received_ns - self.sent_ns
+        """The request's way from client to origin, in words, and its duration in nanoseconds."""
+        what = f"time from the client's request for the {self.name} to its arrival at the origin"
+        return what, self.request.received_ns - self.sent_ns
 
     @property
     def to_client(self) -> tuple[str, int | None]:
-        """The response's way from origin to client, in words, and the time until first_ns; None without a response."""
+        """The response's way from origin to client, in words, and the time from available_ns to first_ns.
+
+        The time is None if the origin has no response.
+        """
         available_ns = self.request.available_ns
-        what = f"from the origin's response, the {self.name}, to the client"
+        what = f"time from the origin's response with the {self.name} to the client"
         return what, None if available_ns is None else self.first_ns - available_ns
 
 
@@ -176,11 +182,11 @@ def _order(evidence: Evidence, layers: Layers) -> Iterator[Contradiction]:
 
 
 def _backwards(what: str, step_ns: int) -> Contradiction:
-    return Contradiction(what=what, asked="forwards", seen=f"a step of {step_ns / _MS:.3f} ms")
+    return Contradiction(what=what, asked="no step backwards", seen=f"a step of {step_ns / _MS:.3f} ms")
 
 
 def _asked(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[_Asked]:
-    """Yields the requests of the loads: the last ones of each path. With earlier requests the lab checked the front."""
+    """Yields the requests of the loads, without the lab's own request before the loads, which checks the front."""
     for resource in evidence.page.resources:
         served = _served(resource, evidence)[-len(loads) :]
         for load, request in zip(loads, served, strict=False):
@@ -204,7 +210,8 @@ def _is_alone(load: PageLoad, times: ResourceTimes) -> bool:
 def _had_ns(load: PageLoad, times: ResourceTimes) -> int:
     """Returns when the client had the first data of a resource.
 
-    If other resources wait for it, returns when the first of these was requested: this needs all data of the resource.
+    If other resources wait for the resource, returns when the client requested the first of these other resources: for
+    this request the client needs all data of the resource.
     """
     awaiting = [each.requested_ns for each in load.resources.values() if each.resource.after == times.name]
     return min(awaiting, default=times.first_byte_ns)
@@ -231,9 +238,9 @@ def _causes(asked: Iterable[_Asked], scenario: ScenarioRecord, allowance: Allowa
 def _delays(
     asked: Iterable[_Asked], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
 ) -> Iterator[Contradiction]:
-    """Checks that the link explains how long requests and documents took.
+    """Checks that no request and no document took longer than the link explains.
 
-    Only documents are checked that have the empty link to themselves.
+    A document is checked only if no other resource was loading, the link was empty, and the queue dropped nothing.
     """
     if scenario.loss or not layers.queue:
         return
@@ -280,21 +287,21 @@ def _transport(layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -
     for arrival in layers.arrivals:
         index = bisect_left(times_ns, arrival.t_ns - delay_ns + allowance.moment_ns)
         if index < len(times_ns) and (sent_bytes := layers.sockets[index].sent_bytes) < arrival.tcp_bytes:
-            what = f"bytes the front had sent {_ms(delay_ns)} before the client had them"
-            yield Contradiction(what=what, asked=f"{arrival.tcp_bytes}", seen=f"{sent_bytes}")
+            what = f"bytes that the front had sent {_ms(delay_ns)} before they arrived at the client"
+            yield Contradiction(what=what, asked=f"at least {arrival.tcp_bytes}", seen=f"{sent_bytes}")
             break
     for sample in layers.sockets:
         # Bytes that TLS read for its handshake are not among the arrivals.
         arrived = latest(layers.arrivals, sample.t_ns - scenario.delay_up_ns + allowance.too_late_ns)
         acked_bytes = sample.bytes_acked - _ACKED_EARLY_BYTES
         if arrived and acked_bytes > (arrived_bytes := arrived.tcp_bytes):
-            what = f"bytes the client had {_ms(scenario.delay_up_ns)} before they were acknowledged"
-            yield Contradiction(what=what, asked=f"{acked_bytes}", seen=f"{arrived_bytes}")
+            what = f"bytes that the client had received {_ms(scenario.delay_up_ns)} before they were acknowledged"
+            yield Contradiction(what=what, asked=f"at least {acked_bytes}", seen=f"{arrived_bytes}")
             break
 
 
 def _held(layers: Layers, allowance: Allowance) -> Iterator[Contradiction]:
-    """Checks that the link holds no more bytes than were sent and have not arrived.
+    """Checks that the link holds at most the bytes that were sent and have not arrived.
 
     A retransmitted byte counts as sent twice.
     """
@@ -310,13 +317,14 @@ def _held(layers: Layers, allowance: Allowance) -> Iterator[Contradiction]:
         held_bytes = line.bytes + line.delay_line_bytes
         held_bytes -= _MOST_HEADERS_BYTES * (line.packets + line.delay_line_packets)
         if held_bytes > most_bytes:
-            what = "bytes of the stream that the link held"
-            yield Contradiction(what=what, asked=f"at most {most_bytes}, sent and not arrived", seen=f"{held_bytes}")
+            what = "bytes of the TCP stream that the link held"
+            asked = f"at most {most_bytes}, which were sent and had not arrived"
+            yield Contradiction(what=what, asked=asked, seen=f"{held_bytes}")
             return
 
 
 def _unsent(layers: Layers, scenario: ScenarioRecord) -> Iterator[Contradiction]:
-    """Checks that no more is unsent than LOWAT, one packet buffer and one TLS record.
+    """Checks that at most LOWAT, one packet buffer and one TLS record are unsent, unless LOWAT is unset or auto.
 
     The kernel checks LOWAT in tcp_stream_memory_free (net/ipv4/tcp.c).
     """
@@ -331,7 +339,10 @@ def _unsent(layers: Layers, scenario: ScenarioRecord) -> Iterator[Contradiction]
 
 
 def _rate(load: PageLoad, layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -> Iterator[Contradiction]:
-    """Checks the arrival rate while packets wait in the bottleneck, except around retransmissions."""
+    """Checks that bytes arrive at the link's rate while packets wait in the bottleneck.
+
+    Skips the time around retransmissions, and the time around a change of the rate.
+    """
     rate = Rate.of(scenario, load.started_ns)
     sockets = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
     if rate is None or not sockets:
@@ -347,15 +358,15 @@ def _rate(load: PageLoad, layers: Layers, scenario: ScenarioRecord, allowance: A
         carried_bytes = framed(last.tcp_bytes - first.tcp_bytes)
         off = carried_bytes / rate.carried_bytes(first.t_ns, last.t_ns) - 1
         if abs(off) > allowance.rate:
-            asked = f"that of the link, within {allowance.rate:.0%}"
+            asked = f"the link's rate, within {allowance.rate:.0%}"
             yield Contradiction(what="rate of arrival while packets waited", asked=asked, seen=f"{off:+.0%}")
             return
 
 
 def _trains(load: PageLoad, layers: Layers, rate: Rate, allowance: Allowance) -> Iterator[tuple[Arrival, Arrival]]:
-    """Yields the first and the last arrival of each time in which packets always waited in the bottleneck.
+    """Yields the first and the last arrival of each interval in which packets always waited in the bottleneck.
 
-    Each such time is so long that the lateness of a single arrival is within the tolerance of the rate.
+    Each interval is so long that one late arrival changes the interval's rate by less than the tolerance.
     """
     arrivals = [each for each in layers.arrivals if load.started_ns <= each.t_ns <= load.finished_ns]
     times_ns = [line.t_ns for line in layers.queue]

@@ -1,4 +1,4 @@
-"""The first-byte ladder: the different meanings of "first byte", the earliest first. Pure.
+"""The first-byte ladder: the meanings of "first byte" as rungs, the earliest first. Pure.
 
 A packet may arrive long before a program can use its bytes, because a TLS record is readable only when its last byte
 has arrived. The record then shows the header of a DATA frame, and as much of the frame's payload as it holds. A program
@@ -56,8 +56,8 @@ def ladder(load: PageLoad, evidence: Evidence, resource: str) -> list[Reached]:
 def _complete_ns(length_bytes: int, after: Sequence[Event]) -> int | None:
     """Returns when the whole frame had arrived; None if a part of the frame never arrived.
 
-    The length includes padding, which causes no event of its own. So the next frame's header and the stream's end also
-    show that the frame is complete.
+    The length includes padding, for which the client records no event. So the next frame's header and the stream's end
+    also show that the frame is complete.
     """
     payload_bytes = 0
     for event in after:

@@ -1,16 +1,16 @@
 """Lateness on a real clock: the time by which a busy machine delayed the first bytes of the measured load. Pure.
 
-Before the first byte of a resource come the page's request, the page, the resource's request and, if nothing is ahead
-of it on the link, the resource's first packet. The link determines how long these take. If they take longer, client,
-ferry, front or origin had to wait for a processor. So the additional time is the sum of the delays of these programs,
-and follows from the logs of client and origin alone. In the guest this sum is 0.2 ms. The lab compares this additional
-time with the tolerance. The lab does not use a percentile over all events: a busy machine that is in time for the few
-events before the first bytes is as good as an idle one.
+Before the first byte of a resource, these cross the link: the page's request, the page, the resource's request and the
+resource's first packet. The link determines how long they take; the first packet counts only if nothing is ahead of the
+resource on the link. If they take longer, client, ferry, front or origin had to wait for a processor. So the additional
+time is the sum of the delays of these programs, and follows from the logs of client and origin alone. In the guest this
+sum is 0.2 ms. The lab compares the sum with the tolerance. The lab does not use a percentile over all events: a busy
+machine that is in time for the few events before the first bytes is as good as an idle machine.
 
-How long packets wait in the client's kernel until the client reads them is a separate figure (client/socket.json),
-because this wait concerns all bytes. The figure is a median. A higher percentile would mislead: after a gap in the
-stream, a packet's time stamp is as old as the gap is long, and if a queue overflows, one read in twenty may follow a
-gap.
+The lab also measures how long packets wait in the client's kernel until the client reads them (client/socket.json).
+This wait is a separate number, because it concerns all bytes. The number is a median. A higher percentile would
+mislead: after a gap in the stream, a packet's time stamp is as old as the gap is long, and if a queue overflows, one
+read in twenty may follow a gap.
 """
 
 from dataclasses import dataclass
@@ -43,11 +43,12 @@ class Late:
 
 
 def lateness(load: PageLoad, evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> dict[str, Late]:
-    """Returns the lateness of the resources FIRST and IMPORTANT, if it can be measured.
+    """Returns the lateness of the first resource (key FIRST) and the focal resource (key IMPORTANT), if measurable.
 
-    FIRST is measured when its first packet arrives at the client; the client must record TLS records. IMPORTANT is
-    measured when the origin has the resource. With LOSS nothing is measured, because a lost page is late without a busy
-    machine. With JITTER, twice the jitter of each packet counts as the link's own delay.
+    The lateness of the first resource is measured at the arrival of its first packet, if the client records when TLS
+    records arrive. The lateness of the focal resource is measured at the instant at which the origin has the resource.
+    With LOSS nothing is measured, because a lost packet makes a page late on an idle machine, too. With JITTER, the
+    link's delay toward the client counts as longer by twice the jitter.
     """
     if scenario.loss:
         return {}
@@ -70,7 +71,8 @@ def _late(load: PageLoad, times: ResourceTimes, late_ns: int) -> Late:
 def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None:
     """Returns the first resource that is no document, and the time at which its first TLS record began to arrive.
 
-    None if no TLS records are known, or if another resource, for which the first one did not wait, arrived sooner.
+    None if the client recorded no TLS records. None also if a document arrived sooner for which this resource does not
+    wait.
     """
     contents = {each.name for each in load.page.contents}
     began = sorted(
@@ -86,9 +88,9 @@ def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None
 
 
 def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: ScenarioRecord) -> int | None:
-    """Returns when a resource's request reaches the origin if only the link takes time.
+    """Returns when a resource's request reaches the origin if only the link and the page's delays take time.
 
-    None if the resource waits for more than one document.
+    None if the resource waits for more than one resource.
     """
     before = load.page.before(times.resource)
     up_ns, down_ns = int(scenario.delay_up_ns), scenario.delay_ns
@@ -111,7 +113,7 @@ def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Sc
 def _sent_bytes(from_ns: int, until_ns: int, layers: Layers) -> int:
     """Returns the bytes of the TCP stream that arrived between two instants.
 
-    Until the page has arrived these are the page, headers and, in a first load, the set-up of TLS and HTTP/2.
+    Until the page has arrived, these bytes are the page, headers and, in a first load, the set-up of TLS and HTTP/2.
     """
     asked = [latest(layers.arrivals, t_ns) for t_ns in (from_ns, until_ns)]
     before, after = (arrival.tcp_bytes if arrival else 0 for arrival in asked)

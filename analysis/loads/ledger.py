@@ -4,7 +4,7 @@ The others are all resources that are neither important nor documents. The first
 the byte. It ends when the byte's TLS record is complete at the client. In between the byte is always in exactly one of
 these layers, in this order:
 
-1. pending: in the front, which could still send it before the others; but the kernel accepts no bytes;
+1. pending: in the front, which could still send the byte before the others; but the kernel accepts no bytes;
 2. committed: in the front's output queue, behind bytes of the others (in a TLS record or an output buffer);
 3. unsent: in the front's kernel, behind bytes accepted before. TCP_NOTSENT_LOWAT bounds this layer alone;
 4. queue: sent, behind other packets in the bottleneck queue;
@@ -15,42 +15,29 @@ The lab measures from outside when the byte passes from one layer to the next. T
 it accepted and sent (`SocketSample`). The client knows where in the same stream the resource began (`stream.Payload`).
 The time in layer 4 follows from the bytes that the link reports, its rate and its delay.
 
-Some of the time on the network may be left over. If it is longer than the sampling interval, and packets were
-retransmitted meanwhile, it is `recovery`: a byte cannot be read before the bytes ahead of it. Recovery is never more
-than the time in which nothing arrived at the client. What is still left is `unexplained`. So the parts add up to the
-wait, and the unexplained part shows how reliable the other parts are.
+Layers 4 and 5 may not explain all of the time on the network. If the remaining time is longer than the sampling
+interval, and packets were retransmitted meanwhile, it counts as `recovery`: the client cannot read a byte before it has
+all earlier bytes. Recovery is at most the time in which nothing arrived at the client. The time that still remains is
+`unexplained`. So the parts add up to the wait, and the unexplained part shows how reliable the other parts are.
 
-If the front sends the others first by its own choice, for example because no order was asked for, that time is in
-layer 2.
+If the front sends the others first by its own choice, for example because no order was asked for, the focal resource's
+wait for the others is in layer 2.
 """
 
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from types import MappingProxyType
 
+from analysis.loads.layer import Layer
 from common.formats.run import LedgerRecord, OtherBytes
-
-
-class Layer(StrEnum):
-    """The parts of the first byte's wait; the module explains them."""
-
-    PENDING = "front_pending"
-    COMMITTED = "front_committed"
-    UNSENT = "kernel_unsent"
-    QUEUE = "bottleneck_queue"
-    PROPAGATION = "propagation"
-    RECOVERY = "recovery"
-    RECORD = "tls_record"
-    UNEXPLAINED = "unexplained"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
     """How many payload bytes of the others are in each layer at an instant. The numbers add up to the others' size.
 
-    committed_bytes: bytes in the front that it will still send before the focal resource. They are known only while the
+    committed_bytes: bytes in the front that the front sends before the focal resource. They are known only while the
     focal resource is in the front. pending_bytes: all other bytes in the front. recovery_bytes: bytes sent that are
     neither on the link nor readable, because they are lost, or at the client behind lost bytes.
     """

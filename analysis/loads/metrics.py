@@ -67,8 +67,8 @@ class ResourceTimes:
     """The times of one resource in one load, in nanoseconds of CLOCK_MONOTONIC.
 
     available_ns: the time from which on the origin could send the response, or its first chunk. headers_ns: arrival of
-    the response's HEADERS. pieces: all DATA payload, in order. The first byte of a resource is the first of its
-    payload.
+    the response's HEADERS. pieces: all DATA payload, in order. The first byte of a resource is its first byte of
+    payload, not of HEADERS.
     """
 
     resource: Resource
@@ -104,10 +104,10 @@ class ResourceTimes:
 
     @property
     def gaps_ms(self) -> Mapping[str, float]:
-        """Median, 99th percentile and longest of the times between the arrivals of the response's chunks.
+        """The median, the 99th percentile and the maximum of the times between the arrivals of the response's chunks.
 
-        The keys are field names of ResourceRecord. Empty if the response has fewer than two chunks, or did not arrive
-        completely.
+        The keys are field names of ResourceRecord. The mapping is empty if the response has fewer than two chunks, or
+        did not arrive completely.
         """
         ends = self.resource.ends_bytes
         if len(ends) < 2 or ends[-1] > self.size_bytes:
@@ -123,8 +123,8 @@ class ResourceTimes:
 class PageLoad:
     """A page load.
 
-    started_ns: the time of its first request. finished_ns: the time at which its last stream ended. resources: by name,
-    in the page's order.
+    started_ns: the time of the load's first request. finished_ns: the time at which the load's last stream ended.
+    resources: the times of each resource by name, in the page's order.
     """
 
     number: int
@@ -139,7 +139,7 @@ class PageLoad:
 
     @cached_property
     def focal(self) -> ResourceTimes:
-        """The important resource that the origin had last, and which therefore has the most bytes ahead of it."""
+        """The important resource that the origin had last. So no important resource has more bytes ahead."""
         return max((self.resources[each.name] for each in self.page.important), key=lambda times: times.available_ns)
 
     @cached_property
@@ -236,7 +236,7 @@ class _Load:
         raise self.lacks(f"{kind} of {resource}" if resource else kind)
 
     def lacks(self, what: str) -> FolderError:
-        return FolderError(f"{self._source}: load {self.number} is without {what}")
+        return FolderError(f"{self._source}: load {self.number} lacks {what}")
 
 
 def _page_load(load: _Load, evidence: Evidence) -> PageLoad:

@@ -1,6 +1,8 @@
-"""Predicts the time of the focal resource's first byte by arithmetic. Pure. docs/model.md shows the predictions' error.
+"""Predicts the time of the focal resource's first byte by arithmetic. Pure. docs/model.md lists the errors.
 
-The link is busy from the first packet of the others on. So the number of bytes ahead of the focal resource decides:
+The focal resource is the important resource that the origin has last. The others are the resources that are neither
+important nor documents. The link is busy from the others' first packet on. So the first byte's time follows from the
+number of bytes that are ahead of the focal resource:
 
     first byte = time of the others' requests + delay + transmission(bytes ahead + the resource's own first record)
 
@@ -10,27 +12,27 @@ can no longer reorder when the origin has the resource, at most all bytes of the
     ahead = sent at once + unsent + refilled + begun
 
 sent at once   The congestion window. On a fresh connection: ten segments, and one more for each acknowledged segment,
-               until the window has filled link and queue once. From then on it varies between that size and the part
-               that a loss leaves (cubic 0.7, RFC 9438; reno 0.5, RFC 5681). bbr sends nothing at once: it paces at
-               the link's rate.
-unsent         Up to LOWAT in whole packet buffers: the kernel checks the limit only when it begins a new buffer, of 45
-               segments or GSO. The send buffer is a limit of the same kind. Without SNDBUF the
-               send buffer grows with the window to twice (bbr: three times) 2304 bytes per segment. A full packet has
-               this size in the kernel's accounting.
+               until the window has filled link and queue once. From then on the window varies between that size and
+               the part that a loss leaves (cubic 0.7, RFC 9438; reno 0.5, RFC 5681). bbr sends nothing at once: it
+               paces at the link's rate.
+unsent         Up to LOWAT in whole packet buffers: the kernel checks the limit only when it begins a new buffer. A
+               buffer has 45 segments, or GSO if that is fewer. The send buffer is a limit of the same kind. Without
+               SNDBUF the send buffer grows with the window to twice (bbr: three times) 2304 bytes per segment. A full
+               packet has this size in the kernel's accounting.
 refilled       Until the origin has the resource, acknowledgements free more space. The kernel wakes the front when less
-               than half of LOWAT is unsent, and again takes whole packet buffers.
-begun          The rest of a TLS record that the kernel has taken in part: half a record on average. A front that writes
+               than half of LOWAT is unsent, and accepts whole packet buffers again.
+begun          The rest of a TLS record of which the kernel has a part: half a record on average. A front that writes
                in batches, and waits before each batch until the socket is writable, has begun a whole record.
 
-A window larger than the queue is sent as one burst, and the bottleneck drops its end. The client
-cannot read bytes after this gap until it is repaired. The next packet crosses the full queue before it shows the gap,
-and then the retransmission crosses the full queue again.
+A window larger than the queue is sent as one burst, and the bottleneck drops the end of this burst. The client cannot
+read bytes after the gap until the gap is repaired. The next packet crosses the full queue before it shows the gap, and
+then the retransmission crosses the full queue again.
 
 There is no prediction for:
 
 - other losses, jitter, a rate that changes, a bottleneck at the front's own egress, LOWAT=auto;
-- others that the origin holds back or sends in chunks, resources that wait for different documents, FIRST;
-- an HTTP/2 window that is smaller than the others, a browser as the client;
+- other resources that the origin holds back or sends in chunks, resources that wait for different documents, FIRST;
+- an HTTP/2 window that is smaller than all other resources together, a browser as the client;
 - NATIVE=on, BUFFERING=off, a given RECORD, a server without [writes] in the catalogue;
 - priorities in another dialect than plain weights; if streams share by weight, other weights than those of SPDY's
   priorities.
@@ -57,16 +59,16 @@ _STARTUP_GAIN = 2.89  # of bbr's startup phase: 2/ln 2
 
 
 class NoPrediction(Exception):
-    """The model does not cover the scenario; the text is the reason."""
+    """Raised if the model does not cover the scenario. The text is the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Writes:
     """How a front writes to its socket.
 
-    record_bytes: the size of its TLS records. batch_bytes: the bytes that it writes before it waits until the socket is
-    writable; None if it writes until the kernel accepts no more. strict: True if a stream waits for all streams of
-    higher weight.
+    record_bytes: the size of the front's TLS records. batch_bytes: the bytes that the front writes before it waits
+    until the socket is writable; None if the front writes until the kernel accepts no more. strict: True if a stream
+    waits for all streams of higher weight.
     """
 
     record_bytes: int
@@ -111,8 +113,14 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
         ("NATIVE=on", scenario.native == "off"),
         ("LOSS", not scenario.loss),
         ("JITTER", not scenario.jitter_ns),
-        ("a WINDOW smaller than the others", scenario.window_bytes >= sum(each.size_bytes for each in page.others)),
-        ("a page with others that are held back or in chunks", not any(each.last_ns for each in page.others)),
+        (
+            "a WINDOW smaller than the other resources",
+            scenario.window_bytes >= sum(each.size_bytes for each in page.others),
+        ),
+        (
+            "a page with other resources that are held back or sent in chunks",
+            not any(each.last_ns for each in page.others),
+        ),
         ("resources that wait for different documents", all(each.after == focal.after for each in page.contents)),
         ("FIRST", scenario.first is None),
         ("a DIALECT other than plain", scenario.dialect == "plain"),
@@ -130,7 +138,7 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
 
 @dataclass(frozen=True, kw_only=True)
 class _Line:
-    """The link, and the front's congestion control. Sizes in segments are in segments of full packets.
+    """The link, and the front's congestion control. A segment is the payload of a full packet.
 
     pipe: the segments that fill the link without a queue. window: the segments sent at once. largest: the window's
     maximum. after_loss: the fraction of the window that a loss leaves. is_paced: True if nothing is sent at once.
@@ -187,7 +195,7 @@ class _Line:
         return stream_bytes * _IN_RECORDS * _WIRE / self.byte_s
 
     def sent_bytes(self, elapsed_s: float) -> float:
-        """Returns the bytes of a response that have been sent `elapsed_s` after its beginning."""
+        """Returns the bytes of a response that have been sent `elapsed_s` after the response's beginning."""
         if self.is_paced:
             return self.byte_s / _WIRE * elapsed_s
         left = self.after_loss if self.bursts else 1.0
@@ -221,7 +229,7 @@ def _ahead_bytes(scenario: ScenarioRecord, page: Page, focal: Resource, writes: 
 
 
 def _let_go_bytes(lowat: int, offload: int, writes: Writes, at_once: float, sent: float) -> float:
-    """Returns the bytes that the front has written to the kernel.
+    """Returns the bytes that a front has written to the kernel, with LOWAT as the limit.
 
     offload: the size of a packet buffer. at_once: the bytes sent at once. sent: all bytes sent so far.
     """

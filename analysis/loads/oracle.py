@@ -18,8 +18,8 @@ _FRAME_BYTES = 9
 class Bound:
     """The lower bound for a load.
 
-    first_byte_ns: the earliest arrival of the focal resource's first byte, from the load's first request. other_bytes:
-    bytes of the others that the front can send before that first byte without delaying it.
+    first_byte_ns: the time from the load's first request to the earliest arrival of the focal resource's first byte.
+    other_bytes: bytes of the others that the front can send before this first byte without delaying it.
     """
 
     first_byte_ns: int
@@ -44,15 +44,17 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord) -> Bound:
         the origin holds the resource back                           the resource's delay
         the smallest packet with its first byte goes to the client   transmission(1) + delay
 
-    A document must arrive as a whole, because only then the client requests the resources that wait for it. The bound
-    assumes that servers and kernels take no time, the connection exists, nothing is lost and no window limits the
-    front. Transmission counts what no protocol can leave out: 66 bytes of headers per packet, and one TLS record and
-    one frame per response. The last packet is the smallest possible, so no TLS record must be filled first. With
-    jitter, the delay toward the client is the shortest possible. Just before the rate rises, a packet that waits for
-    the rise may arrive sooner than a packet that is sent at once, so the bound lets a packet wait.
+    A document must arrive as a whole, because only then the client requests the resources that wait for the document.
+    The bound assumes that servers and kernels take no time, the connection exists, nothing is lost and no window limits
+    the front. Transmission includes only the bytes that every protocol must send: 66 bytes of headers per packet, and
+    the overhead of one TLS record and one frame per response. The last packet is the smallest possible, so no TLS
+    record must be filled first. With jitter, the delay toward the client is the shortest possible. Just before the rate
+    rises, a packet that waits for the rise may arrive sooner than a packet that is sent at once. So the bound lets a
+    packet wait.
 
-    An ideal server sends bytes of the others as long as the resource does not exist. `other_bytes` is what the link can
-    carry in that time, from the instant at which the first of the others can reach it; at most all of the others.
+    An ideal server sends bytes of the others until the origin has the resource. `other_bytes` is the number of bytes
+    that the bottleneck can carry until then, from the instant at which the first of the others can reach it. It is at
+    most the size of the others.
     """
     one_way_ns = max(0, scenario.delay_ns - scenario.jitter_ns)
     rate = Rate.of(scenario)
@@ -70,7 +72,10 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord) -> Bound:
 
 
 def _asked_ns(page: Page, resource: Resource, rate: Rate | None, round_ns: int) -> int:
-    """Returns when a response could reach the bottleneck if the origin had it at once."""
+    """Returns when a response could reach the bottleneck if the origin had it at once.
+
+    round_ns: the link's delay up and down together.
+    """
     at_ns = round_ns
     for each in page.before(resource):
         crossed_ns = page_crossed_ns(rate, at_ns + each.first_ns, each.size_bytes)
@@ -84,7 +89,10 @@ def page_crossed_ns(rate: Rate | None, from_ns: int, page_bytes: int) -> int:
 
 
 def _crossed_ns(from_ns: int, answer_bytes: int, rate: Rate | None) -> int:
-    """Returns when a response has crossed the bottleneck. A packet has the rate at which its transmission begins."""
+    """Returns when a response can have crossed the bottleneck, at the earliest.
+
+    A packet is transmitted at the rate that holds when its transmission begins. A packet may wait for a higher rate.
+    """
     left_bytes = answer_bytes + _RECORD_BYTES + _FRAME_BYTES
     while rate is not None and left_bytes > 0:
         frame_bits = 8 * (min(left_bytes, SEGMENT_BYTES) + HEADERS_BYTES)
@@ -96,10 +104,10 @@ def _crossed_ns(from_ns: int, answer_bytes: int, rate: Rate | None) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Inversion:
-    """How far a load stays behind its bound.
+    """The difference between a load and its bound.
 
     late_ns: the time by which the focal resource's first byte came later than the bound. other_bytes: the bytes of the
-    others that came before this first byte, less the `other_bytes` of the bound; at least 0.
+    others that came before this first byte, minus the `other_bytes` of the bound; at least 0.
     """
 
     bound: Bound

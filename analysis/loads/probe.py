@@ -15,7 +15,7 @@ from common.formats.page import Page
 from common.formats.run import ProbeRecord, Verdict
 
 ALONE = 0.98
-"""A stream with this share of the bytes had the window to itself. A step of the window is about 0.02 of all bytes."""
+"""From this share of the bytes on, a stream counts as served alone. A step of the window is about 0.02 of all bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +73,16 @@ def probe_of(events: Sequence[Event], page: Page) -> Probe | None:
 
 
 def judge_probe(probe: Probe, favoured: Sequence[str]) -> Judgement:
-    """Judges a probe: does the front itself keep the order asked for?"""
+    """Judges if the front itself served a probe's streams in the order that the client asked for.
+
+    favoured: names of the resources that the client asked to get first.
+    """
     share = probe.important_share
     if not favoured:
         reason = f"no order was asked for; the front gave the {probe.important} {share:.0%} of the window"
         return Judgement(verdict=Verdict.UNDECIDED, reason=reason)
     share = share if probe.important in favoured else 1 - share
-    reason = f"while both waited for the client's window, the front gave the {favoured[0]} {share:.0%} of it"
+    reason = f"while both streams waited for the client's window, the front gave the {favoured[0]} {share:.0%} of it"
     if share >= ALONE:
         return Judgement(verdict=Verdict.KEPT, reason=reason)
     if share <= 1 - ALONE:

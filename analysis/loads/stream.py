@@ -1,8 +1,8 @@
 """Converts positions in the TCP stream to payload: how much of a resource comes before a position. Pure.
 
-For each piece of payload the client records the position in the stream at which its TLS record ended. The front's
-kernel counts in the same stream the bytes written, sent and acknowledged. So at the client and at the front, a position
-determines how much of a resource has passed.
+For each piece of payload the client records the position in the stream at which the piece's TLS record ended. The
+front's kernel counts in the same stream the bytes written, sent and acknowledged. So the same position tells at the
+client and at the front how much of a resource has passed.
 """
 
 from bisect import bisect_left
@@ -15,8 +15,8 @@ from common.formats.events import Event
 class Payload:
     """The payload of some resources in one load, by position in the TCP stream.
 
-    Payload counts as spread evenly over its TLS record. A record holds at most 16 KiB (RFC 8446, 5.1), so the payload
-    before a position is off by less than 16 KiB, and exact at the end of a record.
+    Payload counts as spread evenly over its TLS record. A record holds at most 16 KiB (RFC 8446, 5.1). So the payload
+    before a position is exact at the end of a record, and otherwise wrong by less than 16 KiB.
     """
 
     def __init__(self, events: Iterable[Event], load: int, resources: Container[str | None]) -> None:

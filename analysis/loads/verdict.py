@@ -1,11 +1,11 @@
 """The verdict: did bytes arrive in the order that the client asked for?
 
-The verdict compares two groups of resources: the important ones, and the others. *High* is the group that the client
-asked to get first, *low* is the other group. The *focal* resource of a group is the one that the origin had last.
+The verdict compares two groups of resources: the important resources, and the others. *High* is the group that the
+client asked to get first, *low* is the other group. A group's *focal* resource is the one that the origin had last.
 
 The first rule that applies decides:
-1. nothing-to-prioritize: the others had already left when the origin had the focal important resource. That is, at most
-   a twentieth of their bytes arrived later than one delay of the link after that instant.
+1. nothing-to-prioritize: the others had already left when the origin had the focal important resource. Precisely: at
+   most a twentieth of the others' bytes arrived later than one delay of the link after that instant.
 2. undecided: no order was asked for.
 3. kept: the last byte of high came before the last byte of low, and at most half of low had arrived before the first
    byte of high's focal resource.
@@ -37,7 +37,7 @@ class Judgement:
 
 @dataclass(frozen=True, kw_only=True)
 class _Group:
-    """The important resources, or the others. words: their name in the reason of a verdict."""
+    """The important resources, or the others. words: the group's name in the reason of a verdict."""
 
     words: str
     focal: ResourceTimes
@@ -100,12 +100,12 @@ def possessive(name: str) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    """Returns a percentage, rounded down: 100 % means all."""
+    """Returns a percentage, rounded down, so that 100 % means all bytes."""
     return f"{100 * part // whole}%"
 
 
 def share_of_link(high: Traffic, low: Traffic, from_ns: int) -> float:
-    """Returns high's share of the payload from `from_ns` until one of the two groups was complete."""
+    """Returns high's share of the payload that arrived from `from_ns` until one of the two groups was complete."""
     until_ns = min(high.last_byte_ns, low.last_byte_ns)
     own, others = (each.bytes_until(until_ns) - each.bytes_before(from_ns) for each in (high, low))
     return own / (own + others) if own + others else 1.0

@@ -22,7 +22,7 @@ from common.packets import unframed
 
 @dataclass(frozen=True, kw_only=True)
 class Whereabouts:
-    """Positions in the TCP stream, the largest first. The module explains them."""
+    """Positions in the TCP stream, the largest first. The module's docstring explains the positions."""
 
     handed_bytes: int
     sent_bytes: int

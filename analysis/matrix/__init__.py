@@ -1,1 +1,1 @@
-"""Evaluates the matrix: if each server orders by each dialect, without and with a full send buffer."""
+"""Evaluates the matrix: which server follows which dialect, and which layer loses the order on a slow link."""

@@ -1,11 +1,11 @@
-"""A cell of the matrix: if an order that the client asks for in a dialect arrives through a server. Pure.
+"""Evaluates a cell of the matrix: does the order arrive that a client asks of a server in a dialect? Pure.
 
 Rules:
 1. Each load is made twice: the client asks for the script first, then for the image first. Only a difference between
-   the two loads shows that the server read the order. This holds for the probes, in which nothing blocks the server,
-   and for the loads over the slow link.
-2. The effect of asking on the slow link, without LOWAT and with it, is a fraction of the effect when nothing blocks the
-   server. These fractions show which layer lost the order.
+   the two loads shows that the server read the order. This rule applies to the probes, in which nothing blocks the
+   server, and to the loads over the slow link.
+2. The effect of asking is measured in the probes, and on the slow link with LOWAT unset and with LOWAT set. The effect
+   on the slow link, as a fraction of the effect in the probes, shows which layer lost the order.
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ _DIFFERENCE = 0.03
 """Shares that differ by less than this count as equal. A step of the window is about 0.02."""
 
 _ARRIVES = 1 / 3
-"""The fraction of the expected effect from which on the order counts as arrived.
+"""The smallest fraction of the expected effect with which the order counts as arrived.
 
 The whole effect cannot arrive, because the image has a head start of a tenth to a third of the load, and fronts queue
-some data. In measurements 0.36 to 0.91 of the expected effect arrives. The expected effect may itself be small.
+some data. In measurements 0.36 to 0.91 of the expected effect arrives.
 """
 
 _NOTHING = 0.1
@@ -40,7 +40,7 @@ class Reading(StrEnum):
     STRICT = "strict"
     """The resource asked for first gets the whole window."""
     PROPORTIONAL = "proportional"
-    """The window is shared; either resource gets more of it if it is asked for first."""
+    """The resources share the window. Each resource gets more of the window if it is asked for first."""
     IGNORED = "ignored"
     """The result does not depend on which resource is asked for first."""
     CONTRARY = "contrary"
@@ -48,7 +48,7 @@ class Reading(StrEnum):
 
     @property
     def honoured(self) -> bool:
-        """True if the server orders by the dialect."""
+        """True if the server follows the dialect."""
         return self in (Reading.STRICT, Reading.PROPORTIONAL)
 
 
@@ -79,7 +79,7 @@ class Layer(StrEnum):
 
     NOWHERE = "nowhere"
     SERVER = "server"
-    """The server does not order by the dialect."""
+    """The server does not follow the dialect."""
     FRONT = "front"
     """The order is lost between the server's scheduler and the socket. LOWAT does not help."""
     SOCKET = "socket"
@@ -90,7 +90,7 @@ class Layer(StrEnum):
 class Crossing:
     """A load over the slow link.
 
-    before: the fraction of the image that had arrived at the script's first byte. lanes: (seconds since the page's
+    before: the fraction of the image that arrived before the script's first byte. lanes: (seconds since the page's
     request, resource, bytes) of each piece.
     """
 
@@ -102,13 +102,16 @@ class Crossing:
 
     @property
     def lead(self) -> float:
-        """How much sooner the script is complete than the image, as a fraction of the load; negative if later."""
+        """The time by which the script is complete before the image, as a fraction of the load's duration.
+
+        Negative if the script is complete after the image.
+        """
         return (self.image_last_ms - self.script_last_ms) / max(self.image_last_ms, self.script_last_ms)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Two loads that differ only in the resource that is asked for first: the script (asked), the image (swapped)."""
+    """Two loads that differ in priorities only: `asked` asks for the script first, `swapped` for the image first."""
 
     asked: Crossing
     swapped: Crossing
@@ -131,12 +134,12 @@ class Unasked:
 class Cell:
     """A cell of the matrix.
 
-    probes: by what they ask for first: the script (`spdy`), the image (`swap`), or nothing, with the image requested
-    first (`none`) or the script requested first (`reversed`).
+    probes: four probes, by name. `spdy` asks for the script first, `swap` for the image first. `none` and `reversed`
+    send no priorities; `none` requests the image first, `reversed` the script first.
 
     control, lowat, native: loads over the slow link with LOWAT unset, with LOWAT set, and with the server's own
-    mechanism in place of LOWAT, if the server has one. They are None if the server does not order by the dialect,
-    because then it behaves as without priorities.
+    mechanism in place of LOWAT. native is None if the server has no such mechanism. All three are None if the server
+    does not follow the dialect, because such a server behaves as without priorities.
     """
 
     server: str
@@ -158,21 +161,21 @@ class Cell:
 
     @property
     def honoured(self) -> bool:
-        """True if the server orders by the dialect."""
+        """True if the server follows the dialect."""
         return self.reading.honoured
 
     @property
     def effect(self) -> float:
-        """The expected effect of asking: for resources of the same size, if nothing blocked the server."""
+        """The expected effect of asking: the effect on resources of the same size if nothing blocks the server."""
         asked, swapped = self._shares
         return _lead(asked) - _lead(swapped)
 
     def arriving(self, pair: Pair) -> float:
-        """Returns the fraction of the expected effect that arrives. The server must order by the dialect."""
+        """Returns the fraction of the expected effect that arrives. The server must follow the dialect."""
         return pair.effect / self.effect
 
     def outcome(self, pair: Pair | None) -> Outcome | None:
-        """Returns the fate of the order in a pair of loads; None if there was no order to keep."""
+        """Returns the fate of the order in a pair of loads; None without a pair, or if the server ignores the order."""
         if pair is None or not self.honoured:
             return None
         arriving = self.arriving(pair)
@@ -197,19 +200,19 @@ class Cell:
         match self.layer:
             case Layer.SERVER:
                 contrary = self.reading is Reading.CONTRARY
-                return "the server does the contrary" if contrary else "the server does not order by it"
+                return "the server does the contrary" if contrary else "the server does not follow the dialect"
             case Layer.NOWHERE:
-                return "it arrives, without LOWAT as well"
+                return "the order arrives, even with LOWAT unset"
             case Layer.SOCKET:
                 back = self.arriving(self.lowat) if self.lowat else 0.0
-                return f"lost in the kernel's send buffer; LOWAT gives {back:.0%} of it back"
+                return f"lost in the kernel's send buffer; with LOWAT {back:.0%} of the effect arrives"
         if self._begins_early:
             return "lost in the front: with LOWAT the script begins early, but does not get the share asked for"
-        return "lost in the front: the order in its output queue is fixed, with LOWAT and without"
+        return "lost in the front: the order in the front's output queue is fixed, with LOWAT set or unset"
 
     @property
     def _begins_early(self) -> bool:
-        """True if with LOWAT much less of the image arrives before the script."""
+        """True if much less of the image arrives before the script with LOWAT set than with LOWAT unset."""
         if self.control is None or self.lowat is None:
             return False
         return self.lowat.asked.before < self.control.asked.before - _EARLIER
@@ -234,7 +237,7 @@ def reading(asked: float, swapped: float, *, doubt: float = 0.0) -> Reading:
 
 
 def _lead(share: float) -> float:
-    """Returns a resource's lead over another of the same size, from its share of the link while both are loading."""
+    """Returns a resource's lead over a resource of the same size, from its share of the link while the two load."""
     return 1 - 1 / (2 * share) if share >= 0.5 else 1 / (2 * (1 - share)) - 1
 
 
@@ -262,7 +265,7 @@ def own_order_on_link(unasked: Crossing) -> OwnOrder:
 
 
 def crossing(run: Run) -> Crossing:
-    """Reads the load of a run over the slow link. Raises FolderError."""
+    """Returns the figures of the measured page load of a run. Raises FolderError."""
     load = measured_load(run.evidence())
     return Crossing(
         before=load.other_bytes_before / load.others.size_bytes,

@@ -51,8 +51,9 @@ def html(matrix: Matrix) -> str:
 </head>
 <body>
 <h1>Who keeps the order?</h1>
-<p>The client asks every server (a row) in every dialect (a column) to send the script before the image: first limited
-by the client's window alone, then over a slow link with a large send buffer, without LOWAT and with it.</p>
+<p>A row is a server, a column a dialect. In each cell the client asks the server in the dialect to send the script
+before the image: in a probe, in which only the client's window limits the server, and over a slow link with a large
+send buffer, with LOWAT unset and with LOWAT set.</p>
 <p class="quiet">{_key()}</p>
 <div class="scroll"><table>
 <thead><tr><th></th>{head}</tr></thead>
@@ -62,8 +63,8 @@ by the client's window alone, then over a slow link with a large send buffer, wi
 </table></div>
 <p class="quiet">In each cell: <b>window</b>, the order of the bytes that the server sent as the window was opened (no
 time axis); <b>unset</b> and <b>lowat</b>, the bytes that arrived over the slow link, LOWAT unset and LOWAT=16384;
-<b>native</b>, the server's own mechanism. The last three share one time axis of {longest_s:.1f}&nbsp;s. If the server
-does not order by a dialect, unset and lowat show loads without priorities.</p>
+<b>native</b>, the same with the server's own mechanism in place of LOWAT. Unset, lowat and native share one time axis
+of {longest_s:.1f}&nbsp;s. If the server does not follow a dialect, unset and lowat show loads without priorities.</p>
 {absent}</body>
 </html>
 """
@@ -87,7 +88,7 @@ def _row(matrix: Matrix, server: str, longest_s: float) -> str:
 def _cell(matrix: Matrix, cell: Cell, longest_s: float) -> str:
     colour = _COLOURS[cell.layer]
     asked, swapped = (f"{cell.probes[name].important_share:.0%}" for name in ("spdy", "swap"))
-    told = f"{cell.server}, {cell.dialect}: {cell.reading} (the script's share {asked}, {swapped} if asked for last)"
+    told = f"{cell.server}, {cell.dialect}: {cell.reading} (script's share: {asked}, or {swapped} if asked for last)"
     told += f"; {cell.sentence}"
     word = f"{cell.reading} {asked}" if cell.reading is Reading.PROPORTIONAL else str(cell.reading)
     return (
@@ -121,7 +122,7 @@ Mark = tuple[str, str]
 
 
 def _of_probe(probe: Probe) -> Iterator[Mark]:
-    """Yields the rectangles of a probe. A probe shows the order only, so a width stands for bytes, not for time."""
+    """Yields the rectangles of a probe. A probe shows the order only, so a rectangle's width is bytes, not time."""
     total, x = sum(size for _, size in probe.served), 0.0
     for name, size in probe.served:
         width = size / total * _WIDTH
@@ -130,7 +131,7 @@ def _of_probe(probe: Probe) -> Iterator[Mark]:
 
 
 def _of_link(crossing: Crossing, longest_s: float) -> Iterator[Mark]:
-    """Yields the rectangles of a load over time: in each bin both resources, as high as their shares of the link."""
+    """Yields the rectangles of a load: in each bin of time, one per resource, as high as its share of the link."""
     bins: list[dict[str, int]] = [{} for _ in range(_BINS)]
     for t_s, name, size in crossing.lanes:
         own = bins[min(_BINS - 1, int(t_s / longest_s * _BINS))]

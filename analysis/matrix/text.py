@@ -9,34 +9,38 @@ MARKS = {
     Layer.NOWHERE: "arrives",
     Layer.SOCKET: "arrives with LOWAT",
     Layer.FRONT: "lost in the front",
-    Layer.SERVER: "not ordered by",
+    Layer.SERVER: "not followed",
 }
 
 _HEADING = "Who keeps the order?"
 _EXPLANATION = """\
-Made by `make matrix`. Rows are the catalogue's installed servers that speak HTTP/2. Columns are dialects: ways in which
-a client says which response comes first (`DIALECT`, client/dialects.py). A dialect with a later part, such as
-*plain+reprioritize*, changes the order after the requests. The client requests the image, then the script, and asks for
-the script first.
+Made by `make matrix`. Each row is an installed server of the catalogue that speaks HTTP/2. Each column is a dialect: a
+way in which a client says which response comes first (`DIALECT`, client/dialects.py). In some dialects, such as
+*plain+reprioritize*, the client changes the order after its requests. The client requests the image, then the script,
+and asks to get the script first.
 
-**With nothing in the way.** A probe parks both streams on a closed flow-control window, and opens it by 8 KiB at a
-time. So the server alone chooses whose bytes come. The probe asks for the script first, then for the image first.
-*Strict*: the favoured response gets at least 98 % of the window. *Proportional*: it gets more than if the other one is
-favoured; the table has the script's share in both cases. *Ignored*: no difference. *Contrary*: it gets less. Only the
-order counts, not the time.
+**With nothing in the way.** In a probe both streams wait for a closed flow-control window, which the client opens by
+8 KiB at a time. So the server alone decides whose bytes come first. One probe asks for the script first, another for
+the image first. *Strict*: the resource that is asked for first gets at least 98 % of the window. *Proportional*: a
+resource gets more of the window if it is asked for first; the table has the script's share in the two probes.
+*Ignored*: the shares are the same in the two probes. *Contrary*: a resource gets less of the window if it is asked for
+first. Only the order of the bytes counts, not their times.
 
-**With the socket in the way.** For servers and dialects with an order to lose: the same two resources, 384 KiB each, on
-the first load of a connection over the slow link (128 kB/s, 300 ms). The send buffer has 4 MB, the server takes whole
-responses (`BUFFERING=on`), LOWAT is unset or 16384. Again each response is favoured in turn; the effect is the change
-of the times at which the two are complete. *Arrives*: the effect is at least a third of that with nothing in the way;
-the whole effect cannot arrive, as the image exists first. *Weak*: less than a third. *Lost*: less than a tenth. *Turned
-round*: the favoured response is later than if it is not favoured.
+**With the socket in the way.** If a server is strict or proportional in a dialect, it also sends the two resources,
+384 KiB each, in the first load of a connection over the slow link (128 kB/s, 300 ms). The send buffer has 4 MB, the
+server takes whole responses from the origin (`BUFFERING=on`), and LOWAT is unset or 16384. Again one load asks for the
+script first, another for the image first. The effect of asking is the difference between the two loads in the script's
+lead: how much sooner the script is complete than the image. *Arrives*: the effect is at least a third of the effect
+with nothing in the way; the whole effect cannot arrive, because the image is ready before the script. *Weak*: the
+effect is less than a third. *Lost*: it is less than a tenth. *Turned round*: a resource is complete later if it is
+asked for first.
 
 Together the two measurements show the layer that lost the order: the server, which does not read the dialect; the
 front's output queue, between its scheduler and the socket; or the kernel's send buffer, the only layer that LOWAT
-bounds. The effect is relative to that of the dialect: if the window is shared almost evenly, there is little to lose.
-These words are not the verdicts of a run (*kept*, *inverted*), which judge a single load. On later loads of a
-connection Apache puts all of a response into its output queue, and LOWAT no longer helps (docs/servers.md)."""
+bounds. If a server shares the window almost evenly in a dialect, the effect with nothing in the way is small, and so is
+a third of this effect. *Arrives* and *lost* are not the verdicts of a run (*kept*, *inverted*), which judge a single
+load. On later loads of a connection Apache puts all of a response into its output queue, and LOWAT no longer helps
+(docs/servers.md)."""
 
 
 def table(matrix: Matrix) -> str:
@@ -54,7 +58,7 @@ def _word(cell: Cell) -> str:
 
 
 def _reading(cell: Cell) -> str:
-    """Returns a server's interpretation of a dialect, with the script's shares unless it is strict."""
+    """Returns a server's interpretation of a dialect, with the script's shares unless the server is strict."""
     if cell.reading is Reading.STRICT:
         return str(cell.reading)
     asked, swapped = (round(100 * cell.probes[name].important_share) for name in ("spdy", "swap"))

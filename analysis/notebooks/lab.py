@@ -1,8 +1,9 @@
-"""Helpers of the notebooks: make or reuse runs, show tables.
+"""Helpers of the notebooks: functions that make or reuse runs, and functions that show tables and figures.
 
-An experiment or sweep is given by the words of a command line. It is not run again if the folder `results` has one with
-the same arms, programs, kernel and code. This folder is in the checkout or, for an installed lab, in the current
-folder. The environment variable PRIOLAB_RESULTS names another folder.
+The arguments of `run` and `sweep` are the words of a `priolab` command. If the folder `results` has a finished
+experiment with the same arms, programs, kernel and code, this experiment is returned and nothing is run. The folder is
+in the checkout or, for an installed lab, in the current folder. The environment variable PRIOLAB_RESULTS names another
+folder.
 """
 
 import os
@@ -12,9 +13,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import altair as alt
-from IPython.display import Markdown, display
+from IPython.display import SVG, Markdown, display
 
+from analysis.figures import picture
+from analysis.figures.sheet import Declaration
 from analysis.records.runs import Experiment, Run, load_experiment
 from analysis.reports.summary import typical
 from analysis.sweeps.folder import Sweep, load_sweep
@@ -24,17 +26,14 @@ _ROOT = _HERE if (_HERE / "Makefile").is_file() else Path.cwd()
 _RESULTS = Path(os.environ.get("PRIOLAB_RESULTS") or _ROOT / "results")
 _TOLD = re.compile(r"\S+: (ok|failed|invalid|unsupported)|^taken from ")
 
-# The notebook contains its pictures: to show them, nothing is fetched.
-alt.renderers.enable("svg")
-
 
 def run(*words: str) -> Experiment:
-    """Returns the experiment that `priolab run WORDS` makes or reuses. Raises RuntimeError if it fails."""
+    """Returns the experiment that `priolab run WORDS` makes or reuses. Raises RuntimeError if the command fails."""
     return load_experiment(_folder("run", words))
 
 
 def sweep(*words: str) -> Sweep:
-    """Returns the sweep that `priolab sweep WORDS` makes or reuses. Raises RuntimeError if it fails."""
+    """Returns the sweep that `priolab sweep WORDS` makes or reuses. Raises RuntimeError if the command fails."""
     return load_sweep(_folder("sweep", words))
 
 
@@ -58,7 +57,7 @@ def _folder(command_name: str, words: Sequence[str]) -> Path:
 
 
 def arms(experiment: Experiment) -> dict[str, Run]:
-    """Returns the typical run of each arm, by the arm's name. An arm without an ok run is left out."""
+    """Returns each arm's run with the median first byte, by the arm's name. Arms without an ok run are left out."""
     chosen = {name: typical(runs) for name, runs in experiment.arms().items()}
     return {name: run for name, run in chosen.items() if run is not None}
 
@@ -71,10 +70,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def say(text: str) -> None:
-    """Shows a sentence that was computed."""
+    """Shows a text in Markdown."""
     display(Markdown(text))  # type: ignore[no-untyped-call]
 
 
-def data(rows: list[dict[str, object]]) -> alt.InlineData:
-    """Returns rows as the data of a chart."""
-    return alt.InlineData(values=rows)
+def show(figure: Declaration | None) -> None:
+    """Shows a figure, which is declared in Vega-Lite. The notebook contains the figure as SVG, so it needs no network.
+
+    figure: None if there is nothing to draw.
+    """
+    if figure is not None:
+        display(SVG(picture.drawn(figure)))  # type: ignore[no-untyped-call]

@@ -1,9 +1,9 @@
-"""The rate of a run's link over time, as the run's scenario states it. Pure.
+"""The rate of a run's link over time, according to the run's scenario. Pure.
 
 A scenario's `rate_bit_s` holds until the first of its `rate_steps`, which is a text such as
 `10240000bit@2000000000ns+1024000bit@6000000000ns`. Times in this text count from the start of the measured load. In
-this module the rate changes at exactly that time. A real link first finishes the packet that it is sending, so its
-change may be late by the transmission time of one packet.
+this module the rate changes at exactly the time in the text. A real link first finishes the packet that it is sending,
+so its change may be late by the transmission time of one packet.
 """
 
 import re
@@ -36,7 +36,7 @@ class Rate:
 
     @classmethod
     def of(cls, scenario: ScenarioRecord, began_ns: int = 0) -> Self | None:
-        """Returns the rate of a scenario; None if it is unlimited. began_ns: the start of the measured load."""
+        """Returns the rate of a scenario; None if the rate is unlimited. began_ns: the start of the measured load."""
         if scenario.rate_bit_s is None:
             return None
         steps = ((began_ns + at_ns, rate_bit_s) for at_ns, rate_bit_s in steps_of(scenario))
@@ -56,7 +56,7 @@ class Rate:
         return any(from_ns < at_ns <= until_ns for at_ns, _ in self.pieces)
 
     def carried_bytes(self, from_ns: float, until_ns: float) -> float:
-        """Returns the bytes that the link carries between two instants at most."""
+        """Returns the most bytes that the link can carry between two instants."""
         edges = [*self.pieces, (_EVER_NS, 0)]
         bits = sum(
             rate_bit_s * max(0.0, min(until_ns, end_ns) - max(from_ns, start_ns))

@@ -1,7 +1,7 @@
 """Loads runs and experiments from their folders.
 
-All functions and methods that read a file raise FolderError if it is missing or malformed. The error names the file,
-and the line if the file has one record per line.
+Each function and method that reads a file raises FolderError if the file is missing or malformed. The error names the
+file, and the line if the file has one record per line.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Layers:
     arrivals: tuple[Arrival, ...]
 
     def held(self, t_ns: int) -> QueueSample | None:
-        """Returns the contents of the link at an instant; None before its first sample."""
+        """Returns the last sample of the link's queue at an instant; None before the first sample."""
         return latest(self.queue, t_ns)
 
     def arrived_bytes(self, sample: SocketSample) -> int:
@@ -83,7 +83,7 @@ class Run:
 
     @property
     def observed(self) -> Observed:
-        """What the run observed of its settings."""
+        """The settings, as the run observed them."""
         return self.record.seen
 
     def plan(self) -> Plan:
@@ -132,17 +132,17 @@ def load_run(path: Path) -> Run:
 
 
 def load_environment(path: Path) -> EnvironmentRecord:
-    """Reads which kernel and which versions of programs a run had, from its folder."""
+    """Reads the kernel and the versions of the programs of a run, from its folder."""
     return read_document(path / "env.json", EnvironmentRecord)
 
 
 def load_plan(path: Path) -> Plan:
-    """Reads the plan of a run, which need not be finished."""
+    """Reads the client's plan from a run's folder. The run need not be finished."""
     return read_document(path / "client" / "plan.json", Plan)
 
 
 def load_evidence(path: Path) -> Evidence:
-    """Reads the logs of client and origin of a run, which need not be finished."""
+    """Reads the logs of client and origin from a run's folder. The run need not be finished."""
     plan = load_plan(path)
     events_file = path / "client" / "events.jsonl"
     return Evidence(
@@ -155,7 +155,7 @@ def load_evidence(path: Path) -> Evidence:
 
 
 def load_layers(path: Path) -> Layers:
-    """Reads the samples and the client's arrivals of a run, which need not be finished."""
+    """Reads the samples and the client's arrivals from a run's folder. The run need not be finished."""
     lines = read_journal(path / "link" / "queue.jsonl", QueueSample)
     return Layers(
         sockets=tuple(read_journal(path / "front" / "sockets.jsonl", SocketSample)),

@@ -44,7 +44,7 @@ def _fixed(scenario: ScenarioRecord) -> int | None:
 
 
 def _can_bind(scenario: ScenarioRecord) -> bool:
-    """True if the others have more bytes than LOWAT. If not, `_no_limit` or `_larger_than_image` has a note."""
+    """True if LOWAT is less than the bytes of the others. Otherwise `_no_limit` or `_larger_than_image` has a note."""
     lowat = _fixed(scenario)
     return lowat is not None and lowat < min(_NO_LIMIT, _others_bytes(scenario))
 
@@ -54,7 +54,7 @@ def _others_bytes(scenario: ScenarioRecord) -> int:
 
 
 def _others(scenario: ScenarioRecord) -> str:
-    """Returns the name of the other resources in sentences."""
+    """Returns the name of the only resource that is not important, or "others" if there are several."""
     return called(scenario.whole_page.others, "others")
 
 
@@ -74,9 +74,9 @@ def _larger_than_image(scenario: ScenarioRecord, observed: Observed) -> str | No
     if lowat is None or not size <= lowat < _NO_LIMIT:
         return None
     return (
-        f"LOWAT={lowat} is not less than the {size} bytes of the {_others(scenario)}: nearly all of it may stand "
-        f"unsent in the kernel, so LOWAT does not hold it back. A smaller LOWAT, or a larger resource, "
-        "lets it take effect."
+        f"LOWAT={lowat} is not less than the {size} bytes of the {_others(scenario)}: nearly all of these "
+        f"bytes may be unsent in the kernel, so LOWAT does not limit them. With a smaller LOWAT, or larger resources, "
+        "LOWAT takes effect."
     )
 
 
@@ -90,8 +90,8 @@ def _stock_send_buffer(scenario: ScenarioRecord, observed: Observed) -> str | No
     if most >= 4 * lowat:
         return None
     return (
-        f"SNDBUF=stock: LOWAT={lowat} changes little here, because the kernel never buffers much more than that: its "
-        f"send buffer grew to {most} bytes at most, overhead included. SNDBUF=4M gives the buffer of a busy connection."
+        f"SNDBUF=stock: LOWAT={lowat} changes little here, because the kernel's send buffer is small: it grew to at "
+        f"most {most} bytes, overhead included. SNDBUF=4M sets the size of a busy connection's send buffer."
     )
 
 
@@ -101,7 +101,7 @@ def _grown_send_buffer(scenario: ScenarioRecord, observed: Observed) -> str | No
         return None
     return (
         f"SNDBUF={asked} is only the initial send buffer: the kernel let it grow with the congestion window to "
-        f"{most} bytes, within the largest value of tcp_wmem."
+        f"{most} bytes. Only the largest value of net.ipv4.tcp_wmem bounds it."
     )
 
 
@@ -112,8 +112,8 @@ def _one_offload_packet(scenario: ScenarioRecord, observed: Observed) -> str | N
     if any(observed.socket_lowat):
         return None  # the server's own value applied part of the time
     return (
-        f"LOWAT={lowat} let up to {most} bytes stand unsent: the kernel checks it only when it begins a new packet "
-        f"buffer, and one holds up to 64 KiB (GSO). GSO=2 lets smaller values take effect."
+        f"With LOWAT={lowat} up to {most} bytes were unsent: the kernel checks LOWAT only when it begins a new packet "
+        f"buffer, and a packet buffer holds up to 64 KiB (GSO). With GSO=2 such a small LOWAT takes effect."
     )
 
 
@@ -121,7 +121,7 @@ def _larger_than_buffer(scenario: ScenarioRecord, observed: Observed) -> str | N
     lowat, buffer = _fixed(scenario), observed.sndbuf_most_bytes or 0
     if lowat is None or not _can_bind(scenario) or scenario.sndbuf_bytes is None or lowat < buffer:
         return None
-    return f"LOWAT={lowat} is no limit: the send buffer of {buffer} bytes fills up first. SNDBUF makes it larger."
+    return f"LOWAT={lowat} is no limit: the send buffer of {buffer} bytes fills up first. SNDBUF sets a larger one."
 
 
 def _small_window(scenario: ScenarioRecord, observed: Observed) -> str | None:
@@ -145,8 +145,8 @@ def _deep_bottleneck(scenario: ScenarioRecord, observed: Observed) -> str | None
         return None
     remedy = "A smaller QUEUE" if scenario.congestion_control == "bbr" else "A smaller QUEUE, or CC=bbr,"
     return (
-        f"QUEUE={scenario.queue_packets}: the bottleneck queue can hold {queue_s:.1f} s of packets. They are "
-        f"sent, so LOWAT does not bound them. {remedy} keeps them from piling up there."
+        f"QUEUE={scenario.queue_packets}: the bottleneck queue can hold {queue_s:.1f} s of packets. These are "
+        f"already sent, so LOWAT does not bound them. {remedy} keeps that queue short."
     )
 
 
@@ -156,8 +156,8 @@ def _own_egress(scenario: ScenarioRecord, observed: Observed) -> str | None:
         return None
     return (
         "SHAPER_AT=front: the bottleneck is on the front's own egress. There TCP Small Queues keep bytes in the "
-        "socket that on a separate link would be sent and queued, so LOWAT looks better than it is. SHAPER_AT=link "
-        "behaves as a network."
+        "socket, where LOWAT bounds them. On a separate link these bytes would wait in the bottleneck queue. So LOWAT "
+        "looks better than it is in a network. SHAPER_AT=link makes a separate link."
     )
 
 
@@ -166,8 +166,8 @@ def _own_mechanism(scenario: ScenarioRecord, observed: Observed) -> str | None:
         return None
     seen = ", ".join(str(value) for value in observed.socket_lowat)
     return (
-        f"NATIVE=on: the server set the socket's own TCP_NOTSENT_LOWAT (seen: {seen}). LOWAT, the sysctl, applies only "
-        f"while that is 0. Compare load by load."
+        f"NATIVE=on: the server set the socket's own TCP_NOTSENT_LOWAT (seen: {seen}). LOWAT sets the sysctl, which "
+        f"applies only while the socket's own value is 0. So the loads of a run can have different limits."
     )
 
 
@@ -176,8 +176,8 @@ def _fallback(scenario: ScenarioRecord, observed: Observed) -> str | None:
     if observed.tuner != "userland" or observed.tuner_reason == "as asked":
         return None
     return (
-        f"The tuner of LOWAT=auto was a process beside the front, not in the kernel: {observed.tuner_reason}. "
-        f"TUNER=userland avoids this note."
+        f"The tuner of LOWAT=auto ran as a process beside the front, not in the kernel: {observed.tuner_reason}. "
+        f"TUNER=userland asks for this tuner and avoids this note."
     )
 
 
@@ -185,7 +185,7 @@ def _ferry_instead(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del scenario
     if not (reason := observed.shaper_reason):
         return None
-    return f"SHAPER=auto took the ferry instead of the kernel's netem: {reason}. SHAPER=ferry avoids this note."
+    return f"SHAPER=auto chose the ferry, not the kernel's netem: {reason}. SHAPER=ferry avoids this note."
 
 
 def _random(scenario: ScenarioRecord, observed: Observed) -> str | None:
@@ -207,7 +207,7 @@ def _coarse_clock(scenario: ScenarioRecord, observed: Observed) -> str | None:
         return None
     return (
         f"The clock of this run moves in steps of {step_ns / 10**6:g} ms, so its times are no more precise than that. "
-        f"FABRIC=virtual has a clock of its own."
+        f"FABRIC=virtual uses the guest's virtual clock instead."
     )
 
 
@@ -219,7 +219,7 @@ def _unread_dialect(scenario: ScenarioRecord, run: RunRecord) -> str | None:
         return None
     return (
         f"DIALECT={dialect}: the front itself put the {_others(scenario)} first, so it seems not to read this dialect. "
-        f"It may read DIALECT=plain; docs/matrix.md shows what each server reads."
+        f"The front may read DIALECT=plain; docs/matrix.md shows what each server reads."
     )
 
 
@@ -234,8 +234,8 @@ def _not_buffered(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     if left < size / 4 or load.other_bytes_during < left / 4:
         return None
     return (
-        f"BUFFERING=off: the front held little of the {load.focal}, so it sent the {_others(scenario)} while it "
-        "waited for more, despite the order asked for. BUFFERING=on keeps whole responses pending."
+        f"BUFFERING=off: the front held little of the {load.focal}, so it sent the {_others(scenario)} "
+        f"while it waited for more of the {load.focal}. With BUFFERING=on the front holds whole responses."
     )
 
 
@@ -248,7 +248,7 @@ def _large_record(scenario: ScenarioRecord, run: RunRecord) -> str | None:
         return None
     return (
         f"The first byte of the {ledger.focal} waited {waited_ms / 1000:.2f} s for its TLS record to be complete. "
-        "LOWAT cannot shorten that wait. RECORD=1400 can, if the server has such a setting."
+        "LOWAT cannot shorten that wait. RECORD=1400 can shorten it, if the server has such a setting."
     )
 
 
@@ -262,8 +262,9 @@ def _fresh_connection(scenario: ScenarioRecord, run: RunRecord) -> str | None:
         return None
     return (
         f"RELOADS=0 with SNDBUF=stock: LOWAT={lowat} changes little on a fresh connection, because its send buffer "
-        f"fills up first: when the important resource existed, {at_available.unsent} bytes of the others stood "
-        f"unsent. SNDBUF=4M gives a grown buffer; with RELOADS, and a QUEUE that is long enough, it grows by itself."
+        f"fills up first: when the important resource was available, {at_available.unsent} bytes of the other "
+        f"resources were unsent. SNDBUF=4M sets the size of a grown buffer; with RELOADS, and a long enough QUEUE, "
+        "it grows by itself."
     )
 
 
@@ -272,8 +273,8 @@ def _nothing_left(scenario: ScenarioRecord, run: RunRecord) -> str | None:
         return None
     focal = max(scenario.whole_page.important, key=lambda each: each.first_ns)
     late = f"The origin holds the {focal.name} back for {focal.first_ns // 10**6} ms"
-    remedy = "A RATE that is limited" if scenario.rate_bit_s is None else "A shorter delay, or larger others,"
-    return f"{late}: the others were gone before it existed. {remedy} lets them compete."
+    remedy = "A limited RATE" if scenario.rate_bit_s is None else "A shorter delay, or larger other resources,"
+    return f"{late}: the other resources were sent before that. {remedy} makes the resources compete."
 
 
 _RULES: tuple[Callable[[ScenarioRecord, Observed], str | None], ...] = (

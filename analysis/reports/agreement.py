@@ -1,5 +1,6 @@
-"""Compares results of the same arms that were made in several ways, figure by figure. Pure.
+"""Compares the results of the same arms, run in several ways. Pure.
 
+An arm has three figures: the times of the script's first byte, the script's last byte and the image's last byte.
 A way is a fabric with a shaper, such as `virtual, netem`, or a version of the guest's kernel.
 """
 
@@ -15,14 +16,14 @@ from common.packets import RECORD_BYTES
 
 FRACTION = 0.03
 """Figures may differ by this fraction of the largest figure, or by one TLS record's time at the link's lowest rate,
-whichever is more, because a repetition may be one record off."""
+whichever is more, because a repetition may receive one record earlier or later than another repetition."""
 
 _FIGURES = (("script", "first_byte_ms"), ("script", "last_byte_ms"), ("image", "last_byte_ms"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A figure of an arm.
+    """A figure of an arm, such as the script's first byte, measured in several ways.
 
     by_way: the figure in milliseconds, by way; None if a repetition is not ok. difference_ms: the largest figure less
     the smallest; None if a figure is missing. allowed_ms: the largest difference that counts as agreement.

@@ -1,9 +1,9 @@
 """The film of a run's measured load: the recorded data that an animation of the load needs. Pure.
 
-A film interpolates nothing. It has the samples of the front's socket, and the client's arrivals, which are more
-frequent. Positions are those of the TCP stream (analysis/loads/whereabouts.py), counted from the bytes that had arrived
-before the page's request. The film's *tape* lists the TLS records with their payload. So a position can be converted to
-bytes of the important resources and of the others.
+A film has recorded data only, nothing is interpolated: the samples of the front's socket, and the client's arrivals,
+which are more frequent. A position is a number of bytes of the TCP stream (analysis/loads/whereabouts.py), counted from
+the bytes that had arrived before the page's request. The film's *tape* is the list of the TLS records with their
+payload, so that a position can be converted to bytes of the important resources and of the others.
 
 Times are milliseconds from the page's request.
 """
@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analysis.loads.bookkeeping import FEWEST_LOOKS
 from analysis.loads.metrics import PageLoad, measured_load
 from analysis.loads.whereabouts import Whereabouts, whereabouts
 from analysis.records.runs import Evidence, Layers, Run
 from common.formats.events import Event
 from common.formats.page import Resource, called
-from common.formats.samples import SocketSample
+from common.formats.samples import FEWEST_LOOKS, SocketSample
 
 _US = 1000
 _MS = 10**6
@@ -26,14 +25,14 @@ _OTHERS, _IMPORTANT = "others", "important"
 
 
 class NoFilm(Exception):
-    """The run's logs do not suffice for a film; the text says what is missing."""
+    """Raised if the run's logs do not suffice for a film. The text says what is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tape:
     """The load's TLS records, in order.
 
-    end: the position at which each record ends. others, important: each record's payload bytes of these resources.
+    end: the position at which each record ends. others, important: the payload bytes of each group in each record.
     """
 
     end: tuple[int, ...]
@@ -43,7 +42,10 @@ class Tape:
 
 @dataclass(frozen=True, kw_only=True)
 class Looks:
-    """The samples of the front's socket in which a position had changed. `Whereabouts` explains the positions."""
+    """The samples of the front's socket, without those that show the same positions as the previous sample.
+
+    `Whereabouts` explains the positions.
+    """
 
     t_ms: tuple[float, ...]
     handed: tuple[int, ...]
@@ -66,8 +68,8 @@ class Asked:
 
     stream: `others` or `important`. name: the resource's name, or a count such as `7 others`. sent_ms: the client sent
     the request. received_ms: the origin received the request. available_ms: the origin had the resource. size_bytes:
-    the payload of all resources together. If there are several resources, last_byte_ms is that of the last; the other
-    times are those of the focal resource, or of the first of the others to be available.
+    the payload of all resources together. If there are several resources, last_byte_ms is the time of the last byte of
+    all; the other times belong to the focal resource, or to that of the others which is available first.
     """
 
     stream: str

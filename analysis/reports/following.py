@@ -1,19 +1,20 @@
 """Judges if LOWAT follows a link's changing rate within two round trips. Pure, except `follow`.
 
 1. A round trip of the connection begins at an instant, and ends when all bytes sent before that instant are
-   acknowledged, lost ones included. Then the next round trip begins. So a round trip includes the wait in the
+   acknowledged, lost bytes included. Then the next round trip begins. So a round trip includes the wait in the
    bottleneck queue, and is much longer after a drop of the rate.
-2. LOWAT lets LOWAT bytes and one packet buffer of 64 KiB stand unsent, because the kernel checks LOWAT only before it
-   begins a buffer. Divided by the link's present rate of payload, these bytes are a time. The target is the longest
-   time for which bytes should stand unsent.
+2. LOWAT allows LOWAT bytes and one packet buffer of 64 KiB to be unsent, because the kernel checks LOWAT only before it
+   begins a packet buffer. Divided by the link's present rate of payload, these bytes are a time. The target is the
+   longest time for which a byte should be unsent.
 3. LOWAT is right while this time differs from the target by at most a quarter. An exact match cannot be expected,
    because a tuner ignores changes of an eighth, and uses measured rates.
 4. LOWAT has followed a step at the instant from which on it is right until the next step, or until the front has handed
    over all its bytes. LOWAT follows in time if this instant comes at most two round trips after the step. A fixed
    LOWAT, which is right for one rate, does not follow.
-5. The unsent bytes, as a time, have followed a step at the sample from which on no sample is more than a quarter above
-   the target, and no period of twice the target has only samples below half of the target. After a drop of the rate
-   this takes until the link has sent the older unsent bytes. This is the observable effect of rule 4.
+5. Each sample of the unsent bytes is converted to a time in the same way. The unsent bytes have followed a step at the
+   sample from which on two conditions hold: no sample is more than a quarter above the target, and no period of twice
+   the target has only samples below half of the target. After a drop of the rate this takes until the link has sent the
+   older unsent bytes. Rule 5 shows the effect of rule 4 on the connection.
 
 Times have the resolution of the socket's samples (SAMPLE).
 """
@@ -52,8 +53,8 @@ class Seen:
     """The observations of a connection.
 
     looks: the samples of the front's socket, in order of time. settings: the values of LOWAT, in order of time. rate:
-    the link's rate; only its first piece is no step. until_ns: the time at which the front had handed over all its
-    bytes. target_ns: the longest time for which bytes should stand unsent.
+    the link's rate; each piece except the first is a step. until_ns: the time at which the front had handed over all
+    its bytes. target_ns: the longest time for which a byte should be unsent.
     """
 
     looks: Sequence[SocketSample]
@@ -63,7 +64,7 @@ class Seen:
     target_ns: int
 
     def lets_stand_ns(self, t_ns: int) -> float | None:
-        """Returns the bytes that LOWAT lets stand unsent, as a time at the link's rate; None without a limit."""
+        """Returns the most bytes that LOWAT allows to be unsent, as a time at the link's rate; None without a limit."""
         setting = latest(self.settings, t_ns)
         if setting is None or setting.lowat_bytes is None:
             return None
@@ -82,7 +83,7 @@ class Step:
     """A change of the rate, and how LOWAT followed it.
 
     round_trips_ns: the times from the step to the ends of the next two round trips; fewer if the samples end before.
-    lowat_ns, unsent_ns: the time from the step until LOWAT, or the unsent bytes, followed it; None if they never did.
+    lowat_ns, unsent_ns: the time from the step until LOWAT, or the unsent bytes, had followed the step; None for never.
     """
 
     at_ns: int
@@ -133,7 +134,7 @@ def steps(seen: Seen) -> list[Step]:
 
 
 def _lowat_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
-    """Returns the instant from which on LOWAT was right until until_ns; None if it was wrong just before until_ns.
+    """Returns the instant from which on LOWAT was right until until_ns; None if LOWAT was wrong just before until_ns.
 
     The instant is from_ns at the earliest.
     """
@@ -148,7 +149,10 @@ def _lowat_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
 
 
 def _unsent_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
-    """Returns from when on the unsent bytes were right until until_ns; None if never, or for too short a time."""
+    """Returns the instant from which on the unsent bytes were right until until_ns (rule 5); None if there is none.
+
+    None also if this instant is too close to until_ns to judge: at most twice the target earlier.
+    """
     looks = [look for look in seen.looks if from_ns <= look.t_ns < until_ns]
     since_ns, enough_ns = None, until_ns
     for look in reversed(looks):
@@ -163,7 +167,7 @@ def _unsent_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
 
 
 def follow(run: Run, target_ns: int) -> Seen:
-    """Reads a run's samples. Raises FolderError if there are none, or if the link has no rate."""
+    """Reads a run's samples. Raises FolderError if the run has no samples, or its link no rate."""
     layers, load = run.layers(), measured_load(run.evidence())
     rate = Rate.of(run.scenario, load.started_ns)
     if rate is None or not layers.sockets:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
 
-from analysis.loads import ledger
+from analysis.loads.layer import Layer
+from analysis.loads.ledger import WORDS
 
 _WIDTH = 118
 _HEAD = (
@@ -44,9 +45,9 @@ def document(plain: Sequence[Arm], spoiled: Iterable[tuple[Spoiler, Sequence[Arm
     """Returns the document.
 
     plain: control and treatment of the unspoiled scenario. spoiled: scenarios, each with four arms: control and
-    treatment, then both with the cure.
+    treatment, then control and treatment with the cure.
     """
-    lines = ["# Ways to spoil it", "", _filled(_INTRODUCTION), "", _filled(_MADE), "", *_table(_LABELS, plain)]
+    lines = ["# Ways to spoil the effect", "", _filled(_INTRODUCTION), "", _filled(_MADE), "", *_table(_LABELS, plain)]
     for spoiler, arms in spoiled:
         cured = [f"{spoiler.cure}, {label}" for label in _LABELS]
         lines += ["", *words(spoiler), "", *_table([*_LABELS, *cured], arms)]
@@ -80,7 +81,7 @@ def _longest(arm: Arm) -> str:
     if arm["ledger"] is None:
         return "-"
     largest = arm["ledger"]["largest"]
-    return f"{ledger.WORDS[ledger.Layer(largest)]}, {arm['ledger']['parts_ms'][largest] / 1000:.2f}"
+    return f"{WORDS[Layer(largest)]}, {arm['ledger']['parts_ms'][largest] / 1000:.2f}"
 
 
 def _filled(text: str, hanging: str = "") -> str:

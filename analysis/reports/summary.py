@@ -12,7 +12,7 @@ from common.formats.page import MAPS
 from common.formats.run import Verdict
 
 SUMMARY_FORMAT = 1
-"""The format of the summary, not that of the run folders."""
+"""The version of the summary's format. Run folders have another version."""
 
 _EDGES = ("first_byte_ms", "last_byte_ms")
 _WORST_FIRST = ("failed", "invalid", "unsupported", "ok")

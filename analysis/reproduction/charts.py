@@ -3,16 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
-from analysis.figures.lettering import FAMILIES
 from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, VERDICTS
-from analysis.figures.picture import drawn
+from analysis.figures.sheet import CONFIG, TEXT, Declaration, Rows, layer
 from analysis.reproduction.claims import Figures
 from analysis.reproduction.loads import LoadSeen
 from common.formats.run import Verdict
-
-Chart = Any  # Altair's functions return wider types than they accept
 
 _WIDTH = 1400
 _HEIGHT = 380
@@ -23,12 +18,7 @@ _ROOM = 1.12
 _POINT = 130
 
 
-def rendered(chart: Chart) -> str:
-    """Returns the chart as SVG."""
-    return drawn(chart.to_dict())
-
-
-def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
+def by_value(control: Figures, ladder: Sequence[Figures]) -> Declaration:
     """Draws first and last bytes against LOWAT, with LOWAT unset at the right. The oracle's bound is dashed."""
     values = [*ladder, control]
     order = [each.value for each in values]
@@ -38,8 +28,9 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
         "script last byte": (_PALE_SCRIPT, [each.script_last_s for each in values]),
         "image last byte": (_IMAGE, [each.image_last_s for each in values]),
     }
-    x = alt.X("value:N", sort=order, axis=_axis("LOWAT, bytes", grid=False), scale=alt.Scale(padding=0.7))
-    y = alt.Y("seconds:Q", scale=alt.Scale(domain=[0, most_s], nice=False), axis=_axis("seconds", grid=True))
+    axis = _axis("LOWAT, bytes", grid=False)
+    x = {"field": "value", "type": "nominal", "sort": order, "axis": axis, "scale": {"padding": 0.7}}
+    y = _y("seconds", "seconds", most_s)
     layers = []
     for colour, seconds in lines.values():
         rows = [{"value": value, "seconds": at_s} for value, at_s in zip(order, seconds, strict=True)]
@@ -54,16 +45,13 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Chart:
         for name, (colour, seconds) in lines.items()
     ]
     bound = [{"seconds": control.possible_s, "text": f"possible: {control.possible_s:.2f} s"}]
-    rule = alt.Chart(_data(bound)).mark_rule(strokeWidth=3, strokeDash=[9, 6], color=QUIET).encode(y=y)
-    label = (
-        alt.Chart(_data(bound))
-        .mark_text(align="right", baseline="bottom", dy=-7, fontSize=_FONT - 2, color=QUIET)
-        .encode(x=alt.value(_WIDTH), y=y, text="text:N")
-    )
-    return _finished(alt.layer(*layers, rule, label).properties(width=_WIDTH, height=_HEIGHT + 60))
+    rule = {"type": "rule", "strokeWidth": 3, "strokeDash": [9, 6], "color": QUIET}
+    label = {"type": "text", "align": "right", "baseline": "bottom", "dy": -7, "fontSize": _FONT - 2, "color": QUIET}
+    layers += [layer(bound, rule, y=y), layer(bound, label, x={"value": _WIDTH}, y=y, text=TEXT)]
+    return {"width": _WIDTH, "height": _HEIGHT + 60, "layer": layers, "config": CONFIG}
 
 
-def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Chart:
+def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Declaration:
     """Draws two charts against the load's number.
 
     Above is the script's first byte, with LOWAT unset and set. Below is the send buffer with LOWAT unset.
@@ -71,16 +59,16 @@ def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Cha
     series = {"LOWAT unset": (_SCRIPT, control, -26), "LOWAT 131072": (_KEPT, treatment, 26)}
     most_s = max(load.first_byte_s for load in [*control, *treatment]) * 1.2
     numbers = [load.number for load in control]
-    scale = alt.Scale(domain=[numbers[0] - 0.6, numbers[-1] + 1.4], nice=False)
 
-    def x(*, shown: bool) -> alt.X:
+    def x(*, shown: bool) -> Declaration:
         title = "load on the connection" if shown else None
         axis = _axis(
             title, grid=False, values=numbers, labels=shown, tickCount=len(numbers), labelOverlap=False, format="d"
         )
-        return alt.X("load:Q", scale=scale, axis=axis)
+        scale = {"domain": [numbers[0] - 0.6, numbers[-1] + 1.4], "nice": False}
+        return {"field": "load", "type": "quantitative", "scale": scale, "axis": axis}
 
-    y = alt.Y("seconds:Q", scale=alt.Scale(domain=[0, most_s], nice=False), axis=_axis("seconds", grid=True))
+    y = _y("seconds", "seconds", most_s)
     layers = []
     for name, (colour, loads, dy) in series.items():
         rows = [
@@ -90,68 +78,71 @@ def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Cha
         layers += [_words(rows[1:], x(shown=False), y, colour, dy=dy)]
         layers += [_words(rows[:1], x(shown=False), y, colour, align="right", dx=-16, dy=dy // 2)]
         layers += [_words([rows[-1] | {"text": name}], x(shown=False), y, colour, align="left", dx=18)]
-    above = alt.layer(*layers).properties(
-        width=_WIDTH, height=_HEIGHT, title=_title("script first byte, seconds after the page was asked for")
-    )
+    above = {
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "title": _title("script first byte, seconds after the page was asked for"),
+        "layer": layers,
+    }
     sizes = {load.number: load.sndbuf_bytes / 1024 for load in control if load.sndbuf_bytes is not None}
     buffers = [{"load": number, "kib": size_kib, "text": f"{size_kib:.0f}"} for number, size_kib in sizes.items()]
     most_kib = max(sizes.values(), default=1.0) * 1.25
-    height = alt.Y("kib:Q", scale=alt.Scale(domain=[0, most_kib], nice=False), axis=_axis("KiB", grid=True))
-    bars = alt.Chart(_data(buffers)).mark_bar(size=64, color=QUIET).encode(x=x(shown=True), y=height)
-    below = alt.layer(bars, _words(buffers, x(shown=True), height, QUIET, dy=-16)).properties(
-        width=_WIDTH,
-        height=_HEIGHT // 2,
-        title=_title("send buffer when the script was available, KiB, with LOWAT unset: it grew by itself"),
-    )
-    return _finished(alt.vconcat(above, below, spacing=18))
+    height = _y("kib", "KiB", most_kib)
+    bar = {"type": "bar", "size": 64, "color": QUIET}
+    below = {
+        "width": _WIDTH,
+        "height": _HEIGHT // 2,
+        "title": _title("send buffer when the script was available, KiB, with LOWAT unset: it grew by itself"),
+        "layer": [
+            layer(buffers, bar, x=x(shown=True), y=height),
+            _words(buffers, x(shown=True), height, QUIET, dy=-16),
+        ],
+    }
+    return {"vconcat": [above, below], "spacing": 18, "config": CONFIG}
 
 
-def _data(rows: list[dict[str, Any]]) -> alt.InlineData:
-    return alt.InlineData(values=rows)
-
-
-def _line(rows: list[dict[str, Any]], x: alt.X, y: alt.Y, colour: str) -> Chart:
-    base = alt.Chart(_data(rows)).encode(x=x, y=y)
-    return alt.layer(
-        base.mark_line(strokeWidth=4, color=colour), base.mark_point(size=_POINT, filled=True, color=colour, opacity=1)
-    )
+def _line(rows: Rows, x: Declaration, y: Declaration, colour: str) -> Declaration:
+    line = {"type": "line", "strokeWidth": 4, "color": colour}
+    point = {"type": "point", "size": _POINT, "filled": True, "color": colour, "opacity": 1}
+    return {"layer": [layer(rows, mark, x=x, y=y) for mark in (line, point)]}
 
 
 def _words(
-    rows: list[dict[str, Any]],
-    x: alt.X,
-    y: alt.Y,
-    colour: str,
-    *,
-    align: Any = "center",
-    dx: int = 0,
-    dy: int = 0,
-) -> Chart:
-    return (
-        alt.Chart(_data(rows))
-        .mark_text(align=align, baseline="middle", dx=dx, dy=dy, fontSize=_FONT - 2, color=colour, fontWeight="bold")
-        .encode(x=x, y=y, text="text:N")
-    )
+    rows: Rows, x: Declaration, y: Declaration, colour: str, *, align: str = "center", dx: int = 0, dy: int = 0
+) -> Declaration:
+    mark = {
+        "type": "text",
+        "align": align,
+        "baseline": "middle",
+        "dx": dx,
+        "dy": dy,
+        "fontSize": _FONT - 2,
+        "color": colour,
+        "fontWeight": "bold",
+    }
+    return layer(rows, mark, x=x, y=y, text=TEXT)
 
 
-def _axis(title: str | None, *, grid: bool, **more: Any) -> alt.Axis:
-    return alt.Axis(
-        title=title,
-        labelFontSize=_FONT - 2,
-        labelColor=INK,
-        titleFontSize=_FONT,
-        titleFontWeight="normal",
-        titlePadding=12,
-        labelAngle=0,
-        grid=grid,
-        gridColor=GRID,
-        **({"tickCount": 6} | more),
-    )
+def _y(field: str, title: str, most: float) -> Declaration:
+    scale = {"domain": [0, most], "nice": False}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": _axis(title, grid=True)}
 
 
-def _title(text: str) -> alt.TitleParams:
-    return alt.TitleParams(text, fontSize=_FONT, fontWeight="normal", color=QUIET, anchor="start", offset=12)
+def _axis(title: str | None, *, grid: bool, **more: Any) -> Declaration:
+    return {
+        "title": title,
+        "labelFontSize": _FONT - 2,
+        "labelColor": INK,
+        "titleFontSize": _FONT,
+        "titleFontWeight": "normal",
+        "titlePadding": 12,
+        "labelAngle": 0,
+        "grid": grid,
+        "gridColor": GRID,
+        "tickCount": 6,
+        **more,
+    }
 
 
-def _finished(chart: Chart) -> Chart:
-    return chart.configure(font=FAMILIES, padding=24, background="white").configure_view(stroke=None)
+def _title(text: str) -> Declaration:
+    return {"text": text, "fontSize": _FONT, "fontWeight": "normal", "color": QUIET, "anchor": "start", "offset": 12}

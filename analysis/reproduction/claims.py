@@ -1,14 +1,14 @@
 """Judges for each picture of the article if its claim holds here. Pure: from numbers to a judgement.
 
-Each picture has a criterion, which depends on verdicts (`analysis.loads.verdict`) and times, never on looks:
+Each picture has a criterion, which depends on verdicts (`analysis.loads.verdict`) and times, not on a picture's look:
 
 1. fast link, LOWAT unset: the verdict is nothing-to-prioritize.
 2. slow link, LOWAT unset: the verdict is inverted.
 3. slow link, LOWAT 131072: the verdict is kept, and the script's first byte comes sooner than with LOWAT unset.
-4. which value: no LOWAT delays the page as a whole by 5 % or more, and with no value the script comes later by more
-   than a TLS record's time than with the next larger value. If so, the answer is the largest value whose script comes
-   at most a TLS record's time later than the soonest.
-5. load by load, with a send buffer that grows by itself: with LOWAT unset the first load is kept and a later one is
+4. which value: no LOWAT delays the page as a whole by 5 % or more, and with no value the script comes more than a TLS
+   record's time later than with the next larger value. Then the answer is the largest value with which the script comes
+   at most a TLS record's time later than with the best value.
+5. load by load, with a send buffer that grows by itself: with LOWAT unset the first load is kept and a later load is
    inverted; with LOWAT 131072 no load is inverted.
 """
 
@@ -120,8 +120,8 @@ def slow_link(control: Figures) -> Claim:
     """Judges picture 2: a slow link, LOWAT unset."""
     return Claim(
         title="A slow link, LOWAT unset",
-        article="At 128Kbps and 300 ms the script, though it had the higher priority, got its first byte only when the "
-        "image had been received almost or altogether: seconds late.",
+        article="At 128Kbps and 300 ms the script's first byte came only when all or almost all of the image had been "
+        "received: seconds late, although the script had the higher priority.",
         here=f"Script first byte {control.script_first_s:.2f} s, where {control.possible_s:.2f} s was possible; image "
         f"last byte {control.image_last_s:.2f} s. {control.image_before_bytes / 1024:.0f} KiB of the image came before "
         f"the script; {_verdict(control)}.",
@@ -137,9 +137,9 @@ def with_lowat(control: Figures, treatment: Figures) -> Claim:
         title=f"The same link, LOWAT {treatment.value}",
         article="With TCP_NOTSENT_LOWAT set to 131072 the script came early, and was complete before the image.",
         here=f"Script first byte {treatment.script_first_s:.2f} s, {abs(sooner_s):.2f} s "
-        f"{'sooner' if sooner_s >= 0 else 'later'} than without; script last byte {treatment.script_last_s:.2f} s, "
-        f"image last byte {treatment.image_last_s:.2f} s; {_verdict(treatment)}.",
-        criterion="the verdict is kept, and the script's first byte comes sooner than without LOWAT",
+        f"{'sooner' if sooner_s >= 0 else 'later'} than with LOWAT unset; script last byte "
+        f"{treatment.script_last_s:.2f} s, image last byte {treatment.image_last_s:.2f} s; {_verdict(treatment)}.",
+        criterion="the verdict is kept, and the script's first byte comes sooner than with LOWAT unset",
         holds=treatment.verdict is Verdict.KEPT and sooner_s > 0,
     )
 
@@ -153,10 +153,11 @@ def which_value(control: Figures, ladder: Sequence[Figures]) -> Claim:
     holds = max(delays) < _DELAYED_FROM and not backwards
     choice = chosen(ladder)
     words = (
-        f"With LOWAT {choice.value} the script's first byte comes at {choice.script_first_s:.2f} s, at most a TLS "
-        f"record's time ({choice.record_s:.2f} s) later than with the best. {choice.possible_s:.2f} s was possible; "
-        f"without LOWAT it was {control.script_first_s:.2f} s. The page was complete after {control.complete_s:.2f} s "
-        f"without LOWAT; with the most different LOWAT it was complete {_change(max(delays, key=abs))}."
+        f"With LOWAT {choice.value} the script's first byte comes at {choice.script_first_s:.2f} s. The best value "
+        f"brings it sooner by no more than the link takes for one TLS record ({choice.record_s:.2f} s). "
+        f"{choice.possible_s:.2f} s was possible; with LOWAT unset it comes at {control.script_first_s:.2f} s. The "
+        f"page was complete after {control.complete_s:.2f} s with LOWAT unset. With the LOWAT that changed this time "
+        f"most, it was complete {_change(max(delays, key=abs))}."
     )
     if backwards:
         words += f" With LOWAT {', '.join(backwards)} the script comes later than with the next larger value."
@@ -164,8 +165,8 @@ def which_value(control: Figures, ladder: Sequence[Figures]) -> Claim:
         title="The open question: which value?",
         article="Which value to choose was left open.",
         here=words,
-        criterion="no value delays the page as a whole by 5 %, and none brings the script later than the next larger "
-        "value does by more than a TLS record's time",
+        criterion="no value delays the page as a whole by 5 % or more, and with no value the script comes later than "
+        "with the next larger value by more than the link takes for one TLS record",
         holds=holds,
         is_question=True,
     )
@@ -195,7 +196,8 @@ def by_load(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Claim
         article="The effect showed only after several reloads, when the kernel's autotuning had grown the send buffer.",
         here=f"Without LOWAT the script's first byte of load {first.number} came at {first.first_byte_s:.2f} s, "
         f"{_buffer(first)}. {when} With LOWAT 131072 it came at {most_s:.2f} s or sooner, in every load.",
-        criterion="without LOWAT the first load is kept and a later one is inverted; with LOWAT 131072 no load is",
+        criterion="with LOWAT unset the first load is kept and a later load is inverted; with LOWAT 131072 no load is "
+        "inverted",
         holds=first.verdict is Verdict.KEPT
         and bool(inverted)
         and not any(load.verdict is Verdict.INVERTED for load in treatment),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from analysis.figures import timeline
+from analysis.figures.picture import drawn
 from analysis.records.runs import Experiment, Run
 from analysis.reports.summary import typical
 from analysis.reproduction import charts, claims
@@ -17,7 +18,7 @@ LOWAT_BYTES = 131_072
 
 @dataclass(frozen=True, kw_only=True)
 class Experiments:
-    """The experiments that the pictures are made of. Every run is ok.
+    """The experiments from which the pictures are made. Every run is ok.
 
     fast: one arm, on a fast link with LOWAT unset. slow: arms on a slow link with LOWAT unset, the article's value and
     other values. growing: arms of several loads with LOWAT unset and the article's value, in which the send buffer
@@ -44,14 +45,14 @@ def pictures(made_of: Experiments) -> list[Picture]:
         _timeline(made_of.slow, treatment, claims.with_lowat(Figures.of(control), Figures.of(treatment))),
         Picture(
             claim=claims.which_value(unset, ladder),
-            svg=charts.rendered(charts.by_value(unset, ladder)),
+            svg=drawn(charts.by_value(unset, ladder)),
             table=_table([*ladder, unset]),
-            note="Below 64 KiB little is gained as long as the kernel builds packets that large (GSO); "
-            "analysis/notebooks/03-choosing-lowat.ipynb has more on this.",
+            note="Values below 64 KiB gain little as long as the kernel builds packet buffers of 64 KiB (GSO); see "
+            "analysis/notebooks/03-choosing-lowat.ipynb.",
         ),
         Picture(
             claim=claims.by_load(stock, bounded),
-            svg=charts.rendered(charts.by_number(stock, bounded)),
+            svg=drawn(charts.by_number(stock, bounded)),
             table=_by_load(stock, bounded),
             note=f"SNDBUF=stock QUEUE={made_of.growing.runs[0].scenario.queue_packets}: the kernel's own send buffer"
             " follows the congestion window, which needs some room in the bottleneck queue to grow.",
@@ -70,8 +71,9 @@ def _arm(experiment: Experiment, lowat_bytes: int | None) -> Run:
 
 
 def _timeline(experiment: Experiment, run: Run, claim: claims.Claim) -> Picture:
-    chart = timeline.draw(replace(experiment, runs=(run,)))
-    return Picture(claim=claim, svg=charts.rendered(chart), table=_table([Figures.of(run)]))
+    figure = timeline.draw(replace(experiment, runs=(run,)))
+    assert figure is not None, "every run is ok"
+    return Picture(claim=claim, svg=drawn(figure), table=_table([Figures.of(run)]))
 
 
 def _table(figures: Sequence[Figures]) -> list[list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 from analysis.reports.following import BAND, ROUND_TRIPS, Seen, Step, steps
 from analysis.sweeps import table
 from analysis.sweeps.moment_means import MomentMeans
-from analysis.sweeps.networks import AUTO
+from analysis.sweeps.network_knobs import AUTO
 from analysis.sweeps.promise import Kept
 from analysis.sweeps.steered import LATER
 from analysis.sweeps.words import milliseconds, rate
@@ -24,8 +24,9 @@ _MS = 10**6
 class Study:
     """The measurements about LOWAT=auto.
 
-    summary: the summary of the sweep. at_moments: first bytes of scripts at several moments, by network. kept: checks
-    of the recommended values in new runs, by network. followed: arms on a link whose rate changes, by name.
+    summary: the summary of the sweep. at_moments: by network, the first bytes of scripts that the origin has
+    at different times. kept: by network, the checks of the recommended value in new runs. followed: by name, the arms
+    on a link whose rate changes.
     """
 
     summary: Mapping[str, Any]
@@ -37,8 +38,9 @@ class Study:
     def holds(self) -> bool:
         """True if LOWAT=auto does all that the lab claims.
 
-        In every judged network auto is near on the mean of all moments, and keeps goodput. New runs keep all promises.
-        Auto in the kernel follows the rate, and no fixed LOWAT does.
+        In every judged network auto keeps goodput, and auto's mean first byte over all moments is near the best fixed
+        value's. The moments are the times at which the origin has the script.
+        New runs confirm every recommended value. Auto in the kernel follows the rate, and no fixed LOWAT follows it.
         """
         auto = self.summary["auto"]
         is_near = sum(means.is_near for means in self.at_moments.values()) == auto["judged"]
@@ -73,10 +75,11 @@ def _grid(study: Study) -> Iterator[str]:
     )
     yield "## Against the best fixed value"
     yield _prose(
-        "The best fixed value of a network is found by trying all values; auto knows nothing of the link. *Near*: the "
-        f"script's first byte is at most {LATER:.0%}, or one TLS record's time, later than with the best value. "
-        "*Kept*: goodput is within 1 % of LOWAT unset. *Noise band*: the difference of first bytes that may be chance, "
-        "from an A/A pair (the same scenario with other seeds), and at least the time of one TLS record."
+        "The best fixed value of a network is found by trying all values. Auto gets no information about the link. "
+        f"*Near*: the script's first byte is at most {LATER:.0%}, or one TLS record's time, later than with the best "
+        "value. *Goodput, of unset*: goodput as a percentage of the goodput with LOWAT unset. *Kept*: this percentage "
+        "is at least 99 %. *Noise band*: the difference of first bytes that may be chance, from an A/A pair (the same "
+        "scenario with other seeds), and at least the time of one TLS record."
     )
     yield _prose(
         f"**Near in {auto['near']} of {auto['judged']} networks, goodput kept in {auto['keep_goodput']}**; the largest "
@@ -95,12 +98,13 @@ def _at_other_moments(study: Study) -> Iterator[str]:
         return
     moments = len(next(iter(found.values())).moments_ms)
     near = sum(means.is_near for means in found.values())
-    yield "### For scripts at different moments"
+    yield "### With other delays of the script"
     yield _prose(
-        "The server writes whole packet buffers, and the script waits for the end of the current one. How long depends "
-        "on the moment at which the script exists, so the best of several values at one moment may be the luckiest. "
-        f"This table has the mean first byte of scripts at {moments} moments, spread evenly over the time that two "
-        "packet buffers take at the link's rate. The best fixed value is the one with the smallest mean."
+        "The server writes whole packet buffers, and the script waits for the end of the current one. The wait "
+        "depends on the time at which the origin has the script (JS_DELAY), so with a single JS_DELAY a value may be "
+        f"the best by chance. This table has the mean first byte over {moments} values of JS_DELAY, spread evenly over "
+        "the time that two packet buffers take at the link's rate. Here the best fixed value is the value with the "
+        "smallest mean."
     )
     yield _prose(
         f"**Near in {near} of {len(found)} networks**; the largest ratio is "
@@ -112,7 +116,7 @@ def _at_other_moments(study: Study) -> Iterator[str]:
         for judgement in network["auto"]
         if judgement["near"] is False and network["network"] in found
     )
-    head = ("network", "moments", "auto", "best fixed", "ratio", "near", "faster than auto")
+    head = ("network", "JS_DELAY", "auto", "best fixed", "ratio", "near", "best fixed is faster than auto")
     yield table.Table(head=head, rows=tuple(_mean(name, means) for name, means in found.items())).markdown()
 
 
@@ -129,14 +133,15 @@ def _mean(name: str, means: MomentMeans) -> tuple[str, ...]:
 
 
 def _missed(network: Mapping[str, Any], judgement: Mapping[str, Any], means: MomentMeans) -> str:
-    """Returns a sentence about a network in which auto is not near with the script at the sweep's own moment."""
+    """Returns a sentence about a network in which auto's first byte in the sweep is not near the best fixed value's."""
     lucky = judgement["best_fixed"]
-    told = f"In {network['network']} auto is not near LOWAT={lucky} with the script at {means.moments_ms[0]} ms"
+    told = f"In {network['network']} auto is not near LOWAT={lucky} with JS_DELAY={means.moments_ms[0]}ms"
     if lucky not in means.first_bytes_ms:
-        return f"{told}; that value was not measured at every moment."
+        return f"{told}; that value was not measured with every JS_DELAY."
     return (
-        f"{told}. That value is faster than auto at {means.sooner(lucky)} of {len(means.moments_ms)} moments. Its mean "
-        f"first byte is {milliseconds(means.mean_ms(lucky))}, that of auto {milliseconds(means.mean_ms(AUTO))}."
+        f"{told}. Of the {len(means.moments_ms)} values of JS_DELAY, LOWAT={lucky} is faster than auto with "
+        f"{means.sooner(lucky)}. The mean first byte is {milliseconds(means.mean_ms(lucky))} with LOWAT={lucky}, and "
+        f"{milliseconds(means.mean_ms(AUTO))} with auto."
     )
 
 
@@ -156,9 +161,9 @@ def _promises(study: Study) -> Iterator[str]:
     kept = [all(each.holds for each in found) for found in study.kept.values()]
     yield "## The recommended values, measured again"
     yield _prose(
-        "`priolab knee` recommends a value for each network ([choosing.md](choosing.md)). It was measured again with "
-        f"new seeds: **{sum(kept)} of {len(kept)} kept the promise**. A promise is kept if the script's first byte and "
-        "the goodput are within the sweep's intervals, widened by the noise band."
+        "`priolab knee` recommends a value for each network ([choosing.md](choosing.md)). These values were "
+        f"measured again with new seeds: **{sum(kept)} of {len(kept)} are confirmed**. A value is confirmed if the "
+        "script's first byte and the goodput are within the sweep's intervals, widened by the noise band."
     )
     for name, found in study.kept.items():
         if broken := [each.words for each in found if not each.holds]:
@@ -174,8 +179,10 @@ def _following(study: Study, knobs: Mapping[str, str]) -> Iterator[str]:
     yield _prose(
         f"One load with `{' '.join(f'{name}={value}' for name, value in knobs.items())}`. LOWAT has "
         f"{ROUND_TRIPS} round trips to follow a change. A round trip ends when all bytes that had been sent at its "
-        "beginning are acknowledged. LOWAT is right if the bytes that it lets stand unsent, a packet buffer included, "
-        f"take the target's time at the link's rate, to {BAND:.0%}. `analysis/reports/following.py` has the rules."
+        "beginning are acknowledged. LOWAT is right if the bytes that may be unsent, LOWAT and a packet buffer, need "
+        f"TARGET_DELAY at the link's rate, give or take {BAND:.0%}. The unsent bytes are right if they need about "
+        "TARGET_DELAY. The columns *right after* have the time from the change of the rate until this is so. "
+        "`analysis/reports/following.py` has the rules."
     )
     head = ("", "new rate", "two round trips", "LOWAT right after", "unsent bytes right after", "followed")
     rows = [

@@ -3,12 +3,12 @@
 The bootstrap draws from n values n times, with replacement, takes the median, and repeats this. The interval leaves out
 the smallest 2.5 % and the largest 2.5 % of these medians (the percentile interval). This module draws nothing, because
 the frequency of each median among the n to the n equally likely draws can be computed (Maritz and Jarrett 1978, Efron
-1979). So it needs no seed and adds no noise, and the same runs always have the same interval.
+1979). So the interval needs no seed and has no noise of its own, and is always the same for the same runs.
 
-Few repetitions say little about the true median, even if they are equal. An interval cannot go beyond the measured
-values, and the bootstrap interval of few values is too short. `Estimate.coverage` is the guaranteed probability that
-the interval holds the true median, for any distribution (by the sign test): 75 % for three repetitions, 94 % for five,
-89 % for ten.
+Few repetitions say little about the true median, even if their values are equal. An interval cannot go beyond the
+measured values, and the bootstrap interval of few values is too short. `Estimate.coverage` is the guaranteed
+probability that the interval holds the true median, for any distribution (by the sign test): 75 % for three
+repetitions, 94 % for five, 89 % for ten.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:
-        """Returns the estimate from these values. Raises ValueError if there are none."""
+        """Returns the estimate from the values. Raises ValueError if there are no values."""
         if not values:
             raise ValueError("no values")
         ordered = sorted(values)

@@ -1,7 +1,7 @@
-"""Reads a sweep's folder. The sweep need not be finished. Raises FolderError, which names the file, if it is damaged.
+"""Reads a sweep's folder. The sweep need not be finished. Raises FolderError, which names the damaged file.
 
-A run that is missing or not ok is no error. It is listed (`Trouble`), so that evaluations can say what is missing. An
-ok run without goodput is listed, too.
+A run that is missing or not ok is no error. Such a run is listed (`Trouble`), and so is an ok run without goodput. So
+evaluations can name the runs that do not count.
 
 LOWAT is in bytes, `none` or `auto`. The sweep.json of an older sweep has LOWAT as the user wrote it, such as 16k. In
 this case the bytes are read from one of the runs.
@@ -70,7 +70,7 @@ def load_sweep(path: Path) -> Sweep:
     knobs = {arm.arm: arm.knobs for arm in record.arms}
     for arm in record.arms:
         if arm.twin_of is not None and knobs.get(arm.twin_of) != arm.knobs:
-            raise FolderError(f"{file}: {arm.arm} is the twin of {arm.twin_of}, which is no arm of the same knobs")
+            raise FolderError(f"{file}: {arm.arm} is the twin of {arm.twin_of}, which is no arm with the same knobs")
     arms = [_arm(path, arm, record.repeat) for arm in record.arms]
     return Sweep(path=path, record=record, arms=_in_bytes(file, arms))
 
@@ -85,7 +85,7 @@ def _arm(path: Path, arm: SweepArmRecord, repeat: int) -> SweepArm:
             continue
         run = load_run(path / name)
         if run.arm != arm.arm:
-            raise FolderError(f"{path / name / 'run.json'}: a run of {run.arm}, not of {arm.arm}")
+            raise FolderError(f"{path / name / 'run.json'}: the run belongs to arm {run.arm}, not to {arm.arm}")
         if run.status != "ok":
             troubles.append(Trouble(run=name, status=run.status, reason=str(run.record.reason)))
         elif busy_ms(run) <= 0:
@@ -113,7 +113,7 @@ def _in_bytes(file: Path, arms: Sequence[SweepArm]) -> tuple[SweepArm, ...]:
         word = arm.knobs.get(_LOWAT, _WORDS_OF_LOWAT[0])
         if not word.isdecimal() and word not in _WORDS_OF_LOWAT:
             if word not in known:
-                raise FolderError(f"{file}: LOWAT={word} is neither bytes nor none nor auto, and no run of it is ok")
+                raise FolderError(f"{file}: LOWAT={word} is not in bytes, and no ok run shows its bytes")
             arm = replace(arm, knobs={**arm.knobs, _LOWAT: known[word]})
         found.append(arm)
     return tuple(found)

@@ -1,6 +1,6 @@
 """Finds the knee of a network: the LOWAT to recommend. Pure.
 
-1. A value takes no part if none of its runs is ok, or too few are (`networks`, rule 5).
+1. A value is not considered if none of its runs is ok, or too few (`networks`, rule 5).
 2. Goodput is compared with a reference: the goodput with LOWAT unset. If too few runs with LOWAT unset are ok, the
    reference is the largest fixed value, and the report says so. With a single value there is nothing to compare.
    `falls_at` is the first value, from unset downwards, whose goodput is measurably less. A value is out if its goodput
@@ -16,7 +16,7 @@
    every value that beats it directly or through other values. A value that no other value beats is in the set, and so
    are the values of a circle that no value outside the circle beats. The set is never empty.
 
-`spread` decides what is measurable. LOWAT=auto takes no part; `steered` judges it against the best fixed value.
+`spread` decides what is measurable. LOWAT=auto is not considered; `steered` judges it against the best fixed value.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -11,7 +11,7 @@ Times are those of the measured load, in milliseconds from the request of its pa
   same for every LOWAT, do not hide it.
 
 The front's costs are counted over all loads of the connection, per MB (10^6 bytes) of their payload: processor time,
-context switches, and system calls that read and write. They are None if they were not counted: in a folder without
+context switches, and system calls that read and write. A cost is None if it was not counted: in a folder without
 samples, or with a kernel without the accounting, such as the guest's. In the guest, work takes no time. So context
 switches in the guest show how often the front was woken, but not how busy it was.
 """
@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from math import ceil
 
-from analysis.loads.ledger import Layer
+from analysis.loads.layer import Layer
 from analysis.records.rate import Rate
 from analysis.records.runs import Run
 from common.formats.reading import FolderError, read_journal
@@ -95,7 +95,7 @@ def _complete_ms(load: LoadRecord) -> float:
 
 
 def busy_ms(run: Run) -> float:
-    """Returns the time in which the front had payload to send, in an ok run; 0 or less if its results are damaged."""
+    """Returns the time in which the front had payload to send, in an ok run; 0 or less if the results are damaged."""
     load = run.record.measured
     first_ms, others_ms = load.first_byte_ms, load.others_last_byte_ms
     soonest_ms = load.available_ms + run.scenario.delay_ns / 10**6

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import mean
 
-from analysis.sweeps.networks import AUTO
+from analysis.sweeps.network_knobs import AUTO
 from analysis.sweeps.steered import LATER
 
 
@@ -30,7 +30,7 @@ class MomentMeans:
         return min(self.may_be_best, key=self.mean_ms)
 
     def mean_ms(self, value: str) -> float:
-        """Returns a value's mean first byte over all moments. Raises KeyError if the value was not measured."""
+        """Returns the mean time of the script's first byte with a LOWAT. Raises KeyError if it was not measured."""
         return mean(self.first_bytes_ms[value])
 
     @property

@@ -2,13 +2,13 @@
 
 1. Arms that differ in LOWAT only are a network. TARGET_DELAY, which steers LOWAT=auto, is part of auto's value.
 2. A fixed LOWAT that occurs with several TARGET_DELAYs is a single value, because TARGET_DELAY does not affect a fixed
-   LOWAT. Only older sweeps have such arms. The first of them counts, because the others are the same scenario with the
+   LOWAT. Only older sweeps have such arms. The first such arm counts, because the others are the same scenario with the
    same seeds, and so the same runs again.
-3. The twin of an arm is no value. It is the other half of the A/A pair: the same scenario, with other seeds.
+3. The twin of an arm is not a value. The twin is the other half of the A/A pair: the same scenario, with other seeds.
 4. A run that is missing or not ok does not count, and is listed.
-5. A value needs at least half as many good runs as the value with the most. Otherwise it takes no part in the
-   recommendation, and is listed (`Network.thin`). Without this rule a single run, which has no interval, would be
-   compared with the median of ten.
+5. A value needs at least half as many good runs as the value with the most good runs. Otherwise it is not considered
+   for the recommendation, and is listed (`Network.thin`). Without this rule a single run, which has no interval,
+   would be compared with the median of ten.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +19,7 @@ from analysis.records.runs import Run
 from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.folder import Sweep, SweepArm, Trouble
 from analysis.sweeps.measures import Measure, grains, measures, record_ms
-
-NONE, AUTO = "none", "auto"
-LOWAT, TARGET_DELAY = "LOWAT", "TARGET_DELAY"
-_OF_A_VALUE = (LOWAT, TARGET_DELAY)
-
-
-def network_of(words: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Returns the knobs that an arm shares with its network's other arms, in order. words: all knobs of the arm."""
-    return tuple((name, word) for name, word in words.items() if name not in _OF_A_VALUE)
+from analysis.sweeps.network_knobs import AUTO, LOWAT, NONE, TARGET_DELAY, network_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +56,7 @@ class Level:
         return self.asked - len(self.troubles)
 
     def estimate(self, measure: Measure) -> Estimate:
-        """Returns the estimate of a measure. Raises KeyError if there is none."""
+        """Returns the estimate of a measure. Raises KeyError if the measure has no estimate."""
         found = self.estimates[measure]
         if found is None:
             raise KeyError(measure)
@@ -91,7 +83,7 @@ class Network:
     record_ms: float
 
     def level(self, value: str) -> Level | None:
-        """Returns the level with this value; None if the sweep does not have it."""
+        """Returns the level with this value; None if the sweep does not have the value."""
         return next((level for level in self.levels if level.value == value), None)
 
     @property
@@ -101,18 +93,18 @@ class Network:
 
     @property
     def unset(self) -> Level | None:
-        """The level of LOWAT=none; None if it was not tried, or has too few good runs."""
+        """The level of LOWAT=none; None if LOWAT=none was not tried, or has too few good runs."""
         level = self.level(NONE)
         return level if level and self._is_known(level) else None
 
     @property
     def thin(self) -> list[Level]:
-        """The levels, except LOWAT=auto, that have good runs, but too few."""
+        """The levels, except LOWAT=auto, that have some good runs, but fewer than `enough`."""
         return [level for level in self.levels if level.is_good and not level.is_steered and not self._is_known(level)]
 
     @property
     def enough(self) -> int:
-        """The number of good runs that a value needs: half as many as the value with the most has."""
+        """The number of good runs that a value needs: half as many as the value with the most good runs."""
         return ceil(max((level.repetitions for level in self.levels), default=0) / 2)
 
     def _is_known(self, level: Level) -> bool:
@@ -198,6 +190,6 @@ _TELLING = ("RATE", "DELAY", "CC", "SERVER")
 
 
 def _name(knobs: Mapping[str, str], varied: Sequence[str]) -> str:
-    """Returns the knobs of which the sweep has several values; without such knobs, some important ones."""
+    """Returns the knobs of which the sweep has several values; without such knobs, RATE, DELAY, CC and SERVER."""
     names = [name for name in varied if name in knobs] or [name for name in _TELLING if name in knobs]
     return " ".join(f"{name}={knobs[name]}" for name in names)

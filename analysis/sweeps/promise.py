@@ -1,12 +1,12 @@
-"""Checks if new runs keep a sweep's promise for its recommended value. Pure.
+"""Checks if new runs confirm the value that a sweep recommends. Pure.
 
-The promise of a measure is a lower and an upper limit for the median of new runs of the same scenario. It is the
-measure's interval in the sweep, widened at both ends by the noise band (`spread.reach`). The interval alone is
-only for the median of the sweep's own repetitions. New runs may be further off by the spread of an A/A pair and by the
-grain.
+The *promise* of a sweep for a measure is a lower and an upper limit for the median of new runs of the same scenario.
+The limits are the ends of the measure's interval in the sweep, widened by the noise band (`spread.reach`). The interval
+alone describes only the median of the sweep's own repetitions. New runs may differ from this median by the spread of an
+A/A pair and by the grain as well.
 
 New runs have the same fabric as the sweep, and seeds that the sweep did not use. With a used seed, a run in the guest
-would repeat itself exactly and keep every promise.
+would repeat a run of the sweep exactly, and prove nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from analysis.records.runs import Run
 from analysis.sweeps import words
 from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.measures import Measure, measures
-from analysis.sweeps.networks import NONE
+from analysis.sweeps.network_knobs import NONE
 from analysis.sweeps.spread import Spread
 from common.formats.reading import FolderError
 
@@ -26,7 +26,7 @@ PROMISED = (Measure.FIRST_BYTE, Measure.GOODPUT)
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """The check of a measure. found: the estimate from new runs. low, high: the promised limits for its median."""
+    """The check of a measure. found: the estimate from new runs. low, high: the limits for the estimate's median."""
 
     measure: Measure
     found: Estimate
@@ -43,7 +43,7 @@ class Kept:
         """The result in words."""
         found, low, high = (words.amount(self.measure, value) for value in (self.found.median, self.low, self.high))
         inside = "within" if self.holds else "outside of"
-        return f"{self.measure}: {found}, {inside} what was promised, {low} to {high}"
+        return f"{self.measure}: {found}, {inside} the sweep's limits, {low} to {high}"
 
 
 def promised(estimate: Estimate, spread: Spread) -> tuple[float, float]:
@@ -54,9 +54,9 @@ def promised(estimate: Estimate, spread: Spread) -> tuple[float, float]:
 def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
     """Checks new runs against a network of a sweep's summary (`summary.summarize`).
 
-    Only runs count that are ok, with the recommended LOWAT and the network's knobs, written as in the summary. Raises
-    FolderError if no run counts, if one that counts has another fabric than the sweep or one of its seeds, or if no
-    value is recommended.
+    A run is checked if it is ok and has the recommended LOWAT and the network's knobs, written as in the summary.
+    Raises FolderError if no value is recommended, if no run is checked, or if a checked run has another fabric than the
+    sweep or a seed of the sweep.
     """
     knee = network["knee"]
     if knee["recommended"] is None:
@@ -89,7 +89,7 @@ def _check_new(run: Run, made: Mapping[str, Any]) -> None:
     """Raises FolderError if the run has another fabric, or a seed of the sweep."""
     fabric, seed = run.record.fabric, run.record.seed
     if fabric != made["fabric"]:
-        raise FolderError(f"{run.path}: made in {fabric}, but the sweep's promise is for {made['fabric']}")
+        raise FolderError(f"{run.path}: made in FABRIC={fabric}, but the sweep in FABRIC={made['fabric']}")
     if made["first_seed"] <= seed <= made["last_seed"]:
         seeds = f"{made['first_seed']} to {made['last_seed']}"
         raise FolderError(f"{run.path}: its seed, {seed}, is one of the sweep's, {seeds}; a new run needs another seed")

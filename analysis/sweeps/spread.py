@@ -2,14 +2,14 @@
 
 1. The pair is two arms of the same scenario with different seeds. Each arm is a half of the pair. The pair's spread is
    the largest ratio between a median in the interval of one half and a median in the interval of the other half. Two
-   medians can differ by this ratio for no reason.
+   medians can differ by this ratio by chance alone.
 2. The spread is a ratio, because it grows with the measured value: a wait is bytes over a rate, and chance affects the
    rate. For example, the halves of a pair wait 7 s and 2 s. Their distance is 5 s and their ratio 3.5. 0.5 s and 2 s
    have the ratio 4, so they still differ, though their distance is smaller than 5 s. A distance, or a fraction of the
    larger value, could cover all values. A ratio always leaves some values distinguishable.
 3. No difference below the grain counts (`measures.grains`: a TLS record, or the clock's step). Runs that repeat to the
    byte, such as the guest's without loss, have no spread, but they are no more exact than the grain. In a ratio, a
-   value below the grain counts as the grain, so that of two such values neither is twice the other.
+   value below the grain counts as the grain, so two such values have the ratio 1.
 4. Two estimates differ measurably if the ratio of their medians exceeds the pair's spread, the medians are further
    apart than the grain, and the intervals do not overlap. Otherwise "no difference" is reported.
 5. Without a pair only the grain counts, and the report says that there was no pair.
@@ -30,8 +30,8 @@ class Spread:
     """The spread of a measure in a network.
 
     amount, ratio: the largest distance and the largest ratio between medians of the halves; None without a pair. The
-    ratio is 1 or more. It is infinite if the median of one half may be 0, that of the other is not, and the grain is 0.
-    repetitions: the number of repetitions of each half.
+    ratio is 1 or more. It is infinite if the median of one half may be 0, the median of the other half is not 0, and
+    the grain is 0. repetitions: the number of repetitions of each half.
     """
 
     grain: float
@@ -63,7 +63,7 @@ class Spread:
         return larger - smaller > self.grain and _times(larger, smaller, self.grain) > (self.ratio or 1.0)
 
     def reach(self, low: float, high: float) -> tuple[float, float]:
-        """Returns the lowest and the highest median within the noise band of the medians from low to high."""
+        """Widens the range of medians from low to high by the noise band. Returns the new range."""
         ratio = self.ratio or 1.0
         least = low / ratio if low / ratio > self.grain else 0.0
         most = inf if ratio == inf else ratio * max(high, self.grain)
@@ -72,7 +72,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The difference of two medians. is_measurable: True if it is outside the noise band."""
+    """The difference of two medians. is_measurable: True if the difference is outside the noise band."""
 
     amount: float
     is_measurable: bool

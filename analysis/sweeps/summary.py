@@ -16,7 +16,7 @@ from analysis.sweeps.spread import Spread
 from analysis.sweeps.steered import Judgement, judge
 
 SUMMARY_FORMAT = 1
-"""The format of the summary, not that of the sweep's folder."""
+"""The version of the summary's format. The sweep's folder has another version."""
 
 _DIGITS = 6
 _LARGEST_SEED = 2**32 - 1
@@ -124,7 +124,7 @@ def _knee(network: Network, knee: Knee, made: Mapping[str, Any]) -> dict[str, An
 
 
 def _anew(made: Mapping[str, Any]) -> list[str]:
-    """Returns the knobs to repeat a scenario as often as the sweep, in its fabric, with seeds that it did not use."""
+    """Returns knobs to repeat a scenario as often as the sweep did, in the same fabric, with unused seeds."""
     repeat, seed = made["repeat"], made["last_seed"] + 1
     if seed + repeat - 1 > _LARGEST_SEED:
         seed = made["first_seed"] - repeat
@@ -152,7 +152,7 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
 
 
 def _overall(judgements: Sequence[Judgement]) -> dict[str, Any] | None:
-    """Sums up the judgements over the whole grid; None if LOWAT=auto was not tried."""
+    """Sums up the judgements of all networks; None if LOWAT=auto was not tried."""
     if not judgements:
         return None
     ratios = [judgement.ratio for judgement in judgements if judgement.ratio is not None]

@@ -52,7 +52,7 @@ def of_values(network: Document) -> Table:
 def of_auto(summary: Document) -> Table | None:
     """Makes a line for each judgement of LOWAT=auto; None if LOWAT=auto was not tried."""
     rows = [_auto(network, judgement) for network in summary["networks"] for judgement in network["auto"]]
-    head = ("network", "value", "script first byte", "best fixed", "ratio", "near", "goodput of unset", "kept")
+    head = ("network", "value", "script first byte", "best fixed", "ratio", "near", "goodput, of unset", "kept")
     return Table(head=(*head, "noise band"), rows=tuple(rows)) if rows else None
 
 
@@ -80,19 +80,20 @@ def notes(summary: Document) -> list[str]:
         alike.setdefault((trouble["status"], trouble["reason"]), []).append(trouble["run"])
     found = [f"{status}, {reason}: {', '.join(names)}." for (status, reason), names in alike.items()]
     if not summary["finished"]:
-        found.insert(0, f"The sweep is not finished: {runs['ok']} of {runs['asked']} runs are there and ok.")
+        found.insert(0, f"The sweep is not finished: {runs['ok']} of {runs['asked']} runs are done and ok.")
     if summary["repeat"] == 1:
         found.append("Every value is from one repetition, and has no interval.")
     elif (chance := _coverage(summary)) < _SURE:
         found.append(
-            f"An interval of so few repetitions is sure to hold the true median in {chance:.0%} of cases only."
+            "The intervals come from few repetitions: an interval holds the true median in at least "
+            f"{chance:.0%} of cases."
         )
     if any(_nobody_counted(summary, cost) for cost in COSTS):
         where = "in the virtual fabric" if summary["fabric"] == "virtual" else "here"
         found.append(f"Some or all costs of the front were not measured {where}: its kernel does not count them.")
     with_ledger, good = _with_ledger(summary)
     if 0 < with_ledger < good:
-        found.append(f"The part in the send queue is that of {with_ledger} of {good} runs: the others have no ledger.")
+        found.append(f"The time in the send queue is from {with_ledger} of {good} runs: the other runs have no ledger.")
     return found
 
 
@@ -110,7 +111,7 @@ def markdown(summary: Document) -> str:
 
 
 def networks_csv(summary: Document) -> str:
-    """Returns CSV with a line per network: the recommended LOWAT, and the measures with it and with LOWAT unset."""
+    """Returns CSV with a line per network: the recommended LOWAT, the measures with this LOWAT and with LOWAT unset."""
     which = ("recommended", "unset")
     names = [f"{name}_{measure}_{part}" for name in which for measure in Measure for part in _PARTS]
     none = ("no_difference_ms", "no_difference_ratio", "no_difference_part")

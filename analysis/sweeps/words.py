@@ -5,7 +5,8 @@ from math import isinf
 from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.knee import LOSS, Knee, goodput_part
 from analysis.sweeps.measures import Measure
-from analysis.sweeps.networks import NONE, Level, Network
+from analysis.sweeps.network_knobs import NONE
+from analysis.sweeps.networks import Level, Network
 from analysis.sweeps.spread import Difference
 from analysis.sweeps.steered import Judgement
 
@@ -70,14 +71,14 @@ def reason(network: Network, knee: Knee) -> str:
     chosen, best = knee.recommended, knee.best
     if chosen is None or best is None:
         return "No value can be recommended: no run with a fixed LOWAT, or with LOWAT unset, is ok."
-    first_of = "the soonest of those that keep goodput" if knee.out else "the soonest of all"
+    first_of = "the soonest of the values that keep goodput" if knee.out else "the soonest of all values"
     own, soonest = (interval(_FIRST, level.estimate(_FIRST)) for level in (chosen, best))
     if chosen is network.unset:
         than = first_of if best is chosen else f"and {lowat(best)} is not measurably sooner, at {soonest}"
-        return f"LOWAT unset: no value is needed here; without one the script's first byte comes at {own}, {than}."
-    than = first_of if best is chosen else f"not measurably later than {first_of}, {soonest} at {best.value}"
+        return f"LOWAT unset: no value is needed here. With LOWAT unset the script's first byte comes at {own}, {than}."
+    than = first_of if best is chosen else f"not measurably later than {first_of}, {soonest} with {lowat(best)}"
     return (
-        f"{lowat(chosen)}: no larger value brings the script's first byte as soon, at {own}, {than}"
+        f"{lowat(chosen)}: the script's first byte comes at {own}, {than}. No larger value brings it as soon"
         f"{_than_unset(network, knee, chosen)}."
     )
 
@@ -86,12 +87,12 @@ def _than_unset(network: Network, knee: Knee, chosen: Level) -> str:
     goodput = rate(chosen.estimate(Measure.GOODPUT).median)
     if network.unset is None:
         held = f"was compared with that of {lowat(knee.reference)}" if knee.reference else "was not compared"
-        return f"; there is no result for LOWAT unset, and goodput, {goodput}, {held}"
+        return f". There is no result for LOWAT unset. Goodput is {goodput}; it {held}"
     unset = milliseconds(network.unset.estimate(_FIRST).median)
     gain = knee.against(chosen, network.unset, Measure.GOODPUT)
     less = f"{1 - goodput_part(chosen, network.unset):.1%} less"
     compared = "more" if gain.is_more else less if gain.is_less else "not measurably less"
-    return f"; unset it is {unset}, and goodput, {goodput}, is {compared} than unset"
+    return f". With LOWAT unset it comes at {unset}. Goodput is {goodput}, {compared} than with LOWAT unset"
 
 
 def falls(network: Network, knee: Knee) -> str:
@@ -113,8 +114,8 @@ def falls(network: Network, knee: Knee) -> str:
 def documentation(network: Network, knee: Knee) -> str:
     """Compares the recommended value with the kernel's documentation and with the article's value, in sentences.
 
-    Documentation/networking/ip-sysctl.rst explains tcp_notsent_lowat. It names no value to choose, and gives the
-    default, which is no limit.
+    Documentation/networking/ip-sysctl.rst explains tcp_notsent_lowat. This document names no value to choose, and
+    gives the default, which is no limit.
     """
     unset, article = (_compared(network, knee, network.level(value)) for value in (NONE, ARTICLE))
     return (
@@ -178,7 +179,7 @@ def judgement(found: Judgement) -> str:
     else:
         near = "near" if found.is_near else "not near"
         told += (
-            f", {near} the best fixed value, {milliseconds(found.best_ms)} at {found.best} ({found.ratio:.2f} of it)"
+            f", {near} the best fixed value, {milliseconds(found.best_ms)} at {found.best} (ratio {found.ratio:.2f})"
         )
     if found.goodput_part is None:
         return f"{told}; goodput with LOWAT unset is not known."

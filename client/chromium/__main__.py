@@ -1,4 +1,4 @@
-"""`python -m client.chromium PLAN CERTIFICATE OUT BROWSER`: carries out a plan with a real browser.
+"""`python -m client.chromium PLAN CERTIFICATE OUT BROWSER`: loads a plan's page with a real browser.
 
 The command prints the same lines and writes the same files as `python -m client`. In addition it writes
 OUT/browser.json and OUT/netlog.json.gz. CERTIFICATE: the front's certificate file. BROWSER: the browser's executable

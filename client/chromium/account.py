@@ -7,7 +7,7 @@ Rules:
 2. Only the connection that carried the measured load is converted. A load begins with the request for the page.
 3. Requests that are not in the plan have events, too, with the path as the resource's name. A load does not wait for
    them.
-4. Priority signals are in one list, in the log's order: the log's times cannot order two signals of one millisecond.
+4. Priority signals are in one list, in the log's order: two signals within a millisecond have the same time.
 """
 
 import base64
@@ -264,11 +264,12 @@ class _Following:
 
     def _conclude(self) -> None:
         if self._load < self._plan.loads:
-            self._fails("the browser did not request it")
+            self._load += 1
+            self._fails("the browser did not request the page")
         for number, left in self._left.items():
             if left and self._made.trouble is None:
                 waiting = ", ".join(sorted(left))
-                reason = f"load {number} of {self._plan.loads}: it is not complete; unfinished: {waiting}"
+                reason = f"load {number} of {self._plan.loads}: not complete; unfinished: {waiting}"
                 self._made.trouble = LoadFailed(reason)
 
     def _add(

@@ -19,8 +19,8 @@ _URGENCY = re.compile(r"(?:^|,)\s*u=(\d)", re.ASCII)
 class Saying:
     """A priority signal for a stream, sent with the request or later.
 
-    weight: None if the signal says nothing of RFC 7540's tree. depends_on: the number of a stream; 0 is the root.
-    field: the value of RFC 9218's priority field; None without one.
+    weight: RFC 7540's weight; None if the signal does not change RFC 7540's tree. depends_on: the number of a stream; 0
+    is the root. field: the value of RFC 9218's priority field; None without one.
     """
 
     t_ns: int
@@ -80,11 +80,11 @@ class Tree:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The browser's wish for two streams: which of them is to come first.
+    """The order in which the browser asked for two streams.
 
     by_tree: the stream that comes first in the tree of RFC 7540. by_field: the stream with the more urgent value of
-    RFC 9218. Each is None if the signals of that RFC put neither stream first, or are absent. spoke_tree: True if the
-    browser sent signals of RFC 7540 for one of the streams.
+    RFC 9218. by_tree and by_field are None if the signals of their RFC put neither stream first, or are absent.
+    spoke_tree: True if the browser sent signals of RFC 7540 for one of the streams.
     """
 
     by_tree: int | None

@@ -130,7 +130,7 @@ def browse(
         "TMPDIR": folder,
         "SSLKEYLOGFILE": str(key_log),
     }
-    os.environ["TMPDIR"] = folder  # here the driver makes the profile
+    os.environ["TMPDIR"] = folder  # the driver makes the profile in this folder
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
@@ -160,7 +160,7 @@ def may_sandbox() -> bool:
 
 
 def _reason(message: str) -> str:
-    """Returns the line in which the browser gives the reason for its end; without one, the message's first line."""
+    """Returns the text after `:FATAL:`, the browser's reason for its end; if absent, the message's first line."""
     lines = message.splitlines()
     return next((line.partition(_FATAL)[2] for line in lines if _FATAL in line), lines[0])
 
@@ -195,7 +195,7 @@ class _Loads:
         devtools.send("Network.setCacheDisabled", {"cacheDisabled": True})
 
     def _hear(self, event: Mapping[str, Any]) -> None:
-        """Handles an event. Its timestamp is CLOCK_MONOTONIC in seconds, with microseconds."""
+        """Handles DevTools' requestWillBeSent, whose timestamp is CLOCK_MONOTONIC in seconds, with microseconds."""
         if event.get("type") == "Document" and self._told < self.number:
             self._told = self.number
             self._began(self.number, round(event["timestamp"] * 10**6) * 1000)

@@ -1,8 +1,8 @@
 """Chromium's net log: reads its events, and writes the file that a run keeps.
 
 Rules:
-1. Times are whole milliseconds of base::TimeTicks, which is CLOCK_MONOTONIC on Linux. They are rounded down: an event
-   happened up to a millisecond after its time.
+1. Times are whole milliseconds of base::TimeTicks, which is CLOCK_MONOTONIC on Linux. Times are rounded down: an event
+   happened up to a millisecond after its logged time.
 2. The events of all sockets and HTTP/2 sessions come from a single thread, so they are in order.
 3. A run folder gets the log without the sockets' bytes: these bytes are nine tenths of the log, and every reader of the
    folder could decrypt them with keys.log.
@@ -48,7 +48,7 @@ class Entry:
 class Netlog:
     """A whole net log. product: the browser's name and version, as the log has them.
 
-    switches: the switches of the browser's command line, in order, with those that the browser's start script added.
+    switches: the switches of the browser's command line, in order, including switches that its start script added.
     `...` replaces values that are paths or hold an @, as a user name with a password does.
     """
 

@@ -64,7 +64,7 @@ def _said(saying: Saying, names: Mapping[int, str]) -> dict[str, Any]:
     """Returns a signal as browser.json has it.
 
     The value of `depends_on` is the name of the parent's resource. The value is None if the parent is the root or a
-    stream without a resource, or if the signal says nothing of the tree.
+    stream without a resource, or if the signal does not change RFC 7540's tree.
     """
     found = {"t_ns": saying.t_ns, "weight": saying.weight, "exclusive": saying.exclusive, "field": saying.field}
     return found | {"depends_on": names.get(saying.depends_on), "parent_stream_id": saying.depends_on}

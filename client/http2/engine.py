@@ -76,7 +76,7 @@ class Http2Engine:
         return self._connection.data_to_send() + frames
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Enlarges the windows that a probe enlarges when nothing has arrived; returns the events."""
+        """Enlarges windows if the load is a probe; returns the events. See Engine.quiet."""
         if self._valve is None:
             return []
         openings = self._valve.turn(
@@ -143,7 +143,7 @@ class Http2Engine:
         return 0 if name is None else self._groups.get(name) or self._loads.open_stream(name) or 0
 
     def _change(self, now_ns: int) -> list[Event]:
-        """Sends the plan's changes for open streams, once per load; returns the events."""
+        """Sends the plan's priority changes for open streams, once per load; returns the events."""
         self._changes_due = False
         events = []
         for change in self._plan.changes:

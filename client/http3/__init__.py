@@ -1,4 +1,5 @@
 """The client's HTTP/3, over QUIC.
 
-A server holds the unsent bytes of QUIC streams itself. The kernel holds none that could spoil the order of responses.
+A server itself holds the unsent bytes of QUIC streams. So the kernel has no unsent bytes that could spoil the order of
+responses.
 """

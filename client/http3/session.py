@@ -38,7 +38,7 @@ def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
                 began_ns = time.monotonic_ns()
                 journal.add(engine.begin_load(began_ns))
                 print(f"began {number} {began_ns}", flush=True)
-                pump.until(lambda: not engine.loading, Deadline(began_ns + plan.load_deadline_ns, "it"))
+                pump.until(lambda: not engine.loading, Deadline(began_ns + plan.load_deadline_ns, "the load"))
         engine.close()
         pump.flush()
         host, port = udp.getsockname()

@@ -16,7 +16,7 @@ _MOST_BYTES = 64 * 1024
 
 
 class BlockWriter:
-    """Packs the blocks of one direction."""
+    """Compresses the name/value blocks of one direction, all in one zlib stream."""
 
     def __init__(self) -> None:
         self._deflater = zlib.compressobj(zdict=DICTIONARY)
@@ -29,7 +29,7 @@ class BlockWriter:
 
 
 class BlockReader:
-    """Unpacks the blocks of one direction."""
+    """Decompresses the name/value blocks of one direction, all from one zlib stream."""
 
     def __init__(self) -> None:
         self._inflater = zlib.decompressobj(zdict=DICTIONARY)
@@ -49,7 +49,7 @@ class BlockReader:
         for _ in range(words.number()):
             name, value = words.word(), words.word()
             if not name or name != name.lower() or name in fields:
-                raise Breach(f"a header block with the name {name!r}, which is empty, upper-case, or there twice")
+                raise Breach(f"a header block with the name {name!r}, which is empty, upper-case, or repeated")
             fields[name] = value
         words.check_end()
         return fields

@@ -52,7 +52,7 @@ class _Stream:
 
     @property
     def may_have_ended(self) -> bool:
-        """True if the front may have sent the whole response, because the window has room for the rest."""
+        """True if the front may have sent the whole response: the stream's window has room for the missing bytes."""
         return self.promised_bytes is not None and self.promised_bytes - self.received_bytes <= self.window.left_bytes
 
 
@@ -103,7 +103,7 @@ class SpdyEngine:
         return outgoing
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Enlarges the windows that a probe enlarges when nothing has arrived; returns the events."""
+        """Enlarges windows if the load is a probe; returns the events. See Engine.quiet."""
         if self._valve is None:
             return []
         openings = self._valve.turn(

@@ -23,6 +23,10 @@ NO_MEMORY = "it takes more memory than there is"
 _TOO_DEEP = "it is nested too deeply"
 
 
+class FolderError(Exception):
+    """The folder is not a run folder, or is damaged. The text names the file, perhaps the line, and the reason."""
+
+
 def content(file: Path, most_bytes: int) -> bytes:
     """Reads a regular file. Raises OSError, and ValueError if it is no regular file or has more than most_bytes."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -85,7 +85,7 @@ class Resource:
 
 
 def called(resources: Sequence[Resource], several: str) -> str:
-    """Returns what texts call these resources: the name of a single one, otherwise `several`."""
+    """Returns the words for resources in a text: the name if there is one resource, otherwise `several`."""
     return resources[0].name if len(resources) == 1 else several
 
 

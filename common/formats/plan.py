@@ -69,9 +69,9 @@ class Signals:
 class Change:
     """A change of an open stream's priority.
 
-    The client sends the changes of a load when the first payload byte arrives of a resource that no other resource
-    waits for. position: the content of a PRIORITY frame (RFC 7540, 6.3); None to send no such frame. field: the content
-    of a PRIORITY_UPDATE frame (RFC 9218, 7); None to send no such frame.
+    The client sends the changes of a load when the load's first payload byte arrives; bytes of resources that other
+    resources wait for do not count. position: the content of a PRIORITY frame (RFC 7540, 6.3); None to send no such
+    frame. field: the content of a PRIORITY_UPDATE frame (RFC 9218, 7); None to send no such frame.
     """
 
     resource: str
@@ -114,12 +114,12 @@ class Plan:
     address, port: where the client connects. server_name: the name in the front's certificate.
     authority: host and port in the requests' `:authority`.
     favoured: names of the resources that the signals ask to come first; empty if no order is asked for.
-    no_rfc7540_priorities: whether the client sends SETTINGS_NO_RFC7540_PRIORITIES=1 (RFC 9218, 2.1).
+    no_rfc7540_priorities: True if the client sends SETTINGS_NO_RFC7540_PRIORITIES=1 (RFC 9218, 2.1).
     groups: the groups whose positions are sent when the connection is made. changes: sent in each load, see Change.
     loads: the number of page loads.
     window_bytes: the flow-control window offered for each stream and for the connection.
     steps: the steps of a probe, in which window_bytes does not apply; None for page loads as browsers make them.
-    load_deadline_ns: the time after which a load has failed.
+    load_deadline_ns: the time allowed for a load; a load that takes longer fails.
     source_port: the client's port; None for any.
     begins_ns: the time at which the client connects, CLOCK_MONOTONIC; None for at once.
     """

@@ -1,7 +1,7 @@
-"""Reads the records of a run folder and checks them. A run folder may come from anywhere, so nothing in it is trusted.
+"""Reads the records of a run folder and checks them. A run folder may come from anywhere, so its files are not trusted.
 
-1. A line or a document is either a value of its record's type, or an error that names the file, the position in it and
-   the reason.
+1. A line or a document is either a value of its record's type, or an error that names the file, the position in the
+   file and the reason.
 2. Keys that the record does not have are ignored.
 3. Numbers are finite and not beyond 2**63. In journals (.jsonl files) integers are not negative.
 4. Text cannot control a terminal: unprintable characters are replaced by escapes.
@@ -13,7 +13,6 @@ Programs that only write records need neither this module nor msgspec: records a
 from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
-from re import compile as pattern
 from typing import Any, TypeVar
 
 import msgspec
@@ -27,24 +26,21 @@ from common.formats.files import (
     parsed,
     printable,
 )
+from common.formats.files import FolderError as FolderError  # what this module raises
 
 T = TypeVar("T")
 
 _BOUND = 2**63
 _AT_LEAST_ONE = "mss_bytes"
-_DOUBTFUL = pattern(rb"[^\x20-\x7e\n]|\\")
-"""A byte that is not printable ASCII, or a backslash, which may begin the escape of an unprintable character."""
-
-
-class FolderError(Exception):
-    """The folder is not a run folder, or is damaged. The text names the file, perhaps the line, and the reason."""
+_PLAIN = bytes(range(0x20, 0x7F)).replace(b"\\", b"") + b"\n"
+"""Printable ASCII without the backslash, which may begin the escape of an unprintable character."""
 
 
 def read_journal(file: Path, record: type[T]) -> list[T]:
     """Reads the lines of a file as records. Raises FolderError."""
     text = _content(file, MOST_JOURNAL_BYTES)
     try:
-        if _DOUBTFUL.search(text):
+        if text.translate(None, _PLAIN):
             return [_line(file, number, line, record) for number, line in enumerate(text.splitlines(), start=1)]
         made = msgspec.json.Decoder(record).decode_lines(text)
         _check_numbers(made, record)
@@ -80,7 +76,7 @@ def _content(file: Path, most_bytes: int) -> bytes:
     try:
         return content(file, most_bytes)
     except FileNotFoundError:
-        raise FolderError(f"{file}: missing; not a results folder, or an unfinished one") from None
+        raise FolderError(f"{file}: missing; the folder is no results folder, or is unfinished") from None
     except OSError as error:
         raise FolderError(f"{file}: {error.strerror}") from error
     except ValueError as error:
@@ -94,13 +90,13 @@ def _line(file: Path, number: int, line: bytes, record: type[T]) -> T:
     except MemoryError:
         raise FolderError(f"{file}: {NO_MEMORY}") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise FolderError(f"{file}:{number}: not an event: {error}") from error
+        raise FolderError(f"{file}:{number}: not a valid line: {error}") from error
     return made
 
 
 def _converted(text: bytes, record: type[T]) -> T:
     """Converts a line to a record. Raises msgspec.MsgspecError, UnicodeDecodeError, RecursionError."""
-    if not _DOUBTFUL.search(text):
+    if not text.translate(None, _PLAIN):
         return msgspec.json.decode(text, type=record)
     return msgspec.convert(_checked(msgspec.json.decode(text)), record)
 

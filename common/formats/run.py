@@ -70,7 +70,7 @@ class LoadRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class OtherBytes:
-    """Where the bytes of the group `others` were at an instant: the number of bytes in each layer of the ledger."""
+    """The bytes of the group `others` at an instant: the number of bytes in each layer of the ledger."""
 
     pending: int
     committed: int
@@ -164,7 +164,7 @@ class Observed:
 
 @dataclass(frozen=True, kw_only=True)
 class Conduct:
-    """How a run was configured and carried out.
+    """The settings and the course of a run.
 
     kernel: a description of the guest's kernel; None without a guest. reason: why the run is not ok. observed: all
     observations; those of a run that is ok include the keys of Observed. wall_s: how long the run took, in real time.

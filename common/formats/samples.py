@@ -5,6 +5,9 @@ from dataclasses import asdict, dataclass
 
 from common.cost import Cost
 
+FEWEST_LOOKS = 10
+"""The fewest samples of the front's socket from which a ledger or a film is made. SAMPLE=none makes a single sample."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SocketSample:

@@ -58,7 +58,7 @@ class ScenarioRecord:
         if len(self.resources) < 2:
             raise ValueError("there are fewer than two resources")
         if self.rate_steps is not None and not re.search(STEPS_PATTERN, self.rate_steps):
-            raise ValueError(f"rate_steps is {self.rate_steps!r}")
+            raise ValueError(f"rate_steps is {self.rate_steps!r}; expected: RATEbit@TIMEns, joined by +")
 
     @cached_property
     def whole_page(self) -> Page:

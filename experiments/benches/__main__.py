@@ -1,10 +1,11 @@
-"""Measures times on this machine: `python -m experiments.benches`, or `make bench`.
+"""Measures times on this machine: `python -m experiments.benches [CHECKOUT]`, or `make bench [AGAINST=CHECKOUT]`.
 
-Compare times only within one run of this program: they depend on the machine and on its load.
+Compare times only within one run of this program, because times depend on the machine and on its load.
 """
 
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -15,12 +16,13 @@ from rich.table import Table
 
 from analysis.figures import timeline
 from analysis.loads.findings import findings
-from analysis.loads.metrics import page_loads
-from analysis.records.runs import load_experiment, load_run
-from experiments.benches import client, demo, ferry, guest
-from experiments.execution.experiment import Progress, run_experiment
+from analysis.records.runs import load_experiment
+from experiments.benches import client, cost, demo, ferry, guest
+from experiments.benches.cost import link_s
+from experiments.execution.experiment import run_experiment
 from experiments.execution.invocation import request_from
 from experiments.execution.local import Local, bearable
+from experiments.execution.progress import Progress
 from experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
 from netem.shaper import Shaper
@@ -39,15 +41,6 @@ def _timed(action: Callable[[], Path]) -> tuple[float, Path]:
     started = time.monotonic()
     result = action()
     return time.monotonic() - started, result
-
-
-def _link_s(folder: Path) -> float:
-    """Returns the link time of all loads of all runs, in seconds."""
-    total_ns = 0
-    for run in load_experiment(folder).runs:
-        for load in page_loads(load_run(run.path).evidence()):
-            total_ns += max(load.others.last_byte_ns, load.important.last_byte_ns) - load.started_ns
-    return total_ns / 10**9
 
 
 def _reading(folder: Path) -> tuple[int, float]:
@@ -88,7 +81,7 @@ def _hundred_arms(results: str) -> Path:
 
 
 def main() -> None:
-    """Prints wall time (median and range of three), link time and their ratio for each case. Runs all benchmarks."""
+    """Runs all benchmarks. For each case it prints wall time (median and range of three), link time and their ratio."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
     print(f"{'case':<36} {'wall s':>8} {'range':>13} {'link s':>8} {'speed-up':>9}")
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as results:
@@ -100,20 +93,19 @@ def main() -> None:
                 wall_s, folder = _timed(lambda request=request: run_experiment(request, silent))  # type: ignore[misc]
                 walls.append(wall_s)
             folders.append(folder)
-            wall_s, link_s = statistics.median(walls), _link_s(folder)
+            wall_s, loaded_s = statistics.median(walls), link_s(folder)
             spread = f"{min(walls):.1f} - {max(walls):.1f}"
-            print(f"{name:<36} {wall_s:>8.1f} {spread:>13} {link_s:>8.0f} {link_s / wall_s:>8.0f}x", flush=True)
+            print(f"{name:<36} {wall_s:>8.1f} {spread:>13} {loaded_s:>8.0f} {loaded_s / wall_s:>8.0f}x", flush=True)
         wall_s, swept = _timed(lambda: _hundred_arms(results))
-        link_s = _link_s(swept)
-        print(
-            f"{'modem, a sweep of a hundred arms':<36} {wall_s:>8.1f} {'':>13} {link_s:>8.0f} {link_s / wall_s:>8.0f}x"
-        )
+        name, loaded_s = "modem, a sweep of a hundred arms", link_s(swept)
+        print(f"{name:<36} {wall_s:>8.1f} {'':>13} {loaded_s:>8.0f} {loaded_s / wall_s:>8.0f}x")
         figure_s, _ = _timed(lambda: timeline.save(load_experiment(folder))[0])
         print(f"{'the picture':<36} {figure_s:>8.1f}")
         lines, reading_s = _reading(folders[0])
         print(f"{f'a run folder of {lines} lines, read':<36} {reading_s:>8.2f}")
         console = Console()
         console.print(_shapers(results, silent))
+    cost.main(*sys.argv[1:])
     guest.main()
     demo.main()
     client.main()

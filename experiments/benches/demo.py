@@ -41,7 +41,10 @@ _MOVE = """
 
 
 def main() -> None:
-    """Prints the waiting times in seconds: median and range."""
+    """Prints the waiting times in seconds: median and range.
+
+    The last two lines are for arms that have been run before.
+    """
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
@@ -59,14 +62,14 @@ def main() -> None:
     ):
         _set_up()
         first = [_begin(browser, f"{results}/{number}", lambda _: None) for number in range(_ROUNDS)]
-        _tell("make demo to the first animation", first)
+        _tell("from `make demo` to the animation", first)
         knob: list[float] = []
         _begin(browser, f"{results}/0", lambda page: knob.extend(_moved(page, stop) for stop in _NEW))
-        _tell("a knob to its new result", knob)
+        _tell("from a new value to its animation", knob)
         again: list[float] = []
         whole = [_begin(browser, f"{results}/0", lambda page: again.extend(_moved(page, stop) for stop in _NEW))]
-        _tell("a knob to a finished result", again)
-        _tell("make demo to a finished result", whole)
+        _tell("from a new value to a finished arm", again)
+        _tell("from `make demo` to finished arms", whole)
 
 
 def _set_up() -> None:

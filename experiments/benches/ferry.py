@@ -1,9 +1,9 @@
 """Measures the ferry's speed and punctuality on this machine: `python -m experiments.benches.ferry`, as root.
 
-The first measurement is TCP's throughput, with the ferry on a processor of its own. The second is how late each packet
-departs: the time from the departure that the model computes to the timestamp of the client's kernel. The second
-measurement uses no figures of the ferry. Instead, the bench reads the same arrivals with the same timestamps from a
-packet ring of its own, and computes the departures with a model of its own.
+The first measurement is TCP's throughput, with the ferry on a processor of its own. The second is the lateness of each
+packet: the time from the departure that the model computes to the timestamp of the client's kernel. The second
+measurement uses no figures of the ferry. Instead, the bench reads the same arrivals, with the same timestamps, from a
+second packet ring, and computes the departures with a second model.
 """
 
 import os
@@ -64,7 +64,7 @@ class FerriedPlaces:
 
 @contextmanager
 def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
-    """Yields client, link and front with wires and routes. TCP's large packets (GSO) are not cut before the link."""
+    """Yields client, link and front with veth pairs and routes. TCP's large packets (GSO) reach the link uncut."""
     with ExitStack() as stack:
         client, link, front = (stack.enter_context(Namespace(name)) for name in ("client", "link", "front"))
         wire_link(client, link, front)
@@ -73,7 +73,7 @@ def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
 
 @contextmanager
 def ferried_places(wanted: Link, folder: Path) -> Iterator[FerriedPlaces]:
-    """Yields three places with a running ferry, whose files go to the folder. Raises StepFailed."""
+    """Yields client, link and front with a running ferry, which writes its files into the folder. Raises StepFailed."""
     with three_places() as (client, link, front):
         for command in loops.commands(wanted, TO_CLIENT, TO_FRONT):
             link.run(command)
@@ -95,7 +95,7 @@ def ferried_places(wanted: Link, folder: Path) -> Iterator[FerriedPlaces]:
 
 
 def open_socket(place: Namespace, kind: socket.SocketKind) -> socket.socket:
-    """Opens a socket in a place."""
+    """Opens a socket in a network namespace."""
     with place.entered():
         return socket.socket(socket.AF_INET, kind)
 
@@ -190,7 +190,7 @@ def measure_errors(link: Link, duration_s: float = _PUNCTUAL_S) -> list[int]:
             model.arrive(arrival_ns, frame)
         expected = list(model.due(time.monotonic_ns() + 10**12))
         if [_number(frame) for _, frame in expected] != [_number(frame) for _, frame in departures]:
-            raise StepFailed("the ferry", f"{len(expected)} packets should have arrived, {len(departures)} others did")
+            raise StepFailed("the ferry", f"{len(departures)} packets arrived, not the {len(expected)} expected ones")
         return sorted(came - due for (came, _), (due, _) in zip(departures, expected, strict=True))
 
 

@@ -23,7 +23,8 @@ from experiments.execution import parcel
 from experiments.execution.local import Local
 from experiments.results.run_folder import write_document
 from experiments.sweep.command import tally_of
-from experiments.sweep.sweep import SweepProgress, begin, fingerprint_of, run_sweep, sweep_from
+from experiments.sweep.pace import used_s
+from experiments.sweep.sweep import SweepProgress, begin, estimate_here, fingerprint_of, run_sweep, sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
 from experiments.sweep.table import arm_results
 
@@ -59,7 +60,7 @@ class _Case:
 
 @dataclass(frozen=True, kw_only=True)
 class _Shared:
-    """The costs of the head and the scheduler for each run or arm: processor time in seconds, memory in bytes."""
+    """The costs of the head and the scheduler, per run: processor time in seconds, memory and files in bytes."""
 
     filing_s: float
     planning_s: float
@@ -71,20 +72,15 @@ class _Shared:
     receiving_s: float
 
 
-def _processor_s(who: int) -> float:
-    used = resource.getrusage(who)
-    return used.ru_utime + used.ru_stime
-
-
 def _case(name: str, scratch: Path) -> tuple[_Case, Path]:
     """Measures a case, one run at a time; returns the cost of a run, and the folder of one of the runs."""
     request = sweep_request_from([f"SCENARIO={name}", *_GRID, f"RESULTS={scratch / name}"])
     sweep = sweep_from(request, yes=False)
     progress = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
-    before_s = [_processor_s(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
+    before_s = [used_s(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
     folder = run_sweep(sweep, Local(sweep.manner, 1), progress)
     guest_s, beside_s = (
-        (_processor_s(who) - before) / request.runs
+        (used_s(who) - before) / request.runs
         for who, before in zip((resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF), before_s, strict=True)
     )
     runs = [load.path for load in load_experiment(folder).runs]
@@ -115,14 +111,15 @@ def _filing_s(run: Path, scratch: Path) -> float:
 
 
 def _plan(arms: int, scratch: Path) -> dict[str, float]:
-    """Returns the cost of planning this number of arms, before the first run."""
+    """Returns the cost, per run, of planning a sweep of this number of arms before its first run."""
     delays = ",".join(f"{number}ms" for number in range(1, arms // 40 + 1))
     words = ["LOWAT=none,4096,16384,65536,131072", "CC=cubic,bbr", "RATE=1mbit,2mbit,4mbit,8mbit", f"DELAY={delays}"]
     began_s, empty_bytes = time.process_time(), _bytes()
-    sweep = sweep_from(sweep_request_from([*words, "FABRIC=virtual", f"RESULTS={scratch}"]), yes=True)
+    request = sweep_request_from([*words, "FABRIC=virtual", f"RESULTS={scratch}"])
+    sweep = sweep_from(request, yes=True)
     tools = Local(sweep.manner, 1).prepare(sweep.scenarios, lambda _: None)
     with begin(sweep, scratch, fingerprint_of(sweep, tools)) as folder:
-        tally_of(sweep, 1)
+        tally_of(sweep, estimate_here(request, sweep.scenarios))
         runs = sweep.runs()
         assert len(runs) == len(folder.order)
         size = (folder.path / "sweep.json").stat().st_size
@@ -135,7 +132,7 @@ def _plan(arms: int, scratch: Path) -> dict[str, float]:
 
 
 def _show(run: Path, scratch: Path) -> dict[str, float]:
-    """Returns the cost of showing the results: to read every run.json, and to keep what the table needs."""
+    """Returns the cost, per run, of showing the results: to read run.json, and to keep the table's data in memory."""
     document = json.loads((run / "run.json").read_text())
     names = [f"arm-{number}.1" for number in range(_SHOWN)]
     for name in names:
@@ -163,14 +160,14 @@ def _peak_bytes() -> int:
 
 
 def _apart(what: str, *words: object) -> dict[str, float]:
-    """Runs a measurement in a process of its own, so that the memory of the measurement can be told apart."""
+    """Runs a measurement in a separate process, so that the process uses memory for this measurement alone."""
     command = [sys.executable, "-m", "experiments.benches.scaling", what, *map(str, words)]
     measured: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return measured
 
 
 def _tasks(parcel_bytes: int, scratch: Path) -> dict[str, float]:
-    """Returns the cost for each run of a batch: the scheduler's for task and result, the head's for the result."""
+    """Returns processor seconds per run: the scheduler's for task and result, the head's to receive the result."""
     from distributed import Client
 
     told = scratch / "scheduler.json"
@@ -230,12 +227,12 @@ def _document(cases: list[_Case], shared: _Shared) -> str:
         ("head: receive, unpack, file", [f"{head_s * 1e3:.1f} ms"] * len(cases)),
         (f"scheduler, in tasks of {_BATCH} runs", [f"{shared.scheduler_s * 1e3:.1f} ms"] * len(cases)),
         (
-            "head: plan",
+            "head: plan (time, memory)",
             [f"{shared.planning_s * 1e3:.2f} ms, {shared.planning_bytes / 1e3:.1f} kB"] * len(cases),
         ),
         ("sweep.json", [f"{shared.document_bytes:.0f} bytes"] * len(cases)),
         (
-            "head: show the results",
+            "head: show the results (time, memory)",
             [f"{shared.showing_s * 1e3:.2f} ms, {shared.showing_bytes / 1e3:.1f} kB"] * len(cases),
         ),
     ]

@@ -1,7 +1,7 @@
 /*
- * Measures what a stop of a program in a guest, as at a system call, costs on this host at least, in microseconds. A
- * seccomp filter turns a system call into a signal; two processes on one processor wake each other; the signal handler
- * returns. No guest kernel takes part.
+ * Measures the least time, in microseconds, that this host needs to stop a program of a guest, as at a system call, and
+ * to continue it. A seccomp filter turns a system call into a signal; two processes on one processor wake each other;
+ * the signal handler returns. No guest kernel takes part.
  *
  * `turn` says which process may continue. A process wakes the other only if the other sleeps, so no wake is needless.
  */

@@ -7,24 +7,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from msgspec import convert
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from analysis.loads import ledger
-from common.formats.run import LedgerRecord
 from common.formats.scenario import ScenarioRecord
-from experiments.commands.doctor import Capability, LinkOption
 from experiments.commands.printable import printable, shown
-from experiments.execution.experiment import Progress
+from experiments.execution.progress import Progress
 from experiments.execution.request import Request
 from experiments.scenario.named import LAYERS, Entry
 from experiments.scenario.scenario import as_record
 from netem import units, words
+
+if TYPE_CHECKING:
+    from experiments.commands.doctor import Capability, LinkOption
 
 _WIDTH_OF_A_FILE = 160
 _TICK_S = 5.0
@@ -94,7 +93,7 @@ class Report:
         self.link(as_record(scenario))
 
     def link(self, scenario: ScenarioRecord) -> None:
-        """Prints the link: rate in both units, delays, queue."""
+        """Prints the link: its rate in kbit/s and kB/s, delays, queue."""
         rate = "unlimited" if scenario.rate_bit_s is None else units.format_rate(scenario.rate_bit_s)
         down, up = units.format_time(scenario.delay_ns), units.format_time(scenario.delay_up_ns)
         queue = scenario.queue_packets
@@ -141,7 +140,7 @@ class Report:
 
     def reused(self, folder: Path) -> None:
         """Prints that the results in this folder are used, so no arm is run."""
-        self.say(f"taken from {_short(folder)}: the same arms, programs, kernel and code")
+        self.say(f"taken from {_short(folder)}: results of the same arms, programs, kernel and code")
 
     @contextmanager
     def kernel_progress(self) -> Iterator[Any]:
@@ -151,7 +150,7 @@ class Report:
 
         def words(step: str, fraction: float, left_s: float | None) -> str:
             left = "" if left_s is None else f", {_about(left_s)} left"
-            return f"guest kernel (once): {step}, {fraction:.0%}{left}"
+            return f"guest kernel (built once): {step}, {fraction:.0%}{left}"
 
         def plain(step: str, fraction: float, left_s: float | None) -> None:
             if step == shown["line"] and time.monotonic() - shown["at"] < 15:
@@ -205,11 +204,15 @@ class Report:
         self._console.print(table)
 
     def _ledgers(self, arms: Sequence[Mapping[str, Any]]) -> None:
+        from msgspec import convert
+
+        from analysis.loads.ledger import sentence
+        from common.formats.run import LedgerRecord
+
         for arm in arms:
             if arm["ledger"]:
-                self._console.print(
-                    f"{shown(arm['name'])}: {shown(ledger.sentence(convert(arm['ledger'], LedgerRecord)))}"
-                )
+                told = sentence(convert(arm["ledger"], LedgerRecord))
+                self._console.print(f"{shown(arm['name'])}: {shown(told)}")
             elif arm["ledger_reason"]:
                 self._console.print(f"{shown(arm['name'])}: no ledger: {shown(arm['ledger_reason'])}")
 
@@ -265,7 +268,7 @@ class Report:
         self.say(f"    {entry.title}.")
         self.say(f"    Expect: {entry.expect}.")
 
-    def capabilities(self, capabilities: Sequence[Capability]) -> None:
+    def capabilities(self, capabilities: "Sequence[Capability]") -> None:
         """Prints this machine's capabilities."""
         table = bare_table("part", "usable", "detail", "remedy")
         for capability in capabilities:
@@ -273,7 +276,7 @@ class Report:
             table.add_row(shown(capability.name), usable, shown(capability.detail), shown(capability.remedy))
         self._console.print(table, soft_wrap=False)
 
-    def link_options(self, link_options: Sequence[LinkOption]) -> None:
+    def link_options(self, link_options: "Sequence[LinkOption]") -> None:
         """Prints the usable and unusable fabrics and shapers."""
         table = bare_table("fabric", "shaper", "usable", "reason", "remedy")
         for option in link_options:
@@ -317,7 +320,7 @@ class _Column:
 
 
 def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Returns what headings call the important and the other resources; a single resource is called by its name."""
+    """Returns the headings' words for important and other resources. A single resource is called by its name."""
     resources: Mapping[str, Any] = next((arm["resources"] for arm in arms if arm["resources"]), {})
     documents = {each["after"] for arm in arms for each in arm["scenario"]["resources"]}
     important = [name for name, each in resources.items() if each["important"]]

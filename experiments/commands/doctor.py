@@ -1,12 +1,14 @@
-"""Examines this machine: every part that the lab needs, every fabric and shaper. Unusable ones have a remedy."""
+"""Examines which parts, fabrics and shapers this machine can use, and names a remedy for the unusable."""
 
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version as package_version
 
+from experiments.commands.console import Report
 from experiments.errors import Unavailable
 from experiments.host.packages import CAPTURING, READING_CAPTURES
 from experiments.host.processes import find
@@ -64,8 +66,17 @@ def _server(server: Server) -> list[Capability]:
     return [Capability(name=server.name, present=lack is None, detail=detail, remedy=remedy)]
 
 
+def show(_: Namespace, report: Report) -> int:
+    """Shows every capability, and every fabric with every shaper. Returns 0 if a fabric can be used, otherwise 1."""
+    report.capabilities(examine())
+    report.say("")
+    found = link_options()
+    report.link_options(found)
+    return 0 if any(option.usable for option in found) else 1
+
+
 def examine() -> list[Capability]:
-    """Returns every capability: programs and servers first, then what builds on them.
+    """Returns every capability: programs and servers first, then the parts that need them.
 
     The programs that print versions run side by side, because each program takes seconds on a slow machine.
     """
@@ -133,14 +144,14 @@ def _built(record: kernel.BuildRecord) -> str:
     words = [f"Linux {record.version}"]
     if record.stands_in:
         words.append(f"in place of {kernel_source.words(kernel_source.PINNED)}, which is not available")
-    words.append(f"{len(record.changes)} changes in force ({', '.join(record.changes)})")
+    words.append(f"{len(record.changes)} changes of the source ({', '.join(record.changes)})")
     if record.lacking:
-        words.append(f"missing, which costs time: {', '.join(record.lacking)}")
+        words.append(f"changes not applied, which would make runs faster: {', '.join(record.lacking)}")
     return "; ".join(words)
 
 
 def _entry() -> str:
-    """Describes how programs enter the guest kernel: by seccomp, or by ptrace, which is slower."""
+    """Describes how programs enter the guest kernel: by seccomp, or by ptrace, which is slower than seccomp."""
     reason = kernel.why_ptrace()
     return "entered by seccomp" if reason is None else f"entered by ptrace, so runs take about twice as long: {reason}"
 

@@ -47,7 +47,7 @@ def export(folder: Path, to: str, out: Path | None) -> Exported:
         raise StepFailed(_STEP, f"{folder}: no run is ok: {', '.join(recorded.left_out)}")
     own = folder / "exports"
     if out is None and own.is_symlink():
-        raise StepFailed(_STEP, f"{own} is a symlink and leads elsewhere; --out names another place")
+        raise StepFailed(_STEP, f"{own} is a symlink and leads elsewhere; give another folder with --out")
     paths = _places(files, own if out is None else out)
     _write(files, paths)
     notes = [f"left out: {name}" for name in recorded.left_out]

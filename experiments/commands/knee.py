@@ -1,7 +1,6 @@
 """`priolab knee`: shows which LOWAT a sweep recommends, and writes a picture and tables into the sweep's folder."""
 
-import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,6 @@ from experiments.results.run_folder import write_document
 
 _STEP = "finding the knee"
 _TABLES = {"knee.md": table.markdown, "knee.csv": table.networks_csv, "knee-values.csv": table.values_csv}
-
-
-def register(commands: Any, add_folder: Callable[..., None], folder: Callable[[argparse.Namespace], Path]) -> None:
-    """Adds the command. add_folder: adds the arguments that name a results folder. folder: returns that folder."""
-    parser = commands.add_parser("knee", help="show which LOWAT a sweep recommends, and why", allow_abbrev=False)
-    add_folder(parser)
-    parser.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
-    parser.set_defaults(do=lambda options, report: show(folder(options), report, as_json=options.json))
 
 
 def show(path: Path, report: Report, *, as_json: bool = False) -> int:
@@ -47,7 +38,7 @@ def show(path: Path, report: Report, *, as_json: bool = False) -> int:
 
 
 def _draw(sweep: Sweep) -> list[Path]:
-    from analysis.figures import knee  # half a second of imports that only a figure needs
+    from analysis.figures import knee  # with --json no figure is drawn
 
     return knee.save(sweep)
 

@@ -1,11 +1,11 @@
 """`priolab probe`: tests in which order a running server sends two resources. No testbed is needed.
 
 Rules:
-1. The client requests two large resources on one connection. It keeps its flow-control window closed at first, and then
-   opens the window bit by bit, as in the probes of docs/matrix.md. The server chooses which resource to send; only the
-   order in which it sends is evaluated.
-2. Every dialect gets two probes. In one probe the first resource is more urgent, in the other the second. The answer is
-   the difference between the two probes.
+1. The client requests two large resources on one connection. The client's flow-control window is closed at first. Then
+   the client opens the window bit by bit, as in the probes of docs/matrix.md. The server chooses which resource to
+   send. Only the order of the bytes is evaluated.
+2. Every dialect gets two probes. In one probe the client marks the first resource as more urgent, in the other probe
+   the second resource. The answer follows from the difference between the two probes.
 3. All connections go to one address, eight at a time. Each connection is closed as soon as the order has been seen.
    The command prints the number of probes before it begins them. A further connection, made before the probes,
    measures the round trip.
@@ -64,7 +64,7 @@ _AT_ONCE = 8
 _LOOK_S = 0.2
 _MORE_TIME = "--deadline gives more time"
 _DOUBT_STEPS = 1.5
-"""The uncertainty of a share, in steps of the window: a server may have nothing ready when the window is opened."""
+"""The uncertainty of a share, in steps of the window. A server may have no bytes ready when the window opens."""
 _MS_NS = 10**6
 _HTTPS = 443
 _FORMAT = 1
@@ -74,30 +74,31 @@ _NAMES = ("first", "second")
 """The names of the two resources in the client's plan and journals."""
 _SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 _MEANING = (
-    "strict: the more urgent URL gets 98 % of the window or more; proportional: a URL gets more if it is more urgent;"
-    " ignored: it gets as much; contrary: it gets less."
+    "strict: the URL that the client marks as more urgent gets nearly the whole flow-control window.\n"
+    "proportional: a URL gets a larger share of the window if the client marks it as more urgent.\n"
+    "ignored: the shares do not depend on which URL the client marks as more urgent.\n"
+    "contrary: a URL gets a smaller share of the window if the client marks it as more urgent."
 )
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command and its options. commands: the result of argparse's add_subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "probe", help="test in which order a running server sends, in every dialect", allow_abbrev=False
-    )
-    parser.add_argument("url", help=f"https://HOST[:PORT]/PATH, at least {PROBE_LEAST_BYTES // 1024} KiB")
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's options."""
+    parser.add_argument("url", help=f"https://HOST[:PORT]/PATH of at least {PROBE_LEAST_BYTES // 1024} KiB")
     parser.add_argument("second", nargs="?", help="another URL of the same server (default: the first URL)")
     parser.add_argument(
-        "--dialect", metavar="A,B", help=f"dialects, as in DIALECT (default: {','.join(dialects.TRIED)})"
+        "--dialect",
+        metavar="A,B",
+        help=f"dialects, named as for the knob DIALECT (default: {','.join(dialects.TRIED)})",
     )
     parser.add_argument("--connect", metavar="HOST[:PORT]", help="address to connect to, instead of the URL's host")
     parser.add_argument("--ca", type=Path, metavar="FILE", help="trust only these certificates (default: the system's)")
     parser.add_argument(
         "--pause",
         metavar="TIME",
-        help="silence of the server before the window opens further (default: from the round trip)",
+        help="how long the server must send nothing before the window opens further (default: from the round trip)",
     )
     parser.add_argument(
-        "--deadline", metavar="TIME", default=_AUTO, help="time limit of the command (default: 30s, more if far away)"
+        "--deadline", metavar="TIME", default=_AUTO, help="time limit (default: 30s, more if the round trip is long)"
     )
     parser.add_argument("--json", action="store_true", help="print a document instead of a table")
     parser.set_defaults(do=probe)
@@ -167,9 +168,9 @@ _UNASKED = (_Question(), _Question(first=_NAMES[1]))
 class _Answer:
     """The answer in one dialect.
 
-    shares: the second resource's share of the window, when the second is more urgent and when the first is. doubt: the
-    uncertainty of the shares. refusal: the reason why the server gave no shares. If shares and refusal are None, the
-    deadline came before the answer.
+    shares: the second resource's share of the window if the second resource is more urgent, and its share if the first
+    resource is more urgent. doubt: the uncertainty of the shares. refusal: the reason why there are no shares. If
+    shares and refusal are None, the deadline came before the answer.
     """
 
     shares: tuple[float, float] | None = None
@@ -219,8 +220,8 @@ def probe(options: argparse.Namespace, report: Report) -> int:
     beside = Report(aside=True) if options.json else report
     beside.say(
         f"{len(questions)} probes of {target.host} ({target.address}), {_AT_ONCE} at a time:"
-        f" {STEPS.size_bytes // 1024} KiB more of the window after {units.format_time(target.steps.quiet_ns)} of"
-        f" silence; time limit {limit_ns / 10**9:g} s"
+        f" the window opens by {STEPS.size_bytes // 1024} KiB whenever the server has sent nothing for"
+        f" {units.format_time(target.steps.quiet_ns)}; time limit {limit_ns / 10**9:g} s"
     )
     unasked: tuple[float, float] | None = None
     answers = {str(dialect): _Answer() for dialect in named}
@@ -247,7 +248,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
 def _seeing(
     questions: Sequence[_Question], target: _Target, deadline: Deadline, report: Report
 ) -> Iterator[Callable[[_Question], Probe]]:
-    """Asks all questions. Yields a function that waits for the probe of a question, and raises what `_probe` raises."""
+    """Asks all questions. Yields a function that waits for a question's probe, and raises the errors of `_probe`."""
     done, over = 0, threading.Event()
     with (
         report.ticking(lambda: f"{done} of {len(questions)} probes") as tick,
@@ -288,12 +289,12 @@ def _scratch_folder() -> Iterator[Path]:
 
 def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> None:
     """Shows the answers as a table and sentences."""
-    head = ("dialect", "answer", "second URL's share when more urgent", "first URL's share when more urgent")
+    head = ("dialect", "answer", "second URL's share if more urgent", "first URL's share if more urgent")
     report.table(head, [answer.row(dialect) for dialect, answer in answers.items()])
     if unasked:
         report.say(
-            f"Without priorities: {_own_order(*unasked)}; the URL requested second gets {unasked[0]:.0%} of the window,"
-            f" and {1 - unasked[1]:.0%} if the two URLs change places."
+            f"Without priorities: {_own_order(*unasked)}; the URL requested second gets {unasked[0]:.0%} of the window;"
+            f" if the client requests the second URL first, the first URL gets {1 - unasked[1]:.0%}."
         )
     else:
         report.say("Without priorities: not seen.")
@@ -301,7 +302,7 @@ def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[
 
 
 def _asked(dialect: Dialect) -> list[_Question]:
-    """Returns a dialect's two questions: with the second resource more urgent, and with the first."""
+    """Returns a dialect's two questions: one with the second resource more urgent, one with the first."""
     return [_Question(dialect=dialect, priorities=who) for who in (Priorities.SPDY, Priorities.SWAP)]
 
 
@@ -317,7 +318,7 @@ def _answer(dialect: Dialect, seen: Callable[[_Question], Probe]) -> _Answer:
 def _own_order(unasked: float, turned: float) -> str:
     """Describes the order in which the server sends two URLs without priorities.
 
-    unasked, turned: the second URL's shares when it is requested second, and when it is requested first.
+    unasked, turned: the second URL's share if the second URL is requested second, and if it is requested first.
     """
     if own_order(1 - unasked, 1 - turned) is OwnOrder.SCRIPT_FIRST:
         return "the first URL before the second, whichever is requested first"
@@ -414,7 +415,7 @@ def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, i
 
 
 def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Any]:
-    """Returns the result of getaddrinfo(3), called in a thread that may outlive the deadline: it cannot be interrupted.
+    """Returns the result of getaddrinfo(3), called in a thread: the call cannot be interrupted at the deadline.
 
     Raises OSError, UnicodeError, and TransportFailed at the deadline.
     """
@@ -483,7 +484,7 @@ def _address(text: str) -> tuple[str, int | None]:
 
 
 def _time_ns(where: str, text: str, least: str, most: str) -> int:
-    """Returns the time in ns, from least to most. Raises ScenarioError."""
+    """Parses a time; returns it in ns. Raises ScenarioError if the time is less than `least` or more than `most`."""
     try:
         time_ns = units.parse_time_ns(text)
         if units.parse_time_ns(least) <= time_ns <= units.parse_time_ns(most):

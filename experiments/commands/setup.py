@@ -3,8 +3,8 @@
     experiments/host/setup.sh [PART]         in a checkout, before .venv exists; knobs come from make
     priolab setup [PART] [KNOB=VALUE]   anywhere
 
-Exit codes: 0: done. 1: impossible; one line is printed for each cause. 2: bad input. 128 plus the signal's number:
-interrupted.
+Exit codes: 0: done. 1: the set-up is impossible; one line is printed for each cause. 2: bad input. 128 plus the
+signal's number: interrupted.
 """
 
 import os
@@ -129,7 +129,7 @@ def _install(request: SetupRequest, environment: PythonEnvironment | None, *, bu
             raise _Refused(f"apt-get installed {' '.join(still[0].packages)}, but {what} is still missing")
     if running := [program for program in dict.fromkeys(plan.services) if find(program)]:
         names = " ".join(running)
-        say(f"installed but not started; to keep Debian from starting them at the next boot: systemctl disable {names}")
+        say(f"installed, but not started; to keep Debian from starting {names} at boot: systemctl disable {names}")
 
 
 def _plan(

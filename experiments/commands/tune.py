@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from common.formats.decisions import Decision
 from experiments.commands.console import Report
@@ -38,16 +38,13 @@ _T = TypeVar("_T")
 _Make = Callable[[Note, Say], Tuner]
 
 
-def add_to(commands: Any) -> None:
-    """Adds the command and its options. commands: the result of argparse's add_subparsers."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "tune", help="set TCP_NOTSENT_LOWAT on a running server's connections", allow_abbrev=False
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's options."""
     whose = parser.add_mutually_exclusive_group(required=True)
     whose.add_argument(
         "--cgroup", type=Path, help="tune in the kernel: connections that servers of this cgroup accept (needs root)"
     )
-    whose.add_argument("--pid", help="tune from outside: connections of this process and its descendants")
+    whose.add_argument("--pid", help="tune from this program: connections of the process PID and of its descendants")
     parser.add_argument(
         "--target-delay",
         default=f"{TARGET_NS // 10**6}ms",
@@ -61,7 +58,7 @@ def add_to(commands: Any) -> None:
         help=f"highest LOWAT (default: {CEILING_BYTES}, or less if the sysctl tcp_notsent_lowat is less)",
     )
     parser.add_argument("--port", help="tune only connections to this port of the server")
-    parser.add_argument("--dry-run", action="store_true", help="decide, but set nothing")
+    parser.add_argument("--dry-run", action="store_true", help="compute and show values, but set none")
     parser.add_argument(
         "--restore", action="store_true", help="at the end, give open connections their previous values"
     )
@@ -109,8 +106,8 @@ def tune(options: argparse.Namespace, report: Report) -> int:
 def _work(tuner: Tuner, told: socket.socket, log: TunerLog | None, printer: DecisionPrinter) -> None:
     """Tunes until a signal ends the command. If a log is written, SIGHUP reopens the log and does not end the command.
 
-    Signals arrive through a socket, not in a Python signal handler. A handler could interrupt the thread that it has
-    to wake while this thread holds the lock that the handler needs.
+    Signals arrive through a socket, not in a Python signal handler. A handler could interrupt the thread that it must
+    wake while that thread holds a lock that the handler needs.
     """
     waited_for = [told.fileno()] if tuner.readable is None else [told.fileno(), tuner.readable]
     try:

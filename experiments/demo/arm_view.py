@@ -1,4 +1,4 @@
-"""The document that the page gets of a run: the arm as in `priolab show --json`, and the film of its measured load."""
+"""The document about a run for the page: the arm as in `priolab show --json`, and the film of the measured load."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,7 +25,7 @@ class FinishedArm:
 
 
 def _names(run: Run) -> dict[str, Any]:
-    """Returns the names of important and other resources, and which of these two groups the client wants first."""
+    """Returns the names of important and other resources, and which of the two groups the client asks for first."""
     page = run.scenario.whole_page
     names = {
         stream: called(resources, f"{len(resources)} {stream}")

@@ -55,7 +55,7 @@ def _knobs() -> list[dict[str, Any]]:
 
 
 def _servers() -> tuple[str, ...]:
-    """Returns the installed servers that speak HTTP/2 over TCP, whose sockets can be sampled."""
+    """Returns the installed servers with HTTP/2 over TCP. The sockets of these servers can be sampled."""
     return tuple(
         name
         for name, server in servers().items()
@@ -64,7 +64,7 @@ def _servers() -> tuple[str, ...]:
 
 
 def _to_be_seen() -> list[Entry]:
-    """Returns the named scenarios without probes, whose times depend on the client alone."""
+    """Returns the named scenarios, except probes: the times of a probe depend on the client alone."""
     return [entry for entry in catalogue().values() if scenario_from(entry.knobs).plan is PlanKind.LOADS]
 
 

@@ -27,11 +27,9 @@ _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the command's options."""
-    parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
     parser.add_argument("--port", help=f"port of 127.0.0.1 (default: {USUAL_PORT}; if it is taken, a free one)")
     parser.add_argument("--no-browser", action="store_true", help="print the address, but open no browser")
     parser.add_argument("--idle", action="store_true", help="run nothing until the page asks for it")
-    parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
 
 
 _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")

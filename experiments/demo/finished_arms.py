@@ -62,7 +62,7 @@ class FinishedArms:
 
 @cache
 def _versions(fabric: str, server: str, client: str, *, capture: bool) -> Mapping[str, str]:
-    """Returns the versions of the programs. They are read once, because they hardly change while the demo runs."""
+    """Returns the versions of the programs. Each is read once, because programs hardly change while the demo runs."""
     tools = FABRICS[fabric].tools(scenario_from({"SERVER": server, "CLIENT": client}), capture=capture)
     return fingerprint.versions_here({server: tools})
 
@@ -84,7 +84,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def _arm_like(document: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
-    """Returns the name of the document's arm that equals the wanted arm except in name; None if no arm does."""
+    """Returns the name of the document's arm that equals the wanted arm except for its name; None if no arm does."""
     found = document["fingerprint"]
     if any(found.get(key) != value for key, value in wanted.items() if key not in _ARM_APART):
         return None

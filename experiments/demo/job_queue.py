@@ -3,11 +3,11 @@
 Rules:
 1. A request consists of the knobs of one scenario; any other request is refused before a job starts.
 2. A finished arm is shown at once. All requests for an arm that is running or waiting share one job.
-3. A job is a process of its own, `priolab run`; its results are an experiment like any other. If this process ends, the
-   job ends, too.
+3. A job is a process of `priolab run`; its results are an experiment like any other. If the demo's process ends, the
+   job's process ends, too.
 4. A job is ended when its last listener cancels. A job without a listener is cancelled 30 s after the request, or after
-   the last listener disconnected: a page that is being reloaded has time to connect again.
-5. A job that fails has ended; its text is the reason.
+   the last listener disconnected. This time lets a page that is being reloaded connect again.
+5. A job that fails has ended; the job's text is the reason.
 """
 
 import asyncio
@@ -116,7 +116,7 @@ class JobQueue:
             self._watch(job)
 
     def _watch(self, job: DemoJob) -> None:
-        """Sees to it that the job ends if it has no listener 30 s from now."""
+        """Ends the job in 30 s if the job has no listener then."""
 
         def look() -> None:
             if not job.listeners:
@@ -156,7 +156,7 @@ class JobQueue:
             try:
                 code, said, out = await self._run(job)
             except OSError as error:
-                job.say(JobState.FAILED, f"it could not be started: {error.strerror}")
+                job.say(JobState.FAILED, f"priolab run could not be started: {error.strerror}")
                 return
             except Exception as error:  # a bug in the demo: the traceback goes to the terminal, the job has failed
                 traceback.print_exc()
@@ -198,8 +198,8 @@ class JobQueue:
         if code < 0:
             job.say(JobState.FAILED, f"the lab was killed ({_name_of(-code)})")
             return
-        reason = said[-1].removeprefix("priolab: ") if said else "it printed no reason"
-        job.say(JobState.FAILED, f"{reason}" if code else "it printed no folder")
+        reason = said[-1].removeprefix("priolab: ") if said else "priolab run gave no reason"
+        job.say(JobState.FAILED, f"{reason}" if code else "priolab run printed no folder")
 
 
 def _complete(knobs: Mapping[str, str]) -> dict[str, str]:

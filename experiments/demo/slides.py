@@ -43,7 +43,7 @@ def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[P
     folder = out or results / "slides"
     check_document(folder / "index.html", _STEP)
     fabric, why = choose(run["FABRIC"], [_arm({}).scenario], run["SHAPER"])
-    manner = Manner(fabric=fabric, fabric_reason=why, shaper=run["SHAPER"], sample_ns=run["SAMPLE"])
+    manner = Manner(fabric=fabric, fabric_reason=why, shaper=run["SHAPER"], sample=run["SAMPLE"])
     told = [step for step in steps() if _can_be_run(step, manner, report)]
     arms = [_arm(knobs) for step in told for knobs in step.arms]
     finished = FinishedArms(results)
@@ -85,7 +85,7 @@ def _distinct(arms: Sequence[Arm]) -> tuple[Arm, ...]:
 
 
 def _found(arms: Sequence[Arm], manner: Manner, results: Path, finished: FinishedArms) -> dict[str, FinishedArm]:
-    """Returns the finished ones of the arms, by name."""
+    """Returns those of the arms that are finished, by name."""
     asked = {
         arm.name: Request(name=arm.name, arms=(arm,), repeat=1, manner=manner, results=results)
         for arm in _distinct(arms)
@@ -101,8 +101,7 @@ def _written(folder: Path, told: Sequence[tuple[StoryStep, tuple[FinishedArm, ..
         runs = [next(run for run in load_experiment(each.folder).runs if run.arm == each.arm) for each in shown]
         named = [arm_of(run, called=name) for run, name in zip(runs, step.names, strict=True)]
         fabric = runs[0].record.fabric
-        chart = slide.draw(step.title, step.text, named, fabric)
-        drawn = picture.drawn(chart.to_dict(validate=False))
+        drawn = picture.drawn(slide.draw(step.title, step.text, named, fabric))
         for path, content in ((".svg", drawn.encode()), (".png", picture.png(drawn))):
             target = folder / f"{number:02}-{_slug(step.title)}{path}"
             write_document(target, content, _STEP)
@@ -132,6 +131,6 @@ def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]]) -> str:
 
 
 def _module(name: str) -> str:
-    """Returns a module as a data: URL. Such modules have no folder, so they import each other by bare names."""
+    """Returns a module as a data: URL. A data: URL has no folder, so its imports name other modules without a path."""
     text = _IMPORT.sub(r'\1 "\2"', (_PAGE / f"{name}.js").read_text())
     return "data:text/javascript;base64," + base64.b64encode(text.encode()).decode()

@@ -1,22 +1,23 @@
 """The executor on many machines: batches of runs as tasks of Dask distributed, on workers that the user has started.
 
-Only this module and `worker_pool.py` know of Dask. Rules:
-1. A task is a batch: runs that share a guest. Its result is their run folders, packed; the head unpacks and files them.
-   No file system is shared.
+Only this module and `worker_pool.py` use Dask. Rules:
+1. A task is a batch: runs that share a guest. The result of a task is the packed run folders, which the head unpacks
+   and files. The machines share no file system.
 2. The head hands out as many tasks as the admitted workers have threads, and a further task when a task has ended. So
-   neither the scheduler nor the head holds more tasks than are being run.
+   neither the scheduler nor the head holds tasks that wait for a thread.
 3. When a worker is lost, Dask gives its tasks to another worker; at most one batch per thread has to be repeated. If
-   several workers in turn are lost while they carry out the same batch, the head hands out the runs of this batch again
-   one by one; a run during which several workers are lost has failed. If a batch fails (`worker.BatchFailed`), or does
-   not return its run folders, the head also hands out its runs one by one; a run has failed after three such attempts.
+   several workers in turn are lost while they carry out the same batch, the head hands out each run of this batch
+   again, as a batch of its own; a run during which several workers are lost has failed. The head does the same if a
+   batch fails (`worker.BatchFailed`), or does not return its run folders; a run has failed after three such attempts.
 4. When the head is interrupted or killed, its tasks end on the workers within a second.
 """
 
 import re
 import shutil
+import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from distributed import Client, Future, KilledWorker, Status, get_worker
 
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.execution.conclusion import Run, give_up, lay_out
-from experiments.execution.executor import OnEnded, RunStore, fair_share, unwritable
+from experiments.execution.executor import OnEnded, RunStore, Waiting, unwritable
 from experiments.execution.parcel import BadParcel, unpack
 from experiments.execution.preparation import prepare
 from experiments.execution.request import Manner
@@ -64,17 +65,22 @@ _ENDING = (Status.closing, Status.closing_gracefully, Status.closed, Status.fail
 
 @dataclass(frozen=True, kw_only=True)
 class _SubmittedBatch:
-    """A batch that was handed out. workers: the workers that may take it."""
+    """A batch that was handed out.
+
+    workers: the workers that may take it. end_s: the time at which it should end, on the clock of time.monotonic.
+    """
 
     future: "Future[list[Parcel]]"
     runs: Sequence[Run]
     workers: frozenset[str]
+    end_s: float
 
 
 class Cluster:
-    """See Executor."""
+    """The executor that hands out runs to the workers of a Dask cluster. See Executor."""
 
     def __init__(self, manner: Manner, client: Client, address: str) -> None:
+        self.runs_per_command = min(_MOST, manner.fabric.runs_per_command)
         self._manner = manner
         self._client = client
         self._address = address
@@ -85,7 +91,7 @@ class Cluster:
     @classmethod
     @contextmanager
     def connect(cls, manner: Manner, address: str) -> Iterator[Self]:
-        """Connects to the scheduler; closes the connection at the end.
+        """Connects to the scheduler; yields the Cluster, and closes the connection at the end of the context.
 
         Raises ScenarioError for a bad address or a fabric with a real clock; Unavailable if no scheduler answers. On a
         real clock, results depend on the machine, so arms on different machines could not be compared.
@@ -127,7 +133,7 @@ class Cluster:
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         """See Executor."""
-        waiting = _Waiting(runs, min(_MOST, self._manner.fabric.runs_per_command))
+        waiting = _Waiting(runs, self._manner, self.runs_per_command)
         tasks: dict[str, _SubmittedBatch] = {}
         over: SimpleQueue[str] = SimpleQueue()
         try:
@@ -156,7 +162,8 @@ class Cluster:
     ) -> None:
         """Hands out tasks until every thread has a task."""
         while waiting and len(tasks) < self._pool.threads:
-            runs, key = waiting.batch(self._pool.threads), f"priolab-{uuid.uuid4().hex}"
+            now_s, key = time.monotonic(), f"priolab-{uuid.uuid4().hex}"
+            runs = waiting.batch((max(0.0, task.end_s - now_s) for task in tasks.values()), self._pool.threads)
             workers = self._pool.admitted
             future = self._client.submit(
                 _carry_out,
@@ -168,7 +175,8 @@ class Cluster:
                 workers=list(workers),
                 allow_other_workers=False,
             )
-            tasks[key] = _SubmittedBatch(future=future, runs=runs, workers=workers)
+            end_s = now_s + waiting.cost_s(runs, start=True)
+            tasks[key] = _SubmittedBatch(future=future, runs=runs, workers=workers, end_s=end_s)
             future.add_done_callback(lambda done: over.put(done.key))
 
     def _take_back(self, tasks: dict[str, _SubmittedBatch], waiting: "_Waiting") -> None:
@@ -180,7 +188,10 @@ class Cluster:
                 waiting.put_back(task.runs)
 
     def _receive(self, task: _SubmittedBatch, waiting: "_Waiting", store: RunStore, ended: OnEnded) -> None:
-        """Files the runs of a task that has ended, or decides what becomes of its runs. Raises StepFailed."""
+        """Files the runs of a task that has ended; if the task failed, hands its runs out again or gives them up.
+
+        Raises StepFailed.
+        """
         try:
             with self._reached():
                 parcels = task.future.result()
@@ -196,7 +207,7 @@ class Cluster:
                 waiting.put_back(task.runs, alone=True)
             else:
                 lost = error.allowed_failures + 1
-                why = f"{counted(lost, 'worker')} {'was' if lost == 1 else 'were'} lost with it"
+                why = f"{counted(lost, 'worker')} {'was' if lost == 1 else 'were'} lost during this run"
                 self._give_up(task.runs[0], why, store, ended)
         except BatchFailed as error:
             self._pool.failed(error.worker, task.runs[0].name, error.why)
@@ -209,14 +220,17 @@ class Cluster:
     def _open(
         self, task: _SubmittedBatch, parcels: Sequence[Parcel], waiting: "_Waiting", store: RunStore, ended: OnEnded
     ) -> None:
-        """Files the run folders that a worker returned, and hands out damaged ones again. Raises StepFailed."""
+        """Files the run folders that a worker returned; hands the runs of damaged folders out again.
+
+        Raises StepFailed.
+        """
         packed = {parcel.name: parcel for parcel in parcels}
         for run in task.runs:
             try:
                 _file(run, packed[run.name], store)
             except (BadParcel, KeyError) as error:
                 shutil.rmtree(store.building(run.name).path, ignore_errors=True)
-                self._again([run], f"what came back is not a run folder: {error}", waiting, store, ended)
+                self._again([run], f"the worker returned no run folder: {error}", waiting, store, ended)
             else:
                 self._pool.succeeded(packed[run.name].worker)
                 ended(run, packed[run.name].ending)
@@ -246,39 +260,33 @@ class Cluster:
         try:
             yield
         except (OSError, TimeoutError, CancelledError) as error:
-            raise StepFailed(f"the scheduler at {self._address}", f"it is gone ({error})") from error
+            raise StepFailed(f"the scheduler at {self._address}", f"the connection is lost ({error})") from error
 
 
-class _Waiting:
-    """The queue of the runs to hand out. most: the most runs that may share a command.
+class _Waiting(Waiting):
+    """Waiting, with runs that are to be batches of their own.
 
     attempts: for each run's name, the number of failed attempts in a batch of its own.
     """
 
-    def __init__(self, runs: Sequence[Run], most: int) -> None:
-        self._runs = deque(runs)
+    def __init__(self, runs: Sequence[Run], manner: Manner, most: int) -> None:
+        super().__init__(runs, manner, most)
         self._alone: deque[Run] = deque()
-        self._most = most
-        self._begun = 0
         self.attempts: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        return len(self._runs) + len(self._alone)
+        return super().__len__() + len(self._alone)
 
-    def batch(self, side_by_side: int) -> Sequence[Run]:
-        """Returns the next runs to hand out. Call it only if runs are left."""
-        if self._alone:
-            return [self._alone.popleft()]
-        share = fair_share(len(self._runs), side_by_side, self._most, self._begun)
-        self._begun += 1
-        return [self._runs.popleft() for _ in range(share)]
+    def batch(self, left_s: Iterable[float], side_by_side: int) -> list[Run]:
+        """See Waiting."""
+        return [self._alone.popleft()] if self._alone else super().batch(left_s, side_by_side)
 
     def put_back(self, runs: Sequence[Run], *, alone: bool = False) -> None:
-        """Puts runs back, to be handed out next. alone: True to make each run a batch of its own."""
+        """See Waiting. alone: True to make each run a batch of its own."""
         if alone:
             self._alone.extend(runs)
         else:
-            self._runs.extendleft(reversed(runs))
+            super().put_back(runs)
 
 
 def _carry_out(settings: BatchSettings, runs: Sequence[Run], final: Path) -> list[Parcel]:

@@ -1,6 +1,6 @@
 """Lays out a run's folder before the run, and writes its run.json afterwards.
 
-Experiments and sweeps choose the runs and the paths of the run folders; both use this module for each run.
+Experiments and sweeps choose the runs and the paths of the run folders, and use this module for each run.
 """
 
 import traceback
@@ -24,15 +24,15 @@ from experiments.host.tools import Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run import capture
-from experiments.run.page_loads import SERVER_NAME
 from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, as_record
 from experiments.testbed.fabric import Fabric
+from experiments.testbed.places import SERVER_NAME
 from netem.calibration import Tolerance
 from proxy.certificates import issue
 from proxy.server import catalogue
 
 _MOMENT_NS = 10**6
-"""The tolerance, in nanoseconds, when times from two logs are compared: packets are stamped by a clock of their own."""
+"""The tolerance, in nanoseconds, when times from two logs are compared: the logs may use different clocks."""
 
 _WALL_LIMIT_S = 300.0
 _SLOWEST_BYTES_PER_S = 200_000

@@ -1,4 +1,4 @@
-"""Chooses a processor for a job: the one with the fewest jobs of all labs and workers on this machine.
+"""Chooses the processor for a job: the processor with the fewest jobs of all labs and workers on this machine.
 
 A job claims its processor: it binds a Unix socket to an abstract name (unix(7)) that contains the processor's number.
 The kernel removes the name when the process that owns the socket ends.
@@ -37,7 +37,7 @@ class CpuClaim:
 
 
 def claim() -> CpuClaim:
-    """Claims the processor with the fewest claims, of those that this process may use; a random one if several have."""
+    """Claims the processor with the fewest claims among those that this process may use; breaks ties at random."""
     allowed = list(os.sched_getaffinity(0))
     candidates = random.sample(allowed, len(allowed))
     for number in range(_MOST):

@@ -1,8 +1,8 @@
 """The interface of executors, which carry out runs.
 
 Rules:
-1. An executor gets runs in the order in which they are to begin. It decides which of them share a command, how many
-   commands run side by side, and on which machine.
+1. An executor gets runs in the order in which they are to begin. A command is a process that carries out one or
+   more runs. The executor decides which runs share a command, how many commands run side by side, and on which machine.
 2. A run's folder is built at the path that `RunStore.building` returns. When the folder is complete, run.json included,
    the executor files the folder by `RunStore.file`.
 3. After it has filed the folder, the executor reports the run as ended, in the thread that called `carry_out`.
@@ -10,25 +10,30 @@ Rules:
 5. When an exception leaves the executor, everything that it started has ended.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import nlargest
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Protocol
 
 from experiments.errors import StepFailed
 from experiments.execution.conclusion import Ending, Run
+from experiments.execution.cost import GUEST_S, cost_s
+from experiments.execution.request import Manner
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import Scenario
 
-_FEW, _LITTLE = 5, 30
-_AT_FIRST, _LATER = 4 / 5, 2 / 3
+_LITTLE = 20
+_PART = 2 / 3
+_ROUNDING_S = 1e-9
 
 OnEnded = Callable[[Run, Ending], None]
 
 
 class RunStore(Protocol):
-    """Gives run folders their paths. final: the final path of the folder that holds all run folders."""
+    """A store that gives run folders their paths. final: the final path of the folder that holds all run folders."""
 
     final: Path
 
@@ -40,14 +45,18 @@ class RunStore(Protocol):
 
 
 class Executor(Protocol):
-    """Carries out runs."""
+    """The component that carries out runs, on this machine or on the machines of a cluster."""
 
     @property
     def side_by_side(self) -> int:
         """The number of runs carried out at once."""
 
+    @property
+    def runs_per_command(self) -> int:
+        """The most runs that share a command."""
+
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-        """Prepares what all runs share; returns the programs to use, by the server's name. Raises LabError.
+        """Prepares what all runs share; returns for each server's name the programs to use. Raises LabError.
 
         tell: called with a line about each step.
         """
@@ -56,20 +65,69 @@ class Executor(Protocol):
         """Carries out all runs, and reports each run that ended to `ended`. Raises LabError if it cannot continue."""
 
 
-def fair_share(waiting: int, side_by_side: int, most: int, begun: int) -> int:
-    """Returns how many of the waiting runs share the next command.
+class Waiting:
+    """The runs to hand out, in their order, and their division into batches. A batch is the runs of one command.
 
-    In the first round, up to 30 runs per command are divided evenly among the commands. Otherwise a command gets less
-    than an even share, so that at the end no processor is idle while another has several runs left; but at least five
-    runs, if so many are left, because a guest takes as long to start as two or three runs take.
-
-    waiting: the number of runs left. side_by_side: the number of commands at once. most: the most runs per command.
-    begun: the number of commands begun before.
+    most: the most runs of a batch.
     """
-    first = begun < side_by_side
-    even = math.ceil(waiting / (side_by_side - begun if first else side_by_side))
-    share = even if first and even <= _LITTLE else max(_FEW, math.ceil(even * (_AT_FIRST if first else _LATER)))
-    return min(waiting, most, share)
+
+    def __init__(self, runs: Sequence[Run], manner: Manner, most: int) -> None:
+        self._runs = deque(runs)
+        self._most = most
+        self._manner = manner
+        self._start_s = GUEST_S if manner.fabric.virtual_clock else 0.0
+        self._left_s = self.cost_s(runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def cost_s(self, runs: Iterable[Run], *, start: bool = False) -> float:
+        """Returns the expected cost of runs, in seconds. start: True to add the start of a guest."""
+        clock, sample = self._manner.fabric.virtual_clock, self._manner.sample
+        of_runs = sum(cost_s(run.arm.scenario, virtual_clock=clock, sample=sample) for run in runs)
+        return of_runs + (self._start_s if start else 0.0)
+
+    def batch(self, left_s: Iterable[float], side_by_side: int) -> list[Run]:
+        """Returns the next runs to hand out; at least one, if runs are left.
+
+        left_s: the expected cost of what is left in each batch that has been handed out.
+        """
+        costs_s = [self.cost_s([run]) for run in islice(self._runs, self._most)]
+        others_s = nlargest(side_by_side - 1, [*left_s, *[0.0] * side_by_side])
+        count = share(costs_s, self._left_s, others_s, self._start_s)
+        self._left_s -= sum(costs_s[:count])
+        return [self._runs.popleft() for _ in range(count)]
+
+    def put_back(self, runs: Sequence[Run]) -> None:
+        """Puts runs back, to be handed out next."""
+        self._runs.extendleft(reversed(runs))
+        self._left_s += self.cost_s(runs)
+
+
+def share(costs_s: Sequence[float], waiting_s: float, others_s: Sequence[float], start_s: float) -> int:
+    """Returns how many of the waiting runs the next command carries out, at least 1.
+
+    All commands should end at the same time. So the command gets an even share of the work, less what other commands
+    have left. If this share takes longer than 20 starts, the command gets two thirds of it. Later batches then make up
+    for errors of the expected costs, and for a slow processor. Another command is expected to begin a further batch
+    only if there is time for its start and for as much work.
+
+    costs_s: the expected costs of the next runs, as many as a command may carry out. waiting_s: that of all waiting
+    runs. others_s: that of the work left in each of the other commands side by side, 0 for one that has not begun.
+    start_s: the cost of a command besides its runs.
+    """
+    busy_s = sorted(others_s)
+    end_s = waiting_s + start_s
+    while busy_s:
+        end_s = (waiting_s + start_s + sum(each_s + start_s for each_s in busy_s)) / (1 + len(busy_s))
+        if not busy_s[-1] or busy_s[-1] + 2 * start_s <= end_s:
+            break
+        busy_s.pop()
+    own_s = end_s - start_s
+    if busy_s and own_s > _LITTLE * start_s:
+        own_s *= _PART
+    taken_s = list(accumulate(costs_s))
+    return max(1, sum(taken - cost / 2 <= own_s + _ROUNDING_S for taken, cost in zip(taken_s, costs_s, strict=True)))
 
 
 def unwritable(run: Run, error: OSError) -> StepFailed:

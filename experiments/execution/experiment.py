@@ -2,8 +2,8 @@
 
 import os
 import subprocess
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from common.formats.experiment import ExperimentRecord
 from experiments.execution.conclusion import Run
 from experiments.execution.fingerprint import fingerprint_here, newest
 from experiments.execution.local import Local, bearable
+from experiments.execution.progress import Progress
 from experiments.execution.request import Request
 from experiments.host.home import ROOT, is_clone
 from experiments.host.processes import program_environment
@@ -23,21 +24,8 @@ from experiments.testbed.fabric import Fabric
 _GIT_S = 30.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """The functions that `run_experiment` calls to report progress.
-
-    `step(run, text)`: a run entered a step. `ended(run, status, reason)`: a run ended. `reused(folder)`: the results in
-    this folder are used, so no arm is run.
-    """
-
-    step: Callable[[str, str], None]
-    ended: Callable[[str, str, str | None], None]
-    reused: Callable[[Path], None] = lambda _: None
-
-
 def run_experiment(request: Request, progress: Progress) -> Path:
-    """Runs all arms, or finds a folder to reuse; returns the finished folder. Raises LabError.
+    """Runs all arms, or finds a finished experiment to reuse; returns its folder. Raises LabError.
 
     An interruption leaves no folder. `fabrics.choose` must have checked that the fabric can be used.
     """
@@ -74,8 +62,9 @@ def run_experiment(request: Request, progress: Progress) -> Path:
 def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
     """Returns how many arms of an experiment to run at once.
 
-    With the lab's own client on real clocks, the limit is one arm per processor. One arm per processor is known to be
-    accurate enough for a few arms, but not for the hours of a sweep, so sweeps use `bearable`.
+    With the lab's own client on real clocks, the limit is one arm per processor; otherwise, `bearable` gives the limit.
+    One arm per processor is known to be accurate enough for a few arms, but not for the hours of a sweep, so sweeps use
+    `bearable` always.
     """
     if fabric.virtual_clock or any(scenario.client is not ClientKind.H2 for scenario in scenarios):
         return bearable(scenarios, fabric)

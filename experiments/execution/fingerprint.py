@@ -18,12 +18,12 @@ from experiments.results import digest
 from experiments.results.run_folder import PARTIAL, read_json
 from experiments.scenario.scenario import as_record
 
-_PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack", "pyroute2")
+_PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack")
 """Python packages whose code runs in an arm."""
 
 
 def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code: str) -> dict[str, Any]:
-    """Builds the fingerprint that experiment.json keeps. Pure.
+    """Builds the fingerprint that experiment.json records. Pure.
 
     versions: the version of each program or package, by name. kernel: the kernel that client, link, front and origin
     use. code: the digest of the lab's code.
@@ -59,7 +59,7 @@ def versions_here(tools: Mapping[str, Tools]) -> dict[str, str]:
 
 
 def newest(results: Path, wanted: Mapping[str, Any]) -> Path | None:
-    """Returns the newest finished experiment with the wanted fingerprint and only ok runs; None if none has both."""
+    """Returns the newest finished experiment that has this fingerprint and only ok runs; None if there is none."""
     fit = [(started_at, path.name, path) for started_at, path in _same(results, wanted)]
     return max(fit)[-1] if fit else None
 

@@ -1,6 +1,6 @@
-"""The cost of the instruments, in nanoseconds per event: the field `instruments` of run.json.
+"""The cost of the instruments, which are the client's journal and the sampler: the field `instruments` of run.json.
 
-Each instrument measures its own cost, and writes the cost into the file of its measurements.
+Each instrument measures its own cost, in ns per event or sample, and writes it beside its measurements.
 """
 
 import json
@@ -26,7 +26,7 @@ def instruments(folder: RunFolder) -> dict[str, dict[str, Any]]:
 
 
 def cost(account: Mapping[str, int] | None, *, stands_still: bool) -> dict[str, Any]:
-    """Returns events, ns_per_event, and the reason if ns_per_event is null.
+    """Returns the number of events, the nanoseconds per event, and the reason if `ns_per_event` is None.
 
     account: the counts that the instrument wrote (common/cost.py); None if the instrument left no record.
     """

@@ -14,9 +14,8 @@ from experiments.host.setup_request import MAKE_VARIABLE, words_in
 from experiments.run.fabrics import AUTO, FABRICS, choose
 from experiments.scenario.knobs import KNOBS, whole
 from experiments.scenario.named import entry_of
-from netem import units
+from netem import sampling, units
 from netem.shaper import Shaper
-from netem.words import SAMPLE_ALLOWED, SAMPLE_DEFAULT, parse_sample_ns
 from proxy.tuner.tuner import TunerKind
 
 _MOST_REPETITIONS = 1000
@@ -85,7 +84,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default="yes",
                 parse=_yes_or_no,
                 allowed="yes, no",
-                meaning="yes: the control arm, LOWAT unset, is run too",
+                meaning="yes: the lab also runs the control arm, in which LOWAT is none",
             ),
             RunKnob(
                 name="REPEAT",
@@ -99,67 +98,70 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default="1",
                 parse=whole(0, _LARGEST_SEED),
                 allowed=f"0 to {_LARGEST_SEED}",
-                meaning="seed of the first repetition; each further repetition adds 1. In the guest the same scenario"
-                " and seed give the same events to the nanosecond",
+                meaning="seed of the first repetition; each further repetition adds 1. In the guest, runs with the same"
+                " scenario and seed have the same events, to the nanosecond",
             ),
             RunKnob(
                 name="FABRIC",
                 default=AUTO,
                 parse=str,
                 allowed=", ".join([AUTO, *FABRICS]),
-                meaning="how client, link, front and origin come to exist: in a virtual-time guest, as containers, or"
-                " as namespaces of this host; auto takes the first that can be used here",
+                meaning="where client, link, front and origin run; virtual: in a guest with a virtual clock; compose:"
+                " in containers; netns: in network namespaces of this machine; auto: the first of these that can be"
+                " used",
             ),
             RunKnob(
                 name="SHAPER",
                 default=AUTO,
                 parse=_shaper,
                 allowed=", ".join([AUTO, *Shaper]),
-                meaning="what shapes the link: the kernel's netem, or the lab's own ferry; auto takes netem where"
-                " the kernel has it",
+                meaning="the program that gives the link its rate and delay; netem: the kernel's qdisc; ferry: a"
+                " process of the lab; auto: netem if the kernel has it, otherwise ferry",
             ),
             RunKnob(
                 name="TUNER",
                 default=AUTO,
                 parse=_tuner,
                 allowed=", ".join([AUTO, *TunerKind]),
-                meaning="the tuner of LOWAT=auto: a program in the kernel (bpf), or a process beside the front"
-                " (userland); auto takes bpf where it can be used",
+                meaning="the tuner of LOWAT=auto; bpf: a program in the kernel; userland: a process beside the front;"
+                " auto: bpf if it can be used, otherwise userland",
             ),
             RunKnob(
                 name="SAMPLE",
-                default=SAMPLE_DEFAULT,
-                parse=parse_sample_ns,
-                allowed=SAMPLE_ALLOWED,
-                meaning="link time between samples of the front's socket and the link's queue; none: one sample",
+                default=sampling.AUTO,
+                parse=sampling.parse_sample,
+                allowed=sampling.ALLOWED,
+                meaning="link time between samples of the front's socket and the link's queue; auto: the time of a"
+                " packet, 10ms to 100ms, and ten times that before the measured load; none: a single sample",
             ),
             RunKnob(
                 name="CAPTURE",
                 default="no",
                 parse=_yes_or_no,
                 allowed="yes, no",
-                meaning="yes: the packets at client and front are captured, for Wireshark, with the TLS keys",
+                meaning="yes: the packets at client and front are recorded for Wireshark, with the TLS keys",
             ),
             RunKnob(
                 name="REUSE",
                 default="no",
                 parse=_yes_or_no,
                 allowed="yes, no",
-                meaning="yes takes the newest finished experiment with the same arms, programs, kernel and code; if"
-                " there is none, the experiment is run",
+                meaning="yes: the newest finished experiment with the same arms, programs, kernel and code is used"
+                " instead of a new run, if there is one",
             ),
             RunKnob(
                 name="DEADLINE",
                 default="auto",
                 parse=_deadline,
                 allowed="a time such as 90s, from 100ms to 86400s, or auto",
-                meaning="longest page load in link time; auto derives it from the link",
+                meaning="the longest time that a page load may take, in link time; auto: computed from link and page",
             ),
             RunKnob(
                 name="RESULTS",
                 default="results",
                 parse=_path,
-                allowed=f"a folder that can be written, of printable names with at most {_LONGEST_NAME_BYTES} bytes",
+                allowed="a folder that can be written; each name in the path printable, with at most"
+                f" {_LONGEST_NAME_BYTES} bytes",
                 meaning="the folder for results",
             ),
         )
@@ -180,14 +182,14 @@ def split_words(words: Iterable[str]) -> dict[str, str]:
 
 
 def ignored(words: Sequence[str]) -> Iterator[str]:
-    """Yields a sentence for each ineffective value: overridden by a later argument, or set in the environment only."""
+    """Yields a sentence for each value without effect: overridden by a later argument, or only in the environment."""
     counts = split_words(words)
     for name, value in dict.fromkeys(word.partition("=")[::2] for word in words if "=" in word):
         if counts[name] != value:
-            yield f"{name}={value} changes nothing: {name}={counts[name]} comes after it"
+            yield f"{name}={value} has no effect: {name}={counts[name]} comes after it"
     for name in (*KNOBS, *RUN_KNOBS):
         if name in os.environ and name not in counts:
-            yield f"{name}={os.environ[name]} of the environment changes nothing: a knob has to be on the command line"
+            yield f"{name}={os.environ[name]} in the environment has no effect: give knobs on the command line"
 
 
 def check_name(name: str) -> None:
@@ -246,7 +248,7 @@ def request_from(words: Mapping[str, str]) -> Request:
             fabric=fabric,
             fabric_reason=why,
             shaper=run["SHAPER"],
-            sample_ns=run["SAMPLE"],
+            sample=run["SAMPLE"],
             load_deadline_ns=run["DEADLINE"],
             tuner=run["TUNER"],
             capture=run["CAPTURE"],

@@ -1,9 +1,9 @@
 """Runs jobs, the commands that carry out arms: side by side, each with a limit on its wall time.
 
 Rules:
-1. One thread. Any interruption (Ctrl-C, SIGTERM, an error) ends every job on the way out.
+1. The functions of this module run in one thread. Any interruption (Ctrl-C, SIGTERM, an error) ends every job.
 2. A job is the child of its keeper. If the lab is killed, the keeper ends the job. If the keeper is killed, the lab
-   ends the job, whose processes all have the path of its scratch folder in their environment.
+   ends the job: it finds the job's processes by the path of the scratch folder in their environment.
 3. Output lines of a job that begin with "@ " are its progress lines. All output goes to the job's log.
 4. A job may be unable to begin because other jobs hold what it needs. The lab tries again whenever a job has ended.
 """
@@ -175,7 +175,7 @@ class _Job:
 
 
 def _kill_marked(scratch: Path) -> None:
-    """Kills the processes left behind by a keeper that was killed."""
+    """Kills the processes of a job whose keeper was killed."""
     mark = f"{_MARK}={scratch}".encode()
     end_s = time.monotonic() + _GONE_S
     while (left := list(_marked(mark))) and time.monotonic() < end_s:

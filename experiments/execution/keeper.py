@@ -6,7 +6,8 @@ Rules:
 1. Standard input is a pipe from the lab. The pipe closes when the lab no longer needs the job, or was killed. When the
    pipe closes or the command ends, the keeper kills the processes of the job's session and cgroup, and every orphan
    that has become the keeper's child.
-2. If the keeper is killed, the lab kills the processes of the cgroup, and the processes with the job's mark (jobs.py).
+2. If the keeper is killed, the lab kills the processes of the cgroup, and the processes whose environment has the path
+   of the scratch folder (jobs.py).
 3. CPU is the number of the one processor that the job may use, or `any`.
 4. When the job has ended, the keeper runs the program `afterwards` of the scratch folder, if the folder has one. This
    program removes what the keeper cannot kill, such as containers. At the end, the keeper removes the folder.
@@ -45,7 +46,7 @@ def group_of(scratch: str) -> str | None:
 
 
 def _enter(group: str | None) -> None:
-    """Binds the job's process to the keeper's life and moves it to the cgroup, between fork(2) and execve(2)."""
+    """Moves the job's process to the cgroup and makes it end with the keeper. Runs between fork(2) and execve(2)."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if group:
         with contextlib.suppress(OSError):
@@ -92,7 +93,7 @@ def clean_up(scratch: str) -> None:
         try:
             subprocess.run([afterwards], stdin=subprocess.DEVNULL, timeout=_AFTERWARDS_S, check=False)
         except subprocess.TimeoutExpired:
-            print(f"@ cleaning up took longer than {_AFTERWARDS_S:g} s; something may be left", flush=True)
+            print(f"@ cleaning up took longer than {_AFTERWARDS_S:g} s; containers may be left", flush=True)
     shutil.rmtree(scratch, ignore_errors=True)
 
 

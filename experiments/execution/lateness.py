@@ -14,12 +14,12 @@ from experiments.scenario.scenario import ClientKind, Scenario, as_record
 from netem.calibration import Tolerance
 
 _WHAT = {
-    FIRST: "how late the first packet of a resource came",
-    IMPORTANT: "how late the origin had the important resource",
+    FIRST: "lateness of the first packet of a resource",
+    IMPORTANT: "lateness of the important resource at the origin",
 }
 ROUND_TRIPS = 2
 """The round trips before a first byte: one for the page, one for the resource."""
-_WAITED = "how long packets lay in the kernel before the client read them (median)"
+_WAITED = "median time that packets waited in the kernel until the client read them"
 
 
 def observed_lateness(
@@ -40,8 +40,8 @@ def observed_lateness(
 def check_lateness(observed: Mapping[str, Any], tolerance: Tolerance) -> None:
     """Compares the result of `observed_lateness` with the tolerance. Raises InvalidRun.
 
-    A first byte may be late by the tolerance of its two round trips, or by the tolerance of the rate, whichever is
-    more. Calibration cannot measure the link more accurately than these tolerances.
+    A first byte may be late by the tolerance of two round trips, or by the tolerance of the rate, whichever is more.
+    Calibration cannot measure the link more accurately than these tolerances.
     """
     for name in _WHAT:
         if name in observed:

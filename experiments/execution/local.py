@@ -1,9 +1,9 @@
 """The executor on this machine: jobs side by side, as many as processors and memory allow.
 
-Runs that share a command are a batch. The command may report progress in the lines `begins NAME` and `ended NAME`. When
-a run has ended, it is judged and its run.json is written (`conclusion.conclude`), while the rest of its batch goes on.
-Another thread judges the run, so that the next batch can begin meanwhile. The limit of wall time applies to each run,
-from its beginning.
+A command is a process that carries out one or more runs. Runs that share a command are a batch. The command may report
+progress in the lines `begins NAME` and `ended NAME`. When a run has ended, it is judged and its run.json is written
+(`conclusion.conclude`), while the batch goes on. Another thread judges the run, so that the next batch can begin
+meanwhile. The limit of wall time applies to each run, from its beginning.
 """
 
 import os
@@ -20,7 +20,7 @@ from typing import Self
 from experiments.errors import StepFailed
 from experiments.execution import jobs
 from experiments.execution.conclusion import Ending, Run, conclude, lay_out, wall_limit_s
-from experiments.execution.executor import OnEnded, RunStore, fair_share, unwritable
+from experiments.execution.executor import OnEnded, RunStore, Waiting, unwritable
 from experiments.execution.preparation import prepare
 from experiments.execution.request import Manner
 from experiments.host.tools import Tools
@@ -57,21 +57,20 @@ def _available_mib() -> int:
 
 
 class Local:
-    """See Executor."""
+    """The executor that carries out runs on this machine. See Executor."""
 
     def __init__(
         self,
         manner: Manner,
         side_by_side: int,
         *,
-        share: Callable[[int, int, int, int], int] = fair_share,
         meanwhile: Callable[[], None] = lambda: None,
         told: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
-        """share: see fair_share. meanwhile: see jobs.run_all. told: called as `told(run, step)` for each step."""
+        """meanwhile: see jobs.run_all. told: called as `told(run, step)` for each step."""
         self.side_by_side = side_by_side
+        self.runs_per_command = manner.fabric.runs_per_command
         self._manner = manner
-        self._share = share
         self._meanwhile = meanwhile
         self._told = told
         self._tools: Mapping[str, Tools] = {}
@@ -83,7 +82,7 @@ class Local:
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         """See Executor."""
-        waiting = deque(runs)
+        waiting = Waiting(runs, self._manner, self.runs_per_command)
         with _RunFolders(self._manner, store, ended) as folders:
             while waiting:  # a batch that ends early puts back the runs that have not begun
                 batches: dict[str, _Batch] = {}
@@ -94,10 +93,9 @@ class Local:
                     meanwhile=self._meanwhile,
                 )
 
-    def _tasks(self, waiting: deque[Run], folders: "_RunFolders", batches: dict[str, "_Batch"]) -> Iterator[jobs.Task]:
+    def _tasks(self, waiting: Waiting, folders: "_RunFolders", batches: dict[str, "_Batch"]) -> Iterator[jobs.Task]:
         while waiting:
-            share = self._share(len(waiting), self.side_by_side, self._manner.fabric.runs_per_command, len(batches))
-            runs = [waiting.popleft() for _ in range(share)]
+            runs = waiting.batch((batch.left_s for batch in batches.values()), self.side_by_side)
             for run in runs:
                 folders.lay_out(run, self._tools[run.arm.scenario.server])
             batch = batches[runs[0].name] = _Batch(runs, folders, waiting, self._manner, self._told)
@@ -119,7 +117,7 @@ class _Batch:
         self,
         runs: Sequence[Run],
         folders: "_RunFolders",
-        put_back: deque[Run],
+        waiting: Waiting,
         manner: Manner,
         told: Callable[[str, str], None],
     ) -> None:
@@ -128,7 +126,7 @@ class _Batch:
         self._begun = {runs[0].name: time.monotonic()}
         self._since_s: float | None = None
         self._folders = folders
-        self._put_back = put_back
+        self._waiting = waiting
         self._manner = manner
         self._told = told
 
@@ -162,12 +160,18 @@ class _Batch:
                 self._conclude(run, finish.trouble or self._broken_off(run, finish.said))
             else:
                 self._folders.forget(run)
-                self._put_back.append(run)
+        self._waiting.put_back([run for run in self._left.values() if run.name not in self._begun])
+        self._left = {}
         self._folders.report()
 
     @property
+    def left_s(self) -> float:
+        """The expected cost of the runs that have not ended, in seconds; with the guest's start until it has begun."""
+        return self._waiting.cost_s(self._left.values(), start=self._since_s is None) if self._left else 0.0
+
+    @property
     def _at_work(self) -> Run:
-        """The first run that has not ended; the last run of the batch if all have ended."""
+        """The first run that has not ended; the last run of the batch if all runs have ended."""
         return next(iter(self._left.values()), self._runs[-1])
 
     @property
@@ -192,7 +196,7 @@ class _Batch:
 
 
 class _RunFolders:
-    """Lays out and, in a thread, concludes run folders. A context manager: its end waits until all are concluded."""
+    """A context manager that lays out run folders, and concludes them in a thread. Its end waits for that thread."""
 
     def __init__(self, manner: Manner, store: RunStore, ended: OnEnded) -> None:
         self._manner = manner

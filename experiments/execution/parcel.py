@@ -1,7 +1,8 @@
 """Packs a run folder into bytes on a worker, and unpacks it on the head.
 
 Rules:
-1. Plain files are unpacked with their permissions, and folders. A link or device is refused; owners and times are lost.
+1. Folders are restored, and plain files with their permissions. Links and devices are refused; owners and times are
+   lost.
 2. Unpacking writes only inside a new folder. A path outside this folder is refused before anything is written to it.
    tarfile has a filter for such paths, but not in every Python 3.11.
 """

@@ -5,13 +5,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from client.plan import PlanKind
-from experiments.results.order import RunOptions
+from experiments.results.run_options import RunOptions
 from experiments.scenario.knobs import scenario_from, with_defaults
 from experiments.scenario.scenario import Scenario
-from experiments.testbed.fabric import Fabric
 from proxy.tuner.tuner import TunerKind
+
+if TYPE_CHECKING:
+    from experiments.testbed.fabric import Fabric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +80,7 @@ class Manner(RunOptions):
     can be used.
     """
 
-    fabric: Fabric
+    fabric: "Fabric"
     fabric_reason: str
     load_deadline_ns: int | None = None
     tuner: TunerKind | None = None

@@ -6,7 +6,7 @@ Rules:
 2. A worker uses its own machine's programs. From the head it needs only `BatchSettings` and the runs.
 3. A batch is carried out by the executor of one machine (`local.py`), in a folder of its own that is removed
    afterwards.
-4. A batch that the head no longer wants ends soon, together with its guest.
+4. A batch that the head has cancelled ends soon, together with its guest.
 5. Any other failure of a batch raises BatchFailed. Only the head, which sees all workers, can find out whether the
    worker or the batch is at fault.
 """
@@ -45,7 +45,7 @@ class _NoResult(Exception):
 
 
 class Refusal(_NoResult):
-    """A worker cannot run a batch, but another worker may."""
+    """A worker cannot run a batch, but another worker may be able to."""
 
 
 class BatchFailed(_NoResult):
@@ -53,7 +53,7 @@ class BatchFailed(_NoResult):
 
 
 class BatchCancelled(Exception):
-    """The batch is no longer wanted."""
+    """The head has cancelled the batch, or the worker is closing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ def fit(settings: BatchSettings, local: Local) -> None:
         manner.fabric.check_usable(scenario, manner.shaper)
     here = identity(manner, local.prepare(settings.scenarios, lambda _: None))
     differing = [
-        f"{name} {here.get(name, 'none')} there and {settings.identity.get(name, 'none')} here"
+        f"{name} {here.get(name, 'none')} on the worker and {settings.identity.get(name, 'none')} on the head"
         for name in {**settings.identity, **here}
         if here.get(name) != settings.identity.get(name)
     ]
@@ -140,7 +140,7 @@ def carry_out(
     """Carries out all runs in one command. Raises Refusal, BatchCancelled, BatchFailed.
 
     final: the final path of the sweep's folder, on the head. scratch: a folder with space for the run folders. worker:
-    the worker's address. wanted: returns False if the batch is no longer wanted.
+    the worker's address. wanted: returns False if the head has cancelled the batch or the worker is closing.
     """
 
     def meanwhile() -> None:
@@ -148,7 +148,7 @@ def carry_out(
             raise BatchCancelled
 
     endings: dict[str, Ending] = {}
-    local = Local(settings.manner, 1, share=lambda waiting, *_: waiting, meanwhile=meanwhile)
+    local = Local(settings.manner, 1, meanwhile=meanwhile)
     try:
         try:
             fit(settings, local)

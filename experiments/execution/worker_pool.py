@@ -1,4 +1,4 @@
-"""The workers of a cluster, as the head knows them: admitted, refused or lost.
+"""The head's record of a cluster's workers: admitted, refused or lost.
 
 Rules:
 1. When the head first sees a worker, it asks the worker whether the worker's machine has the same programs and code as
@@ -49,7 +49,7 @@ class WorkerPool:
         return sum(self._threads.values())
 
     def update(self) -> None:
-        """Looks for new and lost workers, at most once a second. Raises Unavailable if no worker is admitted.
+        """Records new and lost workers, at most once a second. Raises Unavailable if no worker is admitted.
 
         If workers were lost, raises Unavailable only when no worker has been admitted for a minute.
         """
@@ -63,7 +63,7 @@ class WorkerPool:
             self._manned_s = self._looked_s
         elif not self._lost or self._looked_s - self._manned_s > _PATIENCE_S:
             raise Unavailable(
-                f"--scheduler {self._address}", self._why_nobody(), "start other workers, or remove the reason"
+                f"--scheduler {self._address}", self._why_nobody(), "start other workers, or remove the cause"
             )
 
     def report_lost(self) -> Mapping[str, int]:
@@ -108,7 +108,7 @@ class WorkerPool:
             elif isinstance(answer, OSError):
                 continue  # the worker was lost meanwhile
             elif isinstance(answer, ImportError):
-                self.refuse(address, f"the lab is not installed there, or another version of it ({answer})")
+                self.refuse(address, f"the lab, or the head's version of it, is not installed on the worker ({answer})")
             else:
                 self.refuse(address, str(answer))
 
@@ -120,5 +120,5 @@ class WorkerPool:
 
 
 async def _refusal(settings: BatchSettings) -> str | None:
-    """Returns the worker's refusal. Runs on the worker, beside its event loop, because `refusal` would block it."""
+    """Returns the worker's refusal. Runs `refusal`, which would block the event loop, in a thread of the worker."""
     return await asyncio.to_thread(refusal, settings)

@@ -3,7 +3,7 @@
 Rules:
 1. A package's service is not started: the script policy-rc.d forbids the start during the installation. A policy-rc.d
    of another program is left as it is. The lab's policy-rc.d forbids nothing once the set-up that wrote it has ended,
-   even if this set-up was killed. The next set-up recognizes the file by one of its lines.
+   even if this set-up was killed. The next set-up recognizes the file by one of the file's lines.
 2. Set-ups side by side wait for each other, and for any other installation of packages.
 3. After an interruption the set-up sends SIGINT to apt-get, and waits until apt-get has ended, so that dpkg can finish
    its work.
@@ -39,7 +39,7 @@ class CannotInstall(Exception):
 
 
 def knows_packages() -> bool:
-    """True if package lists exist; a fresh system has none before the first `apt-get update`."""
+    """Returns True if package lists exist; a fresh system has none before the first `apt-get update`."""
     return any(_LISTS.glob("*_Packages*"))
 
 
@@ -74,7 +74,7 @@ def candidates(policy: str) -> frozenset[str]:
 
 
 class Installer:
-    """Installs packages as root, or by sudo."""
+    """An installer of packages, as root or by sudo."""
 
     def __init__(self, rights: Rights) -> None:
         self._become = ["sudo", "-n"] if rights is Rights.SUDO else []

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from experiments.host.cache import cache_folder, new_folder
@@ -18,7 +17,7 @@ IMAGE_SOURCES = (*_SHARED, *_IN_IMAGES)
 
 
 def is_clone(root: Path = ROOT) -> bool:
-    """True if the folder is a clone of the lab: an installed lab lacks the Makefile, for example."""
+    """Returns True if the folder is a clone of the lab: an installed lab lacks the Makefile, for example."""
     return all((root / name).is_file() for name in _OF_A_CLONE)
 
 
@@ -28,7 +27,7 @@ def setup_command(words: str = "") -> str:
 
 
 def in_checkout() -> bool:
-    """True if this process runs in the .venv of the clone that its code comes from."""
+    """Returns True if this process runs in the .venv of the clone that its code comes from."""
     return is_clone() and Path(sys.prefix) == ROOT / ".venv"
 
 
@@ -45,6 +44,8 @@ def shared(name: str) -> Path:
     """Locates a file of the lab: in the clone's root, or in the installed lab's data. Raises FileNotFoundError."""
     if (ROOT / name).is_file():
         return ROOT / name
+    from importlib.metadata import PackageNotFoundError, distribution  # which a clone does not need
+
     try:
         files = distribution("priority-lab").files or []
     except PackageNotFoundError:

@@ -21,7 +21,8 @@ _FORBIDDING: Mapping[str, tuple[str, str]] = {
 }
 """Settings that may deny user namespaces to ordinary users, each with the value that denies and a value that allows.
 
-Older releases of Debian have the first setting. Ubuntu has the second since 23.10, with the value that denies.
+Older releases of Debian have the first setting. Ubuntu has had the second setting since 23.10, with the value that
+denies.
 """
 
 
@@ -50,7 +51,7 @@ class Machine:
 
     has_apt: True if apt-get is installed. rights: how packages may be installed. has_cache: True if the cache folder
     exists. cache_trouble: the reason why the cache folder cannot be written; None if it can be written. no_namespaces:
-    the setting that denies this user namespaces, and the remedy; None if no setting does.
+    the setting that denies namespaces to this user, and the remedy; None if no setting does.
     """
 
     distribution: Distribution
@@ -78,7 +79,10 @@ def distribution(release: str | None = None) -> Distribution:
 
 
 def look(*, lacks_something: bool) -> Machine:
-    """Collects the facts. lacks_something: True if something must be installed, so that sudo has to be tried."""
+    """Collects the facts about this machine.
+
+    lacks_something: True if something must be installed, so that sudo has to be tried.
+    """
     trouble = cache_trouble()
     return Machine(
         distribution=distribution(),
@@ -111,7 +115,7 @@ def _rights() -> Rights:
 
 
 def builds_guests() -> bool:
-    """True if this kind of machine can run the guest."""
+    """Returns True if this machine is one that can build and run the guest: Linux on x86-64."""
     return (platform.system(), platform.machine()) == ("Linux", "x86_64")
 
 
@@ -129,7 +133,7 @@ def cache_trouble() -> str | None:
 
 
 def no_namespaces(settings: Path = _SETTINGS, *, is_root: bool | None = None) -> str | None:
-    """Returns the setting that denies this user namespaces, and the remedy; None if no setting does."""
+    """Returns the setting that denies namespaces to this user, and the remedy; None if no setting does."""
     if os.geteuid() == 0 if is_root is None else is_root:
         return None
     for name, (forbids, allows) in _FORBIDDING.items():

@@ -31,7 +31,7 @@ def modules_of(server: Server) -> Path | None:
 
 
 def lacks_modules(server: Server) -> bool:
-    """True if the server needs npm packages that are not installed."""
+    """Returns True if the server needs npm packages that are not installed."""
     folder = modules_of(server)
     return folder is not None and not folder.exists()
 
@@ -75,6 +75,6 @@ def _run(folder: Path, step: str) -> None:
         raise StepFailed(step, f"npm could not unpack a file: {lost.partition(_LOST)[2].strip()}")
     if done.returncode != 0:
         errors = [line for line in said if "error" in line.lower()]
-        # The first such line is the error, the last one has the path of npm's log.
+        # The first error line has the cause, the last error line has the path of npm's log.
         told = " | ".join(dict.fromkeys(errors[:1] + errors[-1:]))
         raise StepFailed(step, f"npm ended with {done.returncode}: {told}")

@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 from experiments.errors import StepFailed
@@ -27,6 +28,28 @@ _RETRY_S = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
+class OriginSettings:
+    """Settings of the origin. program: the Node that runs it. page: the file of the page. folder: for its logs."""
+
+    program: str
+    page: Path
+    folder: Path
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The argument list that starts the origin."""
+        return (self.program, *ONE_THREAD, str(PROGRAM))
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables that backend/origin.mjs reads, except for the address."""
+        return {
+            "PAGE": str(self.page),
+            "ACCESS_LOG": str(self.folder / "access.jsonl"),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunningOrigin:
     """A running origin. clock: the origin's report of the clock that it reads (backend/clock.mjs)."""
 
@@ -40,7 +63,7 @@ class RunningOrigin:
 
 
 def wait_for_origin(origin: Process, address: str, port: int) -> RunningOrigin:
-    """Waits until the origin answers with status 200. Call it in a place that reaches the origin. Raises StepFailed."""
+    """Waits until the origin answers with status 200. The caller's network must reach the origin. Raises StepFailed."""
     end = time.monotonic() + _READY_S
     while True:
         origin.check_alive()
@@ -50,7 +73,7 @@ def wait_for_origin(origin: Process, address: str, port: int) -> RunningOrigin:
             response = connection.getresponse()
             if response.status == http.HTTPStatus.OK:
                 return RunningOrigin.answering(origin, response.read())
-            reason = "it does not answer 200"
+            reason = "it does not answer with status 200"
         except OSError as error:
             reason = str(error)
         finally:

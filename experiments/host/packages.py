@@ -29,9 +29,9 @@ BPF_HEADER = "/usr/include/bpf/bpf_helpers.h"
 
 @dataclass(frozen=True, kw_only=True)
 class Want:
-    """Something that the set-up wants on this machine, such as a program.
+    """Something that should be installed on this machine, such as a program.
 
-    packages: the packages that provide what is wanted.
+    packages: the packages that contain it.
     programs, files: the want is met if one of the programs and all of the files exist; a file may be a glob pattern.
     server: the server that needs the packages. in_images: True if the container images contain this server.
     without: the loss if the want is not met; empty if the set-up fails in this case.
@@ -59,7 +59,7 @@ class Want:
 def wants_of(
     request: SetupRequest, servers: Mapping[str, Server], *, kernel_built: bool, families: Iterable[str] = ()
 ) -> tuple[Want, ...]:
-    """Returns everything that the request wants on this machine.
+    """Returns everything that should be installed on this machine for the request.
 
     kernel_built: True if the guest kernel need not be built. families: see Distribution.
     """
@@ -75,11 +75,11 @@ def wants_of(
         wants += _programs(READING_CAPTURES)
     if wants_browser(request) and request.runs_here:
         is_named = "chromium" in request.clients or request.part is SetupPart.CHROMIUM
-        wants += _programs(BROWSING, without="" if is_named else "there is no CLIENT=chromium")
+        wants += _programs(BROWSING, without="" if is_named else "CLIENT=chromium cannot be used")
     if npm_servers(request, servers, needed=True) and request.runs_here:
         wants.append(Want(packages=("npm",), programs=("npm",)))
     if not kernel_built and (request.in_guests or request.part is SetupPart.ENVIRONMENT):
-        # Without FABRIC=virtual an experiment can run in real time.
+        # Unless FABRIC=virtual is given, an experiment can run in real time.
         free = request.part is SetupPart.EXPERIMENT and "virtual" not in request.fabrics
         without = "experiments run in real time, not in guests" if free else ""
         tables = [KERNEL_PROGRAMS, *(KERNEL_ALSO.get(name, {}) for name in families)]
@@ -98,14 +98,14 @@ def wants_of(
 
 
 def wants_browser(request: SetupRequest) -> bool:
-    """True if the request is for Chromium, or for tests, some of which use Chromium."""
+    """Returns True if the request is for Chromium, or for tests, some of which use Chromium."""
     return "chromium" in request.clients or request.part in (SetupPart.CHROMIUM, SetupPart.TEST)
 
 
 def npm_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
-    """Returns the servers that the request names and that need npm packages.
+    """Returns the servers with npm packages that the request names.
 
-    needed: False to return the servers with npm packages that the request does not name, if it is for tests.
+    needed: False to return, if the request is for tests, all other servers with npm packages, and otherwise no server.
     """
     named = [server for server in servers.values() if server.npm and server.name in request.servers]
     if needed:
@@ -138,6 +138,6 @@ def _of_server(server: Server, request: SetupRequest) -> Want | None:
         files=server.files,
         server=server.name,
         in_images=server.in_images,
-        without="" if is_needed else f"there is no SERVER={server.name}",
+        without="" if is_needed else f"SERVER={server.name} cannot be used",
         starts=server.npm is None,
     )

@@ -27,7 +27,10 @@ _LONGEST = 300
 
 
 def cause_of(said: str) -> str:
-    """Returns the cause, with the package concerned if known; empty if pip wrote nothing."""
+    """Returns the cause of pip's failure, with the package if known; an empty text if pip wrote nothing.
+
+    said: pip's output.
+    """
     if found := _DIGEST.search(said):
         file = found[1].partition("#")[0].rpartition("/")[2]
         return (

@@ -1,6 +1,6 @@
 """Runs programs. A long-lived program is a context manager: the program is stopped when the context ends.
 
-To stop a program: SIGTERM, a few seconds of waiting, SIGKILL. If another signal ended the program, that is an error.
+A program is stopped by SIGTERM and, some seconds later, by SIGKILL. A program that ended by another signal is an error.
 """
 
 import ctypes
@@ -49,7 +49,7 @@ def find(program: str) -> str | None:
 def program_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Returns the variables for a program of the lab: the given ones, or this process's, with `search_path` and UTC.
 
-    Without TZ, the C library looks for a file each time the local time is wanted.
+    Without TZ, the C library looks for a file each time a program asks for the local time.
     """
     variables = dict(os.environ if environment is None else environment)
     return variables | {"PATH": search_path(environment), "TZ": "UTC"}
@@ -71,7 +71,9 @@ def _begin_in(cgroup: Path) -> None:
 
 
 def _before_the_program(cgroup: Path | None) -> Callable[[], None] | None:
-    """Returns the function to call between fork(2) and execve(2); None, which is faster, if no call is needed.
+    """Returns the function to call between fork(2) and execve(2); None if no call is needed.
+
+    subprocess starts a program faster without such a function.
 
     The children of the first process of a PID namespace need no `die_with_parent`: when that process ends, the kernel
     kills all other processes in the namespace.
@@ -151,7 +153,7 @@ def _communicate(
 
 
 def wait_until(ready: Callable[[], bool], timeout_s: float, check_alive: Callable[[], None], step: str) -> None:
-    """Calls ready until it returns True. Raises StepFailed after timeout_s seconds, and what check_alive raises."""
+    """Calls ready until it returns True. Raises StepFailed after timeout_s seconds, and the errors of check_alive."""
     end = time.monotonic() + timeout_s
     while not ready():
         check_alive()
@@ -225,6 +227,7 @@ class Process:
         self.name = name
         self.log = log
         self._sent: set[int] = set()
+        self._ended: int | None = None  # the pidfd that becomes readable when the program ends
         with log.open("ab") as output:
             try:
                 self._process: subprocess.Popen[bytes] | _Copy = subprocess.Popen(
@@ -270,13 +273,19 @@ class Process:
 
         or_readable: descriptors; the wait ends when one of them is readable.
         """
-        if self.running:
-            descriptor = os.pidfd_open(self.pid)
-            try:
-                select.select([descriptor, *or_readable], [], [], timeout_s)
-            finally:
-                os.close(descriptor)
-        return not self.running
+        if self._process.returncode is None:
+            if self._ended is None:
+                self._ended = os.pidfd_open(self.pid)
+            readable, _, _ = select.select([self._ended, *or_readable], [], [], timeout_s)
+            if self._ended not in readable or self.running:
+                return False
+        self._forget()
+        return True
+
+    def _forget(self) -> None:
+        if self._ended is not None:
+            os.close(self._ended)
+            self._ended = None
 
     @property
     def succeeded(self) -> bool:
@@ -298,6 +307,7 @@ class Process:
                 self._sent.add(signal.SIGKILL)
                 self._process.kill()
                 self._process.wait()
+        self._forget()
 
     @property
     def _signal(self) -> signal.Signals | None:
@@ -319,4 +329,5 @@ class CopiedProcess(Process):
         self.name = name
         self.log = log
         self._sent = set()
+        self._ended = None
         self._process = _Copy(function, log, stdout)

@@ -3,7 +3,6 @@
 import subprocess
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.metadata import version as package_version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -59,14 +58,14 @@ def lack_of(server: Server) -> str | None:
         return server.program
     if lack := next((file for file in server.files if not Path(file).exists()), None):
         return lack
-    return "a package of npm" if lacks_modules(server) else None
+    return "an npm package" if lacks_modules(server) else None
 
 
 def remedy_for(server: Server) -> str:
     """Returns the command that installs the server, or alternatives if the distribution has no package of it."""
     if absent := _not_packaged(server):
         return not_packaged(distribution(), absent, server=server.program, in_images=server.in_images)
-    parts = [*server.packages, *(["its packages of npm"] if server.npm else [])]
+    parts = [*server.packages, *(["its npm packages"] if server.npm else [])]
     return f"{setup_command(f'SERVER={server.name}')} installs {' and '.join(parts)}"
 
 
@@ -81,7 +80,7 @@ def absences() -> list[str]:
 
 @cache
 def _obtainable() -> Mapping[str, bool]:
-    """Returns for each package of the servers that are not installed whether apt can install it. Asks apt once."""
+    """Returns, for each package of a server that is not installed, whether apt can install it. Asks apt once."""
     absent = [server for server in catalogue().values() if lack_of(server)]
     return obtainable(list(dict.fromkeys(package for server in absent for package in server.packages)))
 
@@ -113,7 +112,7 @@ def lack_of_browser() -> str | None:
     """Returns the part of CLIENT=chromium that is not installed; None if all parts are installed."""
     if find(BROWSER) is None:
         return BROWSER
-    return None if find_spec(DRIVER) else f"{DRIVER}, a package of Python,"
+    return None if find_spec(DRIVER) else f"the Python package {DRIVER}"
 
 
 def browser_version() -> str | None:
@@ -142,6 +141,8 @@ def tools_for(scenario: Scenario, *, capture: bool) -> Tools:
     if scenario.client is ClientKind.CHROMIUM:
         if lack := lack_of_browser():
             raise Unavailable("CLIENT=chromium", f"{lack} is not installed", BROWSER_REMEDY)
+        from importlib.metadata import version as package_version  # which other clients do not need
+
         programs[BROWSER] = _found(BROWSER, BROWSER, "CLIENT=chromium")
         versions |= {BROWSER: browser_version(), DRIVER: package_version(DRIVER)}
     if capture:

@@ -62,7 +62,7 @@ class PythonEnvironment:
         self._wanted = f"{hashlib.sha256(content).hexdigest()} {root}"
 
     def lacks(self, extra: str) -> bool:
-        """True if the lab with this extra is not installed, or not up to date. An empty extra means the lab alone."""
+        """Returns True if the lab with this extra is not installed or not up to date. An empty extra: the lab alone."""
         try:
             return self._mark(extra).read_text() != self._wanted or not self._is_sound()
         except OSError:
@@ -119,9 +119,9 @@ class PythonEnvironment:
         return self._folder / (f".installed-{extra}" if extra else ".installed")
 
     def _is_sound(self) -> bool:
-        """True if the environment was once complete, and its packages are for the Python version that it runs now.
+        """Returns True if the environment was once complete, and its packages are for its present Python version.
 
-        It may be incomplete because a set-up was killed; and the system may have replaced its Python since.
+        A set-up that was killed leaves an incomplete environment. The system may have replaced its Python since.
         """
         if not self._mark("").exists():
             return False
@@ -156,7 +156,7 @@ class PythonEnvironment:
 
 
 def _kept(said: str) -> str:
-    """Writes the log of a failure to a temporary file; returns a remark with the path, empty if writing fails."""
+    """Writes the log of a failure to a temporary file; returns a remark with its path, or an empty text on an error."""
     try:
         descriptor, path = tempfile.mkstemp(prefix="priolab-setup-", suffix=".log")
         with os.fdopen(descriptor, "w") as log:

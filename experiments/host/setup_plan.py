@@ -87,15 +87,15 @@ def remedy(packages: Iterable[str], machine: Machine) -> str:
 
 def not_packaged(distribution: Distribution, packages: Iterable[str], *, server: str, in_images: bool) -> str:
     """Returns a line about a server for which this distribution has no package, with the alternatives."""
-    images = ", FABRIC=compose has it in its images" if in_images else ""
+    images = " or FABRIC=compose, whose images have this server" if in_images else ""
     return (
-        f"{distribution.name} has no package {' or '.join(packages)}: name another SERVER{images},"
+        f"{distribution.name} has no package {' or '.join(packages)}: use another SERVER{images},"
         f" or put a {server} of your own in PATH"
     )
 
 
 def _trouble(request: SetupRequest, machine: Machine, *, builds_kernel: bool) -> Iterable[str]:
-    """Yields the obstacles that installing packages does not remove."""
+    """Yields the reasons why the set-up cannot succeed even if all packages can be installed."""
     if machine.cache_trouble and (builds_kernel or (request.runs_here and not machine.has_cache)):
         yield f"{machine.cache_trouble}; {_ELSEWHERE}"
     if machine.no_namespaces and request.fabrics == {"netns"}:
@@ -103,7 +103,7 @@ def _trouble(request: SetupRequest, machine: Machine, *, builds_kernel: bool) ->
 
 
 def _of_what_is_missing(lacking: Sequence[Want], machine: Machine) -> Iterable[str]:
-    """Yields notes about missing packages and the guest kernel. lacking: unmet wants that the part can do without."""
+    """Yields notes about the packages and the guest kernel that runs still need. lacking: the unmet wants."""
     packages = _packages([want for want in lacking if want.needed])
     if packages:
         yield f"not installed: {' '.join(packages)}; FABRIC=compose needs none of them"
@@ -132,10 +132,10 @@ def _do_without(want: Want, distribution: Distribution, obtainable: Mapping[str,
 
 
 def _optional(wants: Sequence[Want]) -> list[OptionalPackages]:
-    """Makes one entry of all wants with the same loss, and one entry of all servers."""
+    """Returns one entry for all servers, and one for each further loss with the packages whose absence causes it."""
     servers = [want for want in wants if want.server]
     absent = ",".join(want.server for want in servers)
-    groups = {f"there is no SERVER={absent}": servers} if servers else {}
+    groups = {f"SERVER={absent} cannot be used": servers} if servers else {}
     for want in wants:
         if not want.server:
             groups.setdefault(want.without, []).append(want)

@@ -72,7 +72,7 @@ class SetupRequest:
 
 
 def words_in(text: str) -> list[str]:
-    """Splits NAME=VALUE arguments as make exports them, with blanks escaped. Raises ValueError."""
+    """Splits NAME=VALUE arguments as make exports them: blanks have a backslash, $ is doubled. Raises ValueError."""
     return [word.replace("$$", "$") for word in shlex.split(text)]
 
 

@@ -4,16 +4,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from common.clock_route import ClockRoute
-from experiments.host.tuner_program import NO_TUNER, TunerOrder
+from proxy.tuner.tuner import TunerKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunerOrder:
+    """The tuner to use in a run.
+
+    kind: the kind of tuner that TUNER names; None for the first kind that can be used. program: the path of the
+    compiled BPF program; None if the run has none. lack: the reason why the BPF program could not be compiled; None if
+    it was compiled or is not needed.
+    """
+
+    kind: str | None = None
+    program: str | None = None
+    lack: str | None = None
+
+    @property
+    def must_be_bpf(self) -> bool:
+        """True if TUNER=bpf, so no process beside the front may replace the BPF program."""
+        return self.kind == TunerKind.BPF
+
+
+NO_TUNER = TunerOrder()
+"""The order of a run without a tuner."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
     """The programs that a run uses.
 
-    programs: for each program's name the command that starts it in its place; an absolute path on this machine.
-    versions: for each program's name its version. node_route: how Node reads the clock; None if unknown before the
-    run. tuner: the order for LOWAT=auto.
+    programs: by name, the command that starts the program in its namespace or container; outside containers an absolute
+    path. versions: the version of each program, by name. node_route: how Node reads the clock; None if unknown before
+    the run. tuner: the order for LOWAT=auto.
     """
 
     programs: Mapping[str, str]

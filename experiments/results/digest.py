@@ -38,5 +38,5 @@ def deciding() -> list[str]:
 
 
 def code() -> str:
-    """Returns the digest of the code in `deciding()` without the named scenarios, whose values a run's knobs hold."""
+    """Returns the digest of the files in `deciding()`, except named scenarios: their values are in the runs' knobs."""
     return digest(home.ROOT, deciding(), apart=[_NAMED])[:12]

@@ -1,43 +1,26 @@
 """The order: the file arm.json of a run folder, with the settings for the process that carries out the run."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
 from common.clock_route import ClockRoute
 from common.formats.page import Page
-from experiments.host.tools import Tools
-from experiments.host.tuner_program import NO_TUNER, TunerOrder
+from experiments.host.tools import NO_TUNER, Tools, TunerOrder
 from experiments.results.run_folder import RunFolder, read_json, write_json
+from experiments.results.run_options import RunOptions
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import Scenario
-from netem.shaper import Shaper
+from netem.sampling import Intervals, intervals
 
 BEGINS, ENDED = "begins ", "ended "
 """The first words of the progress lines that a command with several runs prints before and after each run.
 
-The run's name follows in the same line.
+The rest of the line is the run's name.
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """Execution options that are passed unchanged from the request to the process of a run.
-
-    shaper: the kind of shaper; None lets the fabric choose. sample_ns: the interval at which the front's socket and the
-    link's queue are sampled; None for one sample. capture: True to record packets.
-    """
-
-    shaper: Shaper | None = None
-    sample_ns: int | None
-    capture: bool = False
-
-    def options(self) -> dict[str, Any]:
-        """Returns the options of RunOptions by name; fields of subclasses are left out."""
-        return {field.name: getattr(self, field.name) for field in fields(RunOptions)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +46,11 @@ class Order(RunOptions):
     def scenario(self) -> Scenario:
         """The scenario that the knobs describe."""
         return scenario_from(self.knobs, self.page)
+
+    @property
+    def sampling(self) -> Intervals | None:
+        """The sampling intervals; None for a single sample."""
+        return intervals(self.sample, self.scenario.link)
 
     @property
     def tools(self) -> Tools:

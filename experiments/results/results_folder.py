@@ -11,7 +11,7 @@ _UNQUOTABLE = '"$\\{}'
 
 
 def folder_name(name: str, started: datetime) -> str:
-    """Returns a new folder name: the given name, the time, and random digits, in case of two names in one second."""
+    """Returns a new folder name: the given name, the time, and random digits, which differ within the same second."""
     return f"{name}-{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 

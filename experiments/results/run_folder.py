@@ -1,10 +1,10 @@
-"""The run folder, the one durable result of a run; and the folder of an experiment while its runs are carried out.
+"""Run folders, each the only lasting result of a run; and an experiment's folder while its runs are carried out.
 
 Rules:
 1. The folder of an experiment or sweep is built under a name that ends in `.partial`, and renamed when it is complete.
 2. Every JSON file appears whole or not at all.
-3. The owner of such a folder is the process that builds it. The owner holds a lock on the folder; a partial folder
-   without a lock is a wreck.
+3. The owner of a partial folder is the process that builds the folder. The owner holds a lock on the folder; a partial
+   folder without a lock is a wreck.
 """
 
 import contextlib
@@ -154,14 +154,17 @@ class PartialFolder:
 
 
 def lock_new(path: Path) -> int:
-    """Locks a folder that was just made; closing the descriptor unlocks it."""
+    """Locks a new folder; returns the descriptor of the lock. Closing the descriptor unlocks the folder."""
     lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o644)
     fcntl.flock(lock, fcntl.LOCK_EX)  # a search for wrecks may hold the lock for an instant
     return lock
 
 
 def lock_wreck(path: Path) -> int | None:
-    """Locks a folder that another process made; None if that process holds the lock, or has removed the file."""
+    """Locks a folder that another process made; returns the descriptor of the lock.
+
+    Returns None if that process holds the lock or has removed the lock file.
+    """
     try:
         lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -197,7 +200,7 @@ def publish(partial: Path, final: Path) -> None:
 
 
 def locked(results: Path) -> list[Path]:
-    """Returns the folders with a lock file, whether its owner is alive or was killed."""
+    """Returns the folders with a lock file. The owner of such a folder is alive or was killed."""
     return [path.parent for path in results.glob(f"*/{_LOCK}") if not path.parent.is_symlink()]
 
 

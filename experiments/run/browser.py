@@ -9,7 +9,7 @@ from experiments.host.programs import BROWSER
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder, last_line, read_json
 from experiments.scenario.scenario import ClientKind, Scenario
-from proxy.certificates import certificates_in
+from proxy.certificate_files import certificates_in
 
 
 def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: Tools) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, 
 
 
 def check_browser(browser: Mapping[str, Any], favoured: Sequence[str]) -> None:
-    """Raises InvalidRun if the browser used several connections, or preferred another resource than expected."""
+    """Checks that the browser used one connection, and preferred one of the `favoured` resources. Raises InvalidRun."""
     if browser["connections"] != 1:
         raise InvalidRun("the browser's connections with requests", 1, browser["connections"])
     if (first := browser["asked_first"]["first"]) not in favoured:

@@ -1,4 +1,4 @@
-"""A capture: the packets at both ends of the connection, as files that Wireshark opens decrypted.
+"""Captures the packets at both ends of the connection, into files that Wireshark opens decrypted.
 
 Rules:
 1. During the run, tcpdump writes raw packets into wire/END.pcap. When the run has ended, the lab joins each raw file
@@ -28,7 +28,10 @@ _CLOCK_READINGS = 5
 
 
 def check(*, own_tcpdump: bool) -> None:
-    """Raises Unavailable, which names all missing programs. own_tcpdump: True if the places have their own tcpdump."""
+    """Checks that the programs for captures are installed. Raises Unavailable, which names all missing programs.
+
+    own_tcpdump: True if tcpdump runs in containers that have it, so this machine needs none.
+    """
     wanted = [_EDITCAP] if own_tcpdump else list(_PACKAGES)
     missing = [program for program in wanted if find(program) is None]
     if missing:
@@ -87,7 +90,10 @@ def _embed_keys(folder: RunFolder, end: str) -> None:
 
 
 def _realtime_minus_monotonic_ns() -> int:
-    """Returns the quickest of several readings. Its error is at most half the time that the reading took."""
+    """Returns CLOCK_REALTIME minus CLOCK_MONOTONIC, by the quickest of several readings.
+
+    The error is at most half the time that this reading took.
+    """
     readings = []
     for _ in range(_CLOCK_READINGS):
         before_ns, realtime_ns, after_ns = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()

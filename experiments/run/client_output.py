@@ -14,7 +14,7 @@ _BEGAN = re.compile(rb"began (\d+) (\d+)", re.ASCII)
 
 
 class Listening:
-    """Reads a program's output from a pipe. A context manager, which closes the pipe."""
+    """A reader of a program's output from a pipe. A context manager that closes the pipe."""
 
     def __init__(self, pass_on: Callable[[str], None], began: Callable[[int, int], None]) -> None:
         """began: called with N and T of each line `began N T`. pass_on: called with each other line."""

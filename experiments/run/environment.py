@@ -1,6 +1,6 @@
 """Writes env.json: the environment of an arm, and the quality of its clocks.
 
-The lab writes the file when the places exist, and again when the origin has reported its clock.
+The lab writes the file when the namespaces or containers exist, and again when the origin has reported its clock.
 """
 
 import os
@@ -51,7 +51,10 @@ class Environment:
 
 
 def node_clock(route: ClockRoute, seen: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The entry for Node's clock in env.json. seen: the origin's report; None if the origin has not answered."""
+    """Returns the entry of env.json for Node's clock.
+
+    route: how Node reads the clock. seen: the origin's report; None if the origin has not answered.
+    """
     figures = {name: seen[name] if seen else None for name in _FIGURES}
     reasons = dict(seen["reasons"]) if seen else dict.fromkeys(_FIGURES, _UNASKED)
     if route.reason:

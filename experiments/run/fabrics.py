@@ -1,25 +1,64 @@
-"""The table of fabrics, and the choice of one."""
+"""The table of fabrics, and the function that chooses a fabric."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 from experiments.errors import ScenarioError, Unavailable
 from experiments.scenario.scenario import Scenario
-from experiments.testbed.containers.compose import Compose
-from experiments.testbed.fabric import Fabric
-from experiments.testbed.guest.virtual import Virtual
-from experiments.testbed.namespaces.netns import Netns
 from netem.shaper import Shaper
 
-FABRICS: dict[str, Fabric] = {fabric.name: fabric for fabric in (Virtual(), Compose(), Netns())}
+if TYPE_CHECKING:
+    from experiments.testbed.fabric import Fabric
+
+
+@cache
+def _virtual() -> "Fabric":
+    from experiments.testbed.guest.virtual import Virtual
+
+    return Virtual()
+
+
+@cache
+def _compose() -> "Fabric":
+    from experiments.testbed.containers.compose import Compose
+
+    return Compose()
+
+
+@cache
+def _netns() -> "Fabric":
+    from experiments.testbed.namespaces.netns import Netns
+
+    return Netns()
+
+
+class _Fabrics(Mapping[str, "Fabric"]):
+    """The fabrics by name. A fabric's module is imported when the fabric is first used."""
+
+    def __init__(self, makers: Mapping[str, "Callable[[], Fabric]"]) -> None:
+        self._makers = makers
+
+    def __getitem__(self, name: str) -> "Fabric":
+        return self._makers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+FABRICS: Mapping[str, "Fabric"] = _Fabrics({"virtual": _virtual, "compose": _compose, "netns": _netns})
 """Fabrics by name, the preferred one first."""
 
 AUTO = "auto"
 
 
-def choose(name: str, scenarios: Sequence[Scenario], shaper: Shaper | None) -> tuple[Fabric, str]:
-    """Returns the fabric of that name, and the reason for the choice. `auto` chooses the first that can be used.
+def choose(name: str, scenarios: Sequence[Scenario], shaper: Shaper | None) -> "tuple[Fabric, str]":
+    """Returns the fabric of that name, and the reason for the choice. `auto` stands for the first usable fabric.
 
-    A fabric can be used if it can run all the scenarios. Raises ScenarioError for an unknown name. Raises Unavailable
+    A fabric is usable if it can run all the scenarios. Raises ScenarioError for an unknown name. Raises Unavailable
     if the named fabric cannot be used. With `auto`, raises Unavailable with each fabric's reason if no fabric can be
     used.
     """

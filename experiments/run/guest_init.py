@@ -10,7 +10,7 @@ Rules:
    time with a clock that stands still, and would choose anew at every entry into the kernel, page faults included. The
    order would then depend on the layout of code in memory. Browsers run under the default scheduler, because their
    threads wait for each other by spinning.
-3. A run's output stands between the lines "@ begins NAME" and "@ ended NAME".
+3. A run's output is printed between the lines "@ begins NAME" and "@ ended NAME".
 """
 
 import ctypes
@@ -28,6 +28,7 @@ from experiments.run.guest_start import begin_anew, check, libc, mount
 from experiments.run.process import carry_out
 from experiments.scenario.scenario import ClientKind
 from experiments.testbed.guest.rehearsal import keep_open, rehearse
+from experiments.testbed.guest.virtual import Virtual
 from experiments.testbed.namespaces.namespaces import known_beforehand
 
 _CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
@@ -62,7 +63,10 @@ def _take_turns() -> None:
 
 
 def _prepare(orders: Sequence[Order]) -> None:
-    """Warms caches, so that every run starts from the same state. Raises ChildProcessError if the rehearsal fails."""
+    """Warms caches by a rehearsal, so that every run starts from the same state.
+
+    The rehearsal makes the namespaces of a run, and removes them. Raises ChildProcessError if the rehearsal fails.
+    """
     keep_open({program for order in orders for program in order.programs.values()})
     known_beforehand(orders[0].programs["node"])
     if not _in_a_child(rehearse):
@@ -101,7 +105,7 @@ def _carry_out(path: Path, order: Order) -> None:
         if order.scenario.client is ClientKind.CHROMIUM:
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         mount("hostfs", str(_FOLDER), str(path))
-        carry_out(RunFolder(_FOLDER), seeded=seeded, known_as=path)
+        carry_out(RunFolder(_FOLDER), Virtual(), seeded=seeded, known_as=path)
 
     _in_a_child(run)
     check(libc.setns(home, _CLONE_NEWPID), "leaving the PID namespace")

@@ -1,4 +1,4 @@
-"""Loads the pages: plans the loads, starts the client, and runs all instruments until the client has ended."""
+"""Loads the pages: plans the loads, starts the client, and runs samplers and tuner until the client has ended."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,12 +19,20 @@ from experiments.run.browser import client_command, last_event_ns
 from experiments.run.client_output import Listening
 from experiments.run.rate_checks import Span
 from experiments.scenario.scenario import ClientKind, Scenario
-from experiments.testbed.places import CLIENT_PORT, FRONT_PORT, ActiveLink, ActiveTuner, Look, Places, no_look
+from experiments.testbed.places import (
+    CLIENT_PORT,
+    FRONT_PORT,
+    SERVER_NAME,
+    ActiveLink,
+    ActiveTuner,
+    Look,
+    Places,
+    no_look,
+)
 from netem.calibration import Tolerance
 from netem.carried import Received
 from proxy.server import catalogue
 
-SERVER_NAME = "maps.test"
 _CHECK_NS = 10**9
 _UNSEEN_NS = 3 * 10**9
 _NEVER_NS = 2**63
@@ -36,8 +44,8 @@ class Conditions:
     """The conditions under which an arm runs.
 
     order: the arm's order. tolerance: the fabric's tolerance. aligned: True if the client connects at a whole second of
-    the clock. Every reading moves a guest's clock. With the alignment, the time of the connection does not depend on
-    how often programs read the clock before.
+    the clock. Every reading of a guest's clock advances the clock. With the alignment, the time of the connection does
+    not depend on how often programs read the clock before.
     """
 
     order: Order
@@ -47,7 +55,7 @@ class Conditions:
 
 _SECOND_NS = 10**9
 _LOOKS_BEFORE_NS = 10**7
-"""The time from the start of the instruments until the client connects."""
+"""The time from the first call of the samplers until the client connects."""
 
 
 def load_pages(
@@ -85,10 +93,24 @@ def load_pages(
             if scenario.link.rate_steps:
                 link.begin(t_ns)
 
+    sampling = conditions.order.sampling
+    interval_ns = None if sampling is None else sampling.measured_ns
+
+    def seldom(look: Look) -> Look:
+        """Returns a Look that samples less often before the measured load."""
+
+        def sample(now_ns: int) -> int | None:
+            due_ns = look(now_ns)
+            if due_ns is None or sampling is None or began_ns:
+                return due_ns
+            return max(due_ns, now_ns + sampling.before_ns - sampling.measured_ns)
+
+        return sample
+
     over_tcp = catalogue()[scenario.server].over_tcp
     before = link.carried()
     with (
-        places.sampling(servers[0], folder.front, conditions.order.sample_ns) if over_tcp else _nothing(folder) as look,
+        places.sampling(servers[0], folder.front, interval_ns) if over_tcp else _nothing(folder) as look,
         Listening(pass_on=lambda line: print(line, flush=True), began=begin) as listening,
         places.start_client(command, folder.client / "output.log", listening.writing) as client,
     ):
@@ -96,7 +118,7 @@ def load_pages(
         listening.started()
         if plan.begins_ns is not None:
             sleep_until(plan.begins_ns - _LOOKS_BEFORE_NS)
-        _watch(client, listening, (look, link.look, tune, _every(_CHECK_NS, check_alive)))
+        _watch(client, listening, (seldom(look), seldom(link.look), tune, _every(_CHECK_NS, check_alive)))
         # If the front has ended, this is the error to report; the client's broken connection is only a consequence.
         check_alive()
         look(time.monotonic_ns())
@@ -143,14 +165,17 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
 
 @contextmanager
 def _nothing(folder: RunFolder) -> Iterator[Look]:
-    """Takes the place of the sampling if the front does not use TCP. Makes empty journals."""
+    """Replaces the sampling if the front does not use TCP: makes empty journals, and yields a Look without effect."""
     for name in ("sockets.jsonl", "process.jsonl"):
         (folder.front / name).touch()
     yield no_look
 
 
 def _watch(client: Process, listening: Listening, looks: Sequence[Look]) -> None:
-    """Calls each Look when it is due, and every Look after output of the client, until the client has ended."""
+    """Calls each Look at the time that its last call returned, until the client has ended.
+
+    After output of the client, all Looks are called at once.
+    """
     next_ns = [0] * len(looks)
     while not client.wait(max(0, min(next_ns) - time.monotonic_ns()) / 10**9, listening.waited_for):
         if listening.hear():

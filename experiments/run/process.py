@@ -1,7 +1,7 @@
 """The process that carries out one arm: `python -m experiments.run.process RUN-FOLDER`.
 
-The process runs where the places are made, in the guest or on the host. It writes outcome.json into the run folder, and
-progress to standard output as lines that begin with "@ ".
+The process runs in the guest or on the host, where it makes the namespaces or containers. It writes outcome.json into
+the run folder, and progress to standard output as lines that begin with "@ ".
 """
 
 import sys
@@ -15,6 +15,7 @@ from experiments.results.run_folder import RunFolder, write_json
 from experiments.run.fabrics import FABRICS
 from experiments.run.page_loads import Conditions
 from experiments.run.steps import run_arm
+from experiments.testbed.fabric import Fabric
 
 
 def tell(step: str) -> None:
@@ -22,9 +23,12 @@ def tell(step: str) -> None:
     print(f"@ {step}", flush=True)
 
 
-def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None = None) -> None:
+def carry_out(
+    folder: RunFolder, fabric: Fabric | None = None, *, seeded: bool = False, known_as: Path | None = None
+) -> None:
     """Runs the arm and writes outcome.json, also when the arm fails.
 
+    fabric: the fabric that the order names, if it has been imported already; None to import it.
     seeded: True if all random numbers follow from the order's seed; False if only the ferry's random numbers do.
     known_as: the run folder's path outside the guest, which replaces the path inside it in the reason of a failure.
     """
@@ -32,9 +36,9 @@ def carry_out(folder: RunFolder, *, seeded: bool = False, known_as: Path | None 
     status, reason, seen = "ok", None, folder
     try:
         order = Order.read(folder)
-        fabric = FABRICS[order.fabric]
+        fabric = fabric or FABRICS[order.fabric]
         conditions = Conditions(order=order, tolerance=fabric.tolerance, aligned=seeded)
-        tell("places")
+        tell("places of client, link, front and origin")
         with fabric.places(order, folder) as places:
             seen = places.seen(folder)
             run_arm(folder, places, conditions, observed=observed, tell=tell)

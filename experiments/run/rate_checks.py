@@ -18,7 +18,7 @@ _BYTE_BITS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """The measured load's start, and the end of the client or of the browser's events (CLOCK_MONOTONIC)."""
+    """The start of the measured load, and the end of the lab's client or of a browser's events (CLOCK_MONOTONIC)."""
 
     began_ns: int
     ended_ns: int

@@ -41,7 +41,7 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     """Compares the settings after the loads with the settings before the loads. Raises InvalidRun.
 
-    `Places.settings` returned both.
+    before, after: results of `Places.settings`.
     """
     for name, value in after.items():
         _agree(f"{LOWAT if name == 'lowat' else name} after the loads", before[name], value)
@@ -88,8 +88,8 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     """Compares the scenario with the largest TLS record that the client decrypted. Raises InvalidRun.
 
-    A front with BUFFERING=on holds whole responses, and fills its records if a response has the size of two records.
-    Any other front may never fill a record, so only the upper limit is checked.
+    A front with BUFFERING=on holds whole responses, and fills its records if a response has at least the size of two
+    records. Any other front may never fill a record, so only the upper limit is checked.
     """
     asked, found = scenario.record_bytes, observed["record_bytes"]
     if asked is None:
@@ -138,7 +138,7 @@ def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance)
     for direction, figures in counters.items():
         lost = figures["kernel_drops"] + figures["refused"]
         if lost:
-            raise InvalidRun(f"packets that the ferry could not take in, direction {direction}", 0, lost)
+            raise InvalidRun(f"packets that the ferry lost because it was overloaded, direction {direction}", 0, lost)
         late_ns = figures["lateness_p99_ns" if figures["longest_queue_packets"] else "lateness_p50_ns"]
         if late_ns > tolerance.round_trip_ns:
             most = f"at most {tolerance.round_trip_ns}"

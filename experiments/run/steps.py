@@ -11,13 +11,14 @@ from common.formats.reading import read_journal
 from common.formats.samples import ProcessSample, SocketSample
 from experiments.errors import InvalidRun
 from experiments.host.npm import modules_of
+from experiments.host.origin_process import OriginSettings
 from experiments.host.processes import Process
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run.browser import check_browser, observed_browser, payload_span
 from experiments.run.capture import capturing
 from experiments.run.environment import Environment
-from experiments.run.page_loads import SERVER_NAME, Conditions, load_pages
+from experiments.run.page_loads import Conditions, load_pages
 from experiments.run.rate_checks import check_steps, observed_steps
 from experiments.run.setting_checks import (
     NO_SOCKET,
@@ -34,11 +35,18 @@ from experiments.run.setting_checks import (
 from experiments.run.traffic_checks import check_carried
 from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
 from experiments.testbed.namespaces.front_shaper import check_at, observed_at
-from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, ActiveTuner, OriginSettings, Places
+from experiments.testbed.places import (
+    FRONT_PORT,
+    ORIGIN_PORT,
+    SERVER_NAME,
+    ActiveLink,
+    ActiveTuner,
+    Places,
+)
 from netem import calibration
 from netem.calibration import Tolerance
 from netem.shaper import Shaper
-from proxy.certificates import certificates_in
+from proxy.certificate_files import certificates_in
 from proxy.front import Front, FrontSettings
 from proxy.server import catalogue
 from proxy.tuner.journal import NAME
@@ -52,10 +60,11 @@ def run_arm(
     observed: dict[str, Any],
     tell: Callable[[str], None],
 ) -> None:
-    """Runs the arm in these places and fills the run folder.
+    """Runs the arm and fills the run folder.
 
-    observed: receives the settings and figures that were found. tell: called with the name of each step. Raises
-    StepFailed, Unavailable, and InvalidRun if a setting asked for and the setting observed differ.
+    places: the namespaces or containers of client, link, front and origin. observed: receives the settings and figures
+    that were found. tell: called with the name of each step. Raises StepFailed, Unavailable, and InvalidRun if a
+    setting asked for and the setting observed differ.
     """
     order = conditions.order
     scenario, tools = order.scenario, order.tools
@@ -81,7 +90,7 @@ def run_arm(
             scenario.shaper_at,
             seed=order.seed,
             folder=folder.link,
-            interval_ns=order.sample_ns,
+            interval_ns=None if order.sampling is None else order.sampling.measured_ns,
         )
         link = stack.enter_context(starting)
         write_json(folder.asked / "link.json", link.commands)

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from analysis.loads.bookkeeping import FEWEST_LOOKS
-from common.formats.samples import SocketSample
+from common.formats.samples import FEWEST_LOOKS, SocketSample
 from experiments.errors import InvalidRun
 from experiments.results.run_folder import RunFolder, last_line, read_json
 from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt

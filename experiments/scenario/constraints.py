@@ -12,7 +12,7 @@ from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, Shap
 from proxy.server import Server, Switch, catalogue
 
 Given = Callable[[str], str]
-"""Returns the text given for the knob of that name, or its default."""
+"""A function that returns the text given for the knob of that name, or the knob's default."""
 
 
 def check(scenario: Scenario, given: Given, usual: Given) -> None:
@@ -37,8 +37,12 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
         return
     for name, fits, allowed in (
         ("RELOADS", scenario.reloads == 0, "0"),
-        ("PAGE", _is_pair(scenario.page), "one with one important resource and one other, neither in chunks,"),
-        ("SIZE", _least_bytes(scenario.page) >= PROBE_LEAST_BYTES, f"{PROBE_LEAST_BYTES} bytes at least"),
+        (
+            "PAGE",
+            _is_pair(scenario.page),
+            "a page with one important resource and one other resource, neither in chunks,",
+        ),
+        ("SIZE", _least_bytes(scenario.page) >= PROBE_LEAST_BYTES, f"at least {PROBE_LEAST_BYTES} bytes"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
     ):
         if not fits:
@@ -64,22 +68,25 @@ def _check_egress(scenario: Scenario, given: Given) -> None:
         return
     for name, fits, allowed in (
         ("RATE", scenario.link.rate_bit_s is not None, "a rate other than unlimited"),
-        ("QUEUE", scenario.link.queue_packets >= 2, "two packets at least"),
+        ("QUEUE", scenario.link.queue_packets >= 2, "at least two packets"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
-        ("JITTER", not scenario.link.jitter_ns, "0ms, because calibration could not measure the rate through jitter,"),
+        ("JITTER", not scenario.link.jitter_ns, "0ms: calibration cannot measure the rate if the delay varies"),
     ):
         if not fits:
-            raise ScenarioError(name, given(name), f"{allowed} with SHAPER_AT=front")
+            raise ScenarioError(name, given(name), f"with SHAPER_AT=front, {allowed}")
 
 
 _SAYABLE = {
-    Protocol.SPDY: ((dialects.PLAIN,), "SPDY has a level in each request, and nothing else"),
-    Protocol.HTTP3: ((dialects.PLAIN, dialects.HEADER), "HTTP/3 has the header field of RFC 9218, and nothing else"),
+    Protocol.SPDY: ((dialects.PLAIN,), "a SPDY request carries only a priority level"),
+    Protocol.HTTP3: ((dialects.PLAIN, dialects.HEADER), "an HTTP/3 request carries only the header field of RFC 9218"),
 }
 
 
 def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
-    """Checks that the server's protocol can express what is asked. Raises ScenarioError."""
+    """Checks that the server's protocol can carry the dialect, and is over TCP if PLAN or LOWAT need TCP.
+
+    Raises ScenarioError.
+    """
     protocol = Protocol(server.protocol)
     if protocol in _SAYABLE:
         allowed, why = _SAYABLE[protocol]
@@ -91,7 +98,7 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
     if scenario.plan is PlanKind.PROBE:
         raise ScenarioError("PLAN", given("PLAN"), f"{PlanKind.LOADS} with SERVER={server.name}: probes need TCP")
     if scenario.lowat == LOWAT_AUTO:
-        raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or bytes with SERVER={server.name}: there is no TCP to tune")
+        raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or bytes with SERVER={server.name}, which does not use TCP")
 
 
 _CHROMIUM_WINDOW_BYTES = 6 * 2**20
@@ -99,7 +106,7 @@ _CHROMIUM_WINDOW_BYTES = 6 * 2**20
 
 
 def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given) -> None:
-    """Checks that the knobs leave a browser its own choices, and a protocol that it speaks. Raises ScenarioError."""
+    """Checks that a browser can do what the knobs ask for. Raises ScenarioError."""
     if scenario.client is not ClientKind.CHROMIUM:
         return
     for name, fits, allowed in (
@@ -108,11 +115,11 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
             scenario.plan is PlanKind.LOADS,
             f"{PlanKind.LOADS} with CLIENT=chromium: Chromium has its own windows",
         ),
-        ("FIRST", scenario.first is None, "as-written with CLIENT=chromium: Chromium asks in the page's order"),
+        ("FIRST", scenario.first is None, "as-written with CLIENT=chromium: Chromium keeps to the page's order"),
         (
             "PAGE",
             _is_html(scenario.page),
-            "one whose first resource is HTML, and whose other resources have the key `after`, with CLIENT=chromium",
+            "a page whose first resource is HTML, and whose other resources have the key `after`, with CLIENT=chromium",
         ),
         (
             "PRIORITY",
@@ -128,7 +135,7 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
         (
             "SIZE" if scenario.size_bytes else "PAGE",
             scenario.page.largest_bytes <= _CHROMIUM_WINDOW_BYTES,
-            "at most 6M per resource with CLIENT=chromium: Chromium's window of a stream",
+            "at most 6M per resource with CLIENT=chromium: the flow-control window of Chromium's streams",
         ),
         (
             "RATE_STEPS",
@@ -138,7 +145,7 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
         (
             "SERVER",
             server.protocol == Protocol.HTTP2 and server.over_tcp,
-            "one that speaks h2 over TCP with CLIENT=chromium",
+            "a server that uses HTTP/2 over TCP with CLIENT=chromium",
         ),
     ):
         if not fits:
@@ -148,12 +155,12 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
 def _check_level(
     knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch], given: str | None = None
 ) -> None:
-    """Checks that the server has the level `asked` of the knob. Raises ScenarioError.
+    """Checks that the server has the level `asked` of the knob, such as `on` of NATIVE. Raises ScenarioError.
 
     given: the knob's text, if this text is not the level's name.
     """
     levels = switch_of(server).levels
     if asked not in levels:
         others = [other.name for other in catalogue().values() if asked in switch_of(other).levels]
-        allowed = f"{', '.join(levels)} with SERVER={server.name}, which cannot be switched"
+        allowed = f"{', '.join(levels)} with SERVER={server.name}, which has no such setting"
         raise ScenarioError(knob, given or asked, f"{allowed}; {given or asked} with SERVER={' or '.join(others)}")

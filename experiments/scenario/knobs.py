@@ -139,7 +139,7 @@ _KNOBS = (
         field="server",
         parse=_server,
         allowed=", ".join(catalogue()),
-        meaning="the TLS server under test; each of several values, separated by commas, makes an arm",
+        meaning="the TLS server under test; several values, separated by commas, make an arm each",
     ),
     Knob(
         name="NATIVE",
@@ -147,8 +147,8 @@ _KNOBS = (
         field="native",
         parse=_on_or_off,
         allowed="on, off",
-        meaning="the server's own mechanism that limits the bytes it writes to the kernel early"
-        f" ({_named(lambda server: server.native)})",
+        meaning="on: the server limits, by a setting of its own, how many bytes it writes to the kernel before the"
+        f" network can send them ({_named(lambda server: server.native)})",
     ),
     Knob(
         name="BUFFERING",
@@ -165,8 +165,8 @@ _KNOBS = (
         field="record_bytes",
         parse=_or("stock", _size(RECORD_LEAST, RECORD_MOST)),
         allowed=f"{RECORD_LEAST} to {RECORD_MOST} bytes, or stock",
-        meaning="the largest TLS record of the front in bytes; a client can read a record only when its last byte has"
-        f" arrived ({_named(lambda server: server.record)}); stock: the server's default, mostly 16384",
+        meaning="the largest TLS record of the front in bytes; a client can decrypt a record only when the record's"
+        f" last byte has arrived ({_named(lambda server: server.record)}); stock: the server's default, mostly 16384",
     ),
     Knob(
         name="LOWAT",
@@ -175,7 +175,7 @@ _KNOBS = (
         parse=_lowat,
         allowed=f"1 to {LOWAT_MOST} bytes, or none, or auto",
         meaning="TCP_NOTSENT_LOWAT of the front in bytes, set by the sysctl net.ipv4.tcp_notsent_lowat; none: no limit;"
-        " auto: a tuner sets it per connection; each of several values, separated by commas, makes an arm",
+        " auto: a tuner sets it per connection; several values, separated by commas, make an arm each",
     ),
     Knob(
         name="TARGET_DELAY",
@@ -232,8 +232,8 @@ _KNOBS = (
         field="shaper_at",
         parse=ShaperAt,
         allowed=_words(ShaperAt),
-        meaning="where the bottleneck is; link: in a place of its own, which no packet can bypass; front: on the"
-        " front's own egress, where the kernel holds bytes in the socket instead of the bottleneck queue",
+        meaning="where the bottleneck is; link: in a network namespace or container between front and client; front: on"
+        " the front's own interface, where the kernel holds bytes in the socket instead of the bottleneck queue",
     ),
     Knob(
         name="CLIENT",
@@ -242,7 +242,7 @@ _KNOBS = (
         parse=ClientKind,
         allowed=_words(ClientKind),
         meaning="the client that loads the pages; h2: the lab's own client; chromium: a real browser, headless, with"
-        " its own priorities and windows; each of several values, separated by commas, makes an arm",
+        " its own priorities and windows; several values, separated by commas, make an arm each",
     ),
     Knob(
         name="PAGE",
@@ -258,8 +258,8 @@ _KNOBS = (
         field="plan",
         parse=PlanKind,
         allowed=_words(PlanKind),
-        meaning="loads: page loads as a browser makes them; probe: one load whose streams are parked on a closed"
-        " flow-control window, which is then opened bit by bit, so that the front alone decides the order",
+        meaning="loads: page loads as a browser makes them; probe: one load in which all streams wait for a closed"
+        " flow-control window, which the client then opens bit by bit, so that the front alone decides the order",
     ),
     Knob(
         name="FIRST",
@@ -275,20 +275,20 @@ _KNOBS = (
         field="priorities",
         parse=Priorities,
         allowed=_words(Priorities),
-        meaning="the order that the client asks for; spdy: the page's important resources first; swap: the others"
-        " first; none: no order",
+        meaning="the order that the client asks for; spdy: the page's important resources first; swap: the other"
+        " resources first; none: no order",
     ),
     Knob(
         name="DIALECT",
         default="plain",
         field="dialect",
         parse=dialects.parse,
-        allowed=f"one of {', '.join(dialects.TREES)}, or none of them, and any of "
-        f"{', '.join(part for part in dialects.Part if part not in dialects.TREES)}, with + between",
-        meaning="how the client sends priorities: plain (RFC 7540 weights), as chrome, firefox or safari did,"
-        " reprioritize (PRIORITY frames once the first byte has arrived), header (header field of RFC 9218), update"
-        " (PRIORITY_UPDATE frames once the first byte has arrived), no7540 (SETTINGS_NO_RFC7540_PRIORITIES); SPDY has"
-        " plain alone, which sends SPDY's levels",
+        allowed=f"parts joined by +: at most one of {', '.join(dialects.TREES)}, and any of "
+        f"{', '.join(part for part in dialects.Part if part not in dialects.TREES)}",
+        meaning="how the client sends priorities; plain: RFC 7540 weights; chrome, firefox, safari: RFC 7540 trees as"
+        " these browsers sent them; reprioritize: PRIORITY frames once the first byte has arrived; header: header field"
+        " of RFC 9218; update: PRIORITY_UPDATE frames once the first byte has arrived; no7540:"
+        " SETTINGS_NO_RFC7540_PRIORITIES. Over SPDY only plain is possible, and sends SPDY's levels",
     ),
     Knob(
         name="SIZE",
@@ -314,7 +314,7 @@ _KNOBS = (
         field="reloads",
         parse=whole(0, 100),
         allowed="0 to 100",
-        meaning="page loads on the same connection before the measured one",
+        meaning="page loads on the same connection before the measured load",
     ),
     Knob(
         name="WINDOW",
@@ -331,7 +331,7 @@ KNOBS: Mapping[str, Knob] = MappingProxyType({knob.name: knob for knob in _KNOBS
 
 
 def with_defaults(knobs: Mapping[str, str]) -> dict[str, str]:
-    """Returns all knobs: those given, and defaults for the rest. Keeps unknown names; `scenario_from` rejects them."""
+    """Returns the given knobs, and the defaults of all others. Keeps unknown names; `scenario_from` rejects them."""
     return {name: knob.default for name, knob in KNOBS.items()} | dict(knobs)
 
 

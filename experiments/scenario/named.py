@@ -1,6 +1,6 @@
 """Named scenarios: files of the catalogue, and the user's own files.
 
-An entry with a card is a scenario that spoils the effect. The entries with a card are the sabotage catalogue.
+An entry with a card is a scenario that spoils the effect of LOWAT. The entries with a card are the sabotage catalogue.
 """
 
 import difflib
@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from analysis.loads.ledger import Layer
+from analysis.loads.layer import Layer
 from common.formats.files import MOST_TOML_BYTES, content, parsed
 from experiments.errors import ScenarioError
 from experiments.scenario.knobs import KNOBS, scenario_from
@@ -32,16 +32,16 @@ LAYERS: Mapping[str, str] = MappingProxyType(
         Layer.RECORD: "the incomplete TLS record",
         "flow_control": "HTTP/2's flow control",
         "scheduler": "the front's scheduler",
-        "front_buffers": "what the front holds of each response",
+        "front_buffers": "the front's buffer for each response",
         "origin": "the origin",
     }
 )
-"""Descriptions of the layers that can spoil the effect: the ledger's layers, and layers in which no byte waits."""
+"""Descriptions of the layers that can spoil LOWAT's effect: the ledger's layers, and layers in which no byte waits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """The explanation of how a scenario spoils the effect.
+    """The explanation of how a scenario spoils the effect of LOWAT.
 
     see: the symptom. layer: the layer that causes the symptom, a key of LAYERS. tell: how to recognize this cause.
     cure: words KNOB=VALUE that restore the effect; None if the card names no cure.
@@ -54,7 +54,7 @@ class Card:
 
     @property
     def cure_knobs(self) -> Mapping[str, str]:
-        """The cure's values by knob; empty without a cure."""
+        """The values of the cure by knob; empty if the card names no cure."""
         pairs = (word.partition("=") for word in (self.cure or "").split())
         return {name: value for name, _, value in pairs}
 
@@ -64,7 +64,7 @@ class Entry:
     """A named scenario.
 
     knobs: the values of the knobs that the file sets. expect: the expected result. card: the explanation, if the
-    scenario spoils the effect.
+    scenario spoils the effect of LOWAT.
     """
 
     name: str
@@ -75,13 +75,24 @@ class Entry:
 
 
 @cache
+def _files() -> Mapping[str, Path]:
+    """Returns the files of the catalogue by the scenarios' names."""
+    return {path.stem: path for path in sorted(_CATALOGUE.glob("*.toml"))}
+
+
+@cache
+def _entry(name: str) -> Entry:
+    return read_entry(_files()[name])
+
+
+@cache
 def catalogue() -> Mapping[str, Entry]:
-    """The named scenarios."""
-    return MappingProxyType({path.stem: read_entry(path) for path in sorted(_CATALOGUE.glob("*.toml"))})
+    """Returns the named scenarios by name."""
+    return MappingProxyType({name: _entry(name) for name in _files()})
 
 
 def sabotage() -> Mapping[str, Entry]:
-    """The named scenarios that spoil the effect."""
+    """Returns the named scenarios that spoil the effect of LOWAT, by name."""
     return {name: entry for name, entry in catalogue().items() if entry.card}
 
 
@@ -110,7 +121,7 @@ def _card(where: str, table: Any, knobs: Mapping[str, str]) -> Card:
         raise ScenarioError(where, repr(table), f"a table of {', '.join(names)}, each a text")
     _check_keys(where, table, names)
     if missing := [name for name in names[:-1] if name not in table]:
-        raise ScenarioError(where, repr(table), f"a table with {', '.join(missing)}, too")
+        raise ScenarioError(where, repr(table), f"a table that also has {', '.join(missing)}")
     card = Card(**table)
     if card.layer not in LAYERS:
         raise ScenarioError(f"{where}: layer", card.layer, ", ".join(LAYERS))
@@ -133,7 +144,7 @@ def _check_knobs(where: str, table: Mapping[str, Any]) -> None:
     if strangers := [name for name in table if name not in KNOBS]:
         near = difflib.get_close_matches(strangers[0].upper(), KNOBS, n=2, cutoff=_NEAR)
         which = f"did you mean {' or '.join(near)}?" if near else ", ".join(KNOBS)
-        allowed = f"knobs of the scenario ({which}); execution options belong on the command line"
+        allowed = f"knobs of the scenario ({which}); give execution options on the command line"
         raise ScenarioError(where, strangers[0], allowed)
 
 
@@ -141,6 +152,6 @@ def entry_of(text: str) -> Entry:
     """Returns the named scenario, or the scenario in a file. text: a name, or a path. Raises ScenarioError."""
     if text.endswith(".toml"):
         return read_entry(Path(text))
-    if text not in catalogue():
-        raise ScenarioError("SCENARIO", text, f"{', '.join(catalogue())}, or a path that ends in .toml")
-    return catalogue()[text]
+    if text not in _files():
+        raise ScenarioError("SCENARIO", text, f"{', '.join(_files())}, or a path that ends in .toml")
+    return _entry(text)

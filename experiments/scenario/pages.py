@@ -144,7 +144,12 @@ def page_of(text: str, parameters: Parameters) -> Page:
         return read_page(Path(text), parameters)
     if text not in catalogue():
         raise ScenarioError("PAGE", text, f"{', '.join(catalogue())}, or a path that ends in .toml")
-    return read_page(catalogue()[text], parameters)
+    return _of_catalogue(text, parameters)
+
+
+@cache
+def _of_catalogue(name: str, parameters: Parameters) -> Page:
+    return read_page(catalogue()[name], parameters)
 
 
 def read_page(path: Path, parameters: Parameters) -> Page:
@@ -215,7 +220,7 @@ def _resource(where: str, table: Any, parameters: Parameters, used: list[str]) -
     size_bytes = _size_bytes(where, read.pop("size"), kind, chunks)
     if chunks and read["delay"]:
         raise ScenarioError(
-            f"{where}: delay", str(table["delay"]), "no delay beside chunks, which have their own times"
+            f"{where}: delay", str(table["delay"]), "no delay with chunks, which have times of their own"
         )
     name, urgency = read["name"], read["urgency"]
     return Resource(
@@ -249,7 +254,7 @@ def _chunks(where: str, value: Any) -> list[Chunk]:
         made.append(Chunk(at_ns=read["at"], size_bytes=read["bytes"], every_ns=read["every"], count=read["count"]))
     if sum(chunk.count for chunk in made) > _PIECES_MOST:
         raise ScenarioError(
-            f"{where}: chunks", f"{sum(chunk.count for chunk in made)} pieces", f"{_PIECES_MOST} at most"
+            f"{where}: chunks", f"{sum(chunk.count for chunk in made)} pieces", f"at most {_PIECES_MOST}"
         )
     for before, after in pairwise(made):
         if after.at_ns < before.last_ns:
@@ -260,7 +265,7 @@ def _chunks(where: str, value: Any) -> list[Chunk]:
 def _size_bytes(where: str, size: int | None, kind: str, chunks: Sequence[Chunk]) -> int:
     total = sum(chunk.total_bytes for chunk in chunks)
     if chunks and size not in (None, total):
-        raise ScenarioError(f"{where}: size", str(size), f"{total}, the bytes of its chunks, or none")
+        raise ScenarioError(f"{where}: size", str(size), f"{total}, the sum of its chunks, or no size")
     size = total if chunks else size
     least = next((least for start, least in _LEAST.items() if kind.startswith(start)), 1)
     if size is None or not least <= size <= SIZE_MOST:
@@ -294,7 +299,8 @@ def _check_keys(where: str, table: Mapping[str, Any], known: Any) -> None:
 def _html_bytes(page: Page, html: Resource) -> int:
     """Returns an upper bound of the size of the HTML that the origin writes.
 
-    For each resource that waits for another resource, the HTML has a tag, or a line of a script that fetches.
+    For each resource that waits for another resource, the HTML has a tag, or a line in a script that fetches
+    the resource.
     """
     waiting = [resource for resource in page.resources if resource.after is not None]
     tags = sum(_TAG_BYTES + 2 * len(each.path) + len(each.name) + len(each.after or "") for each in waiting)
@@ -303,7 +309,10 @@ def _html_bytes(page: Page, html: Resource) -> int:
 
 
 def _check_page(where: str, page: Page) -> None:
-    """Raises ScenarioError if a resource contradicts the rest of the page, or the page lacks a kind of resource."""
+    """Checks names, paths and dependencies between resources, sizes, and that there are important and other resources.
+
+    Raises ScenarioError.
+    """
     seen: dict[str, Resource] = {}
     names = [resource.name for resource in page.resources]
     for resource in page.resources:
@@ -311,7 +320,7 @@ def _check_page(where: str, page: Page) -> None:
         if resource.name in seen:
             raise ScenarioError(f"{here}: name", resource.name, "a name that no other resource has")
         if resource.path == "/ready" or resource.path in {other.path for other in seen.values()}:
-            raise ScenarioError(f"{here}: path", resource.path, "a path that nothing else has")
+            raise ScenarioError(f"{here}: path", resource.path, "a path that no other resource has, and not /ready")
         if resource.after is not None and resource.after not in seen:
             raise ScenarioError(f"{here}: after", resource.after, _KEYS["after"].allowed)
         if resource.depends_on is not None and resource.depends_on not in set(names) - {resource.name}:
@@ -319,24 +328,28 @@ def _check_page(where: str, page: Page) -> None:
         seen[resource.name] = resource
         least = _html_bytes(page, resource)
         if resource.content_type.startswith(_HTML) and resource.size_bytes < least:
-            raise ScenarioError(f"{here}: size", str(resource.size_bytes), f"at least {least} bytes, for its tags")
+            raise ScenarioError(
+                f"{here}: size",
+                str(resource.size_bytes),
+                f"at least {least} bytes, for HTML that loads the resources with the key `after`",
+            )
     for resource in page.resources:
         _check_tree(f"{where}: {resource.name}", page, resource)
     if not page.important:
-        raise ScenarioError(f"{where}: important", "none", "true for one resource at least")
+        raise ScenarioError(f"{where}: important", "none", "true for at least one resource")
     if not page.others:
-        raise ScenarioError(f"{where}: important", "all", "false for one resource at least that no other waits for")
+        raise ScenarioError(f"{where}: important", "all", "false for at least one resource that no other waits for")
     total = sum(resource.size_bytes for resource in page.resources)
     if total > _BYTES_MOST:
-        raise ScenarioError(f"{where}: size", f"{total} bytes in all", f"{_BYTES_MOST} at most")
+        raise ScenarioError(f"{where}: size", f"{total} bytes in all", f"at most {_BYTES_MOST}")
 
 
 def _check_tree(here: str, page: Page, resource: Resource) -> None:
-    """Raises ScenarioError if the resource depends on itself through other resources."""
+    """Checks that the resource does not depend on itself through other resources. Raises ScenarioError."""
     parent, passed = resource.depends_on, set[str]()
     while parent is not None and parent not in passed:
         if parent == resource.name:
-            allowed = "the name of a resource that does not depend on this one"
+            allowed = "the name of a resource that does not depend on this resource"
             raise ScenarioError(f"{here}: depends_on", str(resource.depends_on), allowed)
         passed.add(parent)
         parent = page[parent].depends_on

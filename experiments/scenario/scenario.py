@@ -35,7 +35,7 @@ class CongestionControl(StrEnum):
 
 
 class ShaperAt(StrEnum):
-    """The place that has the link's bottleneck."""
+    """The place (a namespace or container) that has the link's bottleneck."""
 
     LINK = "link"
     FRONT = "front"
@@ -54,13 +54,13 @@ class ClientKind(StrEnum):
 class Scenario:
     """Everything that may change a result.
 
-    server: name of the front's server. native: level of the server's own mechanism (NATIVE). buffering: level of
-    the server's buffering (BUFFERING).
+    server: name of the front's server. native: level of the server's own limit of early writes (NATIVE). buffering:
+    level of the server's buffering of responses (BUFFERING).
     record_bytes: the front's largest TLS record; None leaves the server's default.
-    lowat: net.ipv4.tcp_notsent_lowat of the front's place in bytes. None leaves the kernel's default, no limit.
-    LOWAT_AUTO also leaves the default, and a tuner sets TCP_NOTSENT_LOWAT of each connection.
+    lowat: net.ipv4.tcp_notsent_lowat of the front's namespace or container, in bytes. None leaves the kernel's default,
+    no limit. LOWAT_AUTO also leaves the default, and a tuner sets TCP_NOTSENT_LOWAT of each connection.
     target_delay_ns: the tuner's target (proxy/tuner/law.py).
-    sndbuf_bytes: the middle value of net.ipv4.tcp_wmem of the front's place; None leaves the kernel's default.
+    sndbuf_bytes: the middle value of the front's net.ipv4.tcp_wmem; None leaves the kernel's default.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's default.
     shaper_at: the place of the link's bottleneck. At the front, results are better than on a real network
     (netem/egress.py).

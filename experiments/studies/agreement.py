@@ -1,4 +1,4 @@
-"""Runs the same scenarios in every fabric and with every shaper that can be used here: `make agreement`."""
+"""Runs the same scenarios in every fabric and with every shaper that this machine can use: `make agreement`."""
 
 import platform
 import tempfile
@@ -21,14 +21,13 @@ from experiments.run.fabrics import choose
 from experiments.scenario.knobs import KNOBS, with_defaults
 from experiments.studies import kernels
 from netem.shaper import Shaper
-from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
 _SERVER = KNOBS["SERVER"].default
 _REPETITIONS = 5
 _LOWATS = ("none", "131072", "16384")
 _CONGESTION_CONTROLS = ("cubic", "bbr")
 _IN_REAL_TIME = 4
-"""The number of arms that run at the same time on real clocks. Their processes mostly wait."""
+"""The number of arms that run at the same time on real clocks. The processes of these arms mostly wait."""
 
 
 def _arms() -> tuple[Arm, ...]:
@@ -53,7 +52,6 @@ def _request(option: LinkOption, results: Path) -> Request:
             fabric=fabric,
             fabric_reason=why,
             shaper=shaper,
-            sample_ns=parse_sample_ns(SAMPLE_DEFAULT),
         ),
         results=results,
         side_by_side=None if fabric.virtual_clock else _IN_REAL_TIME,
@@ -61,14 +59,14 @@ def _request(option: LinkOption, results: Path) -> Request:
 
 
 def _made_with(folder: Path) -> str:
-    """Returns the kernel and the front of an experiment, in words."""
+    """Returns the versions of the kernel and the front of an experiment, as text."""
     environment: Mapping[str, Any] = read_json(next(folder.glob("*/env.json")))
     front = environment["versions"][_SERVER].removeprefix(f"{_SERVER} version: ")
     return f"Linux {_plain(environment['kernel'])}, {front}"
 
 
 def _plain(release: str) -> str:
-    """A kernel's version without its builder's suffix."""
+    """Returns the release up to its first hyphen, without the suffix of the distribution that built the kernel."""
     return release.partition("-")[0]
 
 
@@ -97,7 +95,7 @@ def _document(rows: str, made: Mapping[str, str], left_out: list[LinkOption]) ->
 
 
 def write_kernels(path: Path, report: Report) -> bool:
-    """Compares the kernels alone, and replaces the document's section about kernels. Raises LabError.
+    """Compares only guest kernels, and replaces the document's section about kernels. Raises LabError.
 
     Returns True if all figures agree, and all repeats are identical.
     """
@@ -116,7 +114,7 @@ def _kernels(results: Path, report: Report) -> tuple[str, bool]:
 
 
 def write(path: Path, report: Report) -> bool:
-    """Makes all comparisons, kernels included, and writes the document. Raises LabError.
+    """Compares fabrics, shapers and guest kernels, and writes the document. Raises LabError.
 
     Returns True if all figures agree, and all repeats on each kernel are identical.
     """

@@ -1,7 +1,7 @@
 """Makes the animated picture of README.md anew: `python -m experiments.studies.animation FILE`, or `make picture`.
 
-The demo's own page plays the story's step about LOWAT, in headless Chromium. Each frame shows a fixed position of the
-animation, so the picture does not depend on this machine's speed.
+Headless Chromium shows the slides of `make slides`, at the slide about LOWAT. Each frame of the picture shows the
+slide's animation at a fixed position, so the picture does not depend on this machine's speed.
 """
 
 import io
@@ -27,12 +27,12 @@ _COLOURS = 40
 
 
 def main() -> None:
-    """Runs the story's arms and writes the picture."""
+    """Runs the arms of the demo's story, and writes the picture to FILE."""
     target = Path(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="priolab-animation-") as results:
         (index, *_) = slides.export({"RESULTS": results}, None, Report())
         frames = _frames(index)
-    # The picture has few colours, so a small palette is enough, and compresses well.
+    # The picture has few colours, so a small palette is enough. A picture with a small palette compresses well.
     first, *others = (frame.quantize(_COLOURS, dither=Image.Dither.NONE).convert("RGB") for frame in frames)
     durations = [_FRAME_MS] * (len(frames) - 1) + [_LAST_MS]
     first.save(target, save_all=True, append_images=others, duration=durations, loop=0, lossless=True, method=6)

@@ -2,12 +2,12 @@
 
 The study has four parts:
 1. A sweep of the default grid, with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).
-2. The same sweep with other delays of the script (`moments`). The sweep shows whether the best fixed value is better in
-   general, or by luck with one delay.
+2. Sweeps of the same networks with several delays of the script (`moments`). These sweeps show whether the best fixed
+   value is better than LOWAT=auto in general, or only with one delay, by luck.
 3. Runs of the sweep's recommended value for each network, with new seeds.
 4. Runs over a link whose rate changes tenfold during the load.
 
-Existing results of the same code and programs are reused. An interrupted sweep is resumed.
+The study reuses existing results of the same code and programs, and resumes interrupted sweeps.
 """
 
 import argparse
@@ -40,7 +40,7 @@ from experiments.sweep.sweep import Sweep, sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
 
 MAY_BE_CHOSEN = ("FABRIC", "SHAPER", "RESULTS")
-"""The knobs that a user may set. The study itself sets all others."""
+"""The knobs that a user may set. The study itself sets all other knobs."""
 
 _STEP = "auto"
 _SWEEP = "auto"
@@ -56,9 +56,9 @@ STEPS = {
     "RELOADS": "0",
     "TARGET_DELAY": "100ms",
 }
-"""The knobs of part 4: the link with rate steps, the page and the tuner's target.
+"""The knobs of part 4: the link with rate steps, the page and TARGET_DELAY.
 
-At both rates one packet buffer is sent in less time than the target. The queue is so long that the congestion window
+At both rates one packet buffer is sent in less time than TARGET_DELAY. The queue is so long that the congestion window
 stays large enough for the faster rate.
 """
 
@@ -76,9 +76,10 @@ Words = Mapping[str, str]
 
 
 def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
-    """Runs what is missing, and writes options.file and its picture. Returns True if the results are as expected.
+    """Runs experiments that have no results yet, and writes options.file and its picture.
 
-    words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Raises LabError, also if a run is not ok.
+    words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Returns True if the results confirm all that the
+    lab claims about LOWAT=auto (`Study.holds`). Raises LabError, also if a run is not ok.
     """
     check_only(words, MAY_BE_CHOSEN, f"with auto only {', '.join(MAY_BE_CHOSEN)}")
     path: Path = options.file
@@ -97,7 +98,7 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
 
 
 def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report) -> tuple[Path, Sweep]:
-    """Runs a sweep, or reuses a finished one. Returns the sweep's folder, and the sweep."""
+    """Runs a sweep, or reuses a finished sweep. Returns the sweep's folder, and the sweep."""
     request = sweep_request_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
     wanted = sweep_from(request, yes=False)
     executor = Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric))
@@ -107,7 +108,7 @@ def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, 
 def _at_moments(
     summary: Mapping[str, Any], options: argparse.Namespace, words: Words, report: Report
 ) -> dict[str, MomentMeans]:
-    """Runs every network of the summary with other delays of the script. Returns the means by network."""
+    """Runs every network of the summary with several delays of the script. Returns the means by the network's name."""
     found: list[Network] = []
     for grid in moments.grids(summary):
         folder, _ = _swept([*grid, "SAMPLE=none"], options, words, report)
@@ -140,7 +141,7 @@ def _put_back(summary: Mapping[str, Any], wanted: Sweep, report: Report) -> dict
 
 
 def _steps(words: Words, report: Report) -> list[Followed]:
-    """Runs every arm over the link with rate steps."""
+    """Runs _CASES and the fixed values over the link with rate steps. Returns the result of each arm."""
     fixed = request_from({"REUSE": "yes", **words, **STEPS, "LOWAT": ",".join(map(str, _FIXED))})
     found = []
     for name, knobs in _CASES:
@@ -163,7 +164,7 @@ def _experiment(request: Request, report: Report) -> Experiment:
 
 
 def _draw(arms: Sequence[Followed], folder: Path) -> None:
-    """Draws the picture beside the document. Does not keep the picture's HTML file, which has a megabyte."""
+    """Draws the picture into the folder. Leaves out the picture's HTML file, which has a megabyte."""
     headline = [f"{name}={value}" for name, value in STEPS.items()]
     with tempfile.TemporaryDirectory(prefix="priolab-auto-") as scratch:
         for drawn in save(arms, headline, Path(scratch)):

@@ -127,7 +127,7 @@ def write(folder: Path, servers: Sequence[str]) -> list[Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Entry point; returns the exit code."""
+    """Writes the bills for FOLDER and SERVER of the command line; returns the exit code."""
     folder, words = Path(arguments[0]), arguments[1] if len(arguments) > 1 else _USUAL
     servers = [word.strip() for word in words.split(",")]
     try:

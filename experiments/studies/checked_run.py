@@ -3,7 +3,8 @@
 from analysis.records.runs import Experiment, load_experiment
 from experiments.commands.console import Report
 from experiments.errors import InvalidRun
-from experiments.execution.experiment import Progress, run_experiment
+from experiments.execution.experiment import run_experiment
+from experiments.execution.progress import Progress
 from experiments.execution.request import Request
 
 

@@ -1,4 +1,4 @@
-"""Reads the journals of a run in the guest, for comparison to the nanosecond."""
+"""Reads the journals of a run in a guest, so that a comparison with another run shows differences of a nanosecond."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _BEGIN_NS = 1024 * 10**9
 
 
 def _since_its_beginning(value: Any, begin_ns: int) -> Any:
-    """Returns the value with all times counted from the beginning of the run."""
+    """Returns the value with begin_ns subtracted from every integer that is at least begin_ns, and so is a time."""
     if isinstance(value, dict):
         return {name: _since_its_beginning(each, begin_ns) for name, each in value.items()}
     return value - begin_ns if isinstance(value, int) and value >= begin_ns else value

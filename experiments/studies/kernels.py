@@ -16,7 +16,6 @@ from experiments.run.fabrics import FABRICS
 from experiments.studies.journal_lines import JOURNALS, lines
 from experiments.testbed.guest import kernel, kernel_source
 from netem.shaper import Shaper
-from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
 TITLE = "## Kernels"
 _REPEATS = 10
@@ -57,8 +56,9 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
         f"{_REPEATS} repeats in fresh guests with the same seed are identical byte for byte, with times counted",
         f"from the beginning of the run ({', '.join(JOURNALS)}): {repeats}.",
         "",
-        "The table shows which changes the lab makes in each kernel's source. A kernel without the mark does not need",
-        "the change.",
+        "The table shows which changes the lab makes in each kernel's source. A kernel with an empty cell does not",
+        "need the change. A *stop* interrupts a program of the guest, so that the guest's kernel can serve a system",
+        "call or a page fault.",
         "",
         *_table(sources),
     ]
@@ -88,7 +88,6 @@ def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:
             fabric=FABRICS["virtual"],
             fabric_reason="the study compares guests",
             shaper=Shaper.NETEM,
-            sample_ns=parse_sample_ns(SAMPLE_DEFAULT),
         ),
         results=results,
     )

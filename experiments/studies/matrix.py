@@ -1,8 +1,9 @@
 """Measures which servers keep the order that clients ask for: `make matrix` writes docs/matrix.md, .html and .json.
 
-Probes every installed server in every dialect. If the probes find that a server follows a dialect's priorities, the
-study also loads the page in this dialect over the slow link: without LOWAT, with LOWAT, and with the server's own
-mechanism, if the server has one. Existing results of the same code and programs are reused.
+Probes every installed server in every dialect, which is a way for clients to state priorities. If the probes find that
+a server follows a dialect's priorities, the study also loads the page in this dialect over the slow link: without
+LOWAT, with LOWAT, and with the server's own limit of unsent bytes (NATIVE=on), if the server has one. The study reuses
+existing results of the same code and programs.
 """
 
 import argparse
@@ -22,8 +23,8 @@ from client.plan import PROBE_LEAST_BYTES
 from common.formats.plan import Protocol
 from experiments.commands.console import Report
 from experiments.errors import ScenarioError, Unavailable
-from experiments.execution.experiment import Progress
 from experiments.execution.invocation import check_only, request_from
+from experiments.execution.progress import Progress
 from experiments.execution.request import Arm, Request
 from experiments.host.home import setup_command
 from experiments.host.programs import lack_of, server_version
@@ -43,18 +44,18 @@ _LINK = {"RELOADS": "0", "LOWAT": "16384"}
 _WAYS = {"control": {"LOWAT": "none"}, "lowat": {}, "native": {"LOWAT": "none", "NATIVE": "on"}}
 """Ways to limit unsent bytes in the kernel, each with its knobs: no limit, LOWAT, and the server's own mechanism."""
 _UNASKED = "none"
-"""Stands for the dialect in the names of arms whose client asks for no order."""
+"""The text in place of a dialect's name in the names of arms whose client asks for no order."""
 
 
 def write(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> bool:
-    """Runs what is missing, and writes options.file (.md), and .html and .json beside it. Raises LabError.
+    """Runs experiments that have no results yet, and writes options.file (.md), and beside it .html and .json.
 
-    words: the knobs that the user set, all of them in MAY_BE_CHOSEN.
+    words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Returns True. Raises LabError.
     """
     check_only(words, MAY_BE_CHOSEN, f"with matrix only {', '.join(MAY_BE_CHOSEN)}")
     path: Path = options.file
     if path.suffix in _BESIDE:
-        raise ScenarioError("FILE", str(path), f"another suffix; {' and '.join(_BESIDE)} are written beside it")
+        raise ScenarioError("FILE", str(path), f"a suffix other than {' and '.join(_BESIDE)}")
     check_document(path, _STEP)
     servers, absent = _servers(words)
     asked = list(dict.fromkeys(_dialect(word) for word in _several(words, "DIALECT") or dialects.TRIED))
@@ -84,12 +85,12 @@ def _dialect(text: str) -> str:
 
 
 def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
-    """Returns the requested servers that are installed, and why each remaining server is absent. Raises LabError."""
+    """Returns the requested servers that are installed, and the reason for each absent server. Raises LabError."""
     speaking = [server.name for server in catalogue().values() if server.protocol == Protocol.HTTP2]
     names = _several(words, "SERVER") or speaking
     for name in names:
         if name not in speaking:
-            raise ScenarioError("SERVER", name, f"with {_STEP}, which is about HTTP/2: {', '.join(speaking)}")
+            raise ScenarioError("SERVER", name, f"with {_STEP} a server for HTTP/2: {', '.join(speaking)}")
     absent = {name: f"{lack} is not installed" for name in names if (lack := lack_of(catalogue()[name]))}
     here = [catalogue()[name] for name in names if name not in absent]
     if not here:
@@ -122,7 +123,7 @@ def _loading(servers: Iterable[Server], named: Iterable[str], probes: Experiment
 
 
 def _has_native(server: Server) -> bool:
-    """True if the installed version of the server has the server's own mechanism (NATIVE=on)."""
+    """True if the installed version of the server has its own limit of unsent bytes (NATIVE=on)."""
     said = server_version(server) or ""
     return "on" in server.native.levels and server.native.lacked_until("on", said) is None
 

@@ -1,12 +1,13 @@
-"""Varies the moment at which the script becomes available, to see if a LOWAT is better in general or by luck. Pure.
+"""Varies the moment at which the script becomes available, to see if the best LOWAT is best by luck only. Pure.
 
+Rules:
 1. A server writes whole buffers, and a packet buffer has 64 KiB. A script that becomes available just before the server
    writes the next buffer is sent soon. A script that becomes available just after the server has written this buffer
    waits until the buffer is sent. So with one delay of the script, the time of the first byte is partly luck. The value
    of LOWAT with the earliest first byte is then partly the luckiest value.
 2. Every value of LOWAT is tried in every network with several delays of the script (JS_DELAY). The delays are spread
    evenly over the time that two packet buffers take at the link's rate. The means over the delays are compared. The
-   best fixed value has the smallest mean of those that cost no goodput (analysis/sweeps/steered.py).
+   best fixed value has the smallest mean of the values that cost no goodput (analysis/sweeps/steered.py).
 3. A mean counts as near the best mean if it is later by at most 15 %, or by at most the time of one TLS record. The
    same rule applies to a first byte with one delay.
 """
@@ -17,7 +18,8 @@ from typing import Any
 
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.moment_means import MomentMeans
-from analysis.sweeps.networks import AUTO, Network
+from analysis.sweeps.network_knobs import AUTO
+from analysis.sweeps.networks import Network
 from common.packets import PACKET_BUFFER_BYTES
 from experiments.scenario.knobs import KNOBS
 
@@ -37,7 +39,7 @@ def moments_ms(knobs: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def grids(summary: Mapping[str, Any]) -> list[list[str]]:
-    """Returns the sweeps to run, one for each rate of the summary's networks.
+    """Returns the sweeps to run: a sweep for each rate of the summary's networks.
 
     A sweep is a list of words such as LOWAT=4096,16384. Each sweep has all of the summary's values
     of LOWAT except unset, with all delays of the script.
@@ -62,8 +64,8 @@ def _words(networks: Sequence[Mapping[str, str]], values: Sequence[str]) -> list
 def gather(summary: Mapping[str, Any], found: Iterable[Network]) -> dict[str, MomentMeans]:
     """Returns the mean first bytes of each network of the summary, by the network's name.
 
-    found: the networks of all sweeps of `grids`. A value of LOWAT with a missing run is left out. A network is left out
-    if LOWAT=auto, or every fixed value that may be best, is missing.
+    found: the networks of all sweeps of `grids`. A value of LOWAT is left out if its result for any delay of the script
+    is missing. A network is left out if LOWAT=auto is left out, or if no fixed value remains that costs no goodput.
     """
     by_cell: dict[tuple[tuple[str, str], ...], list[Network]] = {}
     for network in found:

@@ -8,8 +8,9 @@ from pathlib import Path
 from analysis.figures import picture
 from analysis.figures.album import FIGURES
 from analysis.records.runs import load_experiment
-from experiments.execution.experiment import Progress, run_experiment
+from experiments.execution.experiment import run_experiment
 from experiments.execution.invocation import request_from
+from experiments.execution.progress import Progress
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -19,7 +20,7 @@ _PICTURES: Mapping[str, tuple[Mapping[str, str], str, tuple[str, ...]]] = {
     "chromium": ({"CLIENT": "h2,chromium", "LOWAT": "16384"}, "clients", (".svg",)),
 }
 """The pictures by file name: the experiment's knobs, the figure, and the suffixes of the files to keep. Files of a
-megabyte are not kept: every .html, and a .png of four arms."""
+megabyte are left out: every .html file, and the .png file of a picture with four arms."""
 
 
 def main() -> None:
@@ -28,8 +29,8 @@ def main() -> None:
     for name, (words, figure, kept) in _PICTURES.items():
         with tempfile.TemporaryDirectory(prefix="priolab-picture-") as results:
             folder = run_experiment(request_from({**words, "RESULTS": results}), silent)
-            chart = FIGURES[figure](load_experiment(folder))
-            for path in picture.save(chart, folder, figure) if chart is not None else ():
+            declaration = FIGURES[figure](load_experiment(folder))
+            for path in picture.save(declaration, folder, figure) if declaration is not None else ():
                 if path.suffix in kept:
                     print(shutil.copy(path, _DOCS / f"{name}{path.suffix}"))
 

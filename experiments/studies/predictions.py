@@ -1,4 +1,4 @@
-"""Compares the predictor with measurements, in the virtual fabric: `make model` writes docs/model.md."""
+"""Compares predictions with measurements in the virtual fabric: `make model` writes docs/model.md."""
 
 import tempfile
 from collections.abc import Mapping
@@ -15,7 +15,6 @@ from experiments.results.run_folder import check_document, write_document
 from experiments.run.fabrics import choose
 from experiments.scenario.knobs import with_defaults
 from experiments.studies.checked_run import run_checked
-from netem.words import SAMPLE_DEFAULT, parse_sample_ns
 
 _FABRIC = "virtual"
 _STEP = "the model's error"
@@ -60,7 +59,7 @@ no number was fitted to the runs."""
 
 
 def write(path: Path, report: Report) -> None:
-    """Runs everything and writes the document. Raises LabError."""
+    """Predicts and runs all cases, and writes the document. Raises LabError."""
     check_document(path, _STEP)
     found: list[Row] = []
     arms = [_arm(words) for words in _CASES]
@@ -87,7 +86,6 @@ def _run(arms: tuple[Arm, ...], results: Path, report: Report) -> Mapping[str, A
         manner=Manner(
             fabric=fabric,
             fabric_reason=why,
-            sample_ns=parse_sample_ns(SAMPLE_DEFAULT),
         ),
         results=results,
     )
@@ -109,11 +107,11 @@ def _document(found: list[Row]) -> str:
         "```",
         "",
         f"`make model` compares predictions with measurements, in the virtual fabric: {len(found)} scenarios, each",
-        "once. Such runs suggested the model's terms, but no number in it was fitted to them. Times are",
+        "once. Such runs suggested the model's terms, but no number in the model was fitted to runs. Times are",
         "milliseconds from the request of the measured load's page.",
         "",
         f"The median error is {median_error(found):.1%}, the largest {max(errors):.1%};",
-        f"{within:.0%} are within {_NEAR:.0%}.",
+        f"{within:.0%} of the errors are within {_NEAR:.0%}.",
         "",
         markdown(found),
         "Every run records its prediction (`prediction` in the summary), and the lab's tests compare their",

@@ -1,4 +1,7 @@
-"""Reproduces the article's pictures: `make reproduce`. Runs what is missing, and writes the page."""
+"""Reproduces the pictures of the article about map pages over SPDY: `make reproduce` writes a page with the pictures.
+
+Experiments that have results already are not run again.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +20,7 @@ from experiments.studies.checked_run import run_checked
 from netem import units
 
 KNOBS = ("FABRIC", "SHAPER", "RESULTS", "REUSE")
-"""The knobs that a user may set. The reproduction itself sets all others."""
+"""The knobs that a user may set. The reproduction itself sets all other knobs."""
 
 _VALUES = (4096, 16_384, 65_536, LOWAT_BYTES, 262_144, 524_288)
 FAST = {"LOWAT": "none", "RATE": "unlimited", "DELAY": "0ms"}
@@ -29,8 +32,8 @@ GROWING = {"LOWAT": str(LOWAT_BYTES), "SNDBUF": "stock", "QUEUE": "100", "RELOAD
 def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> bool:
     """Runs the arms, and writes index.html, reproduction.png and reproduction.pdf. Raises LabError.
 
-    Returns True if every picture is as reported. A run that is not ok is an error, because then there is nothing to
-    compare.
+    Returns True if every picture shows what the article reports. A run that is not ok is an error, because the pictures
+    need every run.
     """
     check_only(words, KNOBS, f"with reproduce only {', '.join(KNOBS)}")
     requests = [request_from({"REUSE": "yes", **words, **knobs}) for knobs in (FAST, SLOW, GROWING)]
@@ -53,7 +56,7 @@ def _experiment(request: Request, report: Report) -> Experiment:
 
 
 def _made_with(experiment: Experiment) -> dict[str, str]:
-    """The experiment's conditions, by name."""
+    """Returns the experiment's conditions, by name."""
     run = experiment.runs[0]
     environment = load_environment(run.path)
     scenario = run.scenario

@@ -1,4 +1,7 @@
-"""Measures every way to spoil the effect, and its cure: `make sabotage` writes docs/sabotage.md."""
+"""Measures the scenarios that spoil the effect of LOWAT: `make sabotage` writes docs/sabotage.md.
+
+These scenarios are the sabotage catalogue. Each is measured without and with its cure.
+"""
 
 import tempfile
 from collections.abc import Mapping
@@ -21,7 +24,7 @@ from experiments.scenario.scenario import Scenario
 from experiments.studies.checked_run import run_checked
 
 _STEP = "the sabotage catalogue"
-_SAMPLE = "50ms"  # coarser than in an experiment, which halves a run's cost; the client's events stay as precise
+_SAMPLE = "50ms"  # halves the time of a run; the client's events stay as precise
 PLAIN = "maps"
 """The scenario whose effect the scenarios of the sabotage catalogue spoil."""
 
@@ -54,7 +57,7 @@ def _knobs(entry: Entry) -> dict[Role, Mapping[str, str]]:
     control, treatment = arms_for(entry.knobs, control=True)
     found: dict[Role, Mapping[str, str]] = {Role.CONTROL: control.knobs, Role.TREATMENT: treatment.knobs}
     cure = entry.card.cure_knobs if entry.card else {}
-    if cure and "LOWAT" not in cure:  # the treatment already sets LOWAT
+    if cure and "LOWAT" not in cure:  # a cure by LOWAT is the treatment itself
         found[Role.CURED_CONTROL] = {**control.knobs, **cure}
         found[Role.CURED_TREATMENT] = {**treatment.knobs, **cure}
     return found
@@ -71,7 +74,7 @@ class SabotageResults:
         return {case: arm.name for case, arm in arms().items()}
 
     def of(self, name: str, role: Role) -> Mapping[str, Any]:
-        """Returns the summary's arm of that entry and role. Raises KeyError."""
+        """Returns the summary's arm for the entry of this name and for the role. Raises KeyError."""
         return self.arms[self._names[name, role]]
 
 
@@ -84,7 +87,7 @@ def measure(results: Path, report: Report) -> SabotageResults:
         name="sabotage",
         arms=unique,
         repeat=1,
-        manner=Manner(fabric=fabric, fabric_reason=why, sample_ns=run["SAMPLE"]),
+        manner=Manner(fabric=fabric, fabric_reason=why, sample=run["SAMPLE"]),
         results=results,
         seed=run["SEED"],
     )
@@ -93,7 +96,7 @@ def measure(results: Path, report: Report) -> SabotageResults:
 
 
 def document(found: SabotageResults) -> str:
-    """The text of docs/sabotage.md."""
+    """Returns the text of docs/sabotage.md."""
     spoiled = [
         (spoiler(entry, entry.card), [found.of(name, role) for role in _knobs(entry)])
         for name, entry in sabotage().items()
@@ -117,7 +120,7 @@ def spoiler(entry: Entry, card: Card) -> Spoiler:
 
 
 def write(path: Path, report: Report) -> None:
-    """Runs everything and writes the document. Raises LabError."""
+    """Runs all arms and writes the document. Raises LabError."""
     check_document(path, _STEP)
     with tempfile.TemporaryDirectory(prefix="priolab-sabotage-") as results:
         text = document(measure(Path(results), report))

@@ -1,1 +1,1 @@
-"""Sweeps: every combination of several knobs' values, run side by side, resumed when interrupted."""
+"""Sweeps: run all combinations of several knobs' values, several at a time. An interrupted sweep can be resumed."""

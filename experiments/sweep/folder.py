@@ -1,11 +1,11 @@
 """A sweep's folder: its content, its lock, and its resumption.
 
 Rules:
-1. `sweep.json` is written before the first run, and never changes. The file has the order in which runs are given out.
+1. `sweep.json` is written before the first run, and never changes. It contains the order in which runs are given out.
 2. A run's folder under its final name is complete. A run's folder that ends in `.partial` was left by a process that
    was killed, and is removed when the sweep is resumed.
 3. The process that runs a sweep, its owner, holds the lock of the sweep's folder. A request for the same sweep (arms,
-   manner, programs, kernel, code) resumes the newest folder of this sweep that has no owner.
+   fabric, shaper and similar options, programs, kernel, code) resumes the newest folder of this sweep without an owner.
 4. A resumed sweep repeats runs that failed or were unsupported, because the reason may be gone. A resumed sweep keeps
    invalid runs: they were measured, and repeating them until they are ok would be selecting results.
 5. The sweep's folder has a name that ends in `.partial` until every run is complete. Then experiment.json is written,
@@ -142,6 +142,13 @@ def unfinished(path: Path) -> str | None:
     if record is None:
         return None
     return f"{len(_done(path, record.order))} of {len(record.order)} runs are in {path}"
+
+
+def wreck_in_words(wreck: Path) -> str:
+    """Describes a partial folder that no process owns."""
+    if there := unfinished(wreck):
+        return f"{there}: an interrupted sweep; the same command resumes the sweep if programs and code are unchanged"
+    return f"ignoring {wreck}: the folder of a killed experiment; the folder can be removed"
 
 
 def _done(path: Path, order: Sequence[str]) -> list[str]:

@@ -1,14 +1,14 @@
-"""The grid of a sweep: lists of values, of which every combination is an arm. Pure.
+"""The grid of a sweep: a list of values for each knob. Every combination of values is an arm. Pure.
 
 Rules:
 1. Arms are in the order in which knobs and values were given. A knob with one value is fixed. TARGET_DELAY applies to
    LOWAT=auto alone: with any other LOWAT its values make one arm, and not several equal arms.
-2. Arms that differ only in LOWAT and TARGET_DELAY belong to the same network (`analysis.sweeps.networks.network_of`).
+2. Arms that differ only in LOWAT and TARGET_DELAY are in the same network (`analysis.sweeps.networks.network_of`).
 3. In every network one arm has a twin: the control (LOWAT unset) if the network has one, otherwise the first arm. The
    twin is the same scenario with other seeds. The difference between arm and twin gives the network's noise band.
 4. Values, duplicates and combinations are checked before the first run.
-5. LOWAT is stored in bytes, or as `none` or `auto`, however it was given, because readers of results compare values.
-   The values of other knobs are stored as given.
+5. LOWAT is stored in bytes, or as `none` or `auto`, however it was given, so that readers of results can compare
+   texts. The values of other knobs are stored as given.
 """
 
 import random
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from analysis.sweeps.networks import LOWAT, NONE, TARGET_DELAY, network_of
+from analysis.sweeps.network_knobs import LOWAT, NONE, TARGET_DELAY, network_of
 from experiments.errors import GridError, ScenarioError
 from experiments.execution.request import Arm
 from experiments.scenario.knobs import KNOBS, with_defaults
@@ -61,7 +61,7 @@ class Grid:
         return with_defaults({**self.fixed, **levels})
 
     def some(self, most: int) -> Iterator[dict[str, str]]:
-        """Yields the knobs of `most` random combinations, without making the grid. Every call yields the same."""
+        """Yields the knobs of `most` random combinations, the same in every call. Does not make the whole grid."""
         draw = random.Random(0)
         for _ in range(most):
             yield self.knobs({name: draw.choice(values) for name, values in self.levels.items()})
@@ -117,7 +117,7 @@ def _check_values(name: str, given: Sequence[str]) -> None:
 
 
 def _in_bytes(text: str) -> str:
-    """Turns a valid value of LOWAT into the form that results have: bytes, `none` or `auto`."""
+    """Turns a valid value of LOWAT into the form that is stored in results: bytes, `none` or `auto`."""
     value = KNOBS[LOWAT].parse(text)
     return NONE if value is None else str(value)
 

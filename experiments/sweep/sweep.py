@@ -18,7 +18,7 @@ from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Executor
 from experiments.execution.experiment import git_revision
 from experiments.execution.fingerprint import fingerprint_here, newest
-from experiments.execution.local import bearable
+from experiments.execution.local import Local, bearable
 from experiments.execution.request import Manner, Request
 from experiments.host.plural import counted
 from experiments.host.tools import Tools
@@ -26,7 +26,7 @@ from experiments.results.results_folder import folder_name, results_folder
 from experiments.run.fabrics import FABRICS, choose
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import Scenario, as_record
-from experiments.sweep import estimate
+from experiments.sweep import estimate, pace
 from experiments.sweep.folder import SweepFolder
 from experiments.sweep.grid import Grid, Point, expand
 from experiments.sweep.sweep_request import SweepRequest
@@ -112,7 +112,7 @@ def sweep_from(request: SweepRequest, *, yes: bool) -> Sweep:
             fabric=fabric,
             fabric_reason=why,
             shaper=request.run["SHAPER"],
-            sample_ns=request.run["SAMPLE"],
+            sample=request.run["SAMPLE"],
             load_deadline_ns=request.run["DEADLINE"],
             tuner=request.run["TUNER"],
         ),
@@ -124,7 +124,7 @@ def sweep_from(request: SweepRequest, *, yes: bool) -> Sweep:
 def expanded(request: SweepRequest, *, yes: bool) -> tuple[Point, ...]:
     """Returns every arm. Raises GridError as `expand` does, and for a grid that is too large.
 
-    The size is checked before expanding. `yes` allows large grids, up to a limit.
+    The size is checked before expanding. yes: True to allow a grid of _ASK_FROM runs or more, up to _MOST runs.
     """
     if request.runs > _MOST or (request.runs >= _ASK_FROM and not yes):
         raise GridError(_too_many(request))
@@ -132,7 +132,7 @@ def expanded(request: SweepRequest, *, yes: bool) -> tuple[Point, ...]:
 
 
 def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path:
-    """Runs what is missing, or finds a sweep to reuse. Returns the finished folder.
+    """Carries out the missing runs, or finds a finished sweep to reuse. Returns the finished folder.
 
     Raises LabError. After an error, complete runs are kept.
     """
@@ -167,23 +167,26 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
 
 
 def estimate_here(
-    request: SweepRequest, scenarios: Sequence[Scenario], side_by_side: int | None = None
+    request: SweepRequest, scenarios: Sequence[Scenario], executor: Executor | None = None
 ) -> estimate.TimeEstimate:
-    """Estimates the time of a sweep on this machine, or on a similar machine if this machine cannot use the fabric.
+    """Estimates the time of a sweep, on this machine unless the executor uses others.
 
-    side_by_side: the number of runs at once; None for as many as this machine can run.
+    If this machine cannot use the fabric, the estimate is that of a similar machine. executor: None for this machine.
     """
     try:
         fabric, _ = _fabric(scenarios, request)
     except Unavailable:
         fabric = FABRICS.get(request.run["FABRIC"], next(iter(FABRICS.values())))
-    return estimate.of_all(
-        scenarios,
-        request.runs,
+    here = executor is None or isinstance(executor, Local)
+    side_by_side = executor.side_by_side if executor else bearable(scenarios, fabric)
+    machine = estimate.Machine(
+        side_by_side=side_by_side,
+        runs_per_command=executor.runs_per_command if executor else fabric.runs_per_command,
         virtual_clock=fabric.virtual_clock,
-        side_by_side=side_by_side or bearable(scenarios, fabric),
-        runs_per_command=fabric.runs_per_command,
+        pace=pace.learned(pace.kind(scenarios, fabric)),
+        free=pace.free(side_by_side) if here and fabric.virtual_clock else 1.0,
     )
+    return estimate.of_all(scenarios, request.runs, machine, sample=request.run["SAMPLE"])
 
 
 def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepFolder:
@@ -233,8 +236,8 @@ def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
 def _fabric(scenarios: Sequence[Scenario], request: SweepRequest) -> tuple[Fabric, str]:
     """Returns the fabric for all scenarios, and the reason for the choice.
 
-    A check takes time. So it checks one scenario for each combination of congestion control, shaped link or not, and
-    largest page or not.
+    A check takes time. So only one scenario is checked for each combination of three properties: its congestion
+    control, whether its link is shaped, and whether its page is the largest.
     """
     largest = max(scenario.page.total_bytes for scenario in scenarios)
     kinds = {(each.congestion_control, each.link.shaped, each.page.total_bytes == largest): each for each in scenarios}

@@ -33,7 +33,7 @@ class SweepFile:
 
 @cache
 def catalogue() -> Mapping[str, SweepFile]:
-    """The named sweeps."""
+    """Returns the named sweeps, by name."""
     return MappingProxyType({path.stem: read(path) for path in sorted(_CATALOGUE.glob("*.toml"))})
 
 
@@ -57,7 +57,7 @@ def read(path: Path) -> SweepFile:
     lists = {name: _words(f"{path}: {name}", value) for name, value in _table(path, document, "grid")}
     single = {name: (_word(f"{path}: {name}", value),) for name, value in _table(path, document, "knobs")}
     if both := sorted(set(lists) & set(single)):
-        raise GridError(f"{path}: {', '.join(both)} is both under [grid] and under [knobs]")
+        raise GridError(f"{path}: {', '.join(both)} is both under [grid] and under [knobs]; keep one entry")
     return SweepFile(
         name=path.stem,
         title=str(document.get("title", path.stem)),
@@ -76,13 +76,13 @@ def _table(path: Path, document: Mapping[str, Any], key: str) -> Iterator[tuple[
             places = [f"[{other}]" for other, names in _TABLES.items() if name in names]
             if not places:
                 raise GridError(f"{path}: {unknown_knob(name, [*KNOBS, *RUN_WORDS])}")
-            raise GridError(f"{path}: {name} belongs under {' or '.join(places)}, not under [{key}]")
+            raise GridError(f"{path}: {name} must be under {' or '.join(places)}, not under [{key}]")
         yield name, value
 
 
 def _words(where: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise ScenarioError(where, repr(value), "a list of values; a single one belongs under [knobs]")
+        raise ScenarioError(where, repr(value), "a list of values; a single value must be under [knobs]")
     return tuple(_word(where, each) for each in value)
 
 

@@ -84,7 +84,7 @@ def _once(words: Sequence[str]) -> dict[str, str]:
     given: dict[str, str] = {}
     for name, value in map(_split, words):
         if name in given:
-            raise GridError(f"{name} is given twice, {given[name]} and {value}; several values are one word, A,B")
+            raise GridError(f"{name} is given twice, {given[name]} and {value}; write several values as A,B")
         given[name] = value
     return given
 

@@ -11,11 +11,11 @@ from typing import Any, Self
 from rich.table import Table
 
 from analysis.reports.summary import arms
-from analysis.sweeps.networks import network_of
+from analysis.sweeps.network_knobs import network_of
 from common.formats.sweep import SweepArmRecord, SweepRecord
 from experiments.commands.console import bare_table, seconds
 from experiments.commands.printable import shown
-from experiments.sweep import estimate
+from experiments.execution.cost import link_s
 from experiments.sweep.grid import Point
 
 _STYLES = {"kept": "green", "inverted": "red", "invalid": "bold red", "failed": "bold red", "unsupported": "bold red"}
@@ -34,8 +34,7 @@ def expansion(points: Sequence[Point]) -> Table:
     """Returns the table of arms, with a line for each arm."""
     table = _table("arm", "twin of", numbers=["link time"])
     for point in points:
-        link_s = estimate.link_s(point.arm.scenario)
-        table.add_row(shown(point.arm.name), shown(point.twin_of or ""), f"{link_s:.1f} s")
+        table.add_row(shown(point.arm.name), shown(point.twin_of or ""), f"{link_s(point.arm.scenario):.1f} s")
     return table
 
 

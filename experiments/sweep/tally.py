@@ -1,7 +1,8 @@
 """The progress of a sweep: runs and arms done, link time, the ratio of link time to real time, and the time left. Pure.
 
-The time left is estimated beforehand (`estimate.py`), and corrected by finished runs. At first the estimate has more
-weight, so that the first run cannot change the time left too much.
+The time left is estimated beforehand (`estimate.py`). The runs that have ended correct it by their pace: the ratio of
+the time that they took to the time that was expected. At first the estimate has more weight, so that the first run
+cannot change the time left too much. Later, recent runs have more weight, because the machine's load changes.
 """
 
 from collections import Counter
@@ -11,7 +12,10 @@ from common.formats.run import RunRecord
 from experiments.sweep.estimate import duration
 
 _TRUST_S = 10.0
-"""The weight of the estimate: that of this many seconds of finished runs whose time was as estimated."""
+"""The weight of the estimate made beforehand: that of so many seconds of finished runs that took the estimated time."""
+
+_HALF_LIFE_S = 60.0
+"""A finished run has half of its weight when each job has done this many seconds of expected work since."""
 
 
 def link_s(run: RunRecord) -> float:
@@ -20,13 +24,22 @@ def link_s(run: RunRecord) -> float:
 
 
 class Tally:
-    """The count of a sweep's runs and arms. To count a run takes a time that does not depend on the number of runs.
+    """The count of a sweep's runs and arms. The time to count one run does not depend on the number of all runs.
 
     arms: the arm of each run, by the run's name. estimates_s: the estimated wall time of each run, by the run's name.
+    start_s: the estimated wall time of the start of a guest. starts: the number of guests that start with the sweep.
+    estimates_s includes the starts of the other guests.
     """
 
     def __init__(
-        self, *, arms: Mapping[str, str], estimates_s: Mapping[str, float], side_by_side: int, now_s: float
+        self,
+        *,
+        arms: Mapping[str, str],
+        estimates_s: Mapping[str, float],
+        start_s: float,
+        starts: int,
+        side_by_side: int,
+        now_s: float,
     ) -> None:
         self._arms = arms
         self._left = dict(estimates_s)
@@ -34,8 +47,10 @@ class Tally:
         self._runs_of = Counter(arms.values())
         self._all_arms = len(self._runs_of)
         self._side_by_side = side_by_side
+        self._start_s = start_s
+        self._starts = starts
         self._began_s = now_s
-        self._here_s = 0.0
+        self._should_s = self._took_s = _TRUST_S
         self._link_s = 0.0
         self.statuses: Counter[str] = Counter()
 
@@ -46,8 +61,15 @@ class Tally:
             self._over(name)
 
     def ended(self, name: str, run: RunRecord) -> None:
-        """Counts a run that has ended."""
-        self._here_s += self._over(name)
+        """Counts a run that has ended. Its time corrects the time left only if it is ok: a failed run may have hung."""
+        should_s = self._over(name)
+        if self._starts:  # the first runs to end are the first runs of their guests
+            self._starts -= 1
+            should_s += self._start_s
+        if run.status == "ok":
+            kept = 0.5 ** (should_s / self._side_by_side / _HALF_LIFE_S)
+            self._should_s = self._should_s * kept + should_s
+            self._took_s = self._took_s * kept + run.wall_s
         self._link_s += link_s(run)
         self.statuses[run.status] += 1
 
@@ -76,18 +98,18 @@ class Tally:
         """The number of arms whose repetitions have all ended."""
         return self._all_arms - len(self._runs_of)
 
-    def left_s(self, now_s: float) -> float:
-        """Wall time left, in seconds."""
-        should_s = self._here_s / self._side_by_side
-        pace = (now_s - self._began_s + _TRUST_S) / (should_s + _TRUST_S) if self._here_s else 1.0
-        return pace * max(0.0, self._left_s) / self._side_by_side
+    @property
+    def left_s(self) -> float:
+        """The wall time left, in seconds."""
+        should_s = max(0.0, self._left_s) + self._starts * self._start_s
+        return self._took_s / self._should_s * should_s / self._side_by_side
 
     def line(self, now_s: float) -> str:
-        """The whole tally in one line."""
+        """Returns the whole tally as one line of text."""
         words = f"{self.arms_done} of {self._all_arms} arms, {self.runs_done} of {len(self._arms)} runs"
         for status, count in list(self.statuses.items()):  # a copy, because another thread calls this
             words += f", {count} {status}" if status != "ok" else ""
         elapsed_s = now_s - self._began_s
         if self._link_s and elapsed_s > 0:
             words += f"; {duration(self._link_s)} of link time, {self._link_s / elapsed_s:.0f}x real time"
-        return words + (f"; about {duration(self.left_s(now_s))} left" if self._left else f"; {duration(elapsed_s)}")
+        return words + (f"; about {duration(self.left_s)} left" if self._left else f"; {duration(elapsed_s)}")

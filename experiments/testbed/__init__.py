@@ -1,1 +1,1 @@
-"""Places for one run: client, link, front and origin, as namespaces, as containers, or in a guest."""
+"""The places of a run (client, link, front and origin), made as namespaces, as containers, or in a guest."""

@@ -47,28 +47,31 @@ class Fabric(Protocol):
         """Raises Unavailable, with the remedy, if this machine cannot run the scenario in this fabric."""
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
-        """Returns the fabric's shapers, the preferred one first.
+        """Returns (shaper, reason) for each shaper of the fabric, the preferred shaper first.
 
-        Each shaper has the reason why it is unavailable on this machine; None if the shaper is available.
+        reason: why the shaper is unavailable on this machine; None if the shaper is available.
         """
 
     def kernel(self) -> str:
         """Returns the name of the kernel on which the places run."""
 
     def kernel_record(self) -> Mapping[str, Any]:
-        """Returns run.json's entry for that kernel: `release`, and for a guest the build record (guest/kernel.py)."""
+        """Returns run.json's entry for the places' kernel: `release`, in a guest also the build record (kernel.py)."""
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Returns the programs of the places. With capture, tcpdump is among them. Raises Unavailable."""
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
-        """Makes what all runs share, once before the runs. Raises StepFailed or Unavailable."""
+        """Does work that is needed once before all runs, such as building images. Raises StepFailed or Unavailable.
+
+        tell: called with each step, in words.
+        """
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """Returns the argument list of the command that carries out the orders in the run folders.
 
-        scratch: a folder for the command's files, which is removed after the command. If this method leaves a program
-        named `afterwards` there, the program is run when the command has ended, however it ended.
+        scratch: a folder for the command's files, which is removed after the command. If this method writes a program
+        `afterwards` into the scratch folder, the lab runs this program when the command has ended, however it ended.
         """
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:

@@ -1,13 +1,12 @@
-"""The interface of a run's places, the same for every fabric."""
+"""The interface of a run's places, which every fabric implements."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from common.clock_route import ClockRoute
-from experiments.host.origin_process import ONE_THREAD, PROGRAM, RunningOrigin
 from experiments.host.processes import Process
 from experiments.host.tools import Tools
 from experiments.results.run_folder import PARTIAL, RunFolder
@@ -16,9 +15,13 @@ from netem.calibration import Calibration, Tolerance
 from netem.carried import Received
 from netem.link import Link
 from netem.shaper import Shaper
-from proxy.front import Front
 from proxy.tuner.tuner import TunerKind
 
+if TYPE_CHECKING:  # `priolab run` imports this module; only the process of a run needs these modules
+    from experiments.host.origin_process import OriginSettings, RunningOrigin
+    from proxy.front import Front
+
+SERVER_NAME = "maps.test"
 FRONT_PORT = 443
 CLIENT_PORT = 40_000
 """The client's fixed port. A port that the kernel chose would depend on earlier connections, also of earlier runs."""
@@ -32,28 +35,6 @@ class Addresses:
     client: str
     front: str
     origin: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class OriginSettings:
-    """Settings of the origin. program: the Node that runs it. page: the file of the page. folder: for its logs."""
-
-    program: str
-    page: Path
-    folder: Path
-
-    @property
-    def command(self) -> tuple[str, ...]:
-        """The argument list that starts the origin."""
-        return (self.program, *ONE_THREAD, str(PROGRAM))
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """The variables that backend/origin.mjs reads, except for the address."""
-        return {
-            "PAGE": str(self.page),
-            "ACCESS_LOG": str(self.folder / "access.jsonl"),
-        }
 
 
 Look = Callable[[int], int | None]
@@ -129,16 +110,16 @@ class Places(Protocol):
     as_root: bool
 
     def seen(self, folder: RunFolder) -> RunFolder:
-        """Returns the run folder at the path at which programs in the places see it."""
+        """Returns the path of the run folder for programs in the places, such as a mount point in containers."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Returns what these places add to env.json."""
+        """Returns the entries that these places add to env.json."""
 
     def python_clock(self) -> Mapping[str, Any]:
         """Returns the quality of the client's clock, for env.json (common/clock_quality.py)."""
 
     def node_route(self, tools: Tools) -> ClockRoute:
-        """Returns the way in which the origin's Node reads the clock."""
+        """Returns the way in which the origin's Node reads the clock: through the vDSO, or by a system call."""
 
     def apply_settings(self, scenario: Scenario) -> None:
         """Sets send buffer, congestion control, LOWAT and GSO, as far as is possible before the front runs."""
@@ -146,10 +127,10 @@ class Places(Protocol):
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the place of a running front: lowat, tcp_wmem, gso_segments."""
 
-    def start_origin(self, origin: OriginSettings) -> AbstractContextManager[RunningOrigin]:
+    def start_origin(self, origin: "OriginSettings") -> AbstractContextManager["RunningOrigin"]:
         """Starts the origin and waits until it answers."""
 
-    def start_front(self, front: Front, scenario: Scenario, origin: Process) -> AbstractContextManager[Process]:
+    def start_front(self, front: "Front", scenario: Scenario, origin: Process) -> AbstractContextManager[Process]:
         """Starts the front, waits until it answers, and makes the settings that need a running front.
 
         Stops waiting if the origin has ended.

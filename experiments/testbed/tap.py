@@ -19,7 +19,7 @@ from experiments.testbed.places import FRONT_PORT
 
 LAST_BLOCK_S = 1.0
 ENDS: Mapping[str, str] = {"client": "client", "front": "server"}
-"""The place beside each tap, and the name of the tap's files."""
+"""The place at which each tap captures, and the name of the tap's files."""
 
 _BUFFER_KIB = 16 * 1024
 _READY_S = 20.0
@@ -53,7 +53,7 @@ def listening(tap: Process, end: Callable[[], object]) -> Iterator[Process]:
         tap.wait(_END_S)
     said = _MISSED.search(tail(tap.log, _WHOLE_LOG))
     if said is None:
-        raise StepFailed(tap.name, "it ended without the number of packets that it missed", tap.log)
+        raise StepFailed(tap.name, "it ended without a report of how many packets it missed", tap.log)
     if missed := int(said[1]):
         raise InvalidRun(f"packets missed by {tap.name}", 0, missed)
     tap.log.unlink()

@@ -1,7 +1,7 @@
-"""`python -m netem.ferry ORDER.json`: runs the ferry of the place in which it is started.
+"""`python -m netem.ferry ORDER.json`: runs the ferry in the network namespace in which the command is started.
 
-SIGTERM ends the ferry with exit code 0. If the ferry cannot carry out the order, it prints a line on standard error and
-exits with 1.
+ORDER.json is an `Order` as JSON (process.py). SIGTERM ends the ferry with exit code 0. If the ferry cannot carry out
+the order, it prints a line on standard error and exits with 1.
 """
 
 import sys

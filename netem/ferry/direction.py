@@ -1,4 +1,4 @@
-"""The queue model of one direction of a Link: computes when each packet leaves. No clock, no sockets.
+"""The queue model of one direction of a Link: computes when each packet leaves. Uses no clock and no sockets.
 
 Rules:
 1. The stages have the order of netem/tc.py: loss -> delay line (delay and jitter) -> bottleneck (rate, drop-tail).
@@ -97,7 +97,7 @@ class Direction:
         return cls(delay_ns=link.delay_up_ns, seed=f"up {seed}")
 
     def arrive(self, now_ns: int, packet: bytes) -> None:
-        """Takes in a packet that arrived at now_ns."""
+        """Takes a packet that arrived at now_ns into the model."""
         size = len(packet)
         counters = self.counters
         counters.packets_in += 1
@@ -149,7 +149,7 @@ class Direction:
         return entry_ns + self._transmission_ns(len(packet), entry_ns)
 
     def queue(self, now_ns: int) -> QueueContents:
-        """Returns the contents of the direction."""
+        """Returns the packets and bytes in bottleneck and delay line, and the number of packets dropped so far."""
         self._advance(now_ns)
         return QueueContents(
             packets=len(self._bottleneck),

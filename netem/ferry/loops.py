@@ -41,7 +41,7 @@ UP = Loop(direction="up", device="ferry-up", ferry_end="up-ferry", table="11")
 
 
 def needed(link: Link) -> tuple[Loop, ...]:
-    """Returns the loops that a Link needs; none if it does not change packets."""
+    """Returns the loops that a Link needs; no loops if the Link does not change packets."""
     down = link.rate_bit_s is not None or link.delay_ns or link.loss
     return ((DOWN,) if down else ()) + ((UP,) if link.delay_up_ns else ())
 

@@ -27,7 +27,7 @@ from netem.ferry.direction import Direction
 from netem.ferry.ring import Ring
 from netem.link import Link
 
-_BATCH = 32  # the most packets of one direction before the other direction's turn
+_BATCH = 32  # the most packets of a direction before it is the other direction's turn
 _NEVER_NS = 2**63
 _ASK_TIMEOUT_S = 5.0
 _SLOW_BIT_S = 100 * 10**6
@@ -38,10 +38,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """The ferry's configuration. seed: of the random numbers. socket: the path of the socket for requests of `ask`.
+    """The ferry's configuration. seed: the seed of the random numbers. socket: the path of the socket that `ask` uses.
 
-    journal: the file for samples of the queues, every interval_ns at most; it stays empty if interval_ns is None. Rate
-    steps are recorded in a file of their own in the same folder.
+    journal: the file for samples of the queues, one per interval_ns at most. The file stays empty if interval_ns is
+    None. Rate steps are recorded in a second file in the same folder.
     """
 
     link: Link
@@ -95,7 +95,10 @@ def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, in
 
 
 class Lateness:
-    """The lateness of packets. A percentile up to 20 ms is exact to the microsecond; a larger one is the maximum."""
+    """The distribution of the packets' lateness: the time between a departure in the model and the ferry's write.
+
+    A percentile below 20 ms is rounded up by 1 us at most. In place of a larger percentile, the maximum is returned.
+    """
 
     _BUCKETS = 20_000
 
@@ -122,7 +125,7 @@ class Lateness:
 
 
 class _Lane:
-    """A direction at work: carries packets between the ring and the model, and writes the journal's lines."""
+    """Carries the packets of a direction between the ring and the model, and writes the journal's lines."""
 
     def __init__(self, direction: str, model: Direction, ring: Ring, journal: TextIO, interval_ns: int | None) -> None:
         self.ring = ring
@@ -143,7 +146,10 @@ class _Lane:
         return self._next_line_ns if self._line.packets or self._line.delay_line_packets else None
 
     def carry(self) -> int:
-        """Takes in the packets that have arrived and writes those that are due. Returns the number of both together."""
+        """Takes arrived packets into the model, and writes due packets.
+
+        Returns how many packets were taken and written in total.
+        """
         model, ring, lateness = self._model, self.ring, self._lateness
         arrived = ring.read(_BATCH)
         for arrival_ns, frame in arrived:
@@ -166,7 +172,7 @@ class _Lane:
         self._next_line_ns = now_ns + (self._interval_ns or _NEVER_NS)
 
     def report(self, now_ns: int) -> dict[str, int]:
-        """Returns the values of this direction that `ask` describes."""
+        """Returns this direction's counters and present queue; `ask` describes the keys."""
         return {
             **asdict(self._model.queue(now_ns)),
             **asdict(self._model.counters),

@@ -1,4 +1,6 @@
-"""The ferry's end of a loop: reads frames from a ring shared with the kernel (packet(7), TPACKET_V2), writes them back.
+"""The ferry's end of a loop: reads frames from a ring shared with the kernel, and writes them back.
+
+The ring is that of packet(7), TPACKET_V2.
 
 Rules:
 1. A frame comes with the time at which the kernel received it, on CLOCK_MONOTONIC and never decreasing. A stamp that is
@@ -47,7 +49,7 @@ class NotSetUp(Exception):
 
 
 class Ring:
-    """The ring of a device. A context; raises OSError if the device is missing or is removed later."""
+    """The ring of a device. A context manager; raises OSError if the device is missing or is removed later."""
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -88,7 +90,7 @@ class Ring:
                 break
             status, length, captured, mac, _, seconds, nanoseconds = _HEADER.unpack_from(memory, offset)
             if status & (_STATUS_COPY | _STATUS_CHECKSUM_NOT_READY) or captured < length:
-                raise NotSetUp(f"{self._device}: {length} bytes at once, or without checksum; is transmit offload off?")
+                raise NotSetUp(f"{self._device}: {length} bytes at once, or no checksum; turn transmit offload off")
             frames.append((seconds * 10**9 + nanoseconds, memory[offset + mac : offset + mac + length]))
             _STATUS.pack_into(memory, offset, _STATUS_KERNEL)
             index = (index + 1) % FRAMES

@@ -2,14 +2,15 @@
 
 caution.h has the same rules in C.
 
-1. A value of TCP_NOTSENT_LOWAT that a socket has and the tuner did not set is the server's own limit; 0 means no limit.
+1. If a socket has a value of TCP_NOTSENT_LOWAT that the tuner did not set, the value is the server's own limit; 0 means
+   no limit.
    The tuner never sets a larger value.
 2. If the settings say so, the tuner never exceeds the sysctl tcp_notsent_lowat of the socket's network namespace.
 3. The tuner does not change a socket if the new value is about the same as the value without the tuner.
-4. The tuner raises the value when two samples in a row want more, to the smaller of the two wanted values. It must not
-   wait longer, or the connection could run out of data. It lowers the value when all samples within `hold_ns` want
-   less, to the largest of the wanted values. So a rate that rises for a single round trip, or falls for a few, changes
-   nothing.
+4. The law computes a wanted value from each sample. The tuner raises the socket's value when the wanted values of two
+   samples in a row are larger, to the smaller of the two wanted values. The tuner must not wait longer, or the
+   connection could run out of data. The tuner lowers the socket's value when all wanted values within `hold_ns` are
+   smaller, to the largest of them. So a rate that rises for a single round trip, or falls for a few, changes nothing.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 from common.formats.decisions import Why
 from proxy.tuner.law import Choice, differs
 
-if TYPE_CHECKING:  # the lab's tuners should not load modules they do not need
+if TYPE_CHECKING:  # tuners of LOWAT=auto should not load modules that they do not need
     from proxy.tuner.namespaces import Sysctls
 
 HOLD_NS = 10**9
@@ -46,8 +47,8 @@ class Held:
     """The state that the tuner keeps for a connection.
 
     own_bytes: the server's own limit; 0 without a limit. lowat_bytes: the value that the tuner set; 0 if it set no
-    value. low_ns: the time since which all samples have wanted less than lowat_bytes; 0 if the last sample did not.
-    low_bytes: the largest value wanted since low_ns. last_bytes: the value that the last sample wanted.
+    value. low_ns: the time since which all wanted values have been below lowat_bytes; 0 if the last wanted value was
+    not. low_bytes: the largest wanted value since low_ns. last_bytes: the wanted value of the last sample.
     """
 
     own_bytes: int = 0
@@ -70,7 +71,7 @@ class Held:
     def due(self, wanted_bytes: int, sysctl_bytes: int, now_ns: int, hold_ns: int) -> int:
         """Returns the value to set now; 0 to set no value.
 
-        wanted_bytes: the value that the sample wants, already reduced by `bound`. sysctl_bytes: the sysctl; 0 if the
+        wanted_bytes: the wanted value of the sample, already reduced by `bound`. sysctl_bytes: the sysctl; 0 if the
         sysctl is no limit.
         """
         twice_bytes, self.last_bytes = min(self.last_bytes, wanted_bytes), wanted_bytes

@@ -19,7 +19,7 @@ class Claimed(CannotTune):
     """Another tuner already works on the cgroup or process."""
 
     def __init__(self, where: str) -> None:
-        super().__init__(f"another tuner is at work {where}", "end that one first")
+        super().__init__(f"another tuner is at work {where}", "end the other tuner first")
 
 
 @contextmanager

@@ -102,7 +102,7 @@ class InKernel:
         return self._ring.fileno()
 
     def look(self, now_ns: int) -> int:
-        """Reports decisions and keeps the program attached. The program tunes without these calls. See Tuner."""
+        """Reports decisions and keeps the program attached. The program tunes connections even without these calls."""
         self._tell()
         self._follow()
         if now_ns >= self._next_sysctls_ns:
@@ -126,7 +126,7 @@ class InKernel:
             self._loaded.detach()
             self._claim.close()
             self._attached = None
-            self._say(f"cgroup {self._cgroup} is gone; waiting for another")
+            self._say(f"cgroup {self._cgroup} is gone; tuning continues when it exists again")
         if there is None:
             return
         try:
@@ -135,10 +135,10 @@ class InKernel:
             if self._there() == there:
                 raise
         else:
-            self._say(f"cgroup {self._cgroup} is there again; tuning")
+            self._say(f"cgroup {self._cgroup} exists again; tuning")
 
     def _there(self) -> tuple[int, int] | None:
-        """Returns the identity of the cgroup that now has the path; None without a cgroup."""
+        """Returns the identity of the cgroup that now has the path; None if no cgroup has the path."""
         try:
             return _which(self._cgroup.stat())
         except OSError:

@@ -65,7 +65,7 @@ class Ring:
             raise CannotTune(f"the ring buffer {name} cannot be read: {_reason()}")
 
     def _on_record(self, _: int, data: int, size: int) -> int:
-        self._come.append(ctypes.string_at(data, size))  # does nothing more, as ctypes ignores exceptions here
+        self._come.append(ctypes.string_at(data, size))  # no more, as ctypes ignores exceptions in a callback
         return 0
 
     def take(self) -> list[bytes]:
@@ -117,12 +117,12 @@ class Loaded:
         return descriptor
 
     def put(self, name: str, key: bytes, value: bytes) -> None:
-        """Sets an entry of a map of the program."""
+        """Sets an entry in one of the program's maps."""
         if self._lib.bpf_map_update_elem(self._map(name), key, value, 0) != 0:
             raise CannotTune(f"the map {name} cannot be filled: {_reason()}")
 
     def get(self, name: str, key: bytes, size: int) -> bytes | None:
-        """Reads an entry of a map of the program; None without such an entry. size: the bytes of the entry."""
+        """Reads an entry from one of the program's maps; None without such an entry. size: the bytes of the entry."""
         value = ctypes.create_string_buffer(size)
         if self._lib.bpf_map_lookup_elem(self._map(name), key, value) != 0:
             return None

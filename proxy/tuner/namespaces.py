@@ -68,8 +68,8 @@ class Sysctls:
 
 def _unreadable(pid: int, error: OSError) -> CannotTune:
     reason = f"process {pid}: its network namespace's tcp_notsent_lowat cannot be read: {error.strerror}"
-    needed = "Linux 5.14" if error.errno == errno.ENOPROTOOPT else "root with CAP_SYS_ADMIN"
-    return CannotTune(reason, f"it needs {needed}, or --ceiling BYTES")
+    needed = "use Linux 5.14 or newer" if error.errno == errno.ENOPROTOOPT else "run as root with CAP_SYS_ADMIN"
+    return CannotTune(reason, f"{needed}, or give --ceiling BYTES")
 
 
 def _number(found: socket.socket) -> int:

@@ -11,7 +11,7 @@ Note = Callable[[Decision], None]
 """A function that receives each decision."""
 
 Say = Callable[[str], None]
-"""A function that receives all other messages for the user."""
+"""A function that receives messages for the user, except decisions."""
 
 
 class TunerKind(StrEnum):
@@ -39,7 +39,7 @@ class Tuner(Protocol):
 
     @property
     def readable(self) -> int | None:
-        """A descriptor that becomes readable if `look` should be called before it is due; None without one."""
+        """A descriptor that becomes readable if `look` should be called early; None if the tuner has no descriptor."""
 
     def __enter__(self) -> Self: ...
 

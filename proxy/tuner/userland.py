@@ -39,13 +39,13 @@ _MPTCP = 262  # <linux/in.h>
 _LEAST_NS, _MOST_NS = 10**7, 10**8
 # struct tcp_info: snd_mss, sacked, rtt (us), snd_cwnd, bytes_acked, delivery_rate.
 _INFO = struct.Struct("=16xI8xI36xI8xI36xQ32xQ")
-_REMEDIES = {errno.ENOSYS: "it needs Linux 5.6", errno.EMFILE: "allow it more descriptors (ulimit -n)"}
+_REMEDIES = {errno.ENOSYS: "use Linux 5.6 or newer", errno.EMFILE: "allow the tuner more descriptors (ulimit -n)"}
 _T = TypeVar("_T")
 
 
 @dataclass(kw_only=True)
 class _Connection:
-    """A connection that the server has accepted. held: the values of its LOWAT. next_ns: the time of its next sample.
+    """A connection that the server has accepted. held: the values of LOWAT. next_ns: the time of the next sample.
 
     refused: True if the kernel has refused a value, which is reported only once. acked: (time, bytes acknowledged by
     that time) of recent samples; the first is at least a round trip old, if any sample is. acked_rate_bytes_s: the rate
@@ -119,7 +119,7 @@ class Userland:
         self._stack.close()
 
     def look(self, now_ns: int) -> int:
-        """Scans for connections and samples those that are due; returns when to be called next. See Tuner.look."""
+        """Scans for connections and samples those that are due; returns the time of the next call. See Tuner.look."""
         if now_ns >= self._next_scan_ns:
             began_ns = time.thread_time_ns()
             self._scan()
@@ -169,8 +169,8 @@ class Userland:
             if not isinstance(error, PermissionError):
                 raise _impossible(pid, error) from error
             if pid == self._pid:
-                reason = f"process {pid}: its sockets may not be borrowed by this user (ptrace(2) says who may)"
-                raise CannotTune(reason, "run as its user, or as root with CAP_SYS_PTRACE") from error
+                reason = f"process {pid}: this user may not borrow its sockets (see ptrace(2))"
+                raise CannotTune(reason, "run as the process's user, or as root with CAP_SYS_PTRACE") from error
             return None
 
     def _scan(self) -> None:

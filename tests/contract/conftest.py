@@ -16,12 +16,12 @@ Summary = dict[str, Any]
 
 @pytest.fixture(scope="session")
 def sweep() -> Sweep:
-    """LOWAT none, 4096, 16384 and 131072 at 10 Mbit/s and 50 ms, without loss and with 1 %, three times each."""
+    """Load a recorded sweep: LOWAT none, 4096, 16384, 131072 at 10 Mbit/s and 50 ms, 0 % and 1 % loss, REPEAT=3."""
     return load_sweep(GOLDEN_SWEEP)
 
 
 @pytest.fixture(scope="session")
 def summary(sweep: Sweep) -> Summary:
-    """Of it, as whoever reads the document has it."""
+    """Return the sweep's summary as read back from JSON."""
     read: Summary = json.loads(json.dumps(summarize(sweep)))
     return read

@@ -1,8 +1,8 @@
-"""A front as a run would describe it, at addresses and paths that never change."""
+"""The fronts whose configurations the tests check: made as a run makes them, with fixed addresses and paths."""
 
 from pathlib import Path
 
-from proxy.certificates import certificates_in
+from proxy.certificate_files import certificates_in
 from proxy.front import Front, FrontSettings
 from proxy.server import catalogue
 
@@ -10,7 +10,7 @@ RUN = Path("/run/priolab")
 
 
 def levels() -> list[tuple[str, str, str]]:
-    """Every server with every level of its own mechanism, and of buffering."""
+    """Return each server with every combination of its levels of NATIVE and BUFFERING."""
     return [
         (name, native, buffering)
         for name, server in catalogue().items()
@@ -27,7 +27,7 @@ def front(
     size_bytes: int = 716_800,
     record_bytes: int | None = None,
 ) -> Front:
-    """The front of a run in RUN."""
+    """Return the front of a run in the folder RUN."""
     server = catalogue()[name]
     return Front(
         FrontSettings(

@@ -1,9 +1,9 @@
-// What the page's own modules make of a film and of numbers: {film, positions, instants, numbers} in, answers out.
+// Prints what the page's modules compute from {film, positions, instants, numbers}, which standard input gives.
 import { readFileSync } from "node:fs";
 
 const [, , folder] = process.argv;
 const asked = JSON.parse(readFileSync(0, "utf8"));
-// No package.json says what they are, so they are imported as what they are.
+// No package.json says that these files are ES modules, so they are imported by data: URL.
 const load = (name) =>
   import(`data:text/javascript;base64,${readFileSync(`${folder}/${name}`).toString("base64")}`);
 const { Film, STREAMS } = await load("film.js");

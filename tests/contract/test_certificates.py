@@ -1,4 +1,4 @@
-"""Certificates of a run: strict checks take them, and with a seed they are the same each time."""
+"""The certificates of a run: strict verifiers accept them, and a seed always makes the same ones."""
 
 import ssl
 import subprocess
@@ -8,7 +8,8 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from proxy.certificates import Certificates, issue
+from proxy.certificate_files import Certificates
+from proxy.certificates import issue
 
 NAME = "maps.test"
 ADDRESS = "198.18.1.2"
@@ -16,12 +17,12 @@ ADDRESS = "198.18.1.2"
 
 @pytest.fixture(params=[None, 1], ids=["random", "seeded"])
 def certificates(request: pytest.FixtureRequest, tmp_path: Path) -> Certificates:
-    """Made as for a run."""
+    """Issue certificates as a run does, without and with a seed."""
     return issue(tmp_path, NAME, ADDRESS, seed=request.param)
 
 
 def _shake_hands(client: ssl.SSLContext, server: ssl.SSLContext, server_name: str) -> None:
-    """A handshake in memory. Raises ssl.SSLError."""
+    """Do a TLS handshake in memory. Raises ssl.SSLError."""
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = [
         client.wrap_bio(to_client, to_server, server_hostname=server_name),
@@ -38,7 +39,7 @@ def _shake_hands(client: ssl.SSLContext, server: ssl.SSLContext, server_name: st
 
 @pytest.mark.parametrize("server_name", [NAME, ADDRESS])
 def test_python_takes_them_strictly(certificates: Certificates, server_name: str) -> None:
-    """As Python does by default from 3.13 on."""
+    """Python accepts the certificates with VERIFY_X509_STRICT, its default since 3.13, and only for the right name."""
     client = ssl.create_default_context(cafile=str(certificates.ca))
     client.verify_flags |= ssl.VerifyFlags.VERIFY_X509_STRICT
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -49,7 +50,7 @@ def test_python_takes_them_strictly(certificates: Certificates, server_name: str
 
 
 def test_openssl_takes_them_strictly(certificates: Certificates) -> None:
-    """With every check it has, for a server of that name."""
+    """`openssl verify` accepts the front's certificate with strict checks, as a server certificate for its name."""
     command = ["openssl", "verify", "-x509_strict", "-check_ss_sig", "-purpose", "sslserver", "-verify_hostname", NAME]
     done = subprocess.run(
         [*command, "-CAfile", certificates.ca, certificates.chain],
@@ -62,7 +63,7 @@ def test_openssl_takes_them_strictly(certificates: Certificates) -> None:
 
 
 def test_who_may_do_what(certificates: Certificates) -> None:
-    """The authority signs certificates and nothing else; the front proves itself as a server."""
+    """The CA certificate may only sign certificates; the front's may only authenticate a server."""
     authority, front = (
         x509.load_pem_x509_certificate(path.read_bytes()) for path in (certificates.ca, certificates.chain)
     )
@@ -82,7 +83,7 @@ def test_who_may_do_what(certificates: Certificates) -> None:
 
 
 def test_a_seed_makes_the_same_ones(tmp_path: Path) -> None:
-    """Byte for byte, and of another seed others of the same length but for the numbers in them."""
+    """The same seed makes identical files; another seed makes other certificates and keys."""
     folders = [tmp_path / name for name in ("one", "again", "other")]
     for folder, seed in zip(folders, (1, 1, 2), strict=True):
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""compose.yaml: who may do what, and that it says the same as the rest of the lab."""
+"""compose.yaml: its services, their privileges and networks, and defaults that agree with the knobs."""
 
 import re
 from pathlib import Path
@@ -19,13 +19,13 @@ SERVICES: dict[str, dict[str, Any]] = DOCUMENT["services"]
 
 
 def test_the_places_are_there() -> None:
-    """The four places, a door for browsers, a gauge beside the front, and a tap beside either end."""
+    """The services are client, link, front, origin, door, gauge, and taps that capture packets at client and front."""
     assert set(SERVICES) == {"origin", "front", "link", "client", "door", "gauge", *TAPS.values()}
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_nobody_has_more_than_is_needed(name: str) -> None:
-    """No root, no writable file system, no capability but for the link, the gauge and the taps."""
+    """No service is root or has a writable root file system; only link, gauge and taps have capabilities."""
     service = SERVICES[name]
     granted = {
         "link": ["NET_ADMIN", "NET_RAW", "SYS_NICE"],
@@ -42,13 +42,13 @@ def test_nobody_has_more_than_is_needed(name: str) -> None:
 
 
 def test_one_port_is_published_on_loopback() -> None:
-    """The door's, and only to this machine; it is no part of an experiment."""
+    """The only published port is the door's, on 127.0.0.1."""
     ports = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
     assert ports == {"door": ["127.0.0.1:${DEMO_PORT:-8443}:8443"]}
 
 
 def test_nothing_bypasses_the_link() -> None:
-    """Only the link is on both networks, and both send everything else to an address that only it takes."""
+    """Only the link is on both networks, and the default gateway of both is an address of the link."""
     on = {name: set(service.get("networks", {})) for name, service in SERVICES.items()}
     assert on == {
         "origin": {"far"},
@@ -70,14 +70,14 @@ def test_nothing_bypasses_the_link() -> None:
 
 @pytest.mark.parametrize("name", ["origin", "front", "link"])
 def test_health_is_a_real_request(name: str) -> None:
-    """Each part that others wait for is asked for something by a program of the lab."""
+    """The health checks of origin, front and link run a program of the lab."""
     kind, *command = SERVICES[name]["healthcheck"]["test"]
     assert kind == "CMD"
     assert command[-1] in ("ready.mjs", "proxy.readiness", "netem.counters")
 
 
 def test_the_link_has_the_knobs_defaults() -> None:
-    """RATE and the rest mean the same, and default to the same, as on the command line."""
+    """The link's environment has RATE and the other knobs of the link, with the same defaults as the command line."""
     environment = SERVICES["link"]["environment"]
     for name, word in WORDS.items():
         assert environment[name] == f"${{{name}:-{word.default}}}"
@@ -85,7 +85,7 @@ def test_the_link_has_the_knobs_defaults() -> None:
 
 
 def test_the_front_has_the_knobs_as_sysctls() -> None:
-    """LOWAT, send buffer and congestion control are sysctls of the front's own network namespace."""
+    """LOWAT, send buffer and congestion control are sysctls of the front's network namespace."""
     sysctls = SERVICES["front"]["sysctls"]
     assert sysctls["net.ipv4.tcp_notsent_lowat"] == "${LOWAT:-4294967295}"
     assert sysctls["net.ipv4.tcp_wmem"] == "4096 ${SNDBUF:-4194304} ${SNDBUF_MOST:-4194304}"
@@ -93,7 +93,7 @@ def test_the_front_has_the_knobs_as_sysctls() -> None:
 
 
 def test_images_are_the_distributions_and_pinned() -> None:
-    """Every image is built on a base that can be named; what a front's is made of, the server's own entry says."""
+    """Every image is built on BASE alone, and the front's Dockerfile names no server other than the default."""
     files = {service["build"]["dockerfile"] for service in SERVICES.values() if "build" in service}
     assert files == {f"{folder}/Dockerfile" for folder in ("backend", "proxy", "netem", "client")}
     for file in files:

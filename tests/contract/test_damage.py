@@ -1,4 +1,4 @@
-"""A damaged results folder is reported with its file and line; nothing that reads it crashes."""
+"""A damaged results folder is reported with an error that names a file; no reader crashes."""
 
 import json
 import shutil
@@ -80,7 +80,7 @@ _DAMAGE: dict[str, Callable[[Path], None]] = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of a folder that is whole."""
+    """Return a copy of a golden folder."""
     copy = tmp_path / "results"
     shutil.copytree(_GOLDEN, copy)
     return copy
@@ -103,7 +103,7 @@ def _readers() -> Iterator[Callable[[Path], object]]:
 @pytest.mark.parametrize("journal", _JOURNALS)
 @pytest.mark.parametrize("damage", _DAMAGE)
 def test_whatever_is_damaged(folder: Path, journal: str, damage: str) -> None:
-    """Summary, every figure and every export: done as well as it can be, or an error that names a file of the run."""
+    """Summary, figures and exports either succeed on a damaged journal or raise FolderError that names the run."""
     file = folder / "control.1" / journal
     _DAMAGE[damage](file)
     for read in _readers():
@@ -115,14 +115,14 @@ def test_whatever_is_damaged(folder: Path, journal: str, damage: str) -> None:
 
 @pytest.mark.parametrize("journal", _JOURNALS)
 def test_what_is_missing_is_no_result(folder: Path, journal: str) -> None:
-    """A run without one of its files has no figure of where its bytes were."""
+    """If a journal of a run is missing, the figure `ledger-area` raises FolderError that names the journal."""
     (folder / "control.1" / journal).unlink()
     with pytest.raises(FolderError, match=journal):
         FIGURES["ledger-area"](load_experiment(folder))
 
 
 def test_a_client_that_nobody_knows_is_damage(folder: Path) -> None:
-    """Older folders are without; what is there is one of those that a figure has words for."""
+    """A run.json with a known client is read; one with an unknown client is refused with file, value and key."""
     file = folder / "control.1" / "run.json"
     document = json.loads(file.read_text())
     for client in CLIENTS:

@@ -1,4 +1,4 @@
-"""Commands in README.md and the guides: each exists, and each of its words is allowed."""
+"""The commands in README.md and the guides: each target, knob and option exists."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), r
 
 
 def _commands() -> list[tuple[str, str]]:
-    """Lines of shell blocks, continued ones joined, and what stands between backquotes in the text; with their page."""
+    """Return page and text of each `make` or `priolab` command in shell blocks, and of each `make` in backquotes."""
     found = []
     for page in PAGES:
         text = (ROOT / page).read_text()
@@ -33,7 +33,7 @@ def _commands() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("page", "line"), _commands())
 def test_it_can_be_typed(page: str, line: str) -> None:
-    """As it stands there."""
+    """A documented command's target exists and its words are accepted."""
     words = shlex.split(line, comments=True)
     if words[0] == "make":
         _, target, *knobs = words
@@ -41,7 +41,7 @@ def test_it_can_be_typed(page: str, line: str) -> None:
         if target in ("experiment", "sweep"):
             _check(target, knobs)
     else:
-        command_line().parse_args(words[1:])
+        command_line(words[1:]).parse_args(words[1:])
 
 
 def _check(target: str, words: list[str]) -> None:
@@ -57,7 +57,7 @@ def _check(target: str, words: list[str]) -> None:
 
 
 def test_there_are_some() -> None:
-    """Of each kind."""
+    """README.md and the guides have `make experiment`, `make sweep`, `make demo` and `priolab` commands."""
     lines = [line for _, line in _commands()]
     for kind in ("make experiment", "make sweep", "make demo", ".venv/bin/priolab"):
         assert any(line.startswith(kind) for line in lines)

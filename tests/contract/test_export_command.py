@@ -1,4 +1,4 @@
-"""`priolab export`: where files go, what is said, and that nothing is left half-written."""
+"""`priolab export`: the files it writes, its messages, and no partial files after an error."""
 
 import json
 import shutil
@@ -38,7 +38,7 @@ def _names(folder: Path) -> list[str]:
     ],
 )
 def test_every_format_goes_into_the_experiment(folder: Path, to: str, names: list[str]) -> None:
-    """Its files, and no others, appear under exports; again, they are replaced."""
+    """An export writes exactly its files into the folder `exports`; a second export replaces them."""
     assert to in FORMATS
     first = export(folder, to, None)
     assert sorted(path.name for path in first.paths) == names
@@ -49,7 +49,7 @@ def test_every_format_goes_into_the_experiment(folder: Path, to: str, names: lis
 
 
 def test_the_command(folder: Path) -> None:
-    """An experiment as `show` takes it; what was written is printed."""
+    """`priolab export` takes an experiment's name, as `priolab show` does, and prints the file that it wrote."""
     words = [sys.executable, "-m", "experiments.cli", "export", "maps", "--results", str(folder.parent), "--to", "qlog"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -57,7 +57,7 @@ def test_the_command(folder: Path) -> None:
 
 
 def test_elsewhere(folder: Path, tmp_path: Path) -> None:
-    """--out names a folder, made where there is none; or a file, if there is but one and the name ends as it should."""
+    """--out names a folder, which is created if needed, or a file if the export is one file with this ending."""
     assert export(folder, "har", tmp_path / "a" / "b").paths[0] == tmp_path / "a" / "b" / "control.1.har"
     assert export(folder, "perfetto", tmp_path / "trace.json").paths == (tmp_path / "trace.json",)
     assert export(folder, "qlog", tmp_path / "trace").paths == (tmp_path / "trace" / "experiment.qlog",)
@@ -67,13 +67,13 @@ def test_elsewhere(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_format_that_is_none(folder: Path) -> None:
-    """The formats there are, in one line."""
+    """An unknown format is refused with one line that lists the formats."""
     with pytest.raises(ScenarioError, match=r"^--to=pcap is not allowed; allowed: har, perfetto, qlog, csv, parquet$"):
         export(folder, "pcap", None)
 
 
 def test_a_library_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing and how it is had, in one line; the other formats do without."""
+    """Without pyarrow the format parquet is refused with a command that installs pyarrow; csv still works."""
     monkeypatch.setattr(command, "find_spec", lambda _: None)
     with pytest.raises(Unavailable, match=r"pyarrow is not installed; run `/.*/bin/pip install .*pyarrow`$"):
         export(folder, "parquet", None)
@@ -86,12 +86,12 @@ def test_a_library_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch
     [
         ("experiment.json", "{", "experiment.json: "),
         ("control.1/client/plan.json", "{}", "plan.json: Object missing required field "),
-        ("control.1/client/events.jsonl", "{}\n", "events.jsonl:1: not an event: "),
-        ("control.1/front/sockets.jsonl", "[]\n", "sockets.jsonl:1: not an event: "),
+        ("control.1/client/events.jsonl", "{}\n", "events.jsonl:1: not a valid line: "),
+        ("control.1/front/sockets.jsonl", "[]\n", "sockets.jsonl:1: not a valid line: "),
     ],
 )
 def test_a_damaged_folder(folder: Path, to: str, name: str, content: str, told: str) -> None:
-    """The file and what is wrong with it, and nothing is written, whatever the format."""
+    """With a damaged file, every format raises a one-line error that names the file, and writes nothing."""
     (folder / name).write_text(content)
     with pytest.raises(StepFailed) as caught:
         export(folder, to, None)
@@ -108,14 +108,14 @@ def test_a_damaged_folder(folder: Path, to: str, name: str, content: str, told: 
     ],
 )
 def test_no_date(folder: Path, changes: dict[str, object], told: str) -> None:
-    """Without the date that times are told from, nothing is made up."""
+    """An export is refused if experiment.json has no start date, or one without a time zone."""
     _change(folder / "experiment.json", changes)
     with pytest.raises(StepFailed, match=told):
         export(folder, "har", None)
 
 
 def test_a_run_that_must_not_be_believed(folder: Path) -> None:
-    """An invalid run is in no export, and it is said; if there is no other, there is no export."""
+    """An export leaves out an invalid run and notes that; with no ok run at all, the export is refused."""
     _change(folder / "control.1" / "run.json", {"status": "invalid"})
     exported = export(folder, "har", None)
     assert [path.name for path in exported.paths] == ["lowat-16384.1.har"]
@@ -126,7 +126,7 @@ def test_a_run_that_must_not_be_believed(folder: Path) -> None:
 
 
 def test_nothing_is_left_where_nothing_can_be_written(folder: Path, tmp_path: Path) -> None:
-    """A file in the way is told in one line, and no half of a file stays."""
+    """If a file cannot be written, the error is one line, and no temporary file stays."""
     (tmp_path / "file").touch()
     with pytest.raises(LabError, match=r"^exporting results: .* cannot be written: "):
         export(folder, "csv", tmp_path / "file" / "deeper")
@@ -142,7 +142,7 @@ def _change(file: Path, changes: dict[str, object]) -> None:
 
 
 def test_more_than_memory_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the folder, and no file is written."""
+    """If the memory does not suffice, the error names the folder, and no file is written."""
 
     def fill_memory(_: object) -> None:
         raise MemoryError

@@ -1,4 +1,4 @@
-"""HAR: it has the form that the specification asks for, and a reader of HAR finds the run's figures in it."""
+"""The HAR export: it conforms to the specification, and a HAR reader finds the run's times in it."""
 
 import json
 from datetime import timedelta
@@ -19,17 +19,17 @@ _SCHEMA = json.loads((Path(__file__).parent / "har-1.2.schema.json").read_text()
 
 @pytest.fixture(params=["format-3"])
 def golden(request: pytest.FixtureRequest) -> Album:
-    """The recordings of a golden folder."""
+    """Return the recordings of a golden folder."""
     return album(load_experiment(_GOLDEN / request.param))
 
 
 def _documents(golden: Album) -> list[Any]:
-    # As a file would have it.
+    # As read back from a file.
     return [json.loads(json.dumps(har.document(golden, recording))) for recording in golden.recordings]
 
 
 def test_the_form(golden: Album) -> None:
-    """Every document is HAR 1.2, and a document without what an entry needs would not be."""
+    """Every document is valid HAR 1.2; a document without a required timing is not."""
     for document in _documents(golden):
         assert [error.message for error in Draft202012Validator(_SCHEMA).iter_errors(document)] == []
         del document["log"]["entries"][0]["timings"]["wait"]
@@ -37,7 +37,7 @@ def test_the_form(golden: Album) -> None:
 
 
 def test_a_reader_finds_the_figures(golden: Album) -> None:
-    """Read by haralyzer: first and last bytes are those of run.json, and an entry's timings add up to its time."""
+    """haralyzer finds the times of first and last bytes that run.json has; an entry's timings add up to its time."""
     for recording, document in zip(golden.recordings, _documents(golden), strict=True):
         (page,) = HarParser(document).pages
         assert [entry.url for entry in page.entries] == [
@@ -50,7 +50,7 @@ def test_a_reader_finds_the_figures(golden: Album) -> None:
         for name, entry in zip(("image", "script"), page.entries[1:], strict=True):
             first = entry.startTime + timedelta(milliseconds=entry.timings["wait"]) - begun
             last = entry.startTime + timedelta(milliseconds=entry.time) - begun
-            # startedDateTime is in microseconds.
+            # startedDateTime has a resolution of microseconds.
             assert first / timedelta(milliseconds=1) == pytest.approx(measured[name].first_byte_ms, abs=0.002)
             assert last / timedelta(milliseconds=1) == pytest.approx(measured[name].last_byte_ms, abs=0.002)
         for entry in page.entries:
@@ -60,7 +60,7 @@ def test_a_reader_finds_the_figures(golden: Album) -> None:
 
 
 def test_chunks_are_all_of_the_payload(golden: Album) -> None:
-    """The chunks of an entry add up to its size, the first is the first byte and the last the last."""
+    """An entry's chunks add up to its size; the first and last have the times of the first and last byte."""
     for recording, document in zip(golden.recordings, _documents(golden), strict=True):
         measured = recording.record.measured.resources
         for name, entry in zip(("image", "script"), document["log"]["entries"][1:], strict=True):
@@ -71,7 +71,7 @@ def test_chunks_are_all_of_the_payload(golden: Album) -> None:
 
 
 def test_priorities(golden: Album) -> None:
-    """Chrome's word for each weight, and WebPageTest's fields for the frame it was sent in."""
+    """An entry has Chrome's name for its priority (VeryHigh), and WebPageTest's fields for weight and stream id."""
     for document in _documents(golden):
         entries = document["log"]["entries"]
         assert [entry["_priority"] for entry in entries] == ["VeryHigh", "Low", "Medium"]

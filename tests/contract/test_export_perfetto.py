@@ -1,4 +1,4 @@
-"""The trace, read by Perfetto's own trace processor."""
+"""The Perfetto export, read by Perfetto's own trace processor."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,11 @@ def _write(trace: Path, document: Any) -> Path:
 
 
 def test_perfetto_reads_it(tmp_path: Path) -> None:
-    """No complaint; a process per run; streams' lanes nest, and begin and end when the run says, to the nanosecond."""
+    """Perfetto reads the trace without errors.
+
+    Each run is a process. The slices of a stream nest, and begin and end at the run's times, to the nanosecond. Each
+    counter ends with the value of the last sample.
+    """
     golden = _album("format-3")
     trace = _write(tmp_path / "trace.json", perfetto.document(golden))
     complaints, processes, slices, instants, counters = perfetto_reader.ask(
@@ -79,7 +83,7 @@ def test_perfetto_reads_it(tmp_path: Path) -> None:
 
 
 def test_perfetto_would_complain(tmp_path: Path) -> None:
-    """The reader is none that takes everything: slices of one track that overlap are noticed."""
+    """Perfetto reports overlapping slices of one track, so a trace that it reads without errors has none."""
     slices = [{"ph": "X", "name": "", "pid": 1, "tid": 1, "ts": ts, "dur": 10} for ts in (0, 5)]
     (complaints,) = perfetto_reader.ask(_write(tmp_path / "trace.json", {"traceEvents": slices}), [_COMPLAINTS])
     assert [row["name"] for row in complaints] == ["slice_drop_overlapping_complete_event"]

@@ -1,4 +1,4 @@
-"""qlog, against docs/qlog.cddl: what the draft asks of a file, and what the lab's own events are."""
+"""The qlog export against docs/qlog.cddl: the draft's requirements on a file, and the lab's own events."""
 
 import copy
 import json
@@ -18,13 +18,13 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def cddl() -> Any:
-    """What reads the definition; needs it installed, which it is where it has a wheel for this Python."""
+    """Return pycddl; skips the test where pycddl has no wheel for this Python."""
     return pytest.importorskip("pycddl", reason="pycddl is not installed: it has no wheel for this Python")
 
 
 @pytest.fixture(scope="module")
 def schema(cddl: Any) -> Any:
-    """The definition."""
+    """Return the schema of docs/qlog.cddl."""
     return cddl.Schema((_ROOT / "docs" / "qlog.cddl").read_text())
 
 
@@ -33,12 +33,12 @@ def _album(folder: str) -> Album:
 
 
 def _document(golden: Album) -> Any:
-    # As a file would have it.
+    # As read back from a file.
     return json.loads(json.dumps(qlog.document(golden)))
 
 
 def test_the_form(schema: Any) -> None:
-    """A valid file, with a trace for each run and vantage point that anything is known of."""
+    """The export is valid, with a trace for client, server and link of each run."""
     document = _document(_album("format-3"))
     schema.validate_cbor(cbor2.dumps(document))
     assert len(document["traces"]) == 6
@@ -55,7 +55,7 @@ def test_the_form(schema: Any) -> None:
     ],
 )
 def test_the_definition_is_strict(damage: Callable[[Any], None], schema: Any, cddl: Any) -> None:
-    """A file that lacks something, or says more than is defined, is not valid."""
+    """A file without a required field, or with an undefined field, is not valid."""
     document = copy.deepcopy(_document(_album("format-3")))
     damage(document)
     with pytest.raises(cddl.ValidationError):
@@ -63,7 +63,7 @@ def test_the_definition_is_strict(damage: Callable[[Any], None], schema: Any, cd
 
 
 def test_what_is_in_it() -> None:
-    """Traces are in order of time; payload adds up; a first byte is where the run has it; the socket's end is known."""
+    """Events are in order of time; the script's payload, its first byte and the last `bytes_acked` are the run's."""
     golden = _album("format-3")
     traces = _document(golden)["traces"]
     for recording, (client, server, link) in zip(golden.recordings, (traces[:3], traces[3:]), strict=True):
@@ -87,7 +87,7 @@ def test_what_is_in_it() -> None:
 
 
 def test_what_a_file_begins_with() -> None:
-    """The draft wants the schema and the serialization told in the first 256 bytes."""
+    """Schema and serialization are named in the first 256 bytes, as the draft asks."""
     document = json.dumps(qlog.document(_album("format-3")))
     assert "application/qlog+json" in document[:256]
     assert "urn:ietf:params:qlog:file:contained" in document[:256]

@@ -1,4 +1,4 @@
-"""Tables: CSV read by Python and by DuckDB, Parquet read by DuckDB."""
+"""The table exports: Python and DuckDB read the CSV files, and DuckDB reads the Parquet files."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ def golden() -> Album:
 
 
 def test_every_table_is_tidy(golden: Album) -> None:
-    """Each row says of which arm and run it is and has a value, or None, of its column's type in every column."""
+    """Each row names its arm and run, and has a value of the column's type, or None, in every column."""
     made = {table.name: table for table in tables.tables(golden)}
     assert list(made) == ["loads", "resources", "events", "arrivals", "sockets", "queue"]
     for table in made.values():
@@ -33,7 +33,7 @@ def test_every_table_is_tidy(golden: Album) -> None:
 
 
 def test_csv_is_read(golden: Album) -> None:
-    """Every cell comes back as it was, None as an empty field."""
+    """Python's csv reader returns every value, and an empty field for None."""
     for table in tables.tables(golden):
         rows = list(csv.DictReader(io.StringIO(tables.as_csv(table).decode())))
         assert len(rows) == len(table.rows)
@@ -47,7 +47,7 @@ def test_csv_is_read(golden: Album) -> None:
 
 
 def test_another_library_reads_parquet(golden: Album, tmp_path: Path) -> None:
-    """DuckDB finds the columns, their types and every value; what is missing is null."""
+    """DuckDB reads the columns, their types and every value; a missing value is null."""
     names = {str: "VARCHAR", int: "BIGINT", float: "DOUBLE", bool: "BOOLEAN"}
     for table in tables.tables(golden):
         file = tmp_path / f"{table.name}.parquet"
@@ -59,7 +59,7 @@ def test_another_library_reads_parquet(golden: Album, tmp_path: Path) -> None:
 
 
 def test_a_question_to_the_tables(golden: Album, tmp_path: Path) -> None:
-    """CSV tables join by run: the most that was unsent in each arm while the measured load ran."""
+    """A join of two CSV tables by run returns the most unsent bytes of each arm in the measured load."""
     for table in tables.tables(golden):
         (tmp_path / f"{table.name}.csv").write_bytes(tables.as_csv(table))
     sql = f"""

@@ -1,4 +1,4 @@
-"""Figures of real folders agree with the numbers, and nothing in them lies off the axis."""
+"""Figures of recorded folders agree with the run's numbers, and stay within their axes."""
 
 import json
 import shutil
@@ -12,13 +12,15 @@ from typing import Any
 
 import pytest
 
-from analysis.figures import clients, ladder, ledger_area, ledger_bar, timeline
+from analysis.figures import clients, ladder, ledger_area, ledger_bar, slide, timeline
 from analysis.figures.album import FIGURES
 from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.palette import LAYERS
-from analysis.figures.sheet import Chart
-from analysis.loads.ledger import WORDS, Layer
+from analysis.figures.sheet import Declaration
+from analysis.loads.layer import Layer
+from analysis.loads.ledger import WORDS
 from analysis.records.runs import Experiment, load_experiment
+from tests.declarations import valid
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _LATER_NS = 470_000_000
@@ -32,7 +34,7 @@ def sampled() -> Experiment:
 
 @pytest.fixture(scope="module")
 def unsampled(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
-    """As SAMPLE=none leaves it."""
+    """Return the experiment without samples of the front's socket, as SAMPLE=none leaves it."""
     folder = tmp_path_factory.mktemp("unsampled") / "given"
     shutil.copytree(_GOLDEN / "format-3", folder)
     for journal in folder.glob("*/front/sockets.jsonl"):
@@ -40,18 +42,14 @@ def unsampled(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
     return load_experiment(folder)
 
 
-def panels(chart: Chart | None) -> list[list[tuple[_Row, list[_Row]]]]:
-    """Of every panel its layers, each with its rows."""
-    assert chart is not None
-    document = chart.to_dict()
-    return [
-        [(layer, document["datasets"][layer["data"]["name"]]) for layer in panel["layer"]]
-        for panel in document["vconcat"]
-    ]
+def panels(figure: Declaration | None) -> list[list[tuple[_Row, list[_Row]]]]:
+    """Return, for each panel of a figure, its layers with their rows of data."""
+    assert figure is not None
+    return [[(layer, layer["data"]["values"]) for layer in panel["layer"]] for panel in figure["vconcat"]]
 
 
 def drawn(panel: list[tuple[_Row, list[_Row]]], mark: str, field: str) -> list[_Row]:
-    """Rows of all layers of a panel with that mark that have the field."""
+    """Return the rows that have the field, from all layers of the panel that have the mark."""
     return [row for layer, rows in panel if layer["mark"]["type"] == mark for row in rows if field in row]
 
 
@@ -68,7 +66,7 @@ def ledgers(experiment: Experiment) -> Iterator[tuple[Arm, Any]]:
 
 @pytest.fixture(scope="module")
 def browsed(sampled: Experiment, tmp_path_factory: pytest.TempPathFactory) -> Experiment:
-    """Each arm a second time, as if a browser had been its client, to which payload came later."""
+    """Return the experiment with a copy of each arm whose client is Chromium and whose payload is 470 ms later."""
     runs = [*sampled.runs]
     for run in sampled.runs:
         scenario = replace(run.scenario, client="chromium")
@@ -81,7 +79,7 @@ def browsed(sampled: Experiment, tmp_path_factory: pytest.TempPathFactory) -> Ex
 
 
 def _delay_payload(journal: Path, by_ns: int) -> None:
-    """Of image and script, and the end of each load."""
+    """Delay the payload of image and script, and the end of each load."""
     events = [json.loads(line) for line in journal.read_text().splitlines()]
     for event in events:
         if event.get("resource") in ("image", "script") and event["kind"] in ("data", "data-header", "ended"):
@@ -92,7 +90,7 @@ def _delay_payload(journal: Path, by_ns: int) -> None:
 
 
 def test_clients_are_laid_beside_each_other(sampled: Experiment, browsed: Experiment) -> None:
-    """Where arms differ in the client alone; each scenario is a panel, with first and last bytes of both clients."""
+    """If arms differ only in the client, each scenario has a panel with first and last bytes of both clients."""
     assert clients.draw(sampled) is None
     assert [arm.name for arm in arms(browsed)][2:] == ["Chromium, LOWAT unset", "Chromium, LOWAT 16384"]
     for arm, panel in zip(arms(sampled), panels(clients.draw(browsed)), strict=True):
@@ -110,7 +108,7 @@ def test_clients_are_laid_beside_each_other(sampled: Experiment, browsed: Experi
 
 
 def test_a_browser_has_connections_to_spare(sampled: Experiment, browsed: Experiment) -> None:
-    """So the headline says on which its page came."""
+    """The headline says `on one connection`; with a browser, `on the connection that carried it`."""
     own, both = (list(headline(experiment, arms(experiment))) for experiment in (sampled, browsed))
     assert any(text.endswith(" on one connection") for text in own)
     assert any(text.endswith(" on the connection that carried it") for text in both)
@@ -118,7 +116,7 @@ def test_a_browser_has_connections_to_spare(sampled: Experiment, browsed: Experi
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_nothing_lies_off_the_axis(name: str, sampled: Experiment, browsed: Experiment) -> None:
-    """Neither across nor upward."""
+    """All bars and areas of a figure lie within the x and y axes of their panel."""
     for panel in panels(FIGURES[name](browsed if name == "clients" else sampled)):
         encoding = panel[0][0]["encoding"]
         across, upward = (encoding[axis]["scale"]["domain"] for axis in ("x", "y"))
@@ -129,7 +127,7 @@ def test_nothing_lies_off_the_axis(name: str, sampled: Experiment, browsed: Expe
 
 
 def test_the_socket_lane_is_what_was_seen(sampled: Experiment) -> None:
-    """Its highest points are the largest samples, and the reader is told the samples themselves."""
+    """In the timeline the unsent bytes are drawn up to the largest sample, and hovering shows no larger value."""
     for arm, panel in zip(arms(sampled), panels(timeline.draw(sampled)), strict=True):
         assert arm.layers is not None
         times = range(arm.load.started_ns, arm.load.finished_ns)
@@ -147,7 +145,7 @@ def test_the_socket_lane_is_what_was_seen(sampled: Experiment) -> None:
 
 
 def test_without_samples_there_is_no_socket_lane(unsampled: Experiment, sampled: Experiment) -> None:
-    """The panel of a folder without samples is the upper part of another's."""
+    """Without samples the timeline does not draw unsent bytes, and there is no ledger figure."""
     old, new = panels(timeline.draw(unsampled)), panels(timeline.draw(sampled))
     for before, after in zip(old, new, strict=True):
         assert "unsent" not in words(before)
@@ -158,7 +156,7 @@ def test_without_samples_there_is_no_socket_lane(unsampled: Experiment, sampled:
 
 
 def test_the_bar_is_the_ledger(sampled: Experiment) -> None:
-    """Every part that took time, in the order of the path, end to end; and the whole is the wait."""
+    """The figure `ledger-bar` has every positive part of the ledger, from front to client, without gaps."""
     for (_, account), panel in zip(ledgers(sampled), panels(ledger_bar.draw(sampled)), strict=True):
         bars = drawn(panel, "rect", "layer")
         positive = {layer: wait_ns for layer, wait_ns in account.parts.items() if wait_ns > 0}
@@ -171,7 +169,7 @@ def test_the_bar_is_the_ledger(sampled: Experiment) -> None:
 
 
 def test_the_areas_add_up_to_the_image(sampled: Experiment) -> None:
-    """At every instant the stack is as high as the image is large, without gap or overlap, and ends received."""
+    """In `ledger-area` the areas add up to the image at every instant; at the end the whole image has arrived."""
     for (arm, _), panel in zip(ledgers(sampled), panels(ledger_area.draw(sampled)), strict=True):
         stacks: dict[float, list[_Row]] = defaultdict(list)
         for row in drawn(panel, "area", "place"):
@@ -184,7 +182,7 @@ def test_the_areas_add_up_to_the_image(sampled: Experiment) -> None:
 
 
 def test_the_ladder_climbs(sampled: Experiment) -> None:
-    """Each step begins where the one before ended."""
+    """In the figure `ladder` each of a resource's five steps begins where the step before it ended."""
     for arm, panel in zip(arms(sampled), panels(ladder.draw(sampled)), strict=True):
         for name in ("script", "image"):
             steps = [row for row in drawn(panel, "rect", "rung") if row["resource"] == name]
@@ -198,7 +196,7 @@ def test_the_ladder_climbs(sampled: Experiment) -> None:
 
 
 def test_figures_of_nothing(tmp_path: Path) -> None:
-    """One line that names what is missing."""
+    """`priolab figures` on an empty folder prints one line that names the missing file, and exits with 1."""
     command = [sys.executable, "-m", "experiments.cli", "figures", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -208,11 +206,29 @@ def test_figures_of_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_panel_moves_with_the_others(name: str, sampled: Experiment, browsed: Experiment) -> None:
-    """One selection for all of them."""
-    chart = FIGURES[name](browsed if name == "clients" else sampled)
-    assert chart is not None
-    document = chart.to_dict()
+    """All panels of a figure share one selection, so that they zoom and pan together; the figure is valid Vega-Lite."""
+    document = valid(FIGURES[name](browsed if name == "clients" else sampled))
     (parameter,) = document["params"]
     assert parameter["bind"] == "scales"
+    assert len(parameter["views"]) == len(document["vconcat"])
     for panel in document["vconcat"]:
         assert sum(layer.get("name") in parameter["views"] for layer in panel["layer"]) == 1
+
+
+def test_a_slide_is_a_timeline(sampled: Experiment) -> None:
+    """A slide is valid Vega-Lite; it has the timeline's panels below its title, text and common facts."""
+    shown = arms(sampled)
+    document = valid(slide.draw("A title", "A sentence.", shown, "virtual"))
+    assert panels(document) == panels(valid(timeline.draw(sampled)))
+    assert document["title"]["text"] == ["A title"]
+    assert document["title"]["subtitle"][0] == "A sentence."
+    assert document["title"]["subtitle"][1].startswith("nginx · 128 kB/s")
+
+
+def test_drawing_needs_neither_altair_nor_jsonschema() -> None:
+    """The programs that draw import none of the packages that only tests and notebooks need."""
+    modules = ("analysis.figures.album", "analysis.figures.knee", "analysis.reproduction.pictures")
+    names = ", ".join((*modules, "experiments.demo.slides", "experiments.studies.auto"))
+    code = f"import sys, {names}; print({{'altair', 'jsonschema', 'IPython'}} & {{*sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -1,4 +1,4 @@
-"""A recorded folder is read, every fault in it is reported, and a large one is read quickly."""
+"""Recorded folders are read, and damage in them is reported with the file."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _GOLDEN = Path(__file__).parent.parent / "golden"
 
 @pytest.mark.parametrize("folder", sorted(_GOLDEN.iterdir()), ids=lambda path: path.name)
 def test_a_golden_folder_is_read(folder: Path) -> None:
-    """What its run.json says of the loads is what its events still amount to, and it has a summary."""
+    """The loads computed from a golden folder's events equal those in run.json, and the folder has a summary."""
     experiment = load_experiment(folder)
     for run in experiment.runs:
         loads = tuple(load.as_record() for load in page_loads(run.evidence()))
@@ -31,7 +31,7 @@ def test_a_golden_folder_is_read(folder: Path) -> None:
 
 
 def test_loads_one_by_one() -> None:
-    """With the send buffer they found, where somebody looked often enough."""
+    """The load of a recorded run has its number, verdict, send buffer and first byte."""
     (seen,) = loads_seen(load_run(_GOLDEN / "format-3" / "control.1"))
     assert (seen.number, seen.verdict, seen.sndbuf_bytes) == (1, "inverted", 4 * 2**20)
     assert round(seen.first_byte_s, 3) == 1.126
@@ -40,7 +40,7 @@ def test_loads_one_by_one() -> None:
 
 @pytest.mark.parametrize("name", ["front/sockets.jsonl", "client/arrivals.jsonl", "link/queue.jsonl"])
 def test_damaged_samples_are_named(name: str, tmp_path: Path) -> None:
-    """A line that was cut off, by file and line."""
+    """A truncated line of samples is reported with file and line."""
     newest = max(_GOLDEN.iterdir())
     run = load_run(newest / "control.1")
     copy = tmp_path / "control.1"
@@ -49,12 +49,12 @@ def test_damaged_samples_are_named(name: str, tmp_path: Path) -> None:
         (copy / file).write_bytes((run.path / file).read_bytes())
     lines = (copy / name).read_text().splitlines()
     (copy / name).write_text("\n".join([lines[0], lines[1][:-3]]))
-    with pytest.raises(FolderError, match=f"{name}:2: not an event: "):
+    with pytest.raises(FolderError, match=f"{name}:2: not a valid line: "):
         load_run(copy).layers()
 
 
 def test_a_value_of_another_type_is_named(tmp_path: Path) -> None:
-    """A number that is text is no number."""
+    """A time that is a text is refused, with file and line."""
     source = _GOLDEN / "format-3" / "control.1"
     for file in ("client/plan.json", "client/events.jsonl", "origin/access.jsonl", "run.json"):
         (tmp_path / file).parent.mkdir(exist_ok=True)
@@ -62,12 +62,12 @@ def test_a_value_of_another_type_is_named(tmp_path: Path) -> None:
     events = tmp_path / "client" / "events.jsonl"
     first, *others = events.read_text().splitlines()
     events.write_text("\n".join([json.dumps(json.loads(first) | {"t_ns": "12"}), *others]))
-    with pytest.raises(FolderError, match=r"events\.jsonl:1: not an event: Expected `int`, got `str`"):
+    with pytest.raises(FolderError, match=r"events\.jsonl:1: not a valid line: Expected `int`, got `str`"):
         load_run(tmp_path).evidence()
 
 
 def _spoilt(document: Any) -> Iterator[tuple[str, Any]]:
-    """The document with one thing in it left out, or replaced by something of another kind, at every depth."""
+    """Yield copies of the document, each with one value at any depth left out or of another type."""
     if isinstance(document, dict):
         for key, value in document.items():
             others = {name: each for name, each in document.items() if name != key}
@@ -84,7 +84,7 @@ def _spoilt(document: Any) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("folder", sorted(_GOLDEN.iterdir()), ids=lambda path: path.name)
 def test_a_corrupted_document_is_read_or_refused(folder: Path, tmp_path: Path) -> None:
-    """Whatever is missing or of another kind in run.json: a summary, or an error that names the file; never a crash."""
+    """With a value of run.json missing or of another type, there is a summary, or an error that names the file."""
     document = json.loads((folder / "control.1" / "run.json").read_text())
     (tmp_path / "control.1").mkdir()
     overview = json.loads((folder / "experiment.json").read_text()) | {"runs": ["control.1"]}

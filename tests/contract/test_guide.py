@@ -1,4 +1,4 @@
-"""docs/adding-a-server.md against the catalogue: its example is the tree's, and it names all that there is to write."""
+"""docs/adding-a-server.md: its examples equal the files of the catalogue, and it names every field of an entry."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ NAMED = set(re.findall(r"`(\w+)`", GUIDE))
 
 
 class _Noting(dict[str, Any]):
-    """A table that notes down which of its fields, and of its tables' fields, are asked for."""
+    """A table that notes the names of its own and its subtables' fields that are read."""
 
     def __init__(self, table: dict[str, Any], noted: set[str]) -> None:
         super().__init__(table)
@@ -40,7 +40,7 @@ class _Noting(dict[str, Any]):
 
 
 def test_the_example_is_the_trees() -> None:
-    """Both files of one server, whole, to the letter."""
+    """The guide's example shows both files of the server caddy, to the letter."""
     assert {Path(path).parent for path, _ in SHOWN} == {Path("proxy/servers/caddy")}
     folder = ROOT / "proxy/servers/caddy"
     assert sorted(ROOT / path for path, _ in SHOWN) == sorted(folder.iterdir())
@@ -49,19 +49,19 @@ def test_the_example_is_the_trees() -> None:
 
 
 def test_the_excerpt_is_the_trees() -> None:
-    """A level that came later, as HAProxy's entry has it."""
+    """The guide's excerpt of `[native]`, with a level that needs a newer version, is in HAProxy's server.toml."""
     (excerpt,) = re.findall(r"^```toml\n(\[native\]\n.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
     assert excerpt in (ROOT / "proxy/servers/haproxy/server.toml").read_text()
 
 
 def test_the_records_excerpt_is_the_trees() -> None:
-    """As nginx's entry has it."""
+    """The guide's excerpt of `[record]` is in nginx's server.toml."""
     (excerpt,) = re.findall(r"^```toml\n(\[record\]\n.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
     assert excerpt in (ROOT / "proxy/servers/nginx/server.toml").read_text()
 
 
 def test_every_field_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever proxy/server.py asks the entries for."""
+    """The guide names every field that proxy/server.py reads from an entry."""
     folders = [known.template.parent for known in server.catalogue().values()]
     read, noted = tomllib.loads, set[str]()
     monkeypatch.setattr(tomllib, "loads", lambda text: _Noting(read(text), noted))
@@ -72,7 +72,7 @@ def test_every_field_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_value_is_named() -> None:
-    """Whatever a template may use, but for what levels and privileges bring."""
+    """The guide names every value that a template may use, except those that levels and privileges add."""
     described = front("nginx")
     own = described.settings.server
     brought = {
@@ -85,5 +85,5 @@ def test_every_value_is_named() -> None:
 
 
 def test_every_test_is_there() -> None:
-    """The files in its last table exist."""
+    """The test files that the guide names exist."""
     assert [path for path in re.findall(r"`(tests/[\w/]+\.py)`", GUIDE) if not (ROOT / path).is_file()] == []

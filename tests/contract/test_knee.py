@@ -1,4 +1,4 @@
-"""Summary, tables, picture and promise of a recorded real sweep, and the command that shows them."""
+"""Summary, tables and picture of a recorded sweep, and the command `priolab knee`."""
 
 import csv
 import io
@@ -22,17 +22,18 @@ from analysis.sweeps.networks import networks
 from analysis.sweeps.summary import summarize
 from experiments import cli
 from tests.contract.conftest import GOLDEN_SWEEP, Summary
+from tests.declarations import valid
 from tests.unit.sweeps import knobs, write_run, write_sweep
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """One that may be changed."""
+    """Return a copy of the recorded sweep that a test may change."""
     return Path(shutil.copytree(GOLDEN_SWEEP, tmp_path / "golden-sweep"))
 
 
 def test_the_summary_has_its_schema(summary: Summary) -> None:
-    """And the schema would notice."""
+    """The summary conforms to its schema; a summary without a promised limit does not."""
     check = Draft202012Validator(schema.SUMMARY)
     check.validate(summary)
     damaged = json.loads(json.dumps(summary))
@@ -41,7 +42,7 @@ def test_the_summary_has_its_schema(summary: Summary) -> None:
 
 
 def test_what_it_says(summary: Summary) -> None:
-    """Figures that were looked at by hand."""
+    """The summary of the recorded sweep has the figures that were checked by hand."""
     without, with_loss = summary["networks"]
     assert [without["network"], with_loss["network"]] == ["LOSS=0%", "LOSS=1%"]
     assert summary["runs"] == {"asked": 30, "ok": 30, "troubles": []}
@@ -63,7 +64,7 @@ def test_what_it_says(summary: Summary) -> None:
 
 
 def test_the_summary_of_an_arm_holds_the_runs_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says the same as that of the whole experiment, which has all of them in memory."""
+    """The summary by arms equals that of the whole experiment, and loads the runs of one arm at a time."""
     loaded: list[Path] = []
 
     def counting(path: Path) -> Run:
@@ -78,7 +79,7 @@ def test_the_summary_of_an_arm_holds_the_runs_of_one(monkeypatch: pytest.MonkeyP
 
 
 def test_tables_are_the_same_for_people_and_programs(summary: Summary) -> None:
-    """A line for each network, and one for each value; what nobody measured is said and never a 0."""
+    """The tables have a row for each network and each value; unmeasured cells say so, and are empty in CSV."""
     overview = table.of_networks(summary)
     assert [row[:2] for row in overview.rows] == [("LOSS=0%", "16384"), ("LOSS=1%", "131072")]
     values = table.of_values(summary["networks"][0])
@@ -93,12 +94,12 @@ def test_tables_are_the_same_for_people_and_programs(summary: Summary) -> None:
     assert [line["lowat"] for line in lines if line["is_recommended"] == "1"] == ["16384", "131072"]
     text = table.markdown(summary)
     assert "Some or all costs of the front were not measured in the virtual fabric" in text
-    assert "is sure to hold the true median in 75% of cases only" in text
+    assert "an interval holds the true median in at least 75% of cases" in text
     assert all(network["knee"]["reason"] in text for network in summary["networks"])
 
 
 def layers(sweep: Sweep) -> list[dict[str, Any]]:
-    """Every layer of the picture."""
+    """Return every layer of the picture."""
     declaration = knee.draw(sweep)
     assert declaration is not None
     rows = [cell for row in declaration["vconcat"] for cell in row["hconcat"]]
@@ -106,7 +107,7 @@ def layers(sweep: Sweep) -> list[dict[str, Any]]:
 
 
 def test_the_picture_shows_what_was_measured(sweep: Sweep) -> None:
-    """Every value at its place with its interval, unset to the right of all and joined to none."""
+    """Every LOWAT value has its point and interval; LOWAT unset is rightmost, and no line joins it to other values."""
     points = [layer["data"]["values"] for layer in layers(sweep) if layer["mark"]["type"] == "line"]
     of_first_bytes = points[1]
     assert [point["lowat"] for point in of_first_bytes] == ["4096", "16384", "131072", "none"]
@@ -121,17 +122,15 @@ def test_the_picture_shows_what_was_measured(sweep: Sweep) -> None:
 
 
 def test_the_picture_can_be_drawn(sweep: Sweep) -> None:
-    """With the names of the networks, the values and what is recommended in it."""
-    declaration = knee.draw(sweep)
-    assert declaration is not None
-    svg = picture.drawn(declaration)
+    """The picture is valid Vega-Lite; its SVG has the names of the networks, the values and the recommended value."""
+    svg = picture.drawn(valid(knee.draw(sweep)))
     for words in ("LOSS=1%", "recommended: LOWAT=16384, 390 ms", "16K", "none", "unsent in the kernel", "Mbit/s"):
         assert words in svg
     assert "LOWAT=auto" not in svg
 
 
 def test_what_is_left_out_is_told(copy: Path) -> None:
-    """In the summary, among the sentences, and in the picture; and how few runs have a ledger."""
+    """Summary, notes and picture name a value with too few ok runs; the notes count the runs without a ledger."""
     for number in (1, 2):
         shutil.rmtree(copy / f"loss-0-lowat-16384.{number}")
     run = copy / "loss-0-lowat-4096.1" / "run.json"
@@ -145,11 +144,11 @@ def test_what_is_left_out_is_told(copy: Path) -> None:
     declaration = knee.draw(sweep)
     assert declaration is not None
     assert "too few good runs: 16384" in picture.drawn(declaration)
-    assert "The part in the send queue is that of 21 of 22 runs: the others have no ledger." in table.notes(summary)
+    assert "The time in the send queue is from 21 of 22 runs: the other runs have no ledger." in table.notes(summary)
 
 
 def test_the_grey_band_is_the_rule(sweep: Sweep) -> None:
-    """What is measurably later than the soonest is above it, and nothing else whose interval has nothing in common."""
+    """The grey band is a part of the noise band: it begins at the best first byte; for goodput, at the lower end."""
     bands = [layer["data"]["values"][0] for layer in layers(sweep) if layer["mark"]["type"] == "rect"]
     for number, network in enumerate(networks(sweep)):
         found = find(network)
@@ -167,18 +166,18 @@ def test_the_grey_band_is_the_rule(sweep: Sweep) -> None:
 
 @pytest.fixture
 def steered(tmp_path: Path) -> Sweep:
-    """One network, each value once and one of them not yet, LOWAT=auto among them."""
+    """Write a sweep of one network with one run for each value and none for 4096; LOWAT=auto is among the values."""
     first_ms = {"none": 6700.0, "16384": 1000.0, "auto": 1100.0, "4096": None}
     folder = write_sweep(tmp_path / "small", [{"arm": value, "knobs": knobs(LOWAT=value)} for value in first_ms])
     for value, at_ms in first_ms.items():
         if at_ms is not None:
-            # What the run itself keeps of LOWAT does not matter here.
+            # The LOWAT in the run's own record does not matter here.
             write_run(folder, value, 1, knobs(LOWAT="4096"), at_ms)
     return load_sweep(folder)
 
 
 def test_auto_is_judged_over_all_networks(steered: Sweep) -> None:
-    """In a table and in the summary; the notes say that there is one repetition of each, and what is missing."""
+    """LOWAT=auto has a table and a part of the summary; the notes name the missing run and the lack of repetitions."""
     found = summarize(steered)
     Draft202012Validator(schema.SUMMARY).validate(json.loads(json.dumps(found)))
     assert found["auto"] == {"judged": 1, "near": 1, "keep_goodput": 1, "unknown": 0, "worst_ratio": 1.1}
@@ -188,7 +187,7 @@ def test_auto_is_judged_over_all_networks(steered: Sweep) -> None:
     assert row[1:] == ("auto", "1.10 s", "16384: 1.00 s", "1.10", "yes", "100.0%", "yes", "154 ms")
     notes = table.notes(found)
     assert notes[:3] == [
-        "The sweep is not finished: 3 of 4 runs are there and ok.",
+        "The sweep is not finished: 3 of 4 runs are done and ok.",
         "missing, it has not been run: 4096.1.",
         "Every value is from one repetition, and has no interval.",
     ]
@@ -196,25 +195,23 @@ def test_auto_is_judged_over_all_networks(steered: Sweep) -> None:
 
 
 def test_auto_is_a_line(steered: Sweep) -> None:
-    """From side to side, because it has no place among the values; a value without a good run is named."""
+    """LOWAT=auto is a horizontal line, because it has no place among the values; a value without ok runs is named."""
     rules = [layer for layer in layers(steered) if layer["mark"].get("strokeDash")]
     assert [rule["data"]["values"][0]["text"] for rule in rules] == ["auto 1.10 s", "auto 997.3 kbit/s"]
-    declaration = knee.draw(steered)
-    assert declaration is not None
-    svg = picture.drawn(declaration)
+    svg = picture.drawn(valid(knee.draw(steered)))
     assert "without a good run: 4096" in svg
     assert "1 run missing or not ok" in svg
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:
-    """A sweep that has only begun has no picture, and a summary that says so."""
+    """A sweep without runs has no picture, and its summary recommends no value."""
     begun = load_sweep(write_sweep(tmp_path, [{"arm": "a", "knobs": knobs(LOWAT="none")}]))
     assert knee.draw(begun) is None
     assert summarize(begun)["networks"][0]["knee"]["recommended"] is None
 
 
 def test_the_command(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says the same as the summary, and leaves picture and tables beside the runs."""
+    """`priolab knee` prints the summary's reasons, and writes picture and tables into the sweep's folder."""
     assert cli.main(["knee", str(copy)]) == 0
     said = capsys.readouterr().out
     summary = summarize(load_sweep(copy))
@@ -225,7 +222,7 @@ def test_the_command(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_command_for_programs(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing but the summary, and no file; the exit code says whether a run is missing."""
+    """With --json the command prints only the summary and writes no file; it exits with 1 if a run is missing."""
     shutil.rmtree(copy / "loss-0-lowat-4096.2")
     before = sorted(copy.iterdir())
     assert cli.main(["knee", str(copy), "--json"]) == 1
@@ -238,6 +235,6 @@ def test_the_command_for_programs(copy: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_the_command_on_no_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line, and the file that is missing."""
+    """`priolab knee` on an empty folder names the missing sweep.json and exits with 1."""
     assert cli.main(["knee", str(tmp_path)]) == 1
     assert "sweep.json: missing" in capsys.readouterr().err

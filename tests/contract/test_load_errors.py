@@ -1,4 +1,4 @@
-"""Folders that are not run folders, or are damaged, are reported with file and line."""
+"""Folders that are damaged, or no run folders, are reported with the file, and with the line in a journal."""
 
 import json
 from dataclasses import asdict
@@ -35,7 +35,7 @@ def plan(priorities: Priorities) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run folder with a line or two in each file, written by those who write them in a run."""
+    """Write a run folder with one or two lines in each file, with the functions that a run uses."""
     events = [
         Event(t_ns=1, kind=Kind.LOAD_STARTED, load=1),
         Event(t_ns=9, kind=Kind.DATA, load=1, stream_id=3, resource="image", size_bytes=100),
@@ -60,7 +60,7 @@ def error_of(folder: Path) -> str:
 
 
 def test_what_was_written_is_read(folder: Path) -> None:
-    """Events and requests come back as they were written, absent keys as None, extra keys of the origin left out."""
+    """Events and requests are read as written; absent keys are None, and unknown keys of requests are ignored."""
     evidence = load_evidence(folder)
     started, data = evidence.events
     assert (started.t_ns, started.kind, started.resource, started.size_bytes) == (1, "load-started", None, None)
@@ -74,38 +74,38 @@ def test_what_was_written_is_read(folder: Path) -> None:
     ("priorities", "favoured"), [(Priorities.SPDY, ("script",)), (Priorities.SWAP, ("image",)), (Priorities.NONE, ())]
 )
 def test_favoured_follows_from_the_plan(folder: Path, priorities: Priorities, favoured: tuple[str, ...]) -> None:
-    """Who was asked to come first is read from the plan."""
+    """The plan's priorities say which resources were asked for first."""
     (folder / "client" / "plan.json").write_text(plan(priorities))
     assert load_evidence(folder).favoured == favoured
 
 
 @pytest.mark.parametrize("kept", [1, 20, -2])
 def test_truncated_events(folder: Path, kept: int) -> None:
-    """A last line that was cut off is named by file and line."""
+    """A truncated last line is reported with file and line."""
     file = folder / "client" / "events.jsonl"
     first, second = file.read_text().splitlines()
     file.write_text(f"{first}\n{second[:kept]}")
-    assert error_of(folder).startswith(f"{file}:2: not an event: ")
+    assert error_of(folder).startswith(f"{file}:2: not a valid line: ")
 
 
 @pytest.mark.parametrize("line", ["null", "[1, 2]", "{}", '{"t_ns": 1, "kind": "data"}', '{"time": 1}'])
 def test_a_line_that_is_no_event(folder: Path, line: str) -> None:
-    """JSON that is no event is named by file and line."""
+    """A line of JSON that is no event is reported with file and line."""
     file = folder / "client" / "events.jsonl"
     file.write_text(f"{line}\n{file.read_text()}")
-    assert error_of(folder).startswith(f"{file}:1: not an event: ")
+    assert error_of(folder).startswith(f"{file}:1: not a valid line: ")
 
 
 def test_a_line_that_is_no_request(folder: Path) -> None:
-    """A line of the origin's log without its time is named by file and line."""
+    """A line of the origin's log without its time is reported with file and line."""
     file = folder / "origin" / "access.jsonl"
     file.write_text(f'{json.dumps(REQUEST)}\n{{"path": "/"}}\n')
-    assert error_of(folder) == f"{file}:2: not an event: Object missing required field `received_ns`"
+    assert error_of(folder) == f"{file}:2: not a valid line: Object missing required field `received_ns`"
 
 
 @pytest.mark.parametrize("name", ["client/plan.json", "client/events.jsonl", "origin/access.jsonl"])
 def test_missing_file(folder: Path, name: str) -> None:
-    """A file that is not there is named."""
+    """A missing file is an error that names the file."""
     (folder / name).unlink()
     assert error_of(folder).startswith(f"{folder / name}: ")
 
@@ -119,7 +119,7 @@ def test_missing_file(folder: Path, name: str) -> None:
     ],
 )
 def test_foreign_document(tmp_path: Path, document: Any, told: str) -> None:
-    """A run.json of another program or another version is told as such, and so is an experiment.json."""
+    """A run.json or experiment.json of another format is refused with both format numbers."""
     for name, load in (("run.json", load_run), ("experiment.json", load_experiment)):
         (tmp_path / name).write_text(json.dumps(document))
         with pytest.raises(FolderError) as caught:
@@ -129,27 +129,27 @@ def test_foreign_document(tmp_path: Path, document: Any, told: str) -> None:
 
 @pytest.mark.parametrize("content", ["{}", "[]", '{"resources": [{}]}'])
 def test_a_plan_that_is_none(folder: Path, content: str) -> None:
-    """A plan.json without what a plan holds is named."""
+    """A plan.json without the plan's keys is an error that names plan.json."""
     (folder / "client" / "plan.json").write_text(content)
     assert error_of(folder).startswith(f"{folder / 'client' / 'plan.json'}: ")
 
 
 def test_events_that_are_not_text(folder: Path) -> None:
-    """A line that is not even text is named by its number."""
+    """A line of events that is not UTF-8 is reported with its number."""
     file = folder / "client" / "events.jsonl"
     file.write_bytes(file.read_bytes() + b"\xff\xfe\n")
-    assert error_of(folder).startswith(f"{file}:3: not an event: ")
+    assert error_of(folder).startswith(f"{file}:3: not a valid line: ")
 
 
 def test_a_document_without_its_keys(tmp_path: Path) -> None:
-    """A document of the right format that lacks what it should hold says what."""
+    """A document of the right format without a required key is refused, and the key is named."""
     (tmp_path / "experiment.json").write_text(json.dumps({"format": RUN_FORMAT}))
     with pytest.raises(FolderError, match=r"experiment\.json: Object missing required field `experiment`"):
         load_experiment(tmp_path)
 
 
 def test_damaged_document(tmp_path: Path) -> None:
-    """A run.json that breaks off is named, with the place where it does."""
+    """A truncated run.json is refused with the place of the error."""
     (tmp_path / "run.json").write_text('{"format": 1,\n"arm"')
     with pytest.raises(FolderError) as caught:
         load_run(tmp_path)
@@ -158,20 +158,31 @@ def test_damaged_document(tmp_path: Path) -> None:
 
 
 def test_not_a_results_folder(tmp_path: Path) -> None:
-    """A folder without experiment.json is not results, or not finished ones."""
-    with pytest.raises(FolderError, match=r"experiment\.json: missing; not a results folder, or an unfinished one"):
+    """A folder without experiment.json is refused as not a results folder, or an unfinished one."""
+    with pytest.raises(FolderError, match=r"experiment\.json: missing; the folder is no results folder, or"):
         load_experiment(tmp_path)
 
 
 def test_experiment_with_a_missing_run(folder: Path) -> None:
-    """An experiment that names a run which is not there tells which."""
+    """An experiment that lists a missing run is refused, and the run is named."""
     run_folder.write_json(folder.parent / "experiment.json", _experiment("control.1", "control.2"))
     with pytest.raises(FolderError, match=r"control\.2/run\.json: missing"):
         load_experiment(folder.parent)
 
 
 def test_experiment_has_its_arms_in_order(folder: Path) -> None:
-    """An experiment's runs are read in the order it names them, by arm."""
+    """An experiment's runs are grouped by arm, in the order of experiment.json."""
     run_folder.write_json(folder.parent / "experiment.json", _experiment("control.1"))
     experiment = load_experiment(folder.parent)
     assert {name: [run.path for run in runs] for name, runs in experiment.arms().items()} == {"control": [folder]}
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("\\u001b[31m", "\\x1b[31m"), ("\x7f", "\\x7f"), ("\u202e", "\\u202e"), ("grün", "grün"), ('~ \\"', '~ "')],
+)
+def test_texts_of_a_journal_cannot_control_a_terminal(folder: Path, written: str, read: str) -> None:
+    """Unprintable characters in a journal, as such or as JSON escapes, are replaced by escapes; others stay."""
+    file = folder / "client" / "events.jsonl"
+    file.write_text(file.read_text().replace('"image"', f'"{written}"'))
+    assert load_evidence(folder).events[1].resource == read

@@ -1,4 +1,4 @@
-"""The notebooks as committed: questions, without outputs."""
+"""The notebooks as committed: their titles, their links, and no outputs."""
 
 from pathlib import Path
 
@@ -12,14 +12,14 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
 def test_they_are_numbered() -> None:
-    """01, 02 and so on, so that there is an order to read them in."""
+    """The notebooks' names begin with 01, 02 and so on, without gaps."""
     assert [path.name[:3] for path in NOTEBOOKS] == [f"{number:02d}-" for number in range(1, len(NOTEBOOKS) + 1)]
     assert len(NOTEBOOKS) >= 4
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_kept_without_outputs(path: Path) -> None:
-    """No outputs, no execution counts, nothing of the machine it was written on; for any Python 3."""
+    """A notebook has no outputs, execution counts or metadata of a machine, and names no version but Python 3."""
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     nbformat.validate(notebook)
     assert notebook.metadata.kernelspec.name == "python3"
@@ -33,7 +33,7 @@ def test_a_notebook_is_kept_without_outputs(path: Path) -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_its_title_is_a_question(path: Path) -> None:
-    """One title, at the top, and then what to look at; what it claims is asserted."""
+    """A notebook has one title, which is a question, then `What to look at`; its code has assertions."""
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     first = notebook.cells[0].source
     title = first.splitlines()[0]
@@ -55,7 +55,7 @@ def test_its_title_is_a_question(path: Path) -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_links_lead_somewhere(path: Path) -> None:
-    """From one notebook to another that exists."""
+    """The links in a notebook's last cell lead to existing files."""
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     for target in notebook.cells[-1].source.split("](")[1:]:
         assert (FOLDER / target.partition(")")[0]).is_file()

@@ -1,4 +1,4 @@
-"""An installed lab has every package of the tree, and every data file that they read."""
+"""pyproject.toml: an installed lab has every package, and every data file that the packages read."""
 
 import tomllib
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ ROOT = Path(__file__).resolve().parents[2]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
 ROOTS = {name.partition(".")[0] for name in TOOLS["packages"]}
 OF_A_CLONE = {"experiments/host/base-image.sh", "experiments/host/setup.sh"}
-"""What only the Makefile runs."""
+"""Files that only the Makefile runs."""
 
 
 def _others() -> Iterator[str]:
-    """Every file of the packages' folders that is no Python."""
+    """Yield every file in the packages' folders that is not Python."""
     for name in ROOTS:
         for file in (ROOT / name).rglob("*"):
             if file.is_file() and file.suffix not in (".py", ".pyc") and "node_modules" not in file.parts:
@@ -22,7 +22,7 @@ def _others() -> Iterator[str]:
 
 
 def test_all_packages_are_named() -> None:
-    """One that is not would be missing from an installed lab, and from nowhere else."""
+    """pyproject.toml names every package; a package that is not named would be missing from an installed lab."""
     there = {
         ".".join(file.parent.relative_to(ROOT).parts) for name in ROOTS for file in (ROOT / name).rglob("__init__.py")
     }
@@ -30,7 +30,7 @@ def test_all_packages_are_named() -> None:
 
 
 def test_all_files_are_named() -> None:
-    """What programs read lies beside them, wherever they are installed."""
+    """pyproject.toml names every data file that lies in a package."""
     named = {
         str(file.relative_to(ROOT))
         for package, patterns in TOOLS["package-data"].items()
@@ -42,7 +42,7 @@ def test_all_files_are_named() -> None:
 
 
 def test_what_images_are_made_of_is_shared() -> None:
-    """It does not lie in a package, so it is among the data of the environment."""
+    """The files for the container images lie in no package; they are installed into share/priority-lab."""
     ((where, files),) = TOOLS["data-files"].items()
     assert where == "share/priority-lab"
     assert sorted(files) == sorted(home._SHARED)

@@ -1,4 +1,4 @@
-"""The page's own reading of a film, run by Node, beside Python's reading of the run folder it was made of."""
+"""The demo's JavaScript reads a film as Python reads the run folder from which the film was made; Node runs it."""
 
 import json
 import subprocess
@@ -40,31 +40,31 @@ def _asked_of_page(film: Film, positions: list[int], instants: list[float]) -> d
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    """A recorded one."""
+    """Return a recorded run."""
     return load_experiment(_GOLDEN).runs[-1]
 
 
 @pytest.fixture(scope="module")
 def film(run: Run) -> Film:
-    """Of it."""
+    """Return the run's film."""
     return film_of(run)
 
 
 @pytest.fixture(scope="module")
 def positions(film: Film) -> list[int]:
-    """In the whole stream, all records' ends and what is beside them among them."""
+    """Return positions throughout the TCP stream, and the positions at and beside the end of each TLS record."""
     ends = [end + beside for end in film.tape.end for beside in (-1, 0, 1)]
     return sorted({*range(0, film.tape.end[-1] + 2000, _STEP), *ends})
 
 
 def _instant(look: SocketSample, load: PageLoad) -> float:
-    """To the microsecond, as films have it."""
+    """Return the sample's time in the load in milliseconds, rounded down to a microsecond as in films."""
     return (look.t_ns - load.started_ns) // 1000 * 1000 / 10**6
 
 
 @pytest.fixture(scope="module")
 def instants(run: Run, film: Film) -> list[float]:
-    """Each look's, and the middle between it and the next."""
+    """Return the time of each sample, and the middle between consecutive samples."""
     layers, load = run.layers(), measured_load(run.evidence())
     assert layers
     times = [_instant(each, load) for each in layers.sockets if load.started_ns <= each.t_ns <= load.finished_ns]
@@ -73,7 +73,7 @@ def instants(run: Run, film: Film) -> list[float]:
 
 @pytest.fixture(scope="module")
 def answers(film: Film, positions: list[int], instants: list[float]) -> dict[str, Any]:
-    """The page's."""
+    """Return what the page's JavaScript computes for the positions and instants."""
     return _asked_of_page(film, positions, instants)
 
 
@@ -85,7 +85,7 @@ def _base(run: Run) -> int:
 
 
 def test_payload_before_a_position(run: Run, film: Film, positions: list[int], answers: dict[str, Any]) -> None:
-    """Byte for byte what analysis/loads/stream.py says."""
+    """The page and analysis/loads/stream.py count the same payload bytes before every position."""
     evidence, base = run.evidence(), _base(run)
     for name, seen in zip(("image", "script"), answers["before"], strict=True):
         payload = Payload(evidence.events, film.load, name)
@@ -94,7 +94,7 @@ def test_payload_before_a_position(run: Run, film: Film, positions: list[int], a
 
 
 def test_segments_lose_nothing(positions: list[int], answers: dict[str, Any]) -> None:
-    """Whatever is between two positions is of one stream or the other, and neighbours are never of the same."""
+    """The segments up to a position contain all payload bytes, and neighbours belong to different streams."""
     for number, segments in enumerate(answers["segments"]):
         for column, name in enumerate(("others", "important")):
             before = answers["before"][column]
@@ -104,7 +104,10 @@ def test_segments_lose_nothing(positions: list[int], answers: dict[str, Any]) ->
 
 
 def test_places_at_every_look(run: Run, film: Film, instants: list[float], answers: dict[str, Any]) -> None:
-    """Those of analysis/loads/whereabouts.py; until the next look they stand, but for what arrives."""
+    """At each sample the page computes how far the TCP stream has come as analysis/loads/whereabouts.py does.
+
+    At every instant `arrived` is the smallest position and `handed` the largest, and `arrived` never decreases.
+    """
     layers, base = run.layers(), _base(run)
     assert layers
     load = measured_load(run.evidence())
@@ -118,7 +121,7 @@ def test_places_at_every_look(run: Run, film: Film, instants: list[float], answe
             "sent": seen.sent_bytes - base,
             "nearFrom": seen.near_from_bytes - base,
             "farFrom": seen.far_from_bytes - base,
-            # Python goes by what was acknowledged until the client's account begins; there is no payload in that.
+            # Before the client's first arrival Python uses the acknowledged bytes; they contain no payload.
             "arrived": seen.arrived_bytes - base if t_ms >= film.arrivals.t_ms[0] else 0,
         }
     for one, other in pairwise(answers["at"]):
@@ -129,6 +132,6 @@ def test_places_at_every_look(run: Run, film: Film, instants: list[float], answe
 
 
 def test_numbers_are_written_as_expected(answers: dict[str, Any]) -> None:
-    """What the tests of the page count on when they compare it with the command line."""
+    """The page formats numbers as `expected` does, with which tests compare page and command line."""
     assert answers["seconds"] == [expected({"x_ms": number}, "x_ms") for number in NUMBERS]
     assert answers["kib"] == [expected({"x": number}, "x") for number in NUMBERS]

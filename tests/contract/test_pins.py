@@ -1,4 +1,4 @@
-"""The lists of packages and digests: they agree with pyproject.toml, and with what is installed here."""
+"""The lists of pinned packages and digests agree with pyproject.toml and with the installed packages."""
 
 import json
 import re
@@ -25,19 +25,19 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True)
 class Pin:
-    """One entry of a list."""
+    """An entry of a list of pinned packages."""
 
     requirement: Requirement
     digests: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """As the package index writes it."""
+        """Return the package's name as the package index writes it."""
         return canonicalize_name(self.requirement.name)
 
     @property
     def version(self) -> str:
-        """The only one that is allowed."""
+        """Return the only allowed version."""
         (only,) = self.requirement.specifier
         assert only.operator == "=="
         return only.version
@@ -58,7 +58,7 @@ def _applies(requirement: Requirement, environment: dict[str, str]) -> bool:
 
 
 def _versions(name: str, environment: dict[str, str]) -> dict[str, str]:
-    """By package, the pinned version for that machine and Python."""
+    """Return the pinned version of each package for that machine and Python."""
     pinned = [pin for pin in _pins(name) if _applies(pin.requirement, environment)]
     versions = {pin.name: pin.version for pin in pinned}
     assert len(versions) == len(pinned), "each package once"
@@ -81,14 +81,14 @@ def _here() -> tuple[str, str]:
 
 
 def _wanted() -> dict[str, list[str]]:
-    """By extra, what pyproject.toml asks for."""
+    """Return the requirements of each extra in pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return {"": project["dependencies"], **project["optional-dependencies"]}
 
 
 @pytest.mark.parametrize("name", LISTS)
 def test_every_package_has_digests(name: str) -> None:
-    """Of one version; the file names no index, so the reader's own decides where packages come from."""
+    """Every package is pinned to one version with digests, and the file names no package index."""
     pins = _pins(name)
     assert pins
     for pin in pins:
@@ -102,7 +102,7 @@ def test_every_package_has_digests(name: str) -> None:
 
 @pytest.mark.parametrize("folder", NPM)
 def test_every_package_of_npm_has_a_digest(folder: str) -> None:
-    """`npm ci` checks it. These are all the lock files that there are."""
+    """Every npm package has a digest, which `npm ci` checks; there are no other lock files."""
     assert {file.parent for file in ROOT.glob("[!.]*/**/package-lock.json")} <= {ROOT / each for each in NPM}
     packages = json.loads((ROOT / folder / "package-lock.json").read_text())["packages"]
     assert len(packages) > 1
@@ -114,7 +114,7 @@ def test_every_package_of_npm_has_a_digest(folder: str) -> None:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("python", PYTHONS)
 def test_whatever_is_asked_for_is_pinned(python: str, machine: str) -> None:
-    """Every extra, in a version that pyproject.toml allows."""
+    """Every requirement of every extra is pinned to a version that pyproject.toml allows."""
     environment = _environment(python, machine)
     versions = _versions("constraints.txt", environment)
     for extra, texts in _wanted().items():
@@ -128,7 +128,7 @@ def test_whatever_is_asked_for_is_pinned(python: str, machine: str) -> None:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("python", PYTHONS)
 def test_build_tools_are_the_same_in_both_lists(python: str, machine: str) -> None:
-    """pip and what pyproject.toml builds with; a package of both lists has one version."""
+    """pip and the build tools of pyproject.toml are pinned; a package of both lists has the same version."""
     environment = _environment(python, machine)
     tools = _versions("build-requirements.txt", environment)
     others = _versions("constraints.txt", environment)
@@ -141,7 +141,7 @@ def test_build_tools_are_the_same_in_both_lists(python: str, machine: str) -> No
 
 
 def test_whatever_those_need_is_pinned() -> None:
-    """Of packages that are installed here, which know what they need."""
+    """The requirements of installed packages are pinned, too."""
     environment = _environment(*_here())
     versions = _versions("constraints.txt", environment)
     checked = 0
@@ -161,7 +161,7 @@ def test_whatever_those_need_is_pinned() -> None:
 
 @pytest.mark.skipif(not in_checkout(), reason="the tests run in an environment that somebody else made")
 def test_what_is_installed_is_what_is_pinned() -> None:
-    """By the set-up, pip and setuptools too."""
+    """The installed packages, with pip and setuptools, have the pinned versions."""
     environment = _environment(*_here())
     needed = {canonicalize_name(Requirement(text).name) for extra in ("", "dev") for text in _wanted()[extra]}
     for list_, names in (("build-requirements.txt", None), ("constraints.txt", needed)):

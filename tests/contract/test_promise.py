@@ -1,4 +1,4 @@
-"""The promise of a recorded real sweep for its best value, and the runs that keep it."""
+"""The limits that a recorded sweep promises for its recommended value, checked against new runs."""
 
 import json
 import shutil
@@ -17,12 +17,15 @@ from tests.contract.conftest import GOLDEN_SWEEP, Summary
 
 
 def anew(run: Run, **changes: Any) -> Run:
-    """The same, as if it had been made with another seed."""
+    """Return the run with another seed, and with these changes of its record."""
     return replace(run, record=replace(run.record, **{"seed": run.record.seed + 6} | changes))
 
 
 def test_a_promise_is_kept_by_new_runs_alone(sweep: Sweep, summary: Summary) -> None:
-    """Not by one with a seed that the sweep had, nor by one of another fabric; LOWAT may be in other words."""
+    """A run with a seed or fabric other than allowed is refused; LOWAT may be written as 16k.
+
+    The allowed seeds are those that the sweep did not use, and the allowed fabric is the sweep's.
+    """
     network = summary["networks"][0]
     (run,) = (run for arm in sweep.arms for run in arm.good if run.path.name == "loss-0-lowat-16384.1")
     in_words = anew(run, knobs={**run.record.knobs, "LOWAT": "16k"})
@@ -30,12 +33,12 @@ def test_a_promise_is_kept_by_new_runs_alone(sweep: Sweep, summary: Summary) -> 
     for seed in (1, 6):
         with pytest.raises(FolderError, match=f"its seed, {seed}, is one of the sweep's, 1 to 6; a new run needs"):
             check(network, [anew(run, seed=seed)])
-    with pytest.raises(FolderError, match="made in netns, but the sweep's promise is for virtual"):
+    with pytest.raises(FolderError, match="made in FABRIC=netns, but the sweep in FABRIC=virtual"):
         check(network, [anew(run, fabric="netns")])
 
 
 def test_no_seed_is_left_above(tmp_path: Path) -> None:
-    """Then one below the sweep's is taken."""
+    """If no seeds above the sweep's are free, the recommended command has a seed below the sweep's."""
     copy = shutil.copytree(GOLDEN_SWEEP, tmp_path / "golden-sweep")
     document = json.loads((copy / "sweep.json").read_text())
     (copy / "sweep.json").write_text(json.dumps(document | {"seed": 2**32 - 7}))
@@ -44,7 +47,7 @@ def test_no_seed_is_left_above(tmp_path: Path) -> None:
 
 
 def test_the_best_value_is_promised_and_kept(sweep: Sweep, summary: Summary) -> None:
-    """By runs like those it was promised from; a run that is a second later does not keep it."""
+    """New runs like the sweep's are within the promised limits; a run whose first byte is a second later is not."""
     network = summary["networks"][0]
     runs = [anew(run) for arm in sweep.arms for run in arm.good]
     assert [kept.holds for kept in check(network, runs)] == [True, True]
@@ -55,7 +58,7 @@ def test_the_best_value_is_promised_and_kept(sweep: Sweep, summary: Summary) -> 
     )
     first, goodput = check(network, [later])
     assert not first.holds
-    assert first.words == "script_first_byte_ms: 1.39 s, outside of what was promised, 374 ms to 406 ms"
+    assert first.words == "script_first_byte_ms: 1.39 s, outside of the sweep's limits, 374 ms to 406 ms"
     assert goodput.holds
     with pytest.raises(FolderError, match=r"no run that is ok has LOWAT=16384 and LOSS=0%"):
         check(network, [run for run in runs if run.arm == "loss-1-lowat-16384"])

@@ -1,4 +1,4 @@
-"""The sabotage catalogue: every card is complete, stands in docs/sabotage.md, and has a lab test."""
+"""The sabotage catalogue: every card is complete, is in docs/sabotage.md, and has a lab test."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ each_card = pytest.mark.parametrize(("entry", "card"), CARDS, ids=[entry.name fo
 
 @each_card
 def test_a_card_is_whole(entry: Entry, card: Card) -> None:
-    """All of it is there, short enough to be read aloud; its knobs and its cure are knobs, and the cure is one."""
+    """A card has all parts, of at most two sentences each; its cure sets known knobs and changes the scenario."""
     assert entry.title
     assert entry.expect
     for text in (card.see, card.tell):
@@ -36,13 +36,13 @@ def test_a_card_is_whole(entry: Entry, card: Card) -> None:
 
 @each_card
 def test_a_card_has_no_figure_that_is_not_a_knobs(entry: Entry, card: Card) -> None:
-    """Figures are measured, in the tables."""
+    """The texts `see` and `tell` contain no numbers, because those are measured, and are in the tables."""
     assert re.findall(r"\d+(?:[.]\d+)?", f"{card.see} {card.tell}") == []
     assert entry.name.replace("-", "").isalpha()
 
 
 def test_every_card_is_held_to() -> None:
-    """The lab has a test of its name."""
+    """For every card tests/lab/test_sabotage.py has a test of the same name."""
     tree = ast.parse((ROOT / "tests" / "lab" / "test_sabotage.py").read_text())
     tests = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     assert [name for name in sabotage() if f"test_{name.replace('-', '_')}" not in tests] == []
@@ -50,19 +50,19 @@ def test_every_card_is_held_to() -> None:
 
 @each_card
 def test_the_document_tells_it(entry: Entry, card: Card) -> None:
-    """In the very words of the entry."""
+    """docs/sabotage.md has each card in the words of its entry."""
     assert "\n".join(words(study.spoiler(entry, card))) in DOCUMENT
 
 
 def test_the_document_tells_nothing_else() -> None:
-    """A heading for each card, in order, and a row of each arm."""
+    """docs/sabotage.md has one heading for each card, in order, and one row for each arm."""
     assert re.findall(r"^## (.*)$", DOCUMENT, re.MULTILINE) == list(sabotage())
     rows = re.findall(r"^\| (?!\|).+\|$", DOCUMENT, re.MULTILINE)  # heads begin with an empty cell
     assert len(rows) == len(study.arms())
 
 
 def test_cases_that_are_one_scenario_are_run_once() -> None:
-    """A cure that leads back to the plain scenario costs nothing; every case has an arm."""
+    """Cases with the same scenario share an arm, such as a cure that leads back to the plain scenario."""
     cases = study.arms()
     assert {name for name, _ in cases} == {study.PLAIN, *sabotage()}
     scenarios = [arm.scenario for arm in {arm.name: arm for arm in cases.values()}.values()]
@@ -71,7 +71,7 @@ def test_cases_that_are_one_scenario_are_run_once() -> None:
 
 
 def test_the_list_has_them_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    """Under a heading of their own, after the plain ones."""
+    """`priolab list` lists the cards with their cures under a heading of their own, after the other scenarios."""
     from experiments.cli import main
 
     assert main(["list"]) == 0
@@ -85,7 +85,7 @@ def test_the_list_has_them_apart(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_readme_names_each() -> None:
-    """And leads to the document."""
+    """README.md links to docs/sabotage.md, which has a heading for each card."""
     assert "docs/sabotage.md" in (ROOT / "README.md").read_text()
     document = (ROOT / "docs/sabotage.md").read_text()
     assert [name for name in sabotage() if f"\n## {name}\n" not in document] == []

@@ -1,4 +1,4 @@
-"""The Makefile and setup.sh: which targets need what of the machine, and what is said where it is missing."""
+"""The Makefile and setup.sh: what each target needs of the machine, and the messages where something is missing."""
 
 import os
 import re
@@ -14,12 +14,12 @@ from experiments.host.python_environment import MADE_OF, PythonEnvironment
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = "experiments/host/setup.sh"
-# What a machine has without any package of the lab's.
+# The programs of a machine without any package that the lab needs.
 PLAIN = ("sh", "dirname")
 
 
 def _make(*words: str) -> str:
-    """What make would do, and its variables."""
+    """Return the commands that make would run, and its variables."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(
         ["make", "--print-data-base", "--dry-run", *words],
@@ -54,12 +54,12 @@ def _make(*words: str) -> str:
     ],
 )
 def test_what_a_target_needs(words: Sequence[str], part: str) -> None:
-    """Looking around, and experiments in containers, need the Python environment only; captures and tests need more."""
+    """`doctor`, `list`, `show` and FABRIC=compose need only the Python environment; other targets need more."""
     assert re.findall(rf"^{SETUP}(.*)$", _make(*words), re.MULTILINE) == [part]
 
 
 def test_what_is_no_knob() -> None:
-    """Words about Python and images are not handed to the lab as knobs; anything else is, known or not."""
+    """Variables about Python and images are not passed to the lab as knobs; all other words are, even unknown ones."""
     made = _make(
         "experiment",
         "BASE=other:1",
@@ -84,13 +84,13 @@ def test_what_is_no_knob() -> None:
     ],
 )
 def test_a_part_is_not_the_document(words: Sequence[str], file: str) -> None:
-    """docs/matrix.md is all of the matrix or is left alone."""
+    """`make matrix` writes docs/matrix.md only if the whole matrix is measured, otherwise results/matrix.md."""
     assert re.findall(r"^\.venv/bin/priolab matrix --from-make (.*)$", _make("matrix", *words), re.MULTILINE) == [file]
 
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """A copy of what setup.sh runs, its environment made already, and a bin with next to nothing."""
+    """Copy the files that setup.sh uses, with a finished Python environment and a PATH with only `sh` and `dirname`."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in PLAIN:
@@ -101,7 +101,7 @@ def bare(tmp_path: Path) -> Path:
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for file in MADE_OF:
         shutil.copy(ROOT / file, tmp_path / file)
-    for entry in tmp_path.glob("proxy/servers/*/server.toml"):  # the set-up looks into this machine's /usr/sbin, too
+    for entry in tmp_path.glob("proxy/servers/*/server.toml"):  # the set-up also searches /usr/sbin
         entry.write_text(re.sub("^program = .*$", 'program = "not-there"', entry.read_text(), flags=re.MULTILINE))
     (tmp_path / ".venv/bin").mkdir(parents=True)
     (tmp_path / ".venv/bin/python").write_text("#!/bin/sh\nexit 0\n")
@@ -120,7 +120,7 @@ def _setup(root: Path, *words: str, **variables: str) -> subprocess.CompletedPro
 
 
 def test_a_bare_machine_gets_a_note(bare: Path) -> None:
-    """The environment is enough; what else is missing, what does without, and how it is installed, in a few lines."""
+    """For the Python environment alone, setup.sh succeeds, and its notes list the missing packages."""
     done = _setup(bare, "environment")
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
@@ -131,7 +131,7 @@ def test_a_bare_machine_gets_a_note(bare: Path) -> None:
 
 @pytest.mark.parametrize("knobs", ["", "FABRIC=netns", r"SERVER=h2o RESULTS=my\ results"])
 def test_a_bare_machine_cannot_have_everything(bare: Path, knobs: str) -> None:
-    """Where nothing can be installed, the rest ends here; it is told what make was told."""
+    """If packages cannot be installed, setup.sh exits with 1 and names those that the knobs need."""
     done = _setup(bare, PRIOLAB_KNOBS=knobs)
     assert done.returncode == 1
     first, *others = done.stderr.splitlines()
@@ -154,7 +154,7 @@ def test_a_bare_machine_cannot_have_everything(bare: Path, knobs: str) -> None:
     ],
 )
 def test_one_clear_line(bare: Path, words: list[str], variables: dict[str, str], code: int, line: str) -> None:
-    """What it was, and what can be done."""
+    """A wrong part of the set-up, knob, Python or cache folder is refused with one line that says what to do."""
     old = "import sys; sys.version_info = (3, 9, 2); exec(sys.argv.pop(1))"
     (bare / "bin/old").write_text(f"#!/bin/sh\nshift\nexec {sys.executable} -c '{old}' \"$@\"\n")
     (bare / "bin/old").chmod(0o755)
@@ -164,7 +164,7 @@ def test_one_clear_line(bare: Path, words: list[str], variables: dict[str, str],
 
 
 def test_looking_around_asks_nobody(bare: Path) -> None:
-    """It notes what is missing; no list of packages is fetched for that."""
+    """`setup.sh environment` prints the apt-get command for missing packages, but runs no apt program."""
     for program in ("apt-get", "apt-cache", "sudo"):
         (bare / "bin" / program).write_text(f'#!/bin/sh\n[ "$1 $2" = "-n true" ] || echo "$0 $*" >>{bare}/asked\n')
         (bare / "bin" / program).chmod(0o755)
@@ -175,7 +175,7 @@ def test_looking_around_asks_nobody(bare: Path) -> None:
 
 
 def test_nothing_to_do_is_nothing_said(bare: Path) -> None:
-    """And nothing done: neither packages nor environment nor kernel."""
+    """If all programs are there, setup.sh prints nothing, except a note on the package libbpf-dev."""
     for program in ("node", "ip", "ethtool", "not-there", "bpf-gcc"):
         (bare / "bin" / program).symlink_to(shutil.which("true") or "")
     done = _setup(bare, PRIOLAB_KNOBS="FABRIC=netns")
@@ -186,7 +186,7 @@ def test_nothing_to_do_is_nothing_said(bare: Path) -> None:
 
 
 def test_the_standard_library_is_enough(bare: Path) -> None:
-    """It runs before there is a Python environment: without anybody's packages, and from another folder."""
+    """The set-up's module imports with the standard library alone, and from another folder."""
     made = [
         sys.executable,
         "-I",
@@ -209,6 +209,6 @@ def test_the_standard_library_is_enough(bare: Path) -> None:
     ],
 )
 def test_what_compares_servers_needs_them(words: Sequence[str], needed: list[str]) -> None:
-    """h2o is for those who say so."""
+    """make calls setup.sh with the servers that a target compares, or else with the part of the set-up needed."""
     ((line,),) = [re.findall(rf"^{SETUP}(.*)$", _make(*words), re.MULTILINE)]
     assert line.split() == needed

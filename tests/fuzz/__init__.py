@@ -1,1 +1,1 @@
-"""Peers that misbehave, by the million: `make fuzz`, or `python -m tests.fuzz SEED FRAMES PROTOCOL`."""
+"""Sessions with misbehaving servers: `make fuzz`, or `python -m tests.fuzz PROTOCOL SEED FRAMES`."""

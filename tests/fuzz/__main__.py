@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz [PROTOCOL SEED FRAMES]`: one run, or, without words, all whose seeds are kept (seeds.json)."""
+"""`python -m tests.fuzz [PROTOCOL SEED FRAMES]` does one run; without arguments, all runs of seeds.json."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ SEEDS = Path(__file__).with_name("seeds.json")
 
 
 def main() -> int:
-    """Exit code; whatever an engine must not raise comes out as it is."""
+    """Return the exit code. An exception that an engine must not raise ends the program."""
     words = sys.argv[1:]
     if words and (len(words) != 3 or words[0] not in PROTOCOLS or not all(word.isdigit() for word in words[1:])):
         print(f"usage: python -m tests.fuzz [{'|'.join(PROTOCOLS)} SEED FRAMES]", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""A front that speaks HTTP/2, more or less."""
+"""A misbehaving HTTP/2 server."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -42,7 +42,7 @@ _HEADERS: Sequence[Sequence[tuple[str, str]]] = (
 
 
 class Http2Peer(Peer):
-    """See Peer."""
+    """A misbehaving HTTP/2 server; see Peer."""
 
     def __init__(self, random: Random, streams: tuple[int, int, int]) -> None:
         super().__init__(random, streams)
@@ -100,7 +100,7 @@ class Http2Peer(Peer):
             lambda: GoAwayFrame(0, last_stream_id=number % 2**31, error_code=number, additional_data=b"why"),
             lambda: PushPromiseFrame(max(1, stream_id), promised_stream_id=2, data=b"\x88"),
         ]
-        # What ends a connection would end most of them at once if it came as often as the rest.
+        # Frames that end the connection are rare, because otherwise most sessions would be short.
         return random.choices(frames, [8, 8, 8, 8, 8, 4, 1, 1, 1])[0]().serialize()
 
     def anything(self) -> bytes:

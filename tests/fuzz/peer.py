@@ -1,7 +1,8 @@
-"""The parts that misbehaving fronts of all protocols share.
+"""A misbehaving server, independent of the protocol.
 
-Most of what they say is what a server could say to this client, so that its frames reach deep; some of it is what no
-server may say; and some are bytes. Some are hardly rude at all, so that there are sessions that get far.
+Each server has its own share of wrong frames, from none to all. Its other frames are those that a correct server would
+send, so that a session does not end at once. Most wrong frames have a type of the protocol, but random content and a
+random stream. Some are cut off or have changed bytes, and some are random bytes.
 """
 
 from abc import ABC, abstractmethod
@@ -12,9 +13,9 @@ Maker = Callable[[], bytes]
 
 
 class Peer(ABC):
-    """The frames of one connection. streams: the client's first three, of which the first is the page's.
+    """The frames that a server sends on one connection; subclasses encode the frames of a protocol.
 
-    Subclasses say how frames are made in their protocol.
+    streams: the ids of the client's first three streams; the first is the page's.
     """
 
     def __init__(self, random: Random, streams: tuple[int, int, int]) -> None:
@@ -26,7 +27,7 @@ class Peer(ABC):
         self._begun = False
 
     def frame(self) -> bytes:
-        """The next one, as bytes."""
+        """Return the next frame."""
         if not self._begun:
             self._begun = True
             if self._random.random() > 0.2 * self._rude:
@@ -38,44 +39,44 @@ class Peer(ABC):
 
     @abstractmethod
     def settings(self) -> bytes:
-        """How a server begins."""
+        """Return the first frame of a server."""
 
     @abstractmethod
     def answered(self, stream_id: int) -> bytes:
-        """Headers as they should be."""
+        """Return the correct response headers of a stream."""
 
     @abstractmethod
     def payload(self, stream_id: int, payload: bytes, *, last: bool) -> bytes:
-        """A frame of data as it should be."""
+        """Return a correct frame of response data."""
 
     @abstractmethod
     def ping(self) -> bytes:
-        """Harmless, and answered."""
+        """Return a ping, to which the client replies."""
 
     @abstractmethod
     def data(self) -> bytes:
-        """A frame of data, of any stream."""
+        """Return a data frame on any stream."""
 
     @abstractmethod
     def headers(self) -> bytes:
-        """Headers, of any stream."""
+        """Return a headers frame on any stream."""
 
     @abstractmethod
     def control(self) -> bytes:
-        """Any other frame of the protocol."""
+        """Return any other frame of the protocol."""
 
     @abstractmethod
     def anything(self) -> bytes:
-        """Any type, any flags, any length that is not absurd."""
+        """Return a frame with random type, flags and payload."""
 
     def stream(self) -> int:
-        """Mostly one of the client's."""
+        """Return a stream id, mostly one of the client's."""
         if self._random.random() < 0.93:
             return self._random.choice(self._streams)
         return self._random.choice((0, 2, 7, 9, 2**31 - 1))
 
     def _sensible(self) -> bytes:
-        """What a server would say next."""
+        """Return the frame that a correct server would send next."""
         while self._answers:
             chosen = self._random.choice(self._answers[1:] or self._answers) if self._page_sent else self._answers[0]
             if made := next(chosen, None):
@@ -91,7 +92,7 @@ class Peer(ABC):
         yield self.payload(stream_id, b"end", last=True)
 
     def _broken(self) -> bytes:
-        """A frame with a byte that is another, or cut off, or that says to be larger than it is."""
+        """Return a frame with a changed byte, with its end cut off, or with a wrong length."""
         made = bytearray(self._random.choice((self.data, self.headers, self.control))())
         match self._random.randrange(3):
             case 0:

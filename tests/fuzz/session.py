@@ -1,9 +1,9 @@
-"""Sessions with peers that misbehave: whatever they say, an engine says LoadFailed or nothing.
+"""Sessions with misbehaving servers: whatever a server sends, an engine raises LoadFailed or nothing.
 
 Rules:
-1. Everything follows from the seed: frames, how they are cut, when it is quiet.
-2. A session ends when the engine gives up, when its load is over, or after a while; then comes another. Whatever else
-   the engine raises is raised.
+1. The seed determines everything: frames, their division into pieces, and when the connection is quiet.
+2. A session ends when the engine raises LoadFailed, when its loads are finished, or after 400 frames. Then the next
+   session begins. Any other exception is passed on.
 """
 
 from collections.abc import Callable
@@ -24,14 +24,14 @@ from tests.fuzz.spdy import SpdyPeer
 from tests.pages import maps_plan
 
 _LONGEST = 400
-"""Frames of a session."""
+"""The most frames of a session."""
 
 _HTTP2_DIALECTS = (PLAIN, parse("chrome"), parse("firefox+reprioritize"), parse("header+update"))
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a run came to: sessions, and how many of them an engine gave up, finished, or went on with to the end."""
+    """The counts of a run: its frames, and the sessions whose load failed, finished, or was unfinished at the end."""
 
     frames: int
     failed: int
@@ -68,7 +68,7 @@ PROTOCOLS: dict[str, Callable[[Random], tuple[Engine, Peer]]] = {"h2": _http2, "
 
 
 def fuzz(protocol: str, seed: int, frames: int) -> Found:
-    """So many frames at least. Raises whatever an engine must not raise."""
+    """Run sessions with at least this number of frames. Raises every exception of an engine except LoadFailed."""
     random = Random(f"{protocol} {seed}")
     counts = {"failed": 0, "finished": 0, "unfinished": 0}
     sent = 0
@@ -105,7 +105,7 @@ def _session(engine: Engine, peer: Peer, random: Random) -> tuple[int, str]:
 
 
 def _pieces(wire: bytes, random: Random) -> list[bytes]:
-    """As one, in two, or byte by byte."""
+    """Return the frame whole, in two pieces, or byte by byte."""
     match random.randrange(8):
         case 0:
             at = random.randrange(len(wire) + 1)

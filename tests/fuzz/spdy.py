@@ -1,4 +1,4 @@
-"""A front that speaks SPDY/3.1, more or less."""
+"""A misbehaving SPDY/3.1 server."""
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ _FIELDS: Sequence[Mapping[str, str]] = (
 
 
 class SpdyPeer(Peer):
-    """See Peer."""
+    """A misbehaving SPDY/3.1 server; see Peer."""
 
     def __init__(self, random: Random, streams: tuple[int, int, int]) -> None:
         super().__init__(random, streams)

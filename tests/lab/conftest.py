@@ -1,8 +1,9 @@
-"""Experiments in the guest, each run once for all modules of this room, into one results folder.
+"""Experiments in the guest for the tests of this folder, each run once, into a results folder that all modules share.
 
-Those who work at the tests side by side share them, too: who needs an experiment first runs it, and the others wait.
-Each then has a processor of its own, so all arms of an experiment share a guest: one that begins costs as much as two
-runs. Nobody writes into a shared folder; whoever wants to has a copy.
+pytest's workers share the experiments, too: the first worker that needs an experiment runs it, and the others wait.
+With several workers each uses a single processor. Then all arms of an experiment share a guest, because starting a
+guest costs as much as two runs. Tests must not write into a shared results folder; a test that changes files copies the
+folder first.
 """
 
 import fcntl
@@ -18,12 +19,17 @@ import pytest
 
 from tests.conftest import Done, Lab
 
+H2O = ("SERVER=h2o", "LOWAT=16384,131072", "SAMPLE=50ms")
+"""The words of an experiment that several modules read: h2o without LOWAT and with two values."""
+GSO_2 = ("LOWAT=16384", "CONTROL=no", "GSO=2", "SAMPLE=50ms")
+"""The words of another one: at most two segments in a packet buffer."""
+
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs an experiment once; whoever asks for the same words later gets the same result.
+    """Runs an experiment once; a later call with the same words returns the same result.
 
-    processor: the only one that experiments are run on; None for all there are.
+    processor: the only processor that experiments may use; None for all processors.
     """
 
     lab: Lab
@@ -31,19 +37,19 @@ class Runs:
 
     @property
     def results(self) -> Path:
-        """Where they are, for whoever takes what is there (REUSE=yes)."""
+        """The shared results folder, for commands that reuse existing runs (REUSE=yes)."""
         return self.lab.results
 
     @property
     def done(self) -> list[Done]:
-        """All of them so far."""
+        """The results of all experiments so far."""
         return [_read(file) for file in sorted(self._kept.glob("*.json"))]
 
     def __call__(self, *words: str) -> Done:
         kept = self._kept / f"{hashlib.sha256(repr(words).encode()).hexdigest()}.json"
         with _alone(kept.with_suffix(".lock")):
             if not kept.exists():
-                _write(kept, self.lab.run_unseen("FABRIC=virtual", *words, processor=self.processor))
+                _write(kept, self.lab.run_here("FABRIC=virtual", *words, processor=self.processor))
             return _read(kept)
 
     @property
@@ -53,14 +59,14 @@ class Runs:
 
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """One process at a time."""
+    """Holds an exclusive lock on the file, so that one process at a time runs the context."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _write(kept: Path, done: Done) -> None:
-    """Whole, or not at all."""
+    """Writes the result atomically."""
     partial = kept.with_suffix(".partial")
     partial.write_text(json.dumps(asdict(done), default=str))
     partial.rename(kept)
@@ -73,7 +79,7 @@ def _read(kept: Path) -> Done:
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Runs:
-    """Shared runs. A worker of several has a folder of its own below the one that is all workers'."""
+    """Returns the shared runs. Several workers share a folder in the parent of the workers' own folders."""
     own = tmp_path_factory.getbasetemp()
     is_alone = worker_id == "master"
     root = (own if is_alone else own.parent) / "shared"

@@ -1,4 +1,4 @@
-"""Bad ends of a run: the error that must be printed, and the traces that must not be left on the machine."""
+"""Checks for runs that end badly: the error that the lab prints, and that nothing is left on the machine."""
 
 import os
 import re
@@ -15,11 +15,11 @@ from tests.conftest import Done, Lab
 _SETTLE_S = 10.0
 _SOON_S = 25.0
 _SPACES = ("net", "pid", "user")
-_OF_CONTAINERS = re.compile("(br-|veth)[0-9a-f]{7,}")  # an engine may be at work besides
+_OF_CONTAINERS = re.compile("(br-|veth)[0-9a-f]{7,}")  # a container engine may make them meanwhile
 
 
 def must_have_failed(done: Done, *words: str) -> None:
-    """Exit code, status, a reason with these words, and the log it names."""
+    """Checks for exit code 1, the status `failed`, a reason with these words, and the log that the reason names."""
     assert done.code == 1
     assert done.summary is not None, done.err
     assert done.summary["status"] == "failed"
@@ -32,7 +32,7 @@ def must_have_failed(done: Done, *words: str) -> None:
 
 
 def nothing_is_left(lab: Lab, *, partial: int = 0) -> None:
-    """No process, no temporary file, and no more partial folders than that."""
+    """Checks that no process and no temporary file is left, and `partial` partial folders."""
     end = time.monotonic() + _SETTLE_S
     while lab.processes() and time.monotonic() < end:
         time.sleep(0.1)
@@ -43,10 +43,11 @@ def nothing_is_left(lab: Lab, *, partial: int = 0) -> None:
 
 @dataclass(kw_only=True)
 class Traces:
-    """What a lab was seen to have while it ran; made before it starts.
+    """The processes, namespaces and interfaces of a lab that runs; must be created before the lab starts.
 
-    Its processes need not name its folders, so they are known by descent: process id and start time, which no two
-    share. namespaces: those that are not this process's.
+    A process's command line need not name the lab's folders, so the lab's processes are found by descent. A process is
+    identified by its id and its start time. interfaces: the machine's interfaces before the lab started. namespaces:
+    without the namespaces of this process.
     """
 
     interfaces: set[str] = field(default_factory=lambda: _interfaces())
@@ -54,7 +55,7 @@ class Traces:
     namespaces: set[str] = field(default_factory=set)
 
     def look(self, lab_pid: int) -> None:
-        """Note down what it has now."""
+        """Records the processes and namespaces that the lab has now."""
         own = {_namespace(os.getpid(), space) for space in _SPACES}
         for pid in descendants(lab_pid):
             if (began := _start_time(pid)) is not None:
@@ -62,13 +63,13 @@ class Traces:
                 self.namespaces |= {name for space in _SPACES if (name := _namespace(pid, space))} - own
 
     def networks(self) -> int:
-        """How many network namespaces were seen."""
+        """Returns the number of network namespaces that were recorded."""
         return sum(name.startswith("net:") for name in self.namespaces)
 
     def must_be_gone(self) -> None:
-        """Waits a moment for the kernel to finish."""
+        """Waits until all recorded traces are gone. Raises AssertionError after ten seconds."""
         end = time.monotonic() + _SETTLE_S
-        # The kernel gives a namespace's number to a new one: whoever starts from here on has nothing to do with this.
+        # The kernel reuses the numbers of namespaces, so processes that start from now on are not checked.
         ended = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
         while (left := self._left(ended)) and time.monotonic() < end:
             time.sleep(0.1)
@@ -95,9 +96,12 @@ class Traces:
 
 @contextmanager
 def started(lab: Lab, traces: Traces, *words: str, until: str) -> Iterator[subprocess.Popen[str]]:
-    """A lab that has told of this step, in a process group of its own as a shell would have it."""
+    """Starts a lab in a process group of its own, as a shell does; yields when the lab has printed the text `until`.
+
+    The lab draws no picture, and prints its progress to standard error.
+    """
     running = subprocess.Popen(
-        lab.command(*words),
+        lab.command(*words, "--print-folder"),
         env=lab.environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -105,13 +109,15 @@ def started(lab: Lab, traces: Traces, *words: str, until: str) -> Iterator[subpr
         process_group=0,
     )
     try:
-        assert running.stdout is not None
-        for line in running.stdout:
+        assert running.stderr is not None
+        said = []
+        for line in running.stderr:
             traces.look(running.pid)
+            said.append(line)
             if until in line:
                 break
         else:
-            raise AssertionError(running.communicate()[1])
+            raise AssertionError("".join(said))
         yield running
     finally:
         running.kill()
@@ -119,7 +125,7 @@ def started(lab: Lab, traces: Traces, *words: str, until: str) -> Iterator[subpr
 
 
 def descendants(pid: int) -> list[int]:
-    """A process and all that descend from it."""
+    """Returns the ids of a process and all its descendants."""
     parents = {each: int(fields[1]) for each in _pids() if (fields := _stat(each))}
     family = [pid]
     for member in family:
@@ -128,7 +134,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def words_of(pid: int) -> str:
-    """Its command line; empty when it has ended."""
+    """Returns the command line of a process; empty if the process has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""The first byte of each resource: when the client says it came, and when tshark finds it in the captures."""
+"""Compares the first byte of each resource in the client's events with the first byte in the captures, by tshark."""
 
 import json
 from collections.abc import Mapping
@@ -13,9 +13,10 @@ RESOURCES: Mapping[str, str] = {"image": "/image.jpg", "script": "/script.js"}
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """event: the client's. packet: the one at the client that made the byte readable.
+    """The first byte of a resource. event: the client's event. packet: the packet that made the byte readable.
 
-    late_ns: by how much the event is later than that. lead_ns: by how much the front's packet is earlier.
+    late_ns: the time from the packet's arrival at the client to the event. lead_ns: the time from the packet at the
+    front to its arrival at the client.
     """
 
     event: Mapping[str, Any]
@@ -25,7 +26,10 @@ class Compared:
 
 
 def compare(run: Path, *preferences: str) -> dict[str, Compared]:
-    """In the last load. The lab's part is the difference of the clocks; all else about the capture is tshark's word."""
+    """Compares the first bytes of the last load, by resource. preferences: preferences for tshark.
+
+    The difference of the clocks comes from the lab's clock.json; everything else about the captures comes from tshark.
+    """
     clock = json.loads((run / "wire/clock.json").read_text())["realtime_minus_monotonic_ns"]
     events = [json.loads(line) for line in (run / "client/events.jsonl").read_text().splitlines()]
     last_load = max(event["load"] for event in events)

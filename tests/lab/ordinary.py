@@ -1,8 +1,8 @@
-"""`python -m tests.lab.ordinary STAGE COMMAND...`: run a command as an ordinary user, started by root.
+"""`python -m tests.lab.ordinary STAGE COMMAND...`: runs a command as an ordinary user; must be started by root.
 
-The user may be kept out of a folder that the lab needs, as from /root, where an interpreter may lie. So, in a mount
-namespace that ends with the command, an open folder takes the closed one's place, with what is needed mounted in it.
-STAGE: an empty folder.
+The user may not be able to enter a folder that the lab needs, such as an interpreter's folder below /root. So the
+command gets a mount namespace in which an empty folder, which the user may enter, is mounted over the closed folder.
+The needed folders are mounted in the empty folder. STAGE: an empty folder.
 """
 
 import os
@@ -16,18 +16,18 @@ _ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def command(stage: Path, *words: str) -> list[str]:
-    """The argument list that does so."""
+    """Returns the argument list that runs the command `words` as an ordinary user."""
     return ["unshare", "--mount", "--propagation", "private", sys.executable, "-m", __name__, str(stage), *words]
 
 
 def _closed(path: Path) -> Path | None:
-    """The outermost folder on the way that others may not enter."""
+    """Returns the outermost folder, of `path` and its parents, that other users may not enter; None without one."""
     on_the_way = reversed([path, *path.parents])
     return next((folder for folder in on_the_way if not folder.stat().st_mode & 0o001), None)
 
 
 def _on_the_way_to_python() -> Iterator[Path]:
-    """The folders of the links that an environment's interpreter is."""
+    """Yields the folders of the symlinks that lead from the environment's interpreter to the real one."""
     link = Path(sys.executable)
     while link.is_symlink():
         link = link.parent / link.readlink()
@@ -55,7 +55,7 @@ def _mount(*words: str) -> None:
 
 
 def _check_namespace() -> None:
-    """Mounting over folders is for a mount namespace of one's own; started without, it would be done to the machine."""
+    """Exits if this process shares the mount namespace of its parent: the mounts would change the whole machine."""
     own, parents = (Path(f"/proc/{process}/ns/mnt").readlink() for process in ("self", os.getppid()))
     if own == parents:
         sys.exit("ordinary: not in a mount namespace of its own; start it as `command` says")

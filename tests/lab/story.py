@@ -1,4 +1,4 @@
-"""Compares the claims of the story, step by step, with the measured arms of the step."""
+"""Compares the claims of the demo's story, step by step, with the measured arms of the step."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,14 +12,14 @@ def _begins(arm: Arm) -> float:
 
 
 def fast_link(first: Arm, second: Arm) -> None:
-    """Gone before the script exists, with LOWAT and without."""
+    """The image has arrived before the script exists, with LOWAT and without."""
     assert first["verdict"] == second["verdict"] == "nothing-to-prioritize"
     for arm in (first, second):
         assert arm["image"]["last_byte_ms"] < arm["loads"][-1]["script_available_ms"]
 
 
 def asking(first: Arm, second: Arm) -> None:
-    """Whatever is asked for, the same comes; the image had been handed over."""
+    """Both arms have the same times, although they ask for opposite orders: the front no longer holds the image."""
     assert (first["verdict"], second["verdict"]) == ("inverted", "kept")
     for name in ("script", "image"):
         assert first[name] == second[name]
@@ -29,14 +29,14 @@ def asking(first: Arm, second: Arm) -> None:
 
 
 def lowat(first: Arm, second: Arm) -> None:
-    """The image waits in the server, and the script is put before it."""
+    """With LOWAT image bytes wait in the front, and the script's first byte comes in less than half the time."""
     assert (first["verdict"], second["verdict"]) == ("inverted", "kept")
     assert second["ledger"]["image_bytes_at_available"]["pending"] > 0
     assert _begins(second) < _begins(first) / 2
 
 
 def which_value(first: Arm, second: Arm) -> None:
-    """Sooner with the smaller one; besides LOWAT up to a packet buffer stands unsent, half a second of this link."""
+    """The smaller LOWAT brings the script earlier. Up to 64 KiB more than LOWAT are unsent, half a second."""
     assert first["verdict"] == second["verdict"] == "kept"
     assert _begins(second) < _begins(first)
     for arm in (first, second):
@@ -46,20 +46,20 @@ def which_value(first: Arm, second: Arm) -> None:
 
 
 def tuned(first: Arm, second: Arm) -> None:
-    """In the kernel, and closer than the value that was chosen."""
+    """With LOWAT=auto the BPF tuner runs, and the script's first byte comes earlier than with the fixed value."""
     assert second["observed"]["tuner"] == "bpf"
     assert second["verdict"] == "kept"
     assert _begins(second) < _begins(first)
 
 
 def deep_queue(first: Arm, second: Arm) -> None:
-    """It waits in the network."""
+    """With the deep queue the order is inverted, and the longest wait is in the bottleneck queue."""
     assert (first["verdict"], second["verdict"]) == ("kept", "inverted")
     assert second["ledger"]["largest"] == "bottleneck_queue"
 
 
 def deaf(first: Arm, second: Arm) -> None:
-    """Early, and then in turns."""
+    """HAProxy's script begins early, too, but much of the image comes while the script is sent."""
     assert (first["verdict"], second["verdict"]) == ("kept", "undecided")
     assert _begins(second) < 1.5 * _begins(first)
     during, size = second["image_bytes_during_script"], second["scenario"]["size_bytes"]
@@ -67,4 +67,4 @@ def deaf(first: Arm, second: Arm) -> None:
 
 
 TOLD: tuple[Callable[[Arm, Arm], None], ...] = (fast_link, asking, lowat, which_value, tuned, deep_queue, deaf)
-"""In the order of the steps."""
+"""The checks, in the order of the steps."""

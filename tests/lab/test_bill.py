@@ -1,4 +1,4 @@
-"""The bills of materials of the images that experiments use."""
+"""Bills of materials of the container images that experiments use."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("compose")
 
 
 def test_what_the_images_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One valid file for each image, with the packages that the lab uses in it."""
+    """Each image gets a valid bill of materials, with the version of the package that the lab uses in the image."""
     assert main([str(tmp_path), "nginx"]) == 0
     images = {name.partition(":")[0]: name for name in docker_engine.images("nginx").values()}
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.cdx.json" for name in images}
@@ -23,7 +23,7 @@ def test_what_the_images_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     packages = {
         "priolab-origin": "nodejs",
         "priolab-front-nginx": "nginx",
-        "priolab-link": "python3-pyroute2",
+        "priolab-link": "iproute2",
         "priolab-client": "python3-h2",
     }
     for image, package in packages.items():
@@ -37,7 +37,7 @@ def test_what_the_images_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_server_that_there_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line, and nothing is written."""
+    """An unknown server gives one line on standard error, and nothing is written."""
     assert main([str(tmp_path / "sbom"), "ngnix"]) == 2
     assert capsys.readouterr().err.startswith("sbom: SERVER=ngnix is not allowed; allowed: ")
     assert not (tmp_path / "sbom").exists()

@@ -1,10 +1,11 @@
-"""Captures: what tshark finds in them, against what the client noted down itself; and how a capture ends badly."""
+"""Captures: first bytes that tshark finds in them, compared with the client's events; and captures that end badly."""
 
 import json
 import os
 import signal
 import struct
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,14 @@ import pytest
 from tests.conftest import Done, Lab, make_lab
 from tests.lab.conftest import Runs
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
-from tests.lab.first_bytes import RESOURCES, compare
+from tests.lab.first_bytes import RESOURCES, Compared, compare
 from tests.lab.wireshark import OUT_OF_ORDER, Capture
 from tests.punctuality import until_punctual
 
 pytestmark = pytest.mark.usefixtures("captures")
 
 _SIZE = 102_400
-# A queue that holds all there is: nothing is lost, so a packet that arrives can be read.
+# The queue holds the whole page: no packet is lost, so each packet can be decrypted when it arrives.
 _LOSSLESS = (f"SIZE={_SIZE}", "RELOADS=0", "CONTROL=no", "QUEUE=200")
 _GUEST_NS, _REAL_NS = 10**6, 2 * 10**6
 _ENDLESS = ("FABRIC=netns", "SHAPER=ferry", "RATE=unlimited", "DELAY=10ms", "CONTROL=no", "JS_DELAY=30s", "CAPTURE=yes")
@@ -38,21 +39,27 @@ def _run_folder(done: Done) -> Path:
 
 @pytest.fixture(scope="module")
 def captured(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa: ARG001
-    """A run in the guest."""
-    return make_lab(tmp_path_factory.mktemp("lab")).run_unseen("FABRIC=virtual", *_LOSSLESS, "CAPTURE=yes")
+    """Returns a run in the guest with captures and without losses."""
+    return make_lab(tmp_path_factory.mktemp("lab")).run_here("FABRIC=virtual", *_LOSSLESS, "CAPTURE=yes")
 
 
-def test_first_bytes_in_the_guest(captured: Done) -> None:
-    """The client's are the capture's to the millisecond, and left the front at least the link's delay earlier."""
-    for resource, compared in compare(_run_folder(captured)).items():
+@pytest.fixture(scope="module")
+def compared_in_the_guest(captured: Done) -> Mapping[str, Compared]:
+    """Returns the comparison of this run's first bytes with its captures."""
+    return compare(_run_folder(captured))
+
+
+def test_first_bytes_in_the_guest(compared_in_the_guest: Mapping[str, Compared]) -> None:
+    """First bytes in events and client's capture agree within 1 ms; they left the front at least the delay earlier."""
+    for resource, compared in compared_in_the_guest.items():
         assert abs(compared.late_ns) <= _GUEST_NS, resource
         assert compared.lead_ns >= 300 * 10**6, resource
-        # The client counts the stream's bytes, too: it means the same place.
+        # The client also counts the TCP stream's bytes; its position lies in the same packet.
         assert compared.packet.begin_bytes < compared.event["tcp_bytes"] <= compared.packet.end_bytes
 
 
 def test_captures_hold_the_keys(captured: Done) -> None:
-    """Both files have the connection's secrets in front of the packets, and nothing else is left in the folder."""
+    """Both captures have the connection's secrets before the packets, and wire/ has no other file but clock.json."""
     run = _run_folder(captured)
     assert {path.name for path in (run / "wire").iterdir()} == {"client.pcapng", "server.pcapng", "clock.json"}
     keys = (run / "client/keys.log").read_bytes()
@@ -66,7 +73,7 @@ def test_captures_hold_the_keys(captured: Done) -> None:
 
 
 def test_a_capture_changes_nothing(captured: Done, run: Runs) -> None:
-    """In the guest every time of the page load is within 1 % of what it is without."""
+    """In the guest every time of a load with captures is within 1 % of the time without captures."""
     with_capture = captured.arm("lowat-131072")
     without = run(*_LOSSLESS).arm("lowat-131072")
     for resource in RESOURCES:
@@ -75,8 +82,8 @@ def test_a_capture_changes_nothing(captured: Done, run: Runs) -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_after_a_loss_all_of_it_is_readable(lab: Lab) -> None:
-    """The Maps control loses packets; with the preference that docs/results.md names, every byte is decrypted."""
-    run = _run_folder(lab.run_unseen("FABRIC=virtual", "LOWAT=none", "RELOADS=0", "CAPTURE=yes"))
+    """After lost packets tshark decrypts every byte, with the preference that docs/results.md names."""
+    run = _run_folder(lab.run_here("FABRIC=virtual", "LOWAT=none", "RELOADS=0", "CAPTURE=yes"))
     counters = json.loads((run / "link/counters.json").read_text())
     assert sum(qdisc["drops"] for qdisc in counters["down"]) > 0
     for end in ("client", "server"):
@@ -85,23 +92,26 @@ def test_after_a_loss_all_of_it_is_readable(lab: Lab) -> None:
 
 
 @pytest.mark.usefixtures("guest")
-def test_the_fronts_own_egress_is_before_its_capture(captured: Done, lab: Lab) -> None:
-    """Packets in it have passed that bottleneck: to the client they take a transmission and the delay, and no queue."""
+def test_the_fronts_own_egress_is_before_its_capture(compared_in_the_guest: Mapping[str, Compared], lab: Lab) -> None:
+    """With SHAPER_AT=front, packets have passed the bottleneck before the front's capture.
+
+    So a packet takes the time of its transmission and the link's delay to the client, and waits in no queue.
+    """
     transmission_ns = 1514 * 8 * 10**9 // 1_024_000
-    own = compare(_run_folder(lab.run_unseen("FABRIC=virtual", *_LOSSLESS, "CAPTURE=yes", "SHAPER_AT=front")))
+    own = compare(_run_folder(lab.run_here("FABRIC=virtual", *_LOSSLESS, "CAPTURE=yes", "SHAPER_AT=front")))
     for resource, compared in own.items():
         assert compared.lead_ns == pytest.approx(300 * 10**6 + transmission_ns, abs=_GUEST_NS), resource
-    assert compare(_run_folder(captured))["script"].lead_ns > 350 * 10**6
+    assert compared_in_the_guest["script"].lead_ns > 350 * 10**6
 
 
 @pytest.mark.punctual
 @pytest.mark.usefixtures("netns")
 def test_first_bytes_in_real_time(lab: Lab) -> None:
-    """The client's are the capture's to two milliseconds, and left the front at least the link's delay earlier.
+    """First bytes in events and client's capture agree within 2 ms; they left the front at least the delay earlier.
 
-    The client takes the time after a read where the kernel's stamp is more than a millisecond old, so on a machine that
-    is busy for a moment it is late without being wrong. Such a machine gets another chance: one of five runs has to
-    agree, and each has to have the delay.
+    The client uses the time after a read if the kernel's stamp is more than a millisecond old. So on a machine that is
+    busy for a moment the client's time is late, but not wrong. On such a machine the run is repeated: one of five runs
+    has to agree, and each run has to have the delay.
     """
 
     def worst_ns() -> int:
@@ -116,7 +126,7 @@ def test_first_bytes_in_real_time(lab: Lab) -> None:
 @pytest.mark.usefixtures("netns")
 @pytest.mark.parametrize(("end", "place"), [("client", "client"), ("server", "front")])
 def test_a_capture_that_dies_is_the_reason(lab: Lab, end: str, place: str) -> None:
-    """The run is failed within seconds; what both ends had seen until then can be opened."""
+    """If a capture is killed, the run fails within seconds, and both captures have the packets before the kill."""
     traces = Traces()
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         _until_packets_are_written_down(lab)
@@ -137,7 +147,7 @@ def test_a_capture_that_dies_is_the_reason(lab: Lab, end: str, place: str) -> No
 
 
 def _until_packets_are_written_down(lab: Lab) -> None:
-    """The kernel hands them over in blocks, a second late."""
+    """Waits until both captures have packets of the load: the kernel passes on blocks of packets, a second late."""
     (wire,) = lab.results.glob("*.partial/*/wire")
     end = time.monotonic() + _SOON_S
     while min((wire / f"{each}.pcap").stat().st_size for each in ("client", "server")) < _SIZE:
@@ -148,7 +158,7 @@ def _until_packets_are_written_down(lab: Lab) -> None:
 @pytest.mark.usefixtures("netns")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_capture_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
-    """No process; and no folder but the wreck of a lab that was killed."""
+    """An interrupted run leaves nothing; a killed lab leaves its partial folder and no process."""
     traces = Traces()
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         traces.look(running.pid)

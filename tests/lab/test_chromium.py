@@ -1,4 +1,4 @@
-"""CLIENT=chromium, on the host and in the guest: what the browser did, what is kept of it, and that nothing stays."""
+"""CLIENT=chromium in namespaces and in the guest: the browser's requests, their records, and that nothing is left."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ _SOON_S = 25.0
 _FEWEST_PROCESSES = 5
 _ALIKE_MS = 100.0
 _SAID = {"page": ("u=0, i", {256}), "image": ("u=2, i", {183, 220}), "script": ("u=2", {220})}
-"""Header field, and the weight in the end."""
+"""By resource: the value of the header field, and the allowed values of the last weight."""
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ def _kinds(folder: Path) -> list[tuple[str, str | None]]:
 @pytest.mark.punctual
 @pytest.mark.usefixtures("netns")
 def test_lowat_keeps_the_browsers_order(lab: Lab) -> None:
-    """Its blocking script is asked for first; the socket loses that order without LOWAT, and not with it."""
+    """The browser asks for the script first. The order is inverted without LOWAT and kept with LOWAT=16384."""
     done = lab.run_on_time(*_CHROMIUM, "LOWAT=16384", "RELOADS=1", "SIZE=500000")
     assert done.code == 0, done.trouble
     assert {name: done.arm(name)["verdict"] for name in ("control", "lowat-16384")} == {
@@ -61,7 +61,7 @@ def test_lowat_keeps_the_browsers_order(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_in_the_guest_a_browser_is_as_good(run: Runs) -> None:
-    """The lab's client and the browser agree on a virtual clock; nothing seeds the browser, and that is said."""
+    """In the guest the times of lab's client and browser agree within 100 ms; only the browser's runs have no seed."""
     done = run("CLIENT=h2,chromium", "LOWAT=16384", "RELOADS=1", "SIZE=300000")
     assert done.code == 0, done.trouble
     for client in ("h2", "chromium"):
@@ -89,7 +89,7 @@ def _must_have_browsed(done: Done, arm: str) -> None:
     assert browser["product"].startswith("Chromium ")
     assert [each["requests"] for each in browser["connections"] if each["requests"]] == [6]
     asked = [(each["load"], each["resource"]) for each in browser["requests"]]
-    # Of the last two either may be first: its scanner for what to load early races its parser.
+    # Image and script may come in either order, because the browser's preload scanner races its parser.
     assert sorted(asked) == [(load, name) for load in (1, 2) for name in ("image", "page", "script")]
     assert [asked[0], asked[3]] == [(1, "page"), (2, "page")]
     for each in browser["requests"]:
@@ -104,7 +104,10 @@ def _must_have_browsed(done: Done, arm: str) -> None:
 
 
 def _must_have_said(request: Mapping[str, Any]) -> None:
-    """What docs/chromium.md has of it in a table: by both languages, and of the script what it comes to."""
+    """Checks a request's priority signals against the table in docs/chromium.md.
+
+    The table has the header field and the last weight. In the end page and script depend exclusively on the root.
+    """
     field, weights = _SAID[request["resource"]]
     assert request["field"] == field
     assert request["exclusive"]
@@ -135,7 +138,7 @@ def _must_add_up(done: Done, arm: str, run: Mapping[str, Any]) -> None:
 @pytest.mark.usefixtures("netns")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_browser_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
-    """No process of it, no profile."""
+    """An interrupted lab leaves no browser process and no profile."""
     traces = Traces()
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         time.sleep(random.Random(number).uniform(0.5, 1.5))
@@ -152,7 +155,7 @@ def test_an_interrupted_browser_leaves_nothing(lab: Lab, number: signal.Signals)
 
 @pytest.mark.usefixtures("netns")
 def test_a_killed_lab_leaves_no_browser(lab: Lab) -> None:
-    """kill -9: its partial folder stays, and no process of the browser, no profile."""
+    """A lab ended by SIGKILL leaves its partial folder, but no browser process and no profile."""
     traces = Traces()
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         time.sleep(1.0)
@@ -166,13 +169,13 @@ def test_a_killed_lab_leaves_no_browser(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("netns")
 def test_a_browser_that_is_killed_is_the_reason(lab: Lab) -> None:
-    """The run has failed within seconds, and says so; not the deadline."""
+    """If the browser is killed, the run fails within seconds and names the client, not the deadline."""
     traces = Traces()
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         time.sleep(1.5)
         traces.look(running.pid)
         browser = next(pid for pid in descendants(running.pid) if "--remote-debugging-pipe" in words_of(pid))
-        # An address that comes to count later would be a change of network, of which its requests would die.
+        # An IPv6 address that becomes valid later would be a network change, at which the browser aborts requests.
         assert Path(f"/proc/{browser}/net/if_inet6").read_text() == ""
         os.kill(browser, signal.SIGKILL)
         running.communicate(timeout=_SOON_S)

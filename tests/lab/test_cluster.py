@@ -1,4 +1,4 @@
-"""A sweep in the guests of two workers, on loopback."""
+"""A sweep on a cluster of two workers on loopback, in the guest."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ _WORDS = ("FABRIC=virtual", "SAMPLE=100ms", "LOWAT=none,16384", "SIZE=20480", "R
 
 
 def test_a_sweep_on_a_cluster(lab: Lab, tmp_path: Path) -> None:
-    """Every run is ok, and to the nanosecond what it is on one machine; nothing is left where head and workers were."""
+    """Every run is ok and has the journals of a run on one machine; head and workers leave nothing."""
     own = {"TMPDIR": str(lab.temporary)}
     with Dask(tmp_path / "dask") as dask:
         dask.start_workers(own, own)
@@ -32,7 +32,7 @@ def test_a_sweep_on_a_cluster(lab: Lab, tmp_path: Path) -> None:
     documents = [json.loads((folder / name / "run.json").read_text()) for name in runs]
     assert [document["status"] for document in documents] == ["ok"] * 3
     assert (folder / runs[0] / "asked" / "front.key").stat().st_mode & 0o077 == 0
-    alone = lab.run(*_WORDS[:2], "LOWAT=16384", "CONTROL=no", *_WORDS[3:])
+    alone = lab.run_here(*_WORDS[:2], "LOWAT=16384", "CONTROL=no", *_WORDS[3:])
     assert alone.folder is not None
     for journal in JOURNALS:
         here, there = (list(lines(each / "lowat-16384.1" / journal)) for each in (alone.folder, folder))

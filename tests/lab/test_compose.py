@@ -1,4 +1,4 @@
-"""Whole experiments in containers, in real time: short ones, their verdicts, and that nothing of them stays."""
+"""Short experiments in containers, in real time: their verdicts, and that nothing is left."""
 
 import json
 import os
@@ -28,21 +28,21 @@ def _docker(*words: str) -> list[str]:
 
 
 def _left() -> list[str]:
-    """Containers and networks of experiments."""
+    """Returns the ids of the containers and networks of experiments."""
     containers = _docker("ps", "--all", "--quiet", "--filter", "name=priolab-", "--filter", _PROJECT)
     return containers + _docker("network", "ls", "--quiet", "--filter", "name=priolab-", "--filter", _PROJECT)
 
 
 @pytest.fixture(autouse=True)
 def _nothing_before() -> Iterator[None]:
-    """A test that leaves something behind must not spoil the next."""
+    """Checks after each test that the test left no container and no network."""
     before = set(_left())
     yield
     assert set(_left()) <= before
 
 
 def _container(lab: Lab, service: str) -> str:
-    """That of a service in the experiment the lab is at."""
+    """Returns the id of a service's container in the experiment that the lab runs."""
     (experiment,) = lab.results.glob("*.partial")
     own = f"name=priolab-{experiment.stem}-"
     (found,) = _docker("ps", "--quiet", "--filter", own, "--filter", f"label=com.docker.compose.service={service}")
@@ -50,9 +50,10 @@ def _container(lab: Lab, service: str) -> str:
 
 
 def _maps(lab: Lab) -> Done:
-    """The Maps case on a faster link, which is faster still before it ends, its packets written down.
+    """Runs the Maps case on a faster link with a rate step and captures.
 
-    With one reload: a slow machine is late with what its processes do for the first time.
+    The run has one reload, because on a slow machine processes are late with everything that they do for the first
+    time.
     """
     words = ("RATE=512kbps", "RATE_STEPS=1024kbps@2s", "LOWAT=131072", "CAPTURE=yes")
     return lab.run_on_time("FABRIC=compose", "DELAY=100ms", "RELOADS=1", *words)
@@ -60,13 +61,13 @@ def _maps(lab: Lab) -> Done:
 
 @pytest.fixture(scope="module")
 def nginx(captures: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa: ARG001
-    """The Maps case, once."""
+    """Returns a run of the Maps case, made once."""
     return _maps(make_lab(tmp_path_factory.mktemp("nginx")))
 
 
 @pytest.mark.punctual
 def test_nginx(nginx: Done) -> None:
-    """Without LOWAT the order is inverted, with it kept, as in every other fabric."""
+    """Without LOWAT the order is inverted; with LOWAT=131072 it is kept, as in every other fabric."""
     assert nginx.code == 0, nginx.trouble
     assert nginx.arm("control")["verdict"] == "inverted"
     assert nginx.arm("lowat-131072")["verdict"] == "kept"
@@ -75,7 +76,7 @@ def test_nginx(nginx: Done) -> None:
 
 @pytest.mark.punctual
 def test_h2o(lab: Lab) -> None:
-    """h2o shares by weight: begun early enough, a large script ends first."""
+    """h2o shares by weight: with LOWAT=16384 a large script begins early enough to end before the image."""
     done = lab.run_on_time(*_LINK, "RATE=512kbps", "SIZE=1400000", "LOWAT=16384", "SERVER=h2o", "GSO=2")
     assert done.code == 0, done.trouble
     assert done.arm("control")["verdict"] == "inverted"
@@ -86,7 +87,7 @@ def test_h2o(lab: Lab) -> None:
 
 @pytest.mark.punctual
 def test_every_factor_is_read_back(nginx: Done) -> None:
-    """LOWAT, send buffer and congestion control as the running front has them, the link as it was measured."""
+    """LOWAT, send buffer and congestion control are read from the running front, and the link is measured."""
     observed = nginx.arm("lowat-131072")["observed"]
     assert observed["lowat"] == 131_072
     assert observed["socket_lowat"] == [0]
@@ -101,7 +102,7 @@ def test_every_factor_is_read_back(nginx: Done) -> None:
 
 @pytest.mark.punctual
 def test_the_run_folder_is_the_users_and_complete(nginx: Done) -> None:
-    """The same files as in every fabric, all of the user's, besides what was asked of compose."""
+    """The run folder has the files of every fabric and compose.json, and the user owns all files."""
     assert nginx.folder is not None
     run = nginx.folder / "lowat-131072.1"
     for name in (
@@ -130,9 +131,10 @@ def test_the_run_folder_is_the_users_and_complete(nginx: Done) -> None:
 
 @pytest.mark.punctual
 def test_first_bytes_are_those_of_the_captures(nginx: Done, lab: Lab) -> None:
-    """To two milliseconds in one of the arms: a machine that is busy for a moment makes the client late.
+    """In one of the arms the client's events and its capture agree on the times of first bytes within 2 ms.
 
-    Taps that are containers see all of it as well, and at the front at least the link's delay earlier.
+    In the other arm a machine that is busy for a moment may make the client late. In both arms the bytes left the front
+    at least the link's delay earlier.
     """
     made = [nginx]
 
@@ -165,7 +167,7 @@ def _until_loading(lab: Lab, *words: str) -> subprocess.Popen[str]:
     ("part", "named"), [("front", "the front (nginx)"), ("link", "the link"), ("gauge", "the gauge")]
 )
 def test_a_killed_container_is_the_reason(lab: Lab, part: str, named: str) -> None:
-    """The run is failed, the part is named with its end, long before the load's deadline."""
+    """If a container is killed, the run fails and names the container's part, long before the load's deadline."""
     running = _until_loading(lab)
     _docker("kill", "--signal", "KILL", _container(lab, part))
     running.communicate(timeout=_END_S)
@@ -173,7 +175,7 @@ def test_a_killed_container_is_the_reason(lab: Lab, part: str, named: str) -> No
 
 
 def test_a_killed_client_is_the_reason(lab: Lab) -> None:
-    """The client is a program in its container; its end is seen from outside."""
+    """If the client's process in its container is killed, the run fails and names the client."""
     running = _until_loading(lab)
     client = _process(lab, "client", "python3 -P -m client ")
     assert b"TZ=UTC" in Path(f"/proc/{client}/environ").read_bytes().split(b"\0")
@@ -183,9 +185,9 @@ def test_a_killed_client_is_the_reason(lab: Lab) -> None:
 
 
 def test_a_killed_worker_is_the_fronts_end(lab: Lab) -> None:
-    """Not the client's, whose connection broke, nor the gauge's, which had nothing left to look at."""
+    """If nginx's worker is killed, the run names the front, not the client's broken connection or the gauge."""
     running = _until_loading(lab)
-    time.sleep(1.5)  # until somebody has looked at the worker's socket
+    time.sleep(1.5)  # until the gauge has sampled the worker's socket
     worker = _process(lab, "front", "nginx: worker process")
     os.kill(worker, signal.SIGKILL)
     running.communicate(timeout=_END_S)
@@ -193,7 +195,7 @@ def test_a_killed_worker_is_the_fronts_end(lab: Lab) -> None:
 
 
 def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
-    """The lab does the keeper's last work when that cannot."""
+    """If the keeper is killed, the run fails, and the lab itself removes what the keeper would have removed."""
     running = _until_loading(lab)
     (keeper,) = (
         int(entry.name)
@@ -210,7 +212,7 @@ def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
 
 
 def _process(lab: Lab, part: str, name: str) -> int:
-    """The process of that name in a container, as this machine numbers it."""
+    """Returns the id, as this machine numbers it, of the process with this name in a container."""
     top = subprocess.run(["docker", "top", _container(lab, part), "-eo", "pid,args"], capture_output=True, text=True)
     (line,) = (line for line in top.stdout.splitlines() if name in line)
     return int(line.split()[0])
@@ -237,7 +239,7 @@ def _failed(done: Done, *words: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
-    """No container, network, process or temporary file, whatever ends the lab; SIGKILL leaves a wreck."""
+    """A signal leaves no container, network, process or temporary file; SIGKILL leaves the partial folder."""
     running = _until_loading(lab)
     running.send_signal(number)
     running.communicate(timeout=_END_S)
@@ -250,7 +252,7 @@ def test_an_interrupted_run_leaves_nothing(lab: Lab, number: signal.Signals) -> 
 
 
 def test_an_interrupt_while_the_places_are_made(lab: Lab) -> None:
-    """What the engine was just asked for is removed as well."""
+    """An interrupt while the engine makes the containers leaves no container and no temporary file."""
     for pause_s in (0.5, 1.5):
         command = lab.command(*_LINK, "CONTROL=no")
         running = subprocess.Popen(
@@ -269,7 +271,7 @@ def test_an_interrupt_while_the_places_are_made(lab: Lab) -> None:
 
 
 def test_a_build_that_fails_leaves_no_container(lab: Lab) -> None:
-    """The image is named; what the builder had begun is gone."""
+    """If building an image fails, the error names the image, and the builder's containers are removed."""
     base = "priolab-test-base:1"
     recipe = "FROM debian:bookworm-slim\nRUN rm /usr/bin/apt-get\n"
     subprocess.run(["docker", "build", "--quiet", "--tag", base, "-"], input=recipe.encode(), check=True, timeout=60)

@@ -1,6 +1,6 @@
-"""The demo's page in a real browser: what people do there, with a pointer or without, and what they then see.
+"""The demo's page in a real browser: what users do, with a pointer or without, and what the page then shows.
 
-All tests share a lab; each may count on what the fixtures have run, and on nothing that another test did.
+All tests share a lab. A test may rely on what the fixtures have run, but not on what other tests did.
 """
 
 import json
@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 from experiments.demo.choices import offers
 from experiments.demo.story import steps
 from experiments.host.processes import find
-from tests.conftest import make_lab
+from tests.conftest import make_lab, priolab_here
 from tests.demonstration import Demo, demonstration
 from tests.lab.conftest import Runs
 from tests.lab.story import TOLD
@@ -52,7 +52,7 @@ Visit = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def browser(chromium: None) -> Iterator[Browser]:  # noqa: ARG001
-    """One for all tests, which have contexts of their own."""
+    """Yields a browser for all tests; each test has a context of its own."""
     program = find("chromium")
     assert program
     with sync_playwright() as playwright, launched(playwright, program) as opened:
@@ -61,14 +61,18 @@ def browser(chromium: None) -> Iterator[Browser]:  # noqa: ARG001
 
 @pytest.fixture(scope="module")
 def demo(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:  # noqa: ARG001
-    """In a lab of its own, where nothing has been run."""
+    """Yields the demo of a lab that has run nothing yet."""
     with demonstration(make_lab(tmp_path_factory.mktemp("demo")), "FABRIC=virtual") as begun:
         yield begun
 
 
 @dataclass(frozen=True, kw_only=True)
 class First:
-    """What the first visit saw: lines of the status, what was shown, whether it played, and how many were run."""
+    """The observations of the first visit.
+
+    said: the lines of the status. shown: the runs that the page showed. names: the names of the arms. button: the text
+    of the player's button. experiments: the names of the experiments that were run.
+    """
 
     said: list[str]
     shown: list[str]
@@ -79,7 +83,7 @@ class First:
 
 @pytest.fixture(scope="module")
 def first(demo: Demo, browser: Browser) -> First:
-    """The first visit ever: the usual pair is run."""
+    """Makes the first visit, which runs the usual pair of arms."""
     with visit(browser, demo.address) as page:
         arms = shown(page)
         return First(
@@ -93,7 +97,7 @@ def first(demo: Demo, browser: Browser) -> First:
 
 @pytest.fixture(scope="module")
 def slides(demo: Demo, first: First, run: Runs) -> Path:  # noqa: ARG001
-    """The exported story; all its arms have been run then. Those that the room has, too, are there already."""
+    """Exports the story, which runs its missing arms; arms of the shared runs are copied first. Returns the folder."""
     for words in SHARED:
         there = run(*words)
         assert there.folder is not None, there.err
@@ -107,7 +111,7 @@ def slides(demo: Demo, first: First, run: Runs) -> Path:  # noqa: ARG001
 
 @pytest.fixture
 def at(demo: Demo, first: First, browser: Browser) -> Iterator[Visit]:  # noqa: ARG001
-    """Opens the page, with the usual pair shown and stopped; at the test's end nothing must have gone wrong there."""
+    """Yields a function that opens the page with the usual pair, paused. At the test's end no visit may have errors."""
     opened = []
 
     def begin(**how: Any) -> Page:
@@ -125,9 +129,9 @@ def at(demo: Demo, first: First, browser: Browser) -> Iterator[Visit]:  # noqa: 
 
 
 def _summary(demo: Demo, experiment: str) -> Mapping[str, Mapping[str, Any]]:
-    """The arms of `priolab show --json`, by name."""
-    command = [sys.executable, "-m", "experiments.cli", "show", str(demo.lab.results / experiment), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    """Returns the arms of `priolab show --json`, by name."""
+    done = priolab_here("show", str(demo.lab.results / experiment), "--json")
+    assert done.returncode == 0, done.stderr
     return {arm["name"]: arm for arm in json.loads(done.stdout)["arms"]}
 
 
@@ -152,7 +156,7 @@ def _knob(page: Page, label: str) -> Locator:
 
 
 def test_the_first_visit_runs_and_plays(first: First) -> None:
-    """Both arms, each an experiment of its own, told of while it lasts, and then shown from the beginning."""
+    """Both arms are run, each as an experiment of its own, with progress in the status line; then the film plays."""
     assert first.names == NAMES
     assert [name.partition("/")[2] for name in first.shown] == ["control.1", "lowat-131072.1"]
     assert {name.partition("/")[0] for name in first.shown} == first.experiments
@@ -162,12 +166,12 @@ def test_the_first_visit_runs_and_plays(first: First) -> None:
 
 
 def test_figures_are_those_of_the_command_line(demo: Demo, at: Visit) -> None:
-    """Every figure of the page is one of `priolab show --json` of that run, rounded."""
+    """Every number on the page equals that of `priolab show --json` for the run, rounded."""
     _figures_are_those_of_the_command_line(demo, at())
 
 
 def test_lowat_is_changed_with_a_key(demo: Demo, at: Visit) -> None:
-    """The lower arm is another, its run is told of; the upper one is not run again, nor anything twice."""
+    """A key changes the lower arm's LOWAT: only the new arm is run, with progress in the status line, and only once."""
     page = at()
     before, upper = demo.experiments(), shown(page)[0]
     slider = _knob(page, "LOWAT, below")
@@ -186,7 +190,7 @@ def test_lowat_is_changed_with_a_key(demo: Demo, at: Visit) -> None:
 
 
 def test_another_knob_is_compared(demo: Demo, at: Visit) -> None:
-    """Servers instead of LOWAT: the lower arm's value of that stays, and the figures are again those of the runs."""
+    """If servers are compared, both arms have the lower arm's LOWAT, and the figures are those of the runs."""
     page = at()
     _knob(page, "The arms differ in").select_option("SERVER")
     expect(page.locator(".arm-name").first).to_have_text("SERVER nginx", timeout=RUN_MS)
@@ -197,7 +201,7 @@ def test_another_knob_is_compared(demo: Demo, at: Visit) -> None:
 
 
 def test_what_is_not_allowed_is_told(demo: Demo, at: Visit) -> None:
-    """In the words of the command line; nothing is run, and what was shown stays."""
+    """A value that is not allowed gives the command line's message; nothing is run, and the shown arms stay."""
     page = at(refuses=True)
     before, arms = demo.experiments(), shown(page)
     page.get_by_text("All other knobs").click()
@@ -216,7 +220,7 @@ def test_what_is_not_allowed_is_told(demo: Demo, at: Visit) -> None:
 
 
 def test_tab_goes_on_from_what_was_typed(at: Visit) -> None:
-    """The panel is drawn anew meanwhile, and the focus is not lost with it."""
+    """After a typed value Tab moves the focus to a next control, although the panel is drawn anew meanwhile."""
     page = at(refuses=True)
     page.get_by_text("All other knobs").click()
     field = _knob(page, "LOSS")
@@ -228,7 +232,7 @@ def test_tab_goes_on_from_what_was_typed(at: Visit) -> None:
 
 
 def test_one_arm_that_cannot_be_takes_the_other_with_it(demo: Demo, at: Visit) -> None:
-    """What had been begun for its sake is not run on unseen."""
+    """If one arm is not allowed, the run that was begun for the other arm is cancelled."""
     page = at(refuses=True)
     page.get_by_text("All other knobs").click()
     _knob(page, "The arms differ in").select_option("BUFFERING")
@@ -244,7 +248,7 @@ def test_one_arm_that_cannot_be_takes_the_other_with_it(demo: Demo, at: Visit) -
 
 @pytest.mark.usefixtures("slides")
 def test_a_remote_works_wherever_the_focus_is(at: Visit) -> None:
-    """It sends Page Down, which a slider would take for itself."""
+    """A presenter's remote control, which sends Page Down, works even if a slider has the focus."""
     page = at()
     page.keyboard.press("p")
     expect(page.locator(".step-count")).to_have_text(f"1 of {len(steps())}")
@@ -254,7 +258,7 @@ def test_a_remote_works_wherever_the_focus_is(at: Visit) -> None:
 
 
 def test_a_run_is_cancelled(demo: Demo, at: Visit) -> None:
-    """With a key; both runs end and undo what they did, and what was shown stays."""
+    """Escape cancels both runs, which leave no partial folder; the shown arms stay."""
     page = at()
     before, arms = demo.experiments(), shown(page)
     _knob(page, "DELAY").select_option("20ms")
@@ -278,7 +282,7 @@ def _until(holds: Callable[[], bool]) -> None:
 
 @pytest.mark.usefixtures("slides")
 def test_the_story_is_told_with_keys(demo: Demo, at: Visit) -> None:
-    """Every step with its title and its two arms, forward and back; in the end the knobs are those of the last one."""
+    """Keys go through all steps, forward and back; afterwards the knobs are those of the last step."""
     page = at()
     before = demo.experiments()
     page.keyboard.press("p")
@@ -302,7 +306,7 @@ def test_the_story_is_told_with_keys(demo: Demo, at: Visit) -> None:
 
 
 def test_the_player_is_driven_with_keys(at: Visit) -> None:
-    """Its keys work wherever the focus is, but for those that a control has use for."""
+    """The player's keys work wherever the focus is, except keys that the focused control uses."""
     page = at()
     clock, factor = page.locator(".clock"), page.locator(".factor")
     page.keyboard.press("e")
@@ -323,7 +327,7 @@ def test_the_player_is_driven_with_keys(at: Visit) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_light_and_dark(at: Visit, scheme: str) -> None:
-    """As the machine is set, until a key changes it."""
+    """The page has the machine's colour scheme until a key changes it."""
     page = at(color_scheme=scheme)
     assert _is_bright(page) == (scheme == "light")
     page.keyboard.press("t")
@@ -337,7 +341,7 @@ def _is_bright(page: Page) -> bool:
 
 @pytest.mark.parametrize("presenting", [False, True])
 def test_every_control_is_reached_without_a_pointer(at: Visit, *, presenting: bool) -> None:
-    """Tab goes to each of them in turn, and the one that has the focus is seen to have it."""
+    """Tab reaches every control, and the control with the focus has a visible outline."""
     page = at()
     if presenting:
         page.keyboard.press("p")
@@ -368,7 +372,7 @@ def test_every_control_is_reached_without_a_pointer(at: Visit, *, presenting: bo
 
 
 def test_help_is_opened_and_closed_with_keys(at: Visit) -> None:
-    """A dialog that has the focus until it is closed."""
+    """Keys open and close the help dialog, which has the focus while it is open."""
     page = at()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
@@ -383,7 +387,7 @@ def test_help_is_opened_and_closed_with_keys(at: Visit) -> None:
 @pytest.mark.usefixtures("slides")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_accessibility_checker_finds_nothing(at: Visit, axe_script: Path, scheme: str) -> None:
-    """While exploring, presenting, helping, and when something is wrong."""
+    """axe finds nothing in the modes Explore and Present, in the help, and while an error is shown."""
     page = at(color_scheme=scheme, bypass_csp=True, refuses=True)
     page.get_by_text("All other knobs").click()
     scrub(page, 0.3)
@@ -409,7 +413,7 @@ def test_the_accessibility_checker_finds_nothing(at: Visit, axe_script: Path, sc
 
 @pytest.mark.parametrize(("width", "height", "smallest_px"), WINDOWS)
 def test_what_is_explored_can_be_read(at: Visit, width: int, height: int, smallest_px: float) -> None:
-    """At every instant no text lies on another, leaves the window, is cut off, or is too small."""
+    """In the mode Explore no text, at any instant, overlaps another, leaves the window, is cut off, or is too small."""
     page = at(width=width, height=height)
     for part in INSTANTS:
         scrub(page, part)
@@ -419,7 +423,7 @@ def test_what_is_explored_can_be_read(at: Visit, width: int, height: int, smalle
 @pytest.mark.usefixtures("slides")
 @pytest.mark.parametrize(("width", "height", "smallest_px"), WINDOWS)
 def test_what_is_presented_can_be_read(at: Visit, width: int, height: int, smallest_px: float) -> None:
-    """All steps of the story."""
+    """In every step of the story no text overlaps another, leaves the window, is cut off, or is too small."""
     page = at(width=width, height=height)
     page.keyboard.press("p")
     for step in steps():
@@ -432,7 +436,7 @@ def test_what_is_presented_can_be_read(at: Visit, width: int, height: int, small
 
 
 def test_the_story_is_true(slides: Path) -> None:
-    """Each step says what was measured for it."""
+    """Each step's claims hold for the arms that were measured for the step."""
     page = (slides / "index.html").read_text()
     (told,) = re.findall(r'<script type="application/json" id="told">(.*?)</script>', page, re.DOTALL)
     document = json.loads(told)
@@ -442,7 +446,7 @@ def test_the_story_is_true(slides: Path) -> None:
 
 
 def test_slides_need_nobody(slides: Path, browser: Browser, axe_script: Path) -> None:
-    """The exported file, opened from the disk with no network: all steps, their arms and their figures' places."""
+    """The exported file, opened from disk without a network, shows all steps with their arms and figures."""
     address = (slides / "index.html").as_uri()
     with visit(browser, address, width=1920, height=1080, offline=True, bypass_csp=True) as page:
         for step in steps():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Lab
+from tests.conftest import Lab, priolab_here
 from tests.lab.endings import must_have_failed, nothing_is_left
 
 
@@ -33,8 +33,8 @@ from tests.lab.endings import must_have_failed, nothing_is_left
     ],
 )
 def test_bad_input_is_one_clear_line(lab: Lab, word: str, allowed: str) -> None:
-    """The value, what is allowed, exit code 2, and no folder."""
-    done = lab.run(word)
+    """A bad value gives one line with the knob and what is allowed, exit code 2, and no results folder."""
+    done = lab.run_here(word)
     assert done.code == 2
     assert done.err.count("\n") == 1
     assert word.partition("=")[0] in done.err
@@ -42,17 +42,17 @@ def test_bad_input_is_one_clear_line(lab: Lab, word: str, allowed: str) -> None:
     assert not lab.results.exists()
 
 
-def test_a_results_folder_that_cannot_be_written(lab: Lab) -> None:
-    """The path and the system's reason."""
-    done = lab.run("RESULTS=/proc/nowhere")
-    assert (done.code, done.err.count("\n")) == (1, 1)
-    assert "/proc/nowhere cannot be written" in done.err
+def test_a_results_folder_that_cannot_be_written() -> None:
+    """A results folder that cannot be written gives one line with the path, and exit code 1."""
+    done = priolab_here("run", "RESULTS=/proc/nowhere")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "/proc/nowhere cannot be written" in done.stderr
 
 
 @pytest.mark.usefixtures("guest")
 def test_a_load_that_never_ends_meets_its_deadline(lab: Lab) -> None:
-    """The load and the unfinished resources are named."""
-    done = lab.run("FABRIC=virtual", "DEADLINE=2s", "CONTROL=no")
+    """If a load exceeds its deadline, the reason names the load and the unfinished resources."""
+    done = lab.run_here("FABRIC=virtual", "DEADLINE=2s", "CONTROL=no", "SAMPLE=none")
     must_have_failed(done, "load 1 of 3", "deadline", "unfinished: image, script")
     nothing_is_left(lab)
 
@@ -60,7 +60,7 @@ def test_a_load_that_never_ends_meets_its_deadline(lab: Lab) -> None:
 @pytest.mark.usefixtures("guest")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
-    """Whenever it comes, a signal ends everything, and no folder remains."""
+    """A signal at any time ends all processes, and no folder is left."""
     pauses = random.Random(number)
     for _ in range(3):
         running = subprocess.Popen(
@@ -78,7 +78,7 @@ def test_an_interrupted_run_leaves_nothing(lab: Lab, number: signal.Signals) -> 
 
 @pytest.mark.usefixtures("guest")
 def test_a_killed_run_leaves_one_partial_folder_that_the_next_names(lab: Lab) -> None:
-    """Even kill -9 leaves no process and no temporary file; the wreck is named and ignored."""
+    """SIGKILL leaves no process and no temporary file; the next run names the partial folder and ignores it."""
     running = subprocess.Popen(lab.command("FABRIC=virtual"), env=lab.environment, stdout=subprocess.PIPE)
     assert running.stdout is not None
     for line in running.stdout:
@@ -88,20 +88,20 @@ def test_a_killed_run_leaves_one_partial_folder_that_the_next_names(lab: Lab) ->
     running.wait(10)
     running.stdout.close()
     nothing_is_left(lab, partial=1)
-    done = lab.run("FABRIC=virtual", "CONTROL=no", "RELOADS=0")
+    done = lab.run_here("FABRIC=virtual", "CONTROL=no", "RELOADS=0", "SIZE=20480", "SAMPLE=none")
     assert done.code == 0
     (wreck,) = lab.results.glob("*.partial")
-    assert f"ignoring {wreck}" in done.out
+    assert f"ignoring {wreck}" in done.err
 
 
 @pytest.mark.usefixtures("guest")
 def test_a_mismatch_is_invalid(lab: Lab) -> None:
-    """A link that cannot be measured as asked is shown as invalid, with both figures, and is no success.
+    """A link whose rate cannot be measured as asked for makes the run invalid; the reason has both rates.
 
-    A queue of one packet holds no train, and at 90 gbit/s the guest's clock, which moves 256 ns at a time, shows no
-    difference between a large packet and a small one: the rate cannot be confirmed.
+    A queue of one packet holds no train of packets. At 90 Gbit/s the guest's clock, which moves by 256 ns at a time,
+    shows no difference between a large packet and a small one. So the rate cannot be confirmed.
     """
-    done = lab.run("FABRIC=virtual", "RATE=90gbit", "DELAY=0ms", "QUEUE=1", "CONTROL=no", "RELOADS=0")
+    done = lab.run_here("FABRIC=virtual", "RATE=90gbit", "DELAY=0ms", "QUEUE=1", "CONTROL=no", "RELOADS=0")
     assert done.code == 1
     assert done.summary is not None
     assert done.summary["status"] == "invalid"
@@ -109,7 +109,7 @@ def test_a_mismatch_is_invalid(lab: Lab) -> None:
 
 
 def test_a_kernel_build_that_fails_names_its_log(tmp_path: Path) -> None:
-    """The step, the first error and the log; no half-built kernel."""
+    """If the kernel's build fails, one line names the step and the log, and no half-built kernel is left."""
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "gcc").write_text("#!/bin/sh\necho 'error: no compiler today' >&2\nexit 1\n")

@@ -1,4 +1,4 @@
-"""Started in a folder that others have filled, no command imports or reads what stands there."""
+"""Commands that are started in a folder with other people's files import and read none of these files."""
 
 import subprocess
 import sys
@@ -17,14 +17,14 @@ _PATIENCE_S = 120.0
 _TINY = ("SIZE=20480", "RELOADS=0", "RATE=1mbit", "DELAY=20ms")
 _MODULES = (
     *("analysis", "client", "common", "experiments", "netem", "proxy"),
-    *("altair", "cryptography", "h2", "jsonschema", "pyroute2", "rich", "vl_convert", "yaml"),
+    *("altair", "cryptography", "h2", "jsonschema", "rich", "vl_convert", "yaml"),
     *("ctypes", "json", "socket", "ssl", "tomllib", "venv", "sitecustomize", "usercustomize"),
 )
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Modules of the lab's, of its libraries' and of Python's names, each of which tells that it was run."""
+    """Returns a folder with modules of known names, which record that they were run, and broken settings files."""
     made = tmp_path / "hostile"
     made.mkdir()
     for name in _MODULES:
@@ -41,9 +41,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _priolab(lab: Lab, folder: Path, *words: str) -> str:
-    """Returns what the installed command prints. It must succeed, and nothing of the folder may have been run.
+    """Returns the output of the installed command. The command must succeed and run nothing of the folder.
 
-    Where the machine was late, it goes again.
+    If the busy machine delayed the lab's processes too long, the command is repeated.
     """
     command = [str(Path(sys.executable).with_name("priolab")), *words]
 
@@ -63,13 +63,13 @@ def _priolab(lab: Lab, folder: Path, *words: str) -> str:
     "words", [("list",), ("list", "networks"), ("doctor",), ("kernel", "--help"), ("setup", "--help")]
 )
 def test_looking_around(lab: Lab, folder: Path, words: tuple[str, ...]) -> None:
-    """What runs nothing."""
+    """Commands that run no experiment run nothing of the folder."""
     assert _priolab(lab, folder, *words)
 
 
 @pytest.mark.usefixtures("guest")
 def test_from_a_sweep_to_its_figures(lab: Lab, folder: Path) -> None:
-    """All that is made of one in the guest."""
+    """A sweep in the guest, and the commands that evaluate it, run nothing of the folder."""
     results = f"RESULTS={lab.results}"
     _priolab(lab, folder, "sweep", results, "FABRIC=virtual", "LOWAT=none,16384", "REPEAT=1", *_TINY)
     latest = str(lab.results / "latest")
@@ -80,7 +80,7 @@ def test_from_a_sweep_to_its_figures(lab: Lab, folder: Path) -> None:
 @pytest.mark.punctual
 @pytest.mark.usefixtures("netns")
 def test_in_namespaces(lab: Lab, folder: Path) -> None:
-    """On a real clock, where each place has programs of its own; with the ferry, which is one, too."""
+    """An experiment in namespaces runs nothing of the folder, although each place starts programs of its own."""
     words = (f"RESULTS={lab.results}", "FABRIC=netns", "SHAPER=ferry", "CONTROL=no", *_TINY)
     assert "netns" in _priolab(lab, folder, "run", *words)
 
@@ -88,14 +88,14 @@ def test_in_namespaces(lab: Lab, folder: Path) -> None:
 @pytest.mark.punctual
 @pytest.mark.usefixtures("compose")
 def test_in_containers(lab: Lab, folder: Path) -> None:
-    """Whatever compose would find there."""
+    """An experiment in containers uses no compose file and no .env of the folder."""
     words = (f"RESULTS={lab.results}", "FABRIC=compose", "SHAPER=ferry", "CONTROL=no", *_TINY)
     assert "compose" in _priolab(lab, folder, "run", *words)
 
 
 @pytest.mark.usefixtures("guest")
 def test_the_demo(lab: Lab, folder: Path) -> None:
-    """Its page is served, and its first experiment is run."""
+    """The demo runs its first experiment, and runs nothing of the folder."""
     command = [
         str(Path(sys.executable).with_name("priolab")),
         "demo",
@@ -127,7 +127,7 @@ def test_the_demo(lab: Lab, folder: Path) -> None:
     ],
 )
 def test_the_first_run_of_a_study(lab: Lab, folder: Path, words: tuple[str, ...]) -> None:
-    """Until its client has seen something."""
+    """A study, interrupted when its first client has recorded events, runs nothing of the folder."""
     filled = [word.format(file=lab.root / "document.md") for word in words]
     if words[0] not in ("model", "sabotage", "agreement"):
         filled.append(f"RESULTS={lab.results}")
@@ -149,7 +149,7 @@ def test_the_first_run_of_a_study(lab: Lab, folder: Path, words: tuple[str, ...]
 
 
 def test_a_probe(lab: Lab, folder: Path, tmp_path: Path) -> None:
-    """Of a server that is there."""
+    """A probe of a running server runs nothing of the folder."""
     needs("nginx")
     (tmp_path / "front").mkdir()
     with running_front("nginx", tmp_path / "front", size_bytes=PROBE_LEAST_BYTES) as (settings, _):
@@ -159,7 +159,7 @@ def test_a_probe(lab: Lab, folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_tuner(lab: Lab, folder: Path, tmp_path: Path) -> None:
-    """Of a process that is there."""
+    """A tuner of a running process runs nothing of the folder."""
     (tmp_path / "server").mkdir()
     with serving(tmp_path / "server") as (pid, _):
         command = [str(Path(sys.executable).with_name("priolab")), "tune", "--pid", str(pid)]
@@ -171,5 +171,5 @@ def test_a_tuner(lab: Lab, folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_set_up(lab: Lab, folder: Path) -> None:
-    """Which finds everything there."""
+    """A set-up that has nothing to install runs nothing of the folder."""
     _priolab(lab, folder, "setup", "environment")

@@ -1,4 +1,4 @@
-"""The same page over HTTP/2 and over HTTP/3: where there is no send buffer in the kernel there is no inversion."""
+"""The same page over HTTP/2 and HTTP/3: without a send buffer in the kernel the order is not inverted."""
 
 import json
 from pathlib import Path
@@ -11,11 +11,13 @@ from tests.lab.conftest import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 
+_BOTH = ("SERVER=caddy,caddy-h3", "LOWAT=16384", "RELOADS=0", "SAMPLE=100ms")
+
 
 def test_the_script_begins_at_once(run: Runs) -> None:
-    """Over HTTP/2 it waits for the image, or LOWAT is set; over HTTP/3 in neither arm, and nothing is ordered."""
+    """Over HTTP/2 the control is inverted. Over HTTP/3 the script begins early in both arms (undecided)."""
     needs("caddy-h3")
-    done = run("SERVER=caddy,caddy-h3", "LOWAT=16384", "RELOADS=0")
+    done = run(*_BOTH)
     assert done.code == 0, done.trouble
     waits = {
         name: done.arm(name)["script"]["first_byte_ms"]
@@ -41,7 +43,7 @@ def test_the_script_begins_at_once(run: Runs) -> None:
     ],
 )
 def test_what_it_cannot_do(run: Runs, words: tuple[str, ...], told: str) -> None:
-    """Is said beforehand."""
+    """Knobs that HTTP/3 does not support are refused before the run."""
     done = run("SERVER=caddy-h3", *words)
     assert done.code == 2
     assert told in done.err
@@ -49,9 +51,9 @@ def test_what_it_cannot_do(run: Runs, words: tuple[str, ...], told: str) -> None
 
 @pytest.mark.parametrize("to", ["har", "qlog", "perfetto", "csv"])
 def test_it_is_exported(run: Runs, to: str, tmp_path: Path) -> None:
-    """What was measured of a stream is there in every format, and the protocol is called by its name."""
+    """Every export format has the streams of a run over HTTP/3, and HAR names the protocol."""
     needs("caddy-h3")
-    done = run("SERVER=caddy,caddy-h3", "LOWAT=16384", "RELOADS=0")
+    done = run(*_BOTH)
     assert done.folder
     exported = export(done.folder, to, tmp_path / "out")
     texts = {path.name: path.read_text() for path in exported.paths if path.is_file()}

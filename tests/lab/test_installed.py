@@ -18,7 +18,7 @@ _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "-q")
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Those of an environment in which the lab's wheel is installed; what it depends on is that of the tests."""
+    """Returns the programs of an environment with the lab's wheel, which uses the dependencies of the tests."""
     folder = tmp_path_factory.mktemp("installed")
     _copy(folder / "source")  # setuptools writes into the tree that it builds
     offline = ["--no-deps", "--no-index", "--no-build-isolation"]
@@ -26,7 +26,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     environment = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], timeout=60, check=True)
     (site,) = environment.glob("lib/python*/site-packages")
-    # A path alone: what makes the lab of the tests an editable one is not read from there.
+    # Only the path: Python does not read the .pth file there that makes the tests' lab editable.
     (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     (wheel,) = folder.glob("*.whl")
     there = ["--python", str(environment / "bin" / "python")]
@@ -35,7 +35,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _copy(folder: Path) -> None:
-    """The checkout as it is, without what git does not know."""
+    """Copies the checkout, without tests and without files that git ignores."""
     listed = ["git", "-C", str(_ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     done = subprocess.run(listed, capture_output=True, text=True, timeout=60, check=True)
     for name in done.stdout.split("\0"):
@@ -56,7 +56,7 @@ def _was_late(programs: Path, folder: Path) -> bool:
 
 
 def test_it_is_the_installed_one(programs: Path, tmp_path: Path) -> None:
-    """Its named scenarios are there, and its messages speak of no make."""
+    """The installed lab has the named scenarios, uses its own files, and names `priolab setup` instead of make."""
     listed = _priolab(programs, tmp_path, "list")
     assert listed.returncode == 0, listed.stderr
     assert "maps" in listed.stdout
@@ -71,7 +71,7 @@ def test_it_is_the_installed_one(programs: Path, tmp_path: Path) -> None:
 
 
 def test_what_takes_a_clone_says_so(programs: Path, tmp_path: Path) -> None:
-    """In one line."""
+    """`priolab setup test` is refused with one line, because the tests need a clone of the repository."""
     done = _priolab(programs, tmp_path, "setup", "test")
     assert done.returncode == 1
     assert done.stderr == "setup: PART=test needs a clone of the lab, and `make setup-test` there\n"
@@ -80,7 +80,7 @@ def test_what_takes_a_clone_says_so(programs: Path, tmp_path: Path) -> None:
 @pytest.mark.punctual
 @pytest.mark.usefixtures("netns")
 def test_in_namespaces(programs: Path, tmp_path: Path) -> None:
-    """Results go to the folder that one is in."""
+    """A run in namespaces writes its results into the current folder."""
     done = until_punctual(
         lambda: _priolab(programs, tmp_path, "run", "FABRIC=netns", *_SMALL),
         lambda _: _was_late(programs, tmp_path),
@@ -91,7 +91,7 @@ def test_in_namespaces(programs: Path, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_in_the_guest(programs: Path, lab: Lab) -> None:
-    """The guest sees the installed code alone."""
+    """A run in the guest works with the installed code alone."""
     folder = lab.root / "elsewhere"
     folder.mkdir()
     done = _priolab(programs, folder, "run", "FABRIC=virtual", *_SMALL)

@@ -10,14 +10,14 @@ from analysis.records.runs import Run, load_run
 from common.formats.samples import QueueSample, SocketSample
 from common.packets import framed
 from tests.conftest import Done, Lab
-from tests.lab.conftest import Runs
+from tests.lab.conftest import GSO_2, H2O, Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 
 _LOSSLESS = ("QUEUE=1000", "CC=cubic", "RELOADS=4")
 _RECORD_BYTES = 16_384
 _PACKETS_OFF = 3
-"""Socket and queue are looked at one after the other, and a packet may be between them."""
+"""The allowed error. Socket and queue are sampled one after the other, and packets may move in between."""
 
 
 def _measured(done: Done, arm: str) -> Run:
@@ -32,12 +32,12 @@ def _measured(done: Done, arm: str) -> Run:
         (("LOWAT=131072",), "lowat-131072", "front_pending"),
         (("LOWAT=16384", "CONTROL=no"), "lowat-16384", "front_pending"),
         (_LOSSLESS, "lowat-131072", "bottleneck_queue"),
-        (("SERVER=h2o",), "control", "kernel_unsent"),
+        (H2O, "control", "kernel_unsent"),
         (("RATE=128kbit", "SAMPLE=50ms", "RELOADS=0"), "control", "kernel_unsent"),
     ],
 )
 def test_the_layer_that_held_the_script_is_named(run: Runs, words: tuple[str, ...], arm: str, largest: str) -> None:
-    """And five percent of the wait at most has no name."""
+    """The ledger names the layer with the longest wait, and its layers account for at least 95 % of the wait."""
     found = run(*words).arm(arm)["ledger"]
     assert found["largest"] == largest
     assert found["explained"] >= 0.95
@@ -45,7 +45,7 @@ def test_the_layer_that_held_the_script_is_named(run: Runs, words: tuple[str, ..
 
 
 def test_what_was_ahead_is_what_the_client_saw(run: Runs) -> None:
-    """Image bytes that the script could not overtake any more came before it, to one TLS record."""
+    """The image bytes that the script could no longer overtake are those that came before it, within a TLS record."""
     for words, arm in ((("LOWAT=131072",), "lowat-131072"), (("LOWAT=16384", "CONTROL=no"), "lowat-16384")):
         measured = _measured(run(*words), arm)
         evidence, layers = measured.evidence(), measured.layers()
@@ -57,9 +57,10 @@ def test_what_was_ahead_is_what_the_client_saw(run: Runs) -> None:
 
 
 def test_the_link_holds_what_the_ends_say_is_on_the_way(run: Runs) -> None:
-    """Sent by the front and not yet at the client, against tc's own count of the link: to three packets.
+    """Bytes sent by the front and not yet at the client are those in the link by tc's count, within three packets.
 
-    Where nothing is lost; otherwise packets wait with the client, behind the lost one, and neither end counts them.
+    This holds if no packet is lost. After a loss packets wait in the client's kernel for the lost packet, and neither
+    the link nor the client counts them.
     """
     measured = _measured(run(*_LOSSLESS), "lowat-131072")
     errors = [abs(found) for found in _in_flight_errors(measured)]
@@ -68,7 +69,7 @@ def test_the_link_holds_what_the_ends_say_is_on_the_way(run: Runs) -> None:
 
 
 def test_every_byte_is_in_one_place(run: Runs) -> None:
-    """At each look the parts are the whole image, and none is less than nothing; with losses and without."""
+    """At each sample the image's bytes by layer add up to its size, and none is negative, with losses and without."""
     for measured in (_measured(run(*_LOSSLESS), "lowat-131072"), _measured(run("LOWAT=131072"), "control")):
         evidence, layers = measured.evidence(), measured.layers()
         assert layers is not None
@@ -101,17 +102,17 @@ def _frames(sample: SocketSample, received: int) -> float:
 
 
 def test_a_fast_link_needs_no_ledger(run: Runs) -> None:
-    """Nobody waited: that is said."""
+    """If the script waits for less than a sampling interval, there is no ledger, and the reason says so."""
     arm = run("RATE=unlimited", "DELAY=0ms").arm("control")
     assert arm["ledger"] is None
     assert "less than one sampling interval" in arm["ledger_reason"]
 
 
 def test_sampling_does_not_change_the_result(lab: Lab) -> None:
-    """The same scenario with a look every 2 ms and with a single one: all four times differ by less than 1 %."""
+    """First and last bytes of both resources differ by less than 1 % between SAMPLE=2ms and SAMPLE=none."""
     words = ("FABRIC=virtual", "LOWAT=16384", "CONTROL=no", "RELOADS=0", "SIZE=300000")
-    fine = lab.run(*words, "SAMPLE=2ms").arm("lowat-16384")
-    without = lab.run(*words, "SAMPLE=none").arm("lowat-16384")
+    fine = lab.run_here(*words, "SAMPLE=2ms").arm("lowat-16384")
+    without = lab.run_here(*words, "SAMPLE=none").arm("lowat-16384")
     for resource in ("script", "image"):
         for edge in ("first_byte_ms", "last_byte_ms"):
             assert fine[resource][edge] == pytest.approx(without[resource][edge], rel=0.01)
@@ -120,8 +121,8 @@ def test_sampling_does_not_change_the_result(lab: Lab) -> None:
 
 
 def test_nobody_is_sooner_than_the_oracle(run: Runs) -> None:
-    """In no experiment of this room, whatever the server and the kernel did."""
-    run("LOWAT=16384", "CONTROL=no", "GSO=2")
+    """In no experiment is the script's first byte earlier than the oracle's, with any server and any kernel."""
+    run(*GSO_2)
     arms = [arm for done in run.done if done.summary for arm in done.summary["arms"] if arm["status"] == "ok"]
     assert arms
     for arm in arms:

@@ -1,7 +1,9 @@
 """A part that deviates from the scenario, or reports something false, makes the run invalid, with one line.
 
-Each lie is a program that is found in the place of the real one, does what that does, and lies besides. All lies but
-the clients' begin when the lab has looked at everything: seven seconds after the front, in the middle of the load.
+Each lie is a program that replaces a real program, does what the real program does, and deviates in one point. The lies
+of the front and the link begin seven seconds after the program, in the middle of the load, when the lab has checked the
+settings. The lies of the origin and the client begin with the program. The lies in the guest are arms of one
+experiment, and each deviates only in its own arm.
 """
 
 import shutil
@@ -11,9 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Lab
+from tests.conftest import Done, Lab
+from tests.together import together
 
-_LOAD = ("LOWAT=16384", "CONTROL=no", "RELOADS=0", "SIZE=300K")
+_LOAD = ("LOWAT=16384", "RELOADS=0", "SIZE=300K", "SAMPLE=100ms")
+_OWN_ARM = "s|.* /mnt .*/\\([^/]*\\)[.]1$|\\1|p"
+"""sed's command that takes the arm's name from /proc/self/mountinfo: in the guest the run folder is mounted on /mnt."""
 _SHAPED = "tc qdisc change dev to-client parent"
 _DATAGRAMS = (
     "import socket, time\n"
@@ -31,9 +36,9 @@ _CONNECTION = (
 
 @dataclass(frozen=True, kw_only=True)
 class Lie:
-    """program: whose place is taken. where: the shell's test for the lab's own call. does: what the shell does then.
+    """A replaced program. program: the real program's name. where: the shell's condition for the lab's own call.
 
-    seen: how the reason begins.
+    does: the shell's commands if the condition is true. seen: the beginning of the run's reason.
     """
 
     program: str
@@ -47,32 +52,32 @@ def _during(program: str, where: str, does: str, seen: str) -> Lie:
 
 
 def _at_front(does: str, seen: str) -> Lie:
-    """In the front's place; nginx is also asked for its version."""
+    """Returns a lie in the front's place. A call of nginx for its version is no lie."""
     return _during("nginx", 'case "$*" in *-c*) true;; *) false;; esac', does, seen)
 
 
 def _at_link(does: str, seen: str) -> Lie:
-    """In the link's place, whose qdiscs are made in one batch."""
+    """Returns a lie in the link's place, where a single call of tc makes all qdiscs."""
     return _during("tc", '[ "$1" = -batch ]', does, seen)
 
 
 def _origin(does: str, seen: str) -> Lie:
-    """The origin itself; Node also makes images, outside."""
+    """Returns a lie of the origin. A call of Node outside the origin's place, which makes images, is no lie."""
     return Lie(program="node", where='[ "${HOST#198.18.}" != "$HOST" ]', does=does, seen=seen)
 
 
 def _served(was: str, becomes: str, seen: str) -> Lie:
-    """The origin serves another page."""
+    """Returns a lie: the origin serves another page."""
     return _origin(f"""sed 's/{was}/{becomes}/' "$PAGE" >"$ACCESS_LOG.page"; export PAGE="$ACCESS_LOG.page\"""", seen)
 
 
 def _skewed(clock: str, seen: str) -> Lie:
-    """The origin's clock is another."""
+    """Returns a lie: the origin's clock is wrong."""
     script = (
         "const real = process.hrtime.bigint.bind(process.hrtime), began = real();"
         f" process.hrtime.bigint = () => {{ const now = real(); return {clock}; }};"
     )
-    return _origin(f"""set -- --require "$(dirname "$0")/clock.cjs" "$@"; : '{script}'""", seen)
+    return _origin(f"""echo '{script}' >"$ACCESS_LOG.cjs"; set -- --require "$ACCESS_LOG.cjs" "$@\"""", seen)
 
 
 def _set(name: str, value: str) -> str:
@@ -101,7 +106,7 @@ LIES = {
     "half the rate for a while": _at_link(
         f"{_SHAPED} 2: handle 3: netem limit 25 rate 512000bit; sleep 4;"
         f" {_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit",
-        "rate of arrival while packets waited: asked for that of the link, within 3%, observed -",
+        "rate of arrival while packets waited: asked for the link's rate, within 3%, observed -",
     ),
     "another delay": _at_link(
         f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 100ms", "the link after the loads, delay down in ns: asked"
@@ -116,51 +121,67 @@ LIES = {
     "no delay": _served("200000000", "0", "how long the origin held the script in load 1 back: asked for 200.0"),
     "a longer delay": _served("200000000", "400000000", "how long the origin held the script in load 1 back: asked"),
     "the origin's clock ahead": _skewed(
-        "now + 300000000n", "from the origin's response, the page in load 1, to the client"
+        "now + 300000000n", "time from the origin's response with the page in load 1 to the client"
     ),
     "the origin's clock behind": _skewed(
-        "now - 300000000n", "the origin's time of a request for the page: asked for within the loads"
+        "now - 300000000n", "time at which the origin received a request for the page: asked for within the loads"
     ),
     "the origin's clock at half speed": _skewed(
-        "began + (now - began) / 2n", "the origin's time of a request for the page: asked for within the loads"
+        "began + (now - began) / 2n",
+        "time at which the origin received a request for the page: asked for within the loads",
     ),
 }
 
 
-def _stand_in(lie: Lie, folder: Path) -> None:
-    real = shutil.which(lie.program, path="/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin") or lie.program
-    file = folder / lie.program
-    file.write_text(f'#!/bin/sh\nif {lie.where}; then\n{lie.does}\nfi\nexec {real} "$@"\n')
+def _arm(name: str) -> str:
+    return name.replace(" ", "-").replace("'", "")
+
+
+def _stand_in(program: str, lies: Path, programs: Path) -> None:
+    """Writes a program that tells the lie of its arm, if the lie is told by this program, and becomes the real one."""
+    real = shutil.which(program, path="/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin") or program
+    file = programs / program
+    lie = f"""{lies}/$(sed -n '{_OWN_ARM}' /proc/self/mountinfo).{program}"""
+    file.write_text(f'#!/bin/sh\nlie="{lie}"\nif [ -e "$lie" ]; then . "$lie"; fi\nexec {real} "$@"\n')
     file.chmod(0o755)
-    if "clock.cjs" in lie.does:
-        (folder / "clock.cjs").write_text(lie.does.partition(": '")[2].removesuffix("'"))
 
 
-@pytest.mark.usefixtures("guest")
-@pytest.mark.parametrize("name", LIES)
-def test_a_lie_makes_the_run_invalid(name: str, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what was asked, and what was seen."""
-    programs = tmp_path / "programs"
+@pytest.fixture(scope="module")
+def told(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa: ARG001
+    """Returns an experiment with an arm for each lie."""
+    root = tmp_path_factory.mktemp("lies")
+    programs = root / "programs"
     programs.mkdir()
-    _stand_in(LIES[name], programs)
-    monkeypatch.setenv("PATH", f"{programs}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-    done = lab.run_unseen("FABRIC=virtual", *_LOAD)
-    assert done.code == 1
-    assert done.summary is not None
-    (arm,) = done.summary["arms"]
+    for name, lie in LIES.items():
+        (root / f"{_arm(name)}.{lie.program}").write_text(f"if {lie.where}; then\n{lie.does}\nfi\n")
+        _stand_in(lie.program, root, programs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{programs}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        return together(root / "results", {_arm(name): () for name in LIES}, *_LOAD)
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_makes_the_run_invalid(name: str, told: Done) -> None:
+    """The run is invalid, and its reason begins with the setting and the value that was asked for."""
+    assert told.code == 1
+    assert told.summary is not None
+    arm = told.arm(_arm(name))
     assert (arm["status"], arm["verdict"]) == ("invalid", None)
     assert arm["reason"].startswith(LIES[name].seen)
 
 
 CLOCKS = {
-    "ahead": ("now + 300_000_000", "the origin's time of a request for the page: asked for within the loads"),
+    "ahead": (
+        "now + 300_000_000",
+        "time at which the origin received a request for the page: asked for within the loads",
+    ),
     "behind": (
         "now - 300_000_000",
-        "from the origin's response, the page in load 1, to the client: asked for at least",
+        "time from the origin's response with the page in load 1 to the client: asked for at least",
     ),
     "half speed": (
         "began + (now - began) // 2",
-        "from the origin's response, the page in load 1, to the client: asked",
+        "time from the origin's response with the page in load 1 to the client: asked",
     ),
 }
 
@@ -168,7 +189,7 @@ CLOCKS = {
 @pytest.mark.usefixtures("netns")
 @pytest.mark.parametrize("name", CLOCKS)
 def test_a_client_whose_clock_is_another(name: str, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a real clock, where the client is a program of its own."""
+    """If the client's clock is wrong, the run is invalid. In namespaces the client is a process of its own."""
     clock, seen = CLOCKS[name]
     (tmp_path / "sitecustomize.py").write_text(
         "import sys, time\n"
@@ -180,8 +201,8 @@ def test_a_client_whose_clock_is_another(name: str, lab: Lab, tmp_path: Path, mo
         "    time.monotonic_ns = monotonic_ns\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    done = lab.run_unseen("FABRIC=netns", "SHAPER=ferry", "LOWAT=16384", "CONTROL=no", "RELOADS=0", "SIZE=50K")
+    done = lab.run_here("FABRIC=netns", "SHAPER=ferry", "LOWAT=16384", "CONTROL=no", "RELOADS=0", "SIZE=50K")
     assert done.summary is not None
     (arm,) = done.summary["arms"]
     assert (arm["status"], arm["verdict"]) == ("invalid", None)
-    assert arm["reason"].startswith(seen) or arm["reason"].startswith("how late ")
+    assert arm["reason"].startswith(seen) or arm["reason"].startswith("lateness of ")

@@ -1,16 +1,14 @@
-"""The claim itself, on real servers, a real kernel and real netem, in the guest."""
-
-import subprocess
-import sys
+"""The article's effect in the guest, with real servers, a real kernel and real netem."""
 
 import pytest
 
-from tests.lab.conftest import Runs
+from tests.conftest import priolab_here
+from tests.lab.conftest import GSO_2, H2O, Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 
 _ONE_LOAD = ("RELOADS=0", "SAMPLE=100ms")
-"""Enough where the send buffer is large from the beginning, and nobody asks where the bytes wait."""
+"""Enough if the send buffer is large from the beginning, and the test does not evaluate where bytes wait."""
 
 
 def _complete_ms(arm: dict[str, dict[str, float]]) -> float:
@@ -18,7 +16,7 @@ def _complete_ms(arm: dict[str, dict[str, float]]) -> float:
 
 
 def test_without_lowat_the_script_waits_for_the_image(run: Runs) -> None:
-    """The control is inverted: the script's first byte comes seconds late, with the image all but complete."""
+    """The control is inverted: the script's first byte comes seconds late, when the image is almost complete."""
     control = run("LOWAT=131072").arm("control")
     assert control["verdict"] == "inverted"
     assert control["script"]["first_byte_ms"] > 5500
@@ -34,14 +32,14 @@ def test_lowat_131072_keeps_the_order(run: Runs) -> None:
 
 
 def test_lowat_costs_no_goodput(run: Runs) -> None:
-    """The time at which both are complete moves by less than five percent."""
+    """With LOWAT=131072, script and image are complete within 5 % of the control's time."""
     done = run("LOWAT=131072")
     control, treatment = (_complete_ms(dict(done.arm(name))) for name in ("control", "lowat-131072"))
     assert abs(treatment - control) < 0.05 * control
 
 
 def test_a_smaller_lowat_comes_closer(run: Runs) -> None:
-    """16384 brings the first byte under two seconds, and the note says what keeps it from coming closer still."""
+    """With LOWAT=16384 the first byte comes in less than 2 s, and a note says that GSO keeps it from coming earlier."""
     treatment = run("LOWAT=16384", "CONTROL=no").arm("lowat-16384")
     assert treatment["verdict"] == "kept"
     assert treatment["script"]["first_byte_ms"] < 2000
@@ -49,15 +47,15 @@ def test_a_smaller_lowat_comes_closer(run: Runs) -> None:
 
 
 def test_a_limited_gso_lets_small_values_bind(run: Runs) -> None:
-    """The knob that the note names does what it says."""
+    """With GSO=2 fewer bytes are unsent, and the first byte comes earlier than with the kernel's own GSO limit."""
     stock = run("LOWAT=16384", "CONTROL=no").arm("lowat-16384")
-    limited = run("LOWAT=16384", "CONTROL=no", "GSO=2").arm("lowat-16384")
+    limited = run(*GSO_2).arm("lowat-16384")
     assert limited["observed"]["notsent_most_bytes"] < stock["observed"]["notsent_most_bytes"] / 2
     assert limited["script"]["first_byte_ms"] < stock["script"]["first_byte_ms"]
 
 
 def test_swapped_priorities_let_the_image_finish_first(run: Runs) -> None:
-    """The server reads priorities: asked the other way round, it answers the other way round."""
+    """With PRIORITY=swap the image finishes first, so the server reads priorities."""
     done = run("LOWAT=131072", "PRIORITY=swap", *_ONE_LOAD)
     for arm in done.summary["arms"] if done.summary else []:
         assert arm["image"]["last_byte_ms"] < arm["script"]["last_byte_ms"]
@@ -65,7 +63,7 @@ def test_swapped_priorities_let_the_image_finish_first(run: Runs) -> None:
 
 
 def test_a_fast_link_has_nothing_to_prioritize(run: Runs) -> None:
-    """Unshaped, the image is complete before the script exists, with and without LOWAT."""
+    """Without shaping, the image is complete before the script exists, with and without LOWAT."""
     done = run("RATE=unlimited", "DELAY=0ms")
     for name in ("control", "lowat-131072"):
         arm = done.arm(name)
@@ -74,7 +72,7 @@ def test_a_fast_link_has_nothing_to_prioritize(run: Runs) -> None:
 
 
 def test_the_modem_tells_the_same_story(run: Runs) -> None:
-    """At 128 kilobits per second the order is the same, eight times slower."""
+    """At 128 kbit/s the verdicts are those at 128 kB/s, and the control's first byte is about eight times as late."""
     done = run("RATE=128kbit", "SAMPLE=50ms", "RELOADS=0")
     assert done.arm("control")["verdict"] == "inverted"
     assert 47_000 < done.arm("control")["script"]["first_byte_ms"] < 51_000
@@ -82,9 +80,9 @@ def test_the_modem_tells_the_same_story(run: Runs) -> None:
 
 
 def test_h2o_begins_the_script_early(run: Runs) -> None:
-    """h2o with its own mechanism off: late without LOWAT, under four seconds with it, better still with less."""
-    done = run("SERVER=h2o")
-    smaller = run("SERVER=h2o", "LOWAT=16384", "CONTROL=no", "SAMPLE=100ms").arm("lowat-16384")
+    """With h2o's own mechanism off, the script is late without LOWAT, earlier with 131072, and earliest with 16384."""
+    done = run(*H2O)
+    smaller = done.arm("lowat-16384")
     assert done.arm("control")["verdict"] == "inverted"
     assert done.arm("control")["script"]["first_byte_ms"] > 5500
     assert done.arm("lowat-131072")["script"]["first_byte_ms"] < 4000
@@ -92,7 +90,7 @@ def test_h2o_begins_the_script_early(run: Runs) -> None:
 
 
 def test_h2o_native_is_lost_where_the_window_has_outgrown_it(run: Runs) -> None:
-    """Its mechanism keeps the first load near the limit and loses one where the window is past max-cwnd."""
+    """With NATIVE=on h2o's script is early in the first load, but late once the congestion window exceeds max-cwnd."""
     control = run("SERVER=h2o", "NATIVE=on", "LOWAT=none", "RELOADS=3", "SAMPLE=100ms").arm("control")
     first_bytes = [load["script"]["first_byte_ms"] for load in control["loads"]]
     assert first_bytes[0] < 1200
@@ -101,18 +99,19 @@ def test_h2o_native_is_lost_where_the_window_has_outgrown_it(run: Runs) -> None:
 
 
 def test_stock_buffers_are_explained(run: Runs) -> None:
-    """With the kernel's own send buffer LOWAT changes little, and the lab says why and names the knob."""
+    """With the kernel's own send buffer LOWAT changes little, and a note names the knob SNDBUF."""
     done = run("SNDBUF=stock", "SAMPLE=100ms")
     control, treatment = done.arm("control"), done.arm("lowat-131072")
     assert abs(control["script"]["first_byte_ms"] - treatment["script"]["first_byte_ms"]) < 500
     assert any("SNDBUF=4M" in sentence for sentence in treatment["warnings"])
     assert done.folder is not None
-    shown = [sys.executable, "-m", "experiments.cli", "show", str(done.folder)]
-    assert "SNDBUF=4M" in subprocess.run(shown, capture_output=True, text=True, timeout=60, check=True).stdout
+    shown = priolab_here("show", str(done.folder))
+    assert shown.returncode == 0
+    assert "SNDBUF=4M" in shown.stdout
 
 
 def test_bbr_inverts_as_well(run: Runs) -> None:
-    """Congestion control does not reach what is not sent yet."""
+    """With BBR the control is inverted, too: congestion control has no effect on unsent bytes."""
     done = run("CC=bbr", *_ONE_LOAD)
     assert done.arm("control")["verdict"] == "inverted"
     assert done.arm("lowat-131072")["verdict"] == "kept"
@@ -120,5 +119,5 @@ def test_bbr_inverts_as_well(run: Runs) -> None:
 
 
 def test_no_priority_is_no_order(run: Runs) -> None:
-    """When the client asks for no order, nothing is kept or inverted."""
+    """If the client asks for no order, the verdict is undecided."""
     assert run("PRIORITY=none", "CONTROL=no", *_ONE_LOAD).arm("lowat-131072")["verdict"] == "undecided"

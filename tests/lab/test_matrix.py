@@ -1,8 +1,6 @@
 """The matrix: docs/matrix.json has the measured results, and a part of them is measured again."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +15,7 @@ from experiments.host.programs import lack_of
 from experiments.studies.checked_run import run_checked
 from experiments.studies.matrix import probing
 from proxy.server import catalogue
-from tests.conftest import make_lab, needs
+from tests.conftest import make_lab, needs, priolab_here
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ("nginx", "h2o")
@@ -31,19 +29,19 @@ EXPECTED: Mapping[str, tuple[Reading, Reading, Reading]] = {
     "apache": (Reading.PROPORTIONAL, Reading.IGNORED, Reading.IGNORED),
     "caddy": (Reading.PROPORTIONAL, Reading.IGNORED, Reading.IGNORED),
 }
-"""In these dialects."""
+"""By server: the reading of each dialect in SOME."""
 OTHERS = tuple(EXPECTED)
 
 
 @pytest.fixture(scope="module")
 def found(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
-    """The matrix of the base set, made anew."""
+    """Returns a newly measured matrix of the servers in BASE."""
     del guest
     lab = make_lab(tmp_path_factory.mktemp("matrix"))
     file = lab.root / "matrix.md"
-    words = [str(file), f"SERVER={','.join(BASE)}", f"RESULTS={lab.results}"]
-    command = [sys.executable, "-m", "experiments.cli", "matrix", *words]
-    done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=600, check=False)
+    done = priolab_here(
+        "matrix", str(file), f"SERVER={','.join(BASE)}", f"RESULTS={lab.results}", temporary=lab.temporary
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert file.read_text().startswith("# Who keeps the order?")
     assert file.with_suffix(".html").read_text().startswith("<!doctype html>")
@@ -63,7 +61,7 @@ def shares(servers: Mapping[str, Any], server: str, dialect: str) -> Mapping[str
 
 @pytest.mark.parametrize("server", BASE)
 def test_it_is_what_is_documented(found: Mapping[str, Any], server: str) -> None:
-    """Every word of it, and the shares; a server that behaves in another way in a new version is named."""
+    """The measured matrix equals docs/matrix.json, shares within 0.05; a failure names the server's versions."""
     documented = json.loads((ROOT / "docs" / "matrix.json").read_text())["servers"]
     versions = f"documented: {documented[server]['version']}, here: {found[server]['version']}"
     assert found[server]["own_order"] == documented[server]["own_order"], versions
@@ -80,7 +78,7 @@ def test_it_is_what_is_documented(found: Mapping[str, Any], server: str) -> None
 
 @pytest.mark.parametrize("dialect", ["plain", "chrome", "firefox", "safari", "plain+reprioritize", "chrome+header"])
 def test_nginx_is_strict_by_the_tree(found: Mapping[str, Any], dialect: str) -> None:
-    """However the tree is said: whoever is asked for first has the window to himself, and has not if the other is."""
+    """With every kind of tree, the resource that is asked to come first gets the whole window."""
     of_script = shares(found, "nginx", dialect)
     assert (of_script["spdy"] > 0.99, of_script["swap"] < 0.01) == (True, True)
 
@@ -88,7 +86,7 @@ def test_nginx_is_strict_by_the_tree(found: Mapping[str, Any], dialect: str) -> 
 @pytest.mark.parametrize("server", BASE)
 @pytest.mark.parametrize("dialect", ["header", "header+no7540", "update"])
 def test_neither_knows_rfc_9218(found: Mapping[str, Any], server: str, dialect: str) -> None:
-    """Asked the one way or the other comes to the same as not asked at all."""
+    """The servers in BASE ignore RFC 9218: the script's share is the same whatever the client asks for."""
     of_script = shares(found, server, dialect)
     assert len({of_script[asked] for asked in ("spdy", "swap", "none")}) == 1
 
@@ -98,7 +96,7 @@ def test_neither_knows_rfc_9218(found: Mapping[str, Any], server: str, dialect: 
     [("plain", 183, 147), ("safari", 24, 8), ("firefox", 32, 1), ("plain+reprioritize", 183, 147)],
 )
 def test_h2o_is_proportional_by_weight(found: Mapping[str, Any], dialect: str, high: int, low: int) -> None:
-    """The window is divided as the weights are, and the other way round when the other is asked for."""
+    """h2o divides the window by the weights of script and image, which PRIORITY=swap exchanges."""
     of_script, fair = shares(found, "h2o", dialect), high / (high + low)
     assert of_script["spdy"] == pytest.approx(fair, abs=_ALIKE)
     assert of_script["swap"] == pytest.approx(1 - fair, abs=_ALIKE)
@@ -106,13 +104,13 @@ def test_h2o_is_proportional_by_weight(found: Mapping[str, Any], dialect: str, h
 
 @pytest.mark.parametrize("server", BASE)
 def test_none_is_no_order(found: Mapping[str, Any], server: str) -> None:
-    """Where nothing is asked neither of the two puts one stream before the other."""
+    """If the client asks for no order, the servers in BASE put neither stream first."""
     assert found[server]["own_order"] == "shared"
 
 
 @pytest.fixture(scope="module")
 def others(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[str, str], Mapping[str, float]]:
-    """The script's shares for the servers that are not in the base set, with nothing in the way."""
+    """Returns the script's shares in probes of servers outside BASE, by server and dialect, then by the arm's role."""
     del guest
     servers = [server for server in catalogue().values() if server.name in OTHERS and not lack_of(server)]
     request = request_from({"RESULTS": str(tmp_path_factory.mktemp("probes")), "SAMPLE": "none", "CONTROL": "no"})
@@ -130,7 +128,7 @@ def others(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tup
 def test_the_others_are_what_is_documented(
     others: Mapping[tuple[str, str], Mapping[str, float]], name: str, dialect: str
 ) -> None:
-    """HAProxy ignores all, lighttpd reads RFC 9218 only, nghttpx that of clients that speak it alone; two share."""
+    """The measured readings of the servers outside BASE equal docs/matrix.json and EXPECTED."""
     needs(name)
     documented = json.loads((ROOT / "docs" / "matrix.json").read_text())["servers"][name]
     of_script = others[name, dialect.replace("+", "-")]
@@ -141,14 +139,14 @@ def test_the_others_are_what_is_documented(
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_the_others_do_unasked(others: Mapping[tuple[str, str], Mapping[str, float]], name: str) -> None:
-    """None puts a stream first that nobody asked for, but for two, which are known for it."""
+    """If the client asks for no order, only caddy and lighttpd put a stream first."""
     needs(name)
     found = own_order(others[name, "none"]["probe"], others[name, "none"]["probe-reversed"])
     assert found == {"caddy": OwnOrder.LAST_COME, "lighttpd": OwnOrder.SCRIPT_FIRST}.get(name, OwnOrder.SHARED)
 
 
 def test_files_beside_each_other(found: Mapping[str, Any]) -> None:
-    """What is documented is all of it: Markdown and HTML of the same matrix."""
+    """docs/matrix.md and docs/matrix.html have the versions of all servers in docs/matrix.json."""
     docs: Path = ROOT / "docs"
     for server, entry in json.loads((docs / "matrix.json").read_text())["servers"].items():
         for name in ("matrix.md", "matrix.html"):

@@ -1,19 +1,19 @@
-"""The predictor against everything that was measured in the guest before."""
+"""The predictor, compared with all shared experiments in the guest."""
 
 import pytest
 
 from analysis.reports.predictions import Row, median_error, rows
-from tests.lab.conftest import Runs
+from tests.lab.conftest import H2O, Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 
 _MEDIAN_AT_MOST = 0.05
 _ERROR_AT_MOST = 0.25
-_AT_LEAST = (("LOWAT=131072",), ("LOWAT=16384", "CONTROL=no"), ("SERVER=h2o",))
+_AT_LEAST = (("LOWAT=131072",), ("LOWAT=16384", "CONTROL=no"), H2O)
 
 
 def test_predictions_hold(run: Runs) -> None:
-    """In the middle within 5 %, and never off by more than a quarter; docs/model.md has the figures."""
+    """The median error is at most 5 %, and no error exceeds 25 %; docs/model.md has the figures."""
     for words in _AT_LEAST:
         run(*words)
     found: list[Row] = [row for done in run.done if done.summary for row in rows(done.summary)]

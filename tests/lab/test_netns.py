@@ -1,4 +1,4 @@
-"""Whole experiments in namespaces of the host, in real time: their verdicts, their ends, and that nothing stays."""
+"""Experiments in namespaces of this machine, in real time: verdicts, failures, and that nothing is left."""
 
 import os
 import random
@@ -18,7 +18,7 @@ from proxy.server import catalogue
 from tests.conftest import Done, Lab, make_lab
 from tests.lab import ordinary
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
-from tests.punctuality import Witness, was_late
+from tests.punctuality import Witness, any_late, until_punctual, was_late
 
 pytestmark = pytest.mark.usefixtures("netns")
 
@@ -44,13 +44,13 @@ _AT_ONCE = 10
     ],
 )
 def test_whoever_is_killed_during_the_load_is_the_reason(lab: Lab, victim: str, server: str, reason: str) -> None:
-    """The part and its end, within seconds; not the client's broken connection, and not the deadline."""
+    """If a process is killed, the run fails within seconds, and the reason names that process's part and its end."""
     traces = Traces()
     with started(lab, traces, *_ENDLESS, f"SERVER={server}", until=_LOADING) as running:
         time.sleep(0.3)
         traces.look(running.pid)
         assert traces.networks() >= _PLACES
-        # The last is the innermost: unshare(1) has the arm's words too.
+        # The last process is the innermost: unshare(1) has the same words in its command line.
         *_, killed = (pid for pid in descendants(running.pid) if victim in words_of(pid))
         os.kill(killed, signal.SIGKILL)
         running.communicate(timeout=_SOON_S)
@@ -63,7 +63,7 @@ def test_whoever_is_killed_during_the_load_is_the_reason(lab: Lab, victim: str, 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("step", ["places", "origin and front", "link", _LOADING])
 def test_an_interrupted_run_leaves_nothing(lab: Lab, step: str, number: signal.Signals) -> None:
-    """Whatever it was doing; Ctrl-C reaches all that a terminal would send it to."""
+    """A signal at any step, sent to all processes that a terminal would send it to, leaves nothing."""
     traces = Traces()
     with started(lab, traces, *_ENDLESS, until=f": {step}") as running:
         time.sleep(random.Random(f"{step} {number}").uniform(0, 0.3))
@@ -78,7 +78,10 @@ def test_an_interrupted_run_leaves_nothing(lab: Lab, step: str, number: signal.S
 
 
 def test_nobody_looks_up_the_local_time(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every process of a run is in UTC, wherever the user is; nginx has written its title over what proc(5) shows."""
+    """Every process of a run has TZ=UTC, whatever the user's time zone.
+
+    nginx is not checked, because it writes its title over the environment that proc(5) shows.
+    """
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
     traces = Traces()
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
@@ -93,7 +96,7 @@ def test_nobody_looks_up_the_local_time(lab: Lab, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_killed_lab_leaves_its_partial_folder_alone(lab: Lab) -> None:
-    """kill -9 leaves no process, namespace or temporary file."""
+    """A lab ended by SIGKILL leaves its partial folder, but no process, namespace or temporary file."""
     traces = Traces()
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         traces.look(running.pid)
@@ -104,7 +107,7 @@ def test_a_killed_lab_leaves_its_partial_folder_alone(lab: Lab) -> None:
 
 
 def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
-    """The keeper keeps the rest; without it the rest goes, and the run is failed."""
+    """If the keeper is killed, all processes of the run end, and the run fails."""
     traces = Traces()
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         traces.look(running.pid)
@@ -119,9 +122,9 @@ def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
 
 @pytest.mark.punctual
 def test_ten_at_once_have_the_verdicts_of_a_lone_one(tmp_path: Path) -> None:
-    """Ten labs on whatever processors there are: none is invalid, none meets another, each has results of its own.
+    """Ten labs at the same time have the verdicts of a single lab, and each has results of its own.
 
-    Where the machine was late by more than a lab allows, labs that say so go again, one by one.
+    Labs that report that the busy machine delayed their processes too long are run again, one after the other.
     """
     expected = {"control": "inverted", "lowat-131072": "kept"}
     lone = make_lab(_made(tmp_path / "lone")).run_on_time(*_MAPS)
@@ -163,7 +166,7 @@ def _made(folder: Path) -> Path:
 
 
 def _verdicts(done: Done) -> dict[str, str]:
-    """The reason where there is no verdict."""
+    """Returns the verdict of each arm, or the reason if the arm has no verdict."""
     assert done.summary is not None, done.err
     return {arm["name"]: arm["verdict"] or arm["reason"] for arm in done.summary["arms"]}
 
@@ -174,18 +177,18 @@ class _OrdinaryLab(Lab):
 
     @property
     def environment(self) -> dict[str, str]:
-        """With a home the user may enter."""
+        """The lab's environment, with a home that the user may enter."""
         return super().environment | {"HOME": str(self.root), "USER": "nobody"}
 
     def command(self, *words: str) -> list[str]:
-        """As it is, if this user is not root either."""
+        """Returns the lab's command; if this user is root, the command runs as an ordinary user."""
         plain = super().command(*words)
         return ordinary.command(self.root / "stage", *plain) if os.geteuid() == 0 else plain
 
 
 @pytest.fixture
 def ordinary_lab() -> Iterator[_OrdinaryLab]:
-    """In a folder that the user can reach, unlike those of pytest."""
+    """Yields a lab in a folder that an ordinary user can reach, unlike pytest's folders."""
     root = Path(tempfile.mkdtemp(prefix="ordinary-", dir="/tmp"))
     try:
         lab = _OrdinaryLab(root=root)
@@ -201,9 +204,9 @@ def ordinary_lab() -> Iterator[_OrdinaryLab]:
 
 @pytest.mark.punctual
 def test_an_ordinary_user(ordinary_lab: _OrdinaryLab, server: str) -> None:
-    """In a user namespace: the run is measured as root's is, and everything it leaves is the user's."""
+    """An ordinary user's run, in a user namespace, is measured as root's is, and the user owns all files."""
     words = ("FABRIC=netns", "RATE=8mbit", "DELAY=10ms", "SIZE=400000", "RELOADS=0", f"SERVER={server}")
-    done = ordinary_lab.run_on_time(*words)
+    done = until_punctual(lambda: ordinary_lab.run(*words), lambda done: any_late(done.summary))
     assert done.code == 0, done.trouble
     assert done.folder is not None
     assert done.arm("control")["verdict"] == "inverted"

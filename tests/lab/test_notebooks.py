@@ -1,6 +1,5 @@
-"""The notebooks, run from top to bottom, and the page of the article's pictures, made of the same runs."""
+"""The notebooks, and the page with the article's figures, which are made from the same runs."""
 
-import os
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import nbformat
 import pytest
 
 import analysis
+from tests.conftest import priolab_here
 from tests.lab.conftest import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
@@ -21,7 +21,7 @@ NOTEBOOKS = sorted((ROOT / "analysis" / "notebooks").glob("*.ipynb"))
 
 @pytest.fixture(scope="module")
 def results(run: Runs) -> Iterator[Path]:
-    """The room's results folder: what one of them ran, or another module, the next one takes."""
+    """Yields the shared results folder, so that notebooks reuse each other's runs and those of other modules."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PRIOLAB_RESULTS", str(run.results))
         patch.setenv("PYTHONPATH", str(ROOT))  # the code beside this test, whichever checkout is installed
@@ -29,16 +29,15 @@ def results(run: Runs) -> Iterator[Path]:
 
 
 def _reproduce(results: Path, out: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "experiments.cli", "reproduce", f"RESULTS={results}", "--out", str(out)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=400, check=False, env=os.environ)
+    return priolab_here("reproduce", f"RESULTS={results}", "--out", str(out))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, results: Path, tmp_path: Path) -> None:
-    """From top to bottom, its assertions hold, and its pictures are there without anything being fetched."""
+    """A notebook runs from top to bottom, its assertions hold, and its outputs have figures."""
     assert results.parent.is_dir()
     copy = tmp_path / path.name
-    # In a process of its own: what its libraries leave open is not the tests'.
+    # In a process of its own, so that files which its libraries leave open cause no warnings in the tests.
     execute = [sys.executable, "-c", "from nbclient.cli import main; main()", "--timeout=240"]
     command = [*execute, f"--output={copy.with_suffix('')}", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
@@ -50,7 +49,7 @@ def test_a_notebook_runs(path: Path, results: Path, tmp_path: Path) -> None:
 
 
 def test_the_articles_pictures_are_reproduced(results: Path, tmp_path: Path) -> None:
-    """All of them; the page is there in three forms, and every run came from the notebooks' folder or went into it."""
+    """All figures are reproduced on a page in three forms; a second call takes all experiments from the first."""
     done = _reproduce(results, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.findall(r": (not \w+)$", done.stdout, re.MULTILINE) == []

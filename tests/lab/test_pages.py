@@ -1,8 +1,8 @@
-"""Pages of other shapes than the Maps case, in the guest: of the catalogue, and the user's own."""
+"""Pages other than the Maps case, in the guest: pages of the catalogue, and a page of the user."""
 
 import subprocess
-import sys
 from collections.abc import Mapping
+from contextlib import chdir
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 _FEW = ("RELOADS=0", "SAMPLE=100ms")
 _PARAMETERS = Parameters(size_bytes=716_800, script_delay_ns=0)
-_ROOT = Path(__file__).parents[2]
 
 _MINE = """
 title = "A page of mine"
@@ -55,7 +54,7 @@ important = true
 
 
 def _arms(run: Runs, *words: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The control and the treatment."""
+    """Returns the control and the treatment."""
     done = run("LOWAT=16384", *words, *_FEW)
     assert done.code == 0, done.trouble
     return done.arm("control"), done.arm("lowat-16384")
@@ -63,7 +62,7 @@ def _arms(run: Runs, *words: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]
 
 @pytest.mark.parametrize("name", ["news", "tokens"])
 def test_every_resource_has_its_bytes(run: Runs, name: str) -> None:
-    """No more and no fewer, in the summary and in what is kept of the run."""
+    """Each resource has the page's size, and the summary lacks the keys that only PAGE=maps has."""
     page = page_of(name, _PARAMETERS)
     sizes = {each.name: each.size_bytes for each in page.resources}
     for arm in _arms(run, f"PAGE={name}"):
@@ -74,7 +73,7 @@ def test_every_resource_has_its_bytes(run: Runs, name: str) -> None:
 
 
 def test_news(run: Runs) -> None:
-    """Without LOWAT the images come first, nearly all of them; with it style sheet and script."""
+    """Without LOWAT nearly all images come first; with LOWAT=16384 style sheet and script come first."""
     control, treatment = _arms(run, "PAGE=news")
     assert (control["verdict"], treatment["verdict"]) == ("inverted", "kept")
     assert control["focal"] == treatment["focal"] == "app"
@@ -83,7 +82,7 @@ def test_news(run: Runs) -> None:
 
 
 def test_tokens(run: Runs) -> None:
-    """Without LOWAT all tokens come at once, behind the download; with it they come over the time they are written."""
+    """Without LOWAT all tokens come at once, after the download; with LOWAT they come as they are written."""
     control, treatment = _arms(run, "PAGE=tokens")
     assert (control["verdict"], treatment["verdict"]) == ("inverted", "kept")
     late, steady = (arm["resources"]["tokens"] for arm in (control, treatment))
@@ -99,7 +98,7 @@ def test_tokens(run: Runs) -> None:
 
 
 def test_gaps_are_those_of_the_pieces(run: Runs) -> None:
-    """Counted again, from the events of the run: of 400 pieces of 40 bytes each."""
+    """The summary's gaps equal those between the 400 pieces of 40 bytes, computed from the run's events."""
     _arms(run, "PAGE=tokens")
     done = run("LOWAT=16384", "PAGE=tokens", *_FEW)
     assert done.folder is not None
@@ -118,17 +117,13 @@ def test_gaps_are_those_of_the_pieces(run: Runs) -> None:
 
 
 def _priolab(lab: Lab, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command, called in another folder."""
-    environment = lab.environment | {"PYTHONPATH": str(_ROOT)}
-    command = [*lab.command("FABRIC=virtual", "CONTROL=no", "LOWAT=16384", *_FEW), *words]
-    assert command[0] == sys.executable
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False
-    )
+    """Runs the lab's command in another folder."""
+    with chdir(folder):
+        return lab.command_here("run", "FABRIC=virtual", "CONTROL=no", "LOWAT=16384", *_FEW, *words, "--print-folder")
 
 
 def test_ones_own_page_of_another_folder(lab: Lab, tmp_path: Path) -> None:
-    """PAGE counts from where the user is; what waits for the data is requested when all of it is here."""
+    """PAGE is relative to the current folder; the tile is requested when the data that it waits for is complete."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "mine.toml").write_text(_MINE)
@@ -158,7 +153,7 @@ def test_ones_own_page_of_another_folder(lab: Lab, tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_page_is_told_in_a_line(lab: Lab, tmp_path: Path, given: str, instead: str, told: str) -> None:
-    """Nothing is run, and the exit code is that of wrong input."""
+    """An error in a page's file gives one line and exit code 2, and nothing is run."""
     (tmp_path / "mine.toml").write_text(_MINE.replace(given, instead))
     done = _priolab(lab, tmp_path, "PAGE=mine.toml")
     assert done.returncode == 2

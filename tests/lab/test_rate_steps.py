@@ -1,4 +1,4 @@
-"""A link whose rate changes during the load: what comes over it, of either shaper, and what is recorded of it."""
+"""A link whose rate changes during the load, with both shapers: what arrives, and what is recorded."""
 
 import json
 from itertools import pairwise
@@ -13,7 +13,7 @@ from tests.lab.conftest import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-# A queue that is never empty and never full: what waits in it when the rate changes has the new one.
+# The queue is never empty and never full; packets that wait in it when the rate changes have the new rate.
 _WORDS = ("RATE=64kbps", "DELAY=10ms", "QUEUE=400", "RELOADS=0", "SIZE=250000", "CONTROL=no")
 _STEPS = "RATE_STEPS=640kbps@1500ms+64kbps@2s+640kbps@60s"
 _MSS_BYTES = 1448
@@ -29,7 +29,7 @@ def _stepped(run: Runs, shaper: str) -> Run:
 
 
 def _bytes_s(run: Run, from_s: float, until_s: float) -> float:
-    """Whole frames per second that came in that part of the load."""
+    """Returns the bytes of whole frames per second that arrived in a part of the load."""
     layers = run.layers()
     assert layers is not None
     start_ns = measured_load(run.evidence()).started_ns
@@ -40,7 +40,7 @@ def _bytes_s(run: Run, from_s: float, until_s: float) -> float:
 
 @pytest.mark.parametrize("shaper", ["netem", "ferry"])
 def test_the_rate_is_the_one_that_holds_then(run: Runs, shaper: str) -> None:
-    """Ten times as much from a packet after the step on, and as before from a packet after the next, to two percent."""
+    """Each rate holds within 2 % from one packet after its step; between the steps it is ten times as high."""
     stepped = _stepped(run, shaper)
     assert _bytes_s(stepped, 0.9, 1.5) == pytest.approx(64_000, rel=0.02)
     packet_s = _FULL_NS / 10**9
@@ -50,7 +50,7 @@ def test_the_rate_is_the_one_that_holds_then(run: Runs, shaper: str) -> None:
 
 @pytest.mark.parametrize("shaper", ["netem", "ferry"])
 def test_what_was_done_is_recorded(run: Runs, shaper: str) -> None:
-    """Each step within a tenth of a millisecond of its time; one after the load is no fault."""
+    """Each step is made within 0.1 ms of its time and recorded; a step after the load's end is no fault."""
     stepped = _stepped(run, shaper)
     made, back, never = stepped.observed.rate_steps
     assert (made.at_ns, made.rate_bit_s) == (1_500_000_000, 5_120_000)
@@ -72,7 +72,7 @@ def test_what_was_done_is_recorded(run: Runs, shaper: str) -> None:
 
 
 def test_both_shapers_are_the_same_link(run: Runs) -> None:
-    """Everything is there at the same time, to five milliseconds, and packets are the same time apart around a step."""
+    """With both shapers the load is complete at the same time within 5 ms, and the gaps around a step are equal."""
     netem, ferry = _stepped(run, "netem"), _stepped(run, "ferry")
     assert _complete_ms(netem) == pytest.approx(_complete_ms(ferry), abs=_COMPLETE_MS)
     assert _gaps_ms(netem) == pytest.approx(_gaps_ms(ferry), abs=0.05)

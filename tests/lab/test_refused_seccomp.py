@@ -1,4 +1,4 @@
-"""Where the host refuses seccomp(2), programs enter the guest's kernel by ptrace(2), and results are the same."""
+"""If the host refuses seccomp(2), programs enter the guest's kernel by ptrace(2), and results are the same."""
 
 import subprocess
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _WORDS = ("FABRIC=virtual", "CONTROL=no", "LOWAT=16384", "SIZE=100000", "RELOADS
 
 
 def _refused(lab: Lab, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """The command, run to its end where seccomp(2) is refused."""
+    """Runs the command in a process that is refused seccomp(2)."""
     return subprocess.run(
         command,
         env=lab.environment,
@@ -28,11 +28,11 @@ def _refused(lab: Lab, command: Sequence[str]) -> subprocess.CompletedProcess[st
 
 
 def test_a_run_by_ptrace(lab: Lab) -> None:
-    """run.json says how, and the client saw what it sees otherwise."""
+    """run.json names ptrace, and the client's events equal those of a run with seccomp."""
     if kernel.entry() == "ptrace":
         pytest.skip(f"nothing to compare with: {kernel.why_ptrace()}")
-    usual = lab.run(*_WORDS)
-    slower = lab.latest(_refused(lab, lab.command(*_WORDS)))
+    usual = lab.run_here(*_WORDS)
+    slower = lab.latest(_refused(lab, lab.command(*_WORDS, "--print-folder")))
     events = []
     for done, entry in ((usual, "seccomp"), (slower, "ptrace")):
         assert done.code == 0, done.trouble
@@ -44,7 +44,7 @@ def test_a_run_by_ptrace(lab: Lab) -> None:
 
 
 def test_the_doctor_says_what_it_costs(lab: Lab) -> None:
-    """With the reason."""
+    """The doctor says that ptrace makes runs slower, and gives the reason."""
     done = _refused(lab, [*lab.command()[:3], "doctor"])
     said = " ".join(done.stdout.split())
     assert "entered by ptrace, so runs take about twice as long: this system refuses seccomp(2): EPERM" in said

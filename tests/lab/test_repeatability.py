@@ -1,7 +1,6 @@
-"""The same scenario and seed: the same events, to the nanosecond; alone or in a sweep, beside whatever others."""
+"""The same scenario and seed give the same events, to the nanosecond, alone, in a sweep, and beside other runs."""
 
 import json
-import subprocess
 
 import pytest
 
@@ -14,16 +13,16 @@ pytestmark = pytest.mark.usefixtures("guest")
 _RANDOM = ("LOSS=3%", "JITTER=10ms", "CC=bbr", "SERVER=h2o", "SIZE=102400", "RELOADS=0", "SAMPLE=100ms")
 
 _DIGITS = 14
-"""Of a time in the first run of a guest, and in the eightieth: the tenth had one more once, and was another run."""
+"""The number of digits of every time in a guest's run. Longer lines would fill buffers sooner and so change the run."""
 
 _TUNED = (*JOURNALS, "front/lowat.jsonl")
 
 
 def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
-    """Loss, jitter, TLS keys and all. Another seed gives something else."""
+    """With loss, jitter and TLS, the same seed gives the same journals, and another seed gives other journals."""
     folders = []
     for repeat in (2, 1):
-        done = lab.run_unseen("FABRIC=virtual", "LOWAT=16384", "CONTROL=no", "SEED=7", f"REPEAT={repeat}", *_RANDOM)
+        done = lab.run_here("FABRIC=virtual", "LOWAT=16384", "CONTROL=no", "SEED=7", f"REPEAT={repeat}", *_RANDOM)
         assert done.code == 0, done.trouble
         assert done.folder is not None
         assert done.arm("lowat-16384")["observed"]["seeded"] is True
@@ -38,13 +37,12 @@ def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
 
 
 def test_a_run_is_the_same_alone_and_in_a_sweep(lab: Lab) -> None:
-    """Several runs share a guest, in a shuffled order; none sees of another even a nanosecond. Nor does the tuner."""
-    command = lab.sweep_command("FABRIC=virtual", "LOWAT=none,16384,auto", "REPEAT=2", *_RANDOM)
-    done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=240, check=False)
+    """A run has the same journals, the tuner's included, alone and in a sweep, whose runs share guests."""
+    done = lab.command_here("sweep", "FABRIC=virtual", "LOWAT=none,16384,auto", "REPEAT=2", *_RANDOM)
     assert done.returncode == 0, done.stderr
     sweep = (lab.results / "latest").resolve()
     for seed, lowat, journals in (("1", "16384", JOURNALS), ("2", "16384", JOURNALS), ("2", "auto", _TUNED)):
-        alone = lab.run_unseen("FABRIC=virtual", f"LOWAT={lowat}", "CONTROL=no", f"SEED={seed}", *_RANDOM)
+        alone = lab.run_here("FABRIC=virtual", f"LOWAT={lowat}", "CONTROL=no", f"SEED={seed}", *_RANDOM)
         assert alone.code == 0, alone.trouble
         assert alone.folder is not None
         for journal in journals:
@@ -55,7 +53,7 @@ def test_a_run_is_the_same_alone_and_in_a_sweep(lab: Lab) -> None:
 
 
 def test_repetitions_have_seeds_of_their_own(run: Runs) -> None:
-    """And say which."""
+    """Each repetition has a seed of its own, which run.json records."""
     done = run("LOWAT=131072", "CONTROL=no", "REPEAT=2", "SEED=41", "SIZE=20480", "RELOADS=0")
     assert done.code == 0
     assert done.folder is not None

@@ -3,14 +3,12 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from tests.conftest import Done, make_lab
+from tests.conftest import Done, make_lab, priolab_here
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -19,12 +17,12 @@ _SIZE = 716_800
 
 @pytest.fixture(scope="module")
 def repeated(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    """One experiment of two arms, each twice."""
-    return make_lab(tmp_path_factory.mktemp("lab")).run("FABRIC=virtual", "REPEAT=2", "RELOADS=1")
+    """Returns an experiment of two arms with two repetitions each."""
+    return make_lab(tmp_path_factory.mktemp("lab")).run("FABRIC=virtual", "REPEAT=2", "RELOADS=1", "SAMPLE=50ms")
 
 
 def test_the_summary_has_the_documented_shape(repeated: Done) -> None:
-    """Every documented key is there, and medians come with their repetitions."""
+    """The summary has every documented key, and each arm has its repetitions."""
     assert repeated.code == 0, repeated.trouble
     summary = repeated.summary
     assert summary is not None
@@ -50,7 +48,7 @@ def test_repetitions_agree_on_a_lossless_link(repeated: Done) -> None:
 
 
 def test_asked_and_observed_stand_side_by_side(repeated: Done) -> None:
-    """LOWAT, send buffer, congestion control, rate and delay are read back from where they act."""
+    """LOWAT, send buffer, congestion control, rate and delay are read back from where they take effect."""
     observed = repeated.arm("lowat-131072")["observed"]
     assert observed["lowat"] == 131_072
     assert observed["sndbuf_bytes"] == 4 * 2**20
@@ -96,7 +94,7 @@ def test_a_run_folder_is_complete(repeated: Done) -> None:
 
 
 def test_the_guests_clock_is_accounted_for(repeated: Done) -> None:
-    """Python's and Node's: reads are system calls and move the clock by one step each; working does not move it."""
+    """Python's and Node's clock reads are system calls that move the clock by a step; computing does not move it."""
     folder = _run_folder(repeated)
     clock = json.loads((folder / "env.json").read_text())["clock"]
     assert clock["implementation"] == "clock_gettime(CLOCK_MONOTONIC)"
@@ -115,7 +113,7 @@ def test_the_guests_clock_is_accounted_for(repeated: Done) -> None:
 
 
 def test_packets_on_the_link_are_packets(repeated: Done) -> None:
-    """Nothing larger than an Ethernet frame crosses the link: no offload lumps that netem would count as one."""
+    """No packet on the link exceeds an Ethernet frame, so netem never counts several packets as one."""
     counters = json.loads((_run_folder(repeated) / "link" / "counters.json").read_text())["down"]
     bottleneck = next(qdisc for qdisc in counters if qdisc["options"].get("rate"))
     assert bottleneck["packets"] > 1500
@@ -123,7 +121,7 @@ def test_packets_on_the_link_are_packets(repeated: Done) -> None:
 
 
 def test_the_picture_is_large_enough_for_a_projector(repeated: Done) -> None:
-    """SVG and PNG, with the first bytes written out in seconds."""
+    """The PNG is at least 1600 pixels wide, and the SVG has the first bytes in seconds."""
     assert repeated.folder is not None
     with Image.open(repeated.folder / "timeline.png") as picture:
         assert picture.width >= 1600
@@ -134,7 +132,7 @@ def test_the_picture_is_large_enough_for_a_projector(repeated: Done) -> None:
 
 
 def test_the_interactive_picture_is_whole_and_alone(repeated: Done) -> None:
-    """It holds Vega's program, and nothing in it names another file; `priolab run` draws no other figure."""
+    """The HTML contains Vega and refers to no other file; `priolab run` draws no other figure."""
     assert repeated.folder is not None
     page = (repeated.folder / "timeline.html").read_text()
     assert "vegaEmbed=" in page
@@ -151,12 +149,10 @@ def test_the_interactive_picture_is_whole_and_alone(repeated: Done) -> None:
 
 
 def test_all_figures_are_drawn_on_demand(repeated: Done, tmp_path: Path) -> None:
-    """The ledger as bars and over time, and the ladder."""
+    """`priolab figures` draws timeline, ledger and ladder in three formats."""
     assert repeated.folder is not None
     copy = shutil.copytree(repeated.folder, tmp_path / "copy")
-    done = subprocess.run(
-        [sys.executable, "-m", "experiments.cli", "figures", str(copy)], capture_output=True, text=True, check=False
-    )
+    done = priolab_here("figures", str(copy))
     assert done.returncode == 0, done.stderr
     for name in ("timeline", "ledger-bar", "ledger-area", "ladder"):
         for suffix in ("html", "svg", "png"):
@@ -165,7 +161,7 @@ def test_all_figures_are_drawn_on_demand(repeated: Done, tmp_path: Path) -> None
 
 
 def test_the_terminal_names_both_units_and_the_folder(repeated: Done) -> None:
-    """Kilobits and kilobytes, verdicts, and where the results are."""
+    """The terminal shows kilobits and kilobytes, verdicts, and the results folder."""
     assert "1,024 kbit/s = 128 kB/s" in repeated.out
     assert "inverted" in repeated.out
     assert f"results: {repeated.folder}" in repeated.out

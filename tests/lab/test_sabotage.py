@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from analysis.loads.ledger import Layer
+from analysis.loads.layer import Layer
 from experiments.commands.console import Report
 from experiments.scenario.named import sabotage
 from experiments.studies.sabotage import PLAIN, Role, SabotageResults, document, measure
@@ -25,13 +25,13 @@ Arm = Mapping[str, Any]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the runs are."""
+    """Returns the folder for the runs."""
     return tmp_path_factory.mktemp("sabotage")
 
 
 @pytest.fixture(scope="module")
 def found(guest: None, results: Path) -> SabotageResults:
-    """All of them."""
+    """Returns the measured arms of all cards."""
     del guest
     return measure(results, Report(aside=True))
 
@@ -45,7 +45,7 @@ def complete_ms(arm: Arm) -> float:
 
 
 def part(arm: Arm, *layers: Layer) -> float:
-    """Of the script's wait, the part that it spent there."""
+    """Returns the fraction of the script's wait that was spent in the layers."""
     waited: float = sum(arm["ledger"]["parts_ms"][layer] for layer in layers) / arm["ledger"]["wait_ms"]
     return waited
 
@@ -59,29 +59,29 @@ def verdicts(found: SabotageResults, name: str, *roles: Role) -> list[str]:
 
 
 def told(arm: Arm, beginning: str) -> list[str]:
-    """The notes that begin so."""
+    """Returns the notes that begin with this text."""
     return [sentence for sentence in arm["warnings"] if sentence.startswith(beginning)]
 
 
 def folder(results: Path, arm: Arm) -> Path:
-    """Of its run."""
+    """Returns the folder of the arm's run."""
     return results / "latest" / f"{arm['name']}.1"
 
 
 def journal(results: Path, arm: Arm) -> list[Mapping[str, Any]]:
-    """The queue toward the client, look by look."""
+    """Returns the samples of the queue toward the client."""
     lines = (folder(results, arm) / "link" / "queue.jsonl").read_text().splitlines()
     return [line for line in map(json.loads, lines) if line["direction"] == "down"]
 
 
 def connected_ns(results: Path, arm: Arm) -> int:
-    """What the queue held before was the calibration's."""
+    """Returns the time at which the client connected; before it the queue held the calibration's packets."""
     first, *_ = (folder(results, arm) / "client" / "events.jsonl").read_text().splitlines()
     return int(json.loads(first)["t_ns"])
 
 
 def test_the_plain_case_is_not_spoiled(found: SabotageResults) -> None:
-    """What all of it is measured by: LOWAT turns the order round, and there is nothing to note."""
+    """In the plain case, with which all cards are compared, LOWAT keeps the order, and there are no notes."""
     assert verdicts(found, PLAIN, CONTROL, TREATMENT) == ["inverted", "kept"]
     for role in (CONTROL, TREATMENT):
         assert found.of(PLAIN, role)["warnings"] == []
@@ -89,7 +89,7 @@ def test_the_plain_case_is_not_spoiled(found: SabotageResults) -> None:
 
 
 def test_every_ledger_has_names(found: SabotageResults) -> None:
-    """Wherever the bottleneck is, and whatever was spoiled."""
+    """Every arm has a ledger that adds up and explains more than 90 % of the wait."""
     for arm in found.arms.values():
         assert arm["ledger"], arm["ledger_reason"]
         assert sum(arm["ledger"]["parts_ms"].values()) == pytest.approx(arm["ledger"]["wait_ms"])
@@ -97,7 +97,7 @@ def test_every_ledger_has_names(found: SabotageResults) -> None:
 
 
 def test_deep_queue(found: SabotageResults) -> None:
-    """LOWAT changes nothing: all of it is sent, and waits in the link."""
+    """LOWAT changes nothing, because the kernel has sent the image, which waits in the bottleneck queue."""
     control, treatment = found.of("deep-queue", CONTROL), found.of("deep-queue", TREATMENT)
     assert verdicts(found, "deep-queue", CONTROL, TREATMENT) == ["inverted", "inverted"]
     assert first_ms(treatment) == pytest.approx(first_ms(control), rel=0.01)
@@ -111,14 +111,14 @@ def test_deep_queue(found: SabotageResults) -> None:
 
 
 def test_small_window(found: SabotageResults) -> None:
-    """Arms that do not differ, in order, on a link that is idle between two windows."""
+    """Both arms keep the order and are equally slow, because the link is idle between two flow-control windows."""
     control, treatment = found.of("small-window", CONTROL), found.of("small-window", TREATMENT)
     assert verdicts(found, "small-window", CONTROL, TREATMENT) == ["kept", "kept"]
     assert first_ms(treatment) == pytest.approx(first_ms(control), rel=0.01)
     assert complete_ms(control) > 1.5 * complete_ms(found.of(PLAIN, CONTROL))
     scenario = control["scenario"]
     assert control["observed"]["notsent_most_bytes"] <= scenario["window_bytes"]
-    assert 2 * scenario["size_bytes"] * 8 / scenario["rate_bit_s"] * 1000 < 0.7 * complete_ms(control)  # busy so long
+    assert 2 * scenario["size_bytes"] * 8 / scenario["rate_bit_s"] * 1000 < 0.7 * complete_ms(control)  # busy time
     for arm in (control, treatment):
         assert part(arm, Layer.PENDING, Layer.COMMITTED) > 0.7
         assert part(arm, Layer.UNSENT) < 0.02
@@ -127,7 +127,7 @@ def test_small_window(found: SabotageResults) -> None:
 
 
 def test_huge_buffer(found: SabotageResults) -> None:
-    """No later than with 4M, all of it unsent; LOWAT helps as it does there, and the buffer stays."""
+    """The arms have the times of those with SNDBUF=4M, although the buffer is 16 times as large."""
     control, treatment = found.of("huge-buffer", CONTROL), found.of("huge-buffer", TREATMENT)
     assert verdicts(found, "huge-buffer", CONTROL, TREATMENT) == ["inverted", "kept"]
     for arm, role in ((control, CONTROL), (treatment, TREATMENT)):
@@ -139,7 +139,7 @@ def test_huge_buffer(found: SabotageResults) -> None:
 
 
 def test_no_buffering(found: SabotageResults) -> None:
-    """The first byte is as early as it was, and then the image does not wait."""
+    """The script's first byte is as early as with buffering, but the image is complete before the script."""
     treatment, plain = found.of("no-buffering", TREATMENT), found.of(PLAIN, TREATMENT)
     assert verdicts(found, "no-buffering", CONTROL, TREATMENT) == ["inverted", "undecided"]
     assert first_ms(treatment) == pytest.approx(first_ms(plain), rel=0.05)
@@ -151,7 +151,7 @@ def test_no_buffering(found: SabotageResults) -> None:
 
 
 def test_wrong_dialect(found: SabotageResults) -> None:
-    """Both inverted; where the kernel does not hold the image any more, the front's own order does."""
+    """Both arms are inverted; with LOWAT the script's longest wait is in the front's output queue."""
     treatment = found.of("wrong-dialect", TREATMENT)
     assert verdicts(found, "wrong-dialect", CONTROL, TREATMENT) == ["inverted", "inverted"]
     assert longest(treatment) is Layer.COMMITTED
@@ -162,7 +162,7 @@ def test_wrong_dialect(found: SabotageResults) -> None:
 
 
 def test_big_records(found: SabotageResults) -> None:
-    """The wait for a whole record is the longest, of a second; small ones take it away and nothing else."""
+    """The longest wait is that for a whole record, a second; small records remove this wait."""
     treatment, cured = found.of("big-records", TREATMENT), found.of("big-records", CURED)
     assert verdicts(found, "big-records", CONTROL, TREATMENT, CURED) == ["inverted", "kept", "kept"]
     assert longest(treatment) is Layer.RECORD
@@ -177,7 +177,7 @@ def test_big_records(found: SabotageResults) -> None:
 
 
 def test_own_egress(found: SabotageResults, results: Path) -> None:
-    """Kept with the queue that spoils it on a link of its own, because what would be in it stayed in the socket."""
+    """With LOWAT the order is kept, although the queue is that of deep-queue: the bytes stay unsent in the socket."""
     treatment, real = found.of("own-egress", TREATMENT), found.of("own-egress", CURED)
     assert verdicts(found, "own-egress", CONTROL, TREATMENT) == ["inverted", "kept"]
     assert verdicts(found, "own-egress", CURED_CONTROL, CURED) == ["inverted", "inverted"]
@@ -200,18 +200,18 @@ def test_own_egress(found: SabotageResults, results: Path) -> None:
 
 
 def test_late_backend(found: SabotageResults) -> None:
-    """The image is complete when the origin has the script; arms do not differ."""
+    """The image is complete before the origin has the script, and the arms do not differ."""
     control, treatment = found.of("late-backend", CONTROL), found.of("late-backend", TREATMENT)
     assert verdicts(found, "late-backend", CONTROL, TREATMENT) == ["nothing-to-prioritize"] * 2
     assert first_ms(treatment) == pytest.approx(first_ms(control), rel=0.01)
     for arm in (control, treatment):
         assert arm["loads"][-1]["script_available_ms"] > arm["image"]["last_byte_ms"]
-        assert told(arm, "The origin holds the script back for 8000 ms: the others were gone")
+        assert told(arm, "The origin holds the script back for 8000 ms: the other resources were sent")
     assert verdicts(found, "late-backend", CURED_CONTROL, CURED) == ["inverted", "kept"]
 
 
 def test_first_load(found: SabotageResults) -> None:
-    """Early without LOWAT, too, because little can stand unsent; with a grown buffer all is as it should be."""
+    """The send buffer is still small, so the script is early without LOWAT, too; with a grown buffer it is late."""
     control, treatment = found.of("first-load", CONTROL), found.of("first-load", TREATMENT)
     assert verdicts(found, "first-load", CONTROL, TREATMENT) == ["kept", "kept"]
     assert first_ms(treatment) == pytest.approx(first_ms(control), rel=0.01)
@@ -225,8 +225,8 @@ def test_first_load(found: SabotageResults) -> None:
 
 
 def test_first_load_reloaded(found: SabotageResults, lab: Lab) -> None:
-    """Four reloads later the buffer has grown, and without LOWAT the same script is seconds late."""
-    done = lab.run("FABRIC=virtual", "SCENARIO=first-load", "RELOADS=4", "LOWAT=none", "SAMPLE=50ms")
+    """After four reloads the send buffer has grown, and without LOWAT the script is seconds late."""
+    done = lab.run_here("FABRIC=virtual", "SCENARIO=first-load", "RELOADS=4", "LOWAT=none", "SAMPLE=50ms")
     assert done.code == 0, done.trouble
     control, reloaded = found.of("first-load", CONTROL), done.arm("control")
     assert reloaded["loads"][0]["script"]["first_byte_ms"] == pytest.approx(first_ms(control), rel=0.01)
@@ -235,7 +235,7 @@ def test_first_load_reloaded(found: SabotageResults, lab: Lab) -> None:
 
 
 def test_it_is_what_is_documented(found: SabotageResults) -> None:
-    """docs/sabotage.md, word for word but for the figures, and each figure to a tenth."""
+    """docs/sabotage.md equals a newly made document word for word; figures may differ by a tenth."""
     number = re.compile(r"\b\d+[.]\d\d\b")
     documented, made = (ROOT / "docs" / "sabotage.md").read_text(), document(found)
     assert number.sub("#", documented) == number.sub("#", made)

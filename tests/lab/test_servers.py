@@ -1,6 +1,6 @@
-"""Every server of the catalogue in the guest: it is measured like any other, and waits for whoever is far away.
+"""Every server of the catalogue in the guest: it is measured like any other, and it waits for a client far away.
 
-What is asked of several servers is one experiment with an arm of each that is installed: they share guests.
+A test of several servers uses an experiment with an arm for each installed server, so that the arms share guests.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 _SHORT = ("RELOADS=1", "SAMPLE=100ms")
 _FAR = ("DELAY=60s", "DELAY_UP=60s", "QUEUE=1000", "SIZE=20480", "RELOADS=0", "SAMPLE=none")
 _LINES_UP = "apache"
-"""What is pending it puts in line, where nothing can overtake any more."""
+"""The server that queues all it has in a fixed order, so that no response can overtake another."""
 _ALL = [name for name, server in catalogue().items() if server.protocol == "h2"]
 _WITH_RECORDS = [name for name, server in catalogue().items() if "bytes" in server.record.levels]
 _WITH_THREADS = ("apache", "haproxy")
@@ -30,7 +30,7 @@ def _here(servers: Sequence[str]) -> list[str]:
 
 
 def _arm(run: Runs, servers: Sequence[str], server: str, arm: str, *words: str) -> Mapping[str, Any]:
-    """Of one server, in the experiment of all of these."""
+    """Returns the arm of a server, from the experiment with all of `servers` that are installed."""
     here = _here(servers)
     return _of(run(f"SERVER={','.join(here)}", *words), here, server, arm)
 
@@ -42,7 +42,7 @@ def _of(done: Done, servers: Sequence[str], server: str, arm: str) -> Mapping[st
 
 
 def test_it_is_measured(run: Runs, server: str) -> None:
-    """Nothing is overtaken where LOWAT is unset; with 131072 the script begins in half the time, or a line stands."""
+    """The control is inverted; LOWAT=131072 cuts the script's wait to less than 0.6 of it, except with apache."""
     control, treatment = (_arm(run, _ALL, server, arm, *_SHORT) for arm in ("control", "lowat-131072"))
     assert control["verdict"] == "inverted"
     assert control["ledger"]
@@ -52,7 +52,7 @@ def test_it_is_measured(run: Runs, server: str) -> None:
 
 
 def test_a_line_is_seen(run: Runs) -> None:
-    """Apache with whole responses in its buffers: LOWAT does not help, and the ledger says where the script waits."""
+    """With whole responses in apache's buffers LOWAT does not help; the ledger shows the wait in the output queue."""
     needs(_LINES_UP)
     waited = _arm(run, _ALL, _LINES_UP, "lowat-131072", *_SHORT)["ledger"]["parts_ms"]
     small = run(f"SERVER={_LINES_UP}", "BUFFERING=off", "CONTROL=no", *_SHORT).arm("lowat-131072")
@@ -63,7 +63,7 @@ def test_a_line_is_seen(run: Runs) -> None:
 
 @pytest.mark.parametrize("name", [name for name, server in catalogue().items() if "on" in server.native.levels])
 def test_its_own_mechanism(run: Runs, name: str) -> None:
-    """It sets the option of its socket; one that came later than what is installed here is told of beforehand."""
+    """NATIVE=on sets TCP_NOTSENT_LOWAT of the server's socket; a version without the option is refused beforehand."""
     needs(name)
     server = catalogue()[name]
     done = run(f"SERVER={name}", "NATIVE=on", "LOWAT=16384", "CONTROL=no", *_SHORT)
@@ -77,36 +77,41 @@ def test_its_own_mechanism(run: Runs, name: str) -> None:
 @pytest.mark.parametrize("link", [(), ("RATE=unlimited", "DELAY=0ms", "SIZE=4M")], ids=["slow", "streaming"])
 @pytest.mark.parametrize("name", _WITH_RECORDS)
 def test_its_largest_record(run: Runs, name: str, link: tuple[str, ...]) -> None:
-    """As asked for, by what the client decrypted, on a link that lets much be sent at once, too.
+    """The largest record that the client decrypts has the size asked for, on a slow link and on a fast link.
 
-    A run in which it is not would be invalid.
+    If it had another size, the run would be invalid.
     """
     needs(name)
-    found = _arm(run, _WITH_RECORDS, name, "lowat-131072", "RECORD=1400", "CONTROL=no", *link, *_SHORT)
+    found = _arm(
+        run, _WITH_RECORDS, name, "lowat-131072", "RECORD=1400", "CONTROL=no", "RELOADS=0", "SAMPLE=none", *link
+    )
     assert found["observed"]["record_bytes"] == 1400
 
 
 @pytest.fixture(scope="module")
 def far(run: Runs, tmp_path_factory: pytest.TempPathFactory) -> Done:
-    """Of all servers. Not among the shared runs, to all of which the predictor is held."""
+    """Returns a run of each installed server with a delay of one minute each way.
+
+    The runs are not shared, because test_model.py compares the predictor with all shared runs.
+    """
     lab = make_lab(tmp_path_factory.mktemp("far"))
     servers = f"SERVER={','.join(_here(_ALL))}"
-    return lab.run_unseen("FABRIC=virtual", servers, "CONTROL=no", *_FAR, processor=run.processor)
+    return lab.run_here("FABRIC=virtual", servers, "CONTROL=no", *_FAR, processor=run.processor)
 
 
 def test_it_waits_for_whoever_is_far_away(far: Done, server: str) -> None:
-    """A handshake takes minutes, and so does everything after it."""
+    """Every server completes the load, although the handshake takes minutes."""
     assert _of(far, _here(_ALL), server, "lowat-131072")["verdict"]
 
 
 def test_it_repeats(lab: Lab) -> None:
-    """To the nanosecond, also one with threads, and whatever shares the guest with it."""
+    """Servers with threads give the same journals, to the nanosecond, whichever run shares the guest."""
     for name in _WITH_THREADS:
         needs(name)
     words = ("LOWAT=16384", "CONTROL=no", "LOSS=3%", "SIZE=102400", "RELOADS=0", "SAMPLE=100ms")
     folders = []
     for order in (_WITH_THREADS, _WITH_THREADS[::-1]):
-        done = lab.run_unseen("FABRIC=virtual", f"SERVER={','.join(order)}", *words)
+        done = lab.run_here("FABRIC=virtual", f"SERVER={','.join(order)}", *words)
         assert done.code == 0, done.trouble
         assert done.folder is not None
         folders.append(done.folder)

@@ -1,4 +1,4 @@
-"""A sweep in the guest: interrupted, killed, gone on with, complete."""
+"""A sweep in the guest: interrupted, killed, continued, complete."""
 
 import json
 import signal
@@ -19,13 +19,13 @@ _SOON_S = 60.0
 
 
 def _filed(lab: Lab) -> dict[str, int]:
-    """Runs that are complete, and when each became so."""
+    """Returns the complete runs by name, with the times at which they were completed."""
     found = (path for path in lab.results.glob("*.partial/*/run.json") if path.parent.suffix != ".partial")
     return {path.parent.name: path.stat().st_mtime_ns for path in found}
 
 
 def _stopped(lab: Lab, number: signal.Signals, *, runs: int) -> tuple[int, str]:
-    """A sweep that gets a signal as soon as there are so many runs; its exit code, and what it complained of."""
+    """Sends a signal to a sweep when `runs` runs are complete; returns the exit code and standard error."""
     sweep = subprocess.Popen(
         lab.sweep_command(*_WORDS), env=lab.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -38,7 +38,7 @@ def _stopped(lab: Lab, number: signal.Signals, *, runs: int) -> tuple[int, str]:
 
 
 def test_an_interrupted_sweep_is_gone_on_with(lab: Lab) -> None:
-    """Ctrl-C and kill -9 leave the runs that were complete and nothing else; then the same command does the rest."""
+    """SIGINT and SIGKILL leave only the complete runs; the same command then makes the other runs."""
     code, said = _stopped(lab, signal.SIGINT, runs=1)
     assert code == 128 + signal.SIGINT
     first = _filed(lab)
@@ -68,7 +68,7 @@ def test_an_interrupted_sweep_is_gone_on_with(lab: Lab) -> None:
 
 
 def _is_whole(folder: Path) -> None:
-    """As docs/results.md says: both servers, a twin with another seed in each network, every run ok."""
+    """Checks that the folder has only ok runs of both servers, and for each server a twin arm with another seed."""
     sweep = json.loads((folder / "sweep.json").read_text())
     runs = {name: json.loads((folder / name / "run.json").read_text()) for name in sweep["order"]}
     assert len(runs) == _RUNS

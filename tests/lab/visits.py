@@ -10,7 +10,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, Playwright
 
 RUN_MS = 120_000
-"""How long an arm may take before a test gives up; what it takes is for `make bench` to say."""
+"""The longest wait for an arm; `make bench` measures how long an arm takes."""
 
 _SAID = """
 addEventListener("DOMContentLoaded", () => {
@@ -54,11 +54,11 @@ _CUT = """
 
 _REFUSAL = "the server responded with a status of 400"
 _PART = 0.2
-"""Of a line's height, above and below, that letters hardly use."""
+"""The part of a line's height, at the top and at the bottom, that letters hardly use."""
 
 
 def launched(playwright: Playwright, program: str) -> Browser:
-    """A browser; as root it has no sandbox."""
+    """Starts a browser; as root without its sandbox."""
     return playwright.chromium.launch(executable_path=program, args=["--no-sandbox"] if os.geteuid() == 0 else [])
 
 
@@ -66,9 +66,9 @@ def launched(playwright: Playwright, program: str) -> Browser:
 def visit(
     browser: Browser, address: str, *, width: int = 1280, height: int = 720, refuses: bool = False, **context: Any
 ) -> Iterator[Page]:
-    """A page at that address. Raises AssertionError for anything that the browser complained of, or asked elsewhere.
+    """Yields a page at the address. Raises AssertionError for errors of the browser and for requests to elsewhere.
 
-    refuses: the server is to answer that something is not allowed, which no browser passes over.
+    refuses: True if the server must answer a request with status 400, which browsers report as an error.
     """
     faults: list[str] = []
     home = address.partition("#")[0]
@@ -91,7 +91,7 @@ def _note_foreign(url: str, home: str, faults: list[str]) -> None:
 
 
 def shown(page: Page) -> list[str]:
-    """EXPERIMENT/RUN of both arms, once they are there."""
+    """Waits until both arms are shown; returns EXPERIMENT/RUN of both."""
     page.locator("body[data-experiment]").wait_for(timeout=RUN_MS)
     page.locator("#stages:not(.stale)").wait_for(timeout=RUN_MS)
     page.locator("#status").wait_for(state="hidden", timeout=RUN_MS)
@@ -99,18 +99,18 @@ def shown(page: Page) -> list[str]:
 
 
 def said(page: Page) -> list[str]:
-    """All that stood in the status line."""
+    """Returns all texts that the status line has had."""
     lines: list[str] = page.evaluate("window.said")
     return lines
 
 
 def scrub(page: Page, part: float) -> None:
-    """Stop at that part of the film."""
+    """Moves the film to this part of its length, 0 to 1."""
     page.locator(".scrub").fill(str(round(part * 1000)))
 
 
 def figures(page: Page) -> list[dict[str, str]]:
-    """Of each arm, what stands there, by its name in the summary."""
+    """Returns for each arm the figures that the page shows, by their names in the summary."""
     found: list[dict[str, str]] = page.evaluate(
         """() => [...document.querySelectorAll(".arm")].map((arm) => Object.fromEntries(
             [...arm.querySelectorAll("[data-figure]")].map((each) => [each.dataset.figure, each.textContent])))"""
@@ -119,7 +119,7 @@ def figures(page: Page) -> list[dict[str, str]]:
 
 
 def expected(arm: Mapping[str, Any], name: str) -> str:
-    """A figure of a summary, as people read it."""
+    """Returns a figure of a summary as the page should show it."""
     value: Any = arm
     for key in name.split("."):
         value = value[key]
@@ -137,7 +137,7 @@ def _rounded(value: float, digit: str) -> Decimal:
 
 
 def layout_faults(page: Page, *, smallest_px: float) -> list[str]:
-    """Texts that overlap, leave the window, are cut off or too small. The panel may scroll, so it is not looked at."""
+    """Returns texts that overlap, leave the window, are cut off or too small, without the panel, which may scroll."""
     texts: list[dict[str, Any]] = page.evaluate(_TEXTS)
     window = page.viewport_size
     assert window
@@ -170,7 +170,7 @@ def _overlap(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
 
 
 def violations(page: Page, axe: Path) -> list[str]:
-    """What the accessibility checker finds. The visit must not mind the page's policy (bypass_csp)."""
+    """Returns the findings of the accessibility checker. The page must be opened with bypass_csp=True."""
     if not page.evaluate("'axe' in window"):
         page.add_script_tag(path=axe)
     found: list[dict[str, Any]] = page.evaluate("async () => (await axe.run()).violations")

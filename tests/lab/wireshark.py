@@ -1,7 +1,8 @@
-"""Reads a capture by Wireshark: tshark decrypts and dissects it, with nothing of the lab but the file.
+"""Reads a capture with Wireshark: tshark decrypts and dissects the file without code of the lab.
 
-tshark shows an HTTP/2 frame where it ends. Where one begins follows from the lengths of those before it, and which
-packet made that byte readable from the decrypted TLS records, which tshark gives with the packet that completed each.
+tshark reports an HTTP/2 frame with the packet in which the frame ends. The position of a frame's first byte follows
+from the lengths of the frames before it. The packet that made this byte readable follows from the decrypted TLS
+records, which tshark reports with the packet that completed each record.
 """
 
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 import yaml
 
 OUT_OF_ORDER = "tcp.reassemble_out_of_order:TRUE"
-"""The preference without which tshark loses the thread of a TLS connection at the first lost packet."""
+"""The preference with which tshark can decrypt a TLS connection after a lost packet."""
 
 _FRONT = "443"
 _DATA, _HEADERS = "0", "1"
@@ -23,7 +24,10 @@ _TIMEOUT_S = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Packet:
-    """t_ns: CLOCK_REALTIME. Its payload is what follows begin_bytes and ends at end_bytes of the front's TCP stream."""
+    """A packet of the front. t_ns: CLOCK_REALTIME.
+
+    begin_bytes, end_bytes: the bytes of the front's TCP stream before the payload, and up to its end.
+    """
 
     t_ns: int
     begin_bytes: int
@@ -38,15 +42,15 @@ class _Frame:
 
 
 class Capture:
-    """One file, as read by a tshark that nobody has configured. preferences: those that are not left as they are."""
+    """A capture, read by tshark with its default settings. preferences: preferences that differ, NAME:VALUE."""
 
     def __init__(self, file: Path, *preferences: str) -> None:
         self._command = ["tshark", "-r", str(file), *(word for each in preferences for word in ("-o", each))]
-        # Where there are no preferences of a user's.
+        # This folder has no preferences of a user.
         self._environment = os.environ | {"WIRESHARK_CONFIG_DIR": str(file.parent)}
 
     def first_bytes(self) -> dict[str, Packet]:
-        """For each path, in its last response, the packet that made the first byte of its DATA readable."""
+        """Returns by path the packet that made the first byte of DATA in the last response readable."""
         frames, paths = self._frames()
         records = list(self._records())
         assert sum(_FRAME_HEADER_BYTES + frame.size_bytes for frame in frames) == sum(size for _, size in records)
@@ -66,7 +70,7 @@ class Capture:
         return found
 
     def data_bytes(self) -> dict[str, int]:
-        """For each path, how much DATA could be decrypted, of all its responses together."""
+        """Returns by path the bytes of DATA that tshark could decrypt, in all responses together."""
         frames, paths = self._frames()
         sizes = dict.fromkeys(paths.values(), 0)
         for frame in frames:
@@ -75,7 +79,7 @@ class Capture:
         return sizes
 
     def _frames(self) -> tuple[list[_Frame], dict[str, str]]:
-        """HTTP/2 frames of the front's in order, and the path that was asked for on each stream."""
+        """Returns the front's HTTP/2 frames in order, and the requested path of each stream."""
         frames: list[_Frame] = []
         paths: dict[str, str] = {}
         names = ("tcp.srcport", "http2.type", "http2.streamid", "http2.length", "http2.headers.path")
@@ -92,13 +96,13 @@ class Capture:
         return frames, paths
 
     def _records(self) -> Iterator[tuple[str, int]]:
-        """Of the front's: number of the packet that completed it, and bytes of plaintext."""
+        """Returns, for each of the front's TLS records, the number of its last packet, and its plaintext bytes."""
         followed = yaml.safe_load(self._tshark("-q", "-z", "follow,tls,yaml,0"))
         (front,) = (each["peer"] for each in followed["peers"] if each["port"] == int(_FRONT))
         return ((str(each["packet"]), len(each["data"])) for each in followed["packets"] if each["peer"] == front)
 
     def _packets(self) -> dict[str, Packet]:
-        """Of the front's, by number."""
+        """Returns the front's packets by number."""
         packets = {}
         fields = self._fields(f"tcp.srcport == {_FRONT}", "frame.number", "frame.time_epoch", "tcp.seq", "tcp.len")
         for number, time, sequence, size in fields:

@@ -1,4 +1,4 @@
-"""The ferry between real places of this machine. No upper bound here is tighter than a busy machine may need."""
+"""The ferry between network namespaces of this machine. Upper bounds of times allow for a busy machine."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def round_trip_ns(places: FerriedPlaces) -> int:
 
 
 def received_of_burst(places: FerriedPlaces, count: int, size: int) -> int:
-    """How many of so many datagrams, sent toward the client at one blow, came."""
+    """Send a burst of `count` datagrams to the client, and return the number of those that arrive."""
     with udp(places.client, CLIENT_ADDRESS) as client, udp(places.front, FRONT_ADDRESS) as front:
         for _ in range(count):
             front.sendto(bytes(size), (CLIENT_ADDRESS, PORT))
@@ -71,7 +71,7 @@ def received_of_burst(places: FerriedPlaces, count: int, size: int) -> int:
 
 
 def settled(places: FerriedPlaces) -> dict[str, dict[str, int]]:
-    """The ferry's report once it holds nothing any more."""
+    """Wait until the ferry holds no packets, and return its report."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         report = places.report()
@@ -82,7 +82,7 @@ def settled(places: FerriedPlaces) -> dict[str, dict[str, int]]:
 
 
 def transfer(places: FerriedPlaces, sent: bytes) -> bytes:
-    """What arrives at the client of what the front sends over TCP."""
+    """Send bytes from front to client over TCP, and return those that arrive."""
     with (
         open_socket(places.front, socket.SOCK_STREAM) as server,
         open_socket(places.client, socket.SOCK_STREAM) as client,
@@ -122,13 +122,13 @@ def accounted_for(way: dict[str, int]) -> bool:
 
 
 def ended_with_1(places: FerriedPlaces) -> str:
-    """Its log."""
+    """Wait until the ferry has ended, and return its log."""
     assert places.process.wait(PATIENCE_S), "the ferry goes on"
     return places.process.log.read_text()
 
 
 def test_tcp_crosses_in_packets(tmp_path: Path) -> None:
-    """What TCP built in lumps crosses in packets, arrives unharmed and with right checksums; nothing is lost."""
+    """The ferry divides TCP's large segments (GSO) into packets, and all bytes arrive; no packet is lost."""
     link = Link(rate_bit_s=50_000_000, delay_ns=5 * MS, delay_up_ns=5 * MS, queue_packets=1000)
     sent = os.urandom(1_000_000)
     with ferried_places(link, tmp_path) as places:
@@ -153,28 +153,30 @@ def test_tcp_crosses_in_packets(tmp_path: Path) -> None:
     ids=["down", "up", "both"],
 )
 def test_delay(link: Link, directions: set[str], tmp_path: Path) -> None:
-    """A round trip takes the delays and not much more; a direction without delay needs no ferry."""
+    """A round trip takes at least the link's delays, 60 ms, and under 1 s. Only directions with a delay are ferried."""
     with ferried_places(link, tmp_path) as places:
         assert 60 * MS <= round_trip_ns(places) < 1000 * MS
         assert set(places.report()) == directions
 
 
 def test_packets_leave_when_the_model_says() -> None:
-    """Packet by packet: those that a second model lets through come, not before its time, and soon after."""
+    """Exactly the packets that the ferry's queue model lets through arrive.
+    Compared with the model's times, none is more than 5 ms early, and half of them are less than 50 ms late.
+    """
     link = Link(rate_bit_s=2_000_000, delay_ns=20 * MS, jitter_ns=10 * MS, queue_packets=8, loss=0.05)
     errors = ferry_bench.measure_errors(link, 1.0)
     assert len(errors) > 100
-    assert errors[0] > -5 * MS  # clocks are compared twice
+    assert errors[0] > -5 * MS  # the conversion between the clocks is inexact
     assert errors[len(errors) // 2] < 50 * MS
 
 
 def test_queue_and_journal(tmp_path: Path) -> None:
-    """Of a burst as many packets pass as the queue holds; the journal shows it fill and empty."""
+    """The packets of a burst that fit the queue arrive, others are dropped; the journal shows the queue's length."""
     with ferried_places(Link(rate_bit_s=128_000, delay_ns=0, queue_packets=5), tmp_path) as places:
         received = received_of_burst(places, 30, 1472)
         down = settled(places)["down"]
         lines = journal_of(places)
-    assert 5 <= received <= 7  # more than 5 only where sending takes as long as 94 ms
+    assert 5 <= received <= 7  # more than 5 only if sending takes over 94 ms, the time of one packet
     assert (down["packets_out"], down["dropped"]) == (received, 30 - received)
     assert (down["longest_queue_packets"], down["longest_queue_bytes"]) == (5, 5 * 1514)
     assert set(lines[0]) == set(lines[-1])
@@ -193,7 +195,7 @@ def test_queue_and_journal(tmp_path: Path) -> None:
 
 
 def test_loss_is_the_models(tmp_path: Path) -> None:
-    """Exactly as many packets are lost as a model with the same seed loses."""
+    """The ferry loses as many packets as its queue model with the same seed."""
     link = Link(rate_bit_s=None, delay_ns=0, loss=0.2)
     with ferried_places(link, tmp_path) as places:
         received = received_of_burst(places, 100, 10)
@@ -207,7 +209,7 @@ def test_loss_is_the_models(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_told_to_end_it_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
-    """It ends with 0, its journal complete and its socket gone, also with packets on board."""
+    """After SIGTERM or SIGINT the ferry exits with 0, completes its journal and removes its socket."""
     with ferried_places(Link(rate_bit_s=None, delay_ns=60_000 * MS), tmp_path) as places:
         with open_socket(places.front, socket.SOCK_DGRAM) as front:
             front.sendto(b"never to arrive", (CLIENT_ADDRESS, PORT))
@@ -219,14 +221,14 @@ def test_told_to_end_it_leaves_nothing(number: signal.Signals, tmp_path: Path) -
 
 
 def test_a_vanishing_device_ends_it(tmp_path: Path) -> None:
-    """It does not go on as if nothing came any more."""
+    """The ferry ends with an error if its device is removed."""
     with ferried_places(Link(rate_bit_s=None, delay_ns=MS), tmp_path) as places:
         places.link.run(["ip", "link", "del", loops.DOWN.device])
         assert ended_with_1(places) == "ferry: [Errno 100] Network is down: 'down-ferry'\n"
 
 
 def test_offload_in_the_loop_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the loop does not cut packets up, the ferry says so and carries nothing on."""
+    """If a device uses transmit offload, the ferry ends with an error that says to turn the offload off."""
 
     def unfit(link: Link, to_client: str, to_front: str) -> list[tuple[str, ...]]:
         return [command for command in fit(link, to_client, to_front) if command[0] != "ethtool"]
@@ -236,11 +238,11 @@ def test_offload_in_the_loop_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with ferried_places(Link(rate_bit_s=None, delay_ns=MS), tmp_path) as places:
         with open_socket(places.front, socket.SOCK_DGRAM) as front:
             front.sendto(b"without a checksum", (CLIENT_ADDRESS, PORT))
-        assert "is transmit offload off?" in ended_with_1(places)
+        assert "turn transmit offload off" in ended_with_1(places)
 
 
 def test_a_folder_may_lie_deep(tmp_path: Path) -> None:
-    """The socket's path may be longer than an address of a socket."""
+    """The ferry's socket may have a path longer than a Unix socket's address may be."""
     folder = tmp_path / ("deep" * 30)
     folder.mkdir()
     with ferried_places(Link(rate_bit_s=None, delay_ns=MS), folder) as places:
@@ -253,7 +255,7 @@ def run_ferry(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_missing_device_is_named(tmp_path: Path) -> None:
-    """One line, exit code 1, and no socket."""
+    """If the device is missing, the ferry prints one line, exits with 1 and leaves no socket."""
     order = Order(
         link=Link(rate_bit_s=None, delay_ns=1),
         seed=1,
@@ -270,7 +272,7 @@ def test_a_missing_device_is_named(tmp_path: Path) -> None:
 
 
 def test_a_wrong_order_is_refused(tmp_path: Path) -> None:
-    """One line and exit code 1; without any order, how to call it."""
+    """The ferry refuses a link that is not allowed with one line and exit code 1. Without an argument the code is 2."""
     file = tmp_path / "order.json"
     file.write_text('{"link": {"rate_bit_s": null, "delay_ns": -1}}')
     done = run_ferry([str(file)])

@@ -1,4 +1,4 @@
-"""A tc that is kept, in a network namespace of its own."""
+"""`KeptTc`, a tc process that stays open, in a network namespace of its own."""
 
 import pytest
 
@@ -27,7 +27,7 @@ _ADD = (
 
 
 def test_it_does_one_thing_after_another() -> None:
-    """And says each time what the device has then."""
+    """`tell` runs tc commands one after another, and returns the device's qdiscs after each."""
     with Namespace("link") as place, place.entered(), KeptTc("lo") as kept:
         assert kept.tell([]) == []
         assert [qdisc["options"]["rate"] for qdisc in kept.tell([_ADD])] == [1_000_000]
@@ -36,7 +36,7 @@ def test_it_does_one_thing_after_another() -> None:
 
 
 def test_it_says_what_was_wrong() -> None:
-    """In tc's own words; it has ended then, and says that, too."""
+    """A failed command raises RuntimeError with tc's message; tc has ended then, so the next command fails, too."""
     with Namespace("link") as place, place.entered(), KeptTc("lo") as kept:
         with pytest.raises(RuntimeError, match=r"tc: Error: (?s:.)*Command failed -:1"):
             kept.tell([("tc", "qdisc", "delete", "dev", "lo", "root")])

@@ -1,4 +1,4 @@
-"""Checks of the demo's page, with npm packages that are kept outside the tree."""
+"""Checks of the demo's page; their npm packages are installed outside the checkout."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ _ASKED = Path(__file__).resolve().parent
 
 
 def axe() -> Path:
-    """The accessibility checker, a script to be put into a page; it need not be there."""
+    """Return the path of the accessibility checker axe, a script for a page; it may be missing."""
     return folder_for(_ASKED) / "node_modules" / "axe-core" / "axe.min.js"
 
 
 def installed() -> Path:
-    """The folder of packages, installed unless it is there. Raises StepFailed."""
+    """Install the npm packages if they are missing, and return their folder. Raises StepFailed."""
     return install_for(_ASKED, "the checks of the demo's page need")

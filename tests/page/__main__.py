@@ -1,4 +1,4 @@
-"""`python -m tests.page`: the types of the demo's scripts, checked; they are never compiled."""
+"""`python -m tests.page` checks the types of the demo's scripts with TypeScript; it compiles nothing."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ _CONFIG = Path(experiments.__path__[0]) / "demo" / "page" / "jsconfig.json"
 
 
 def main() -> int:
-    """Exit code."""
+    """Return the compiler's exit code, or 1 if it cannot be installed."""
     try:
         compiler = installed() / "node_modules" / ".bin" / "tsc"
     except LabError as error:

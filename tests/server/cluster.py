@@ -1,4 +1,4 @@
-"""A scheduler and workers of Dask on loopback, each a process, for tests."""
+"""A Dask scheduler and Dask workers for tests, each a process on loopback."""
 
 import json
 import os
@@ -27,9 +27,10 @@ _SOON_S = 20.0
 
 @dataclass
 class Dask:
-    """A context: at its end every process of it is gone, or it says which is not. folder: its scratch files.
+    """A context manager for a Dask cluster. At its end, all its processes have ended, or an assertion fails.
 
-    allowed_failures: how often a task may lose its worker and be given to another.
+    folder: the cluster's scratch files.
+    allowed_failures: how often Dask gives a task to another worker after its worker was lost.
     """
 
     folder: Path
@@ -46,12 +47,12 @@ class Dask:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        for process in [*self.workers, self.scheduler]:  # the scheduler last, so that workers can take their leave
+        for process in [*self.workers, self.scheduler]:  # the scheduler last, so that workers can sign off
             family = descendants(process.pid)
             process.send_signal(signal.SIGINT)
             try:
                 process.wait(_SOON_S)
-            except subprocess.TimeoutExpired:  # the scheduler was lost, and Dask's own farewell waits for it
+            except subprocess.TimeoutExpired:  # if the scheduler was lost, Dask waits for it even while shutting down
                 process.kill()
                 process.wait()
             until(lambda family=family: not any(Path(f"/proc/{pid}").exists() for pid in family))
@@ -59,12 +60,12 @@ class Dask:
 
     @property
     def address(self) -> str:
-        """Of the scheduler."""
+        """Return the scheduler's address."""
         assert self._address, "there is no scheduler"
         return self._address
 
     def start_workers(self, *environments: Mapping[str, str]) -> None:
-        """As many as there are environments, of one thread each, all there."""
+        """Start one worker of one thread for each environment, and wait until all are connected."""
         for environment in environments:
             words = ("--nthreads", "1", "--no-nanny", "--memory-limit", "0")
             self.workers.append(self._start("worker", self.address, *words, **environment))
@@ -77,7 +78,7 @@ class Dask:
 
     @property
     def _address(self) -> str | None:
-        """None until the scheduler has told."""
+        """Return the scheduler's address, or None until the scheduler has written its file."""
         try:
             return str(json.loads(self._file.read_text())["address"])
         except (FileNotFoundError, json.JSONDecodeError):
@@ -96,7 +97,7 @@ class Dask:
 
 
 def until(true: Any) -> None:
-    """Wait for something that comes soon."""
+    """Wait until `true()` is true; fail after 20 s."""
     end = time.monotonic() + _SOON_S
     while not true():
         assert time.monotonic() < end, "it does not come"
@@ -105,7 +106,7 @@ def until(true: Any) -> None:
 
 @dataclass
 class Heard:
-    """What a sweep told. steps: lines before runs and between them."""
+    """A record of a sweep's progress. steps: the lines reported before and between runs."""
 
     endings: dict[str, Ending] = field(default_factory=dict)
     steps: list[str] = field(default_factory=list)
@@ -117,7 +118,7 @@ class Heard:
 
 
 def swept(sweep: Sweep, address: str, heard: Heard) -> Path:
-    """The sweep, on the scheduler's workers."""
+    """Carry out the sweep on the scheduler's workers, and return its folder."""
     with Cluster.connect(sweep.manner, address) as cluster:
         progress = SweepProgress(step=heard.steps.append, opened=lambda _: None, ended=heard.ended)
         return run_sweep(sweep, cluster, progress)

@@ -1,4 +1,4 @@
-"""A server without any tuner, and a client that talks to it."""
+"""An echo server without any tuner, and its client."""
 
 import socket
 import sys
@@ -12,8 +12,8 @@ from experiments.host.processes import Process
 SOON_S = 10.0
 _TALK = b"x" * 4096
 
-# Serves forever: what a client sends comes back; b"?" instead gets the connection's TCP_NOTSENT_LOWAT, and b"=" with a
-# number sets it.
+# An endless echo server. It answers b"?" with the connection's TCP_NOTSENT_LOWAT; b"=" with a number sets this
+# option.
 _ECHO = """
 import socket, sys, threading
 listener = socket.create_server(("127.0.0.1", 0))
@@ -32,7 +32,7 @@ while True:
 
 @contextmanager
 def serving(folder: Path, cgroup: Path | None = None) -> Iterator[tuple[int, int]]:
-    """Process id and port of a server that knows nothing of tuners."""
+    """Start an echo server that has no code for tuners, and return its process id and port."""
     log = folder / "server.log"
     with Process("the server", [sys.executable, "-c", _ECHO], log, cgroup=cgroup) as process:
         until(lambda: log.read_text().endswith("\n"))
@@ -40,7 +40,7 @@ def serving(folder: Path, cgroup: Path | None = None) -> Iterator[tuple[int, int
 
 
 def until(met: Callable[[], object]) -> None:
-    """Wait for it."""
+    """Wait until `met()` is true; fail after 10 s."""
     end = time.monotonic() + SOON_S
     while not met():
         assert time.monotonic() < end
@@ -48,7 +48,7 @@ def until(met: Callable[[], object]) -> None:
 
 
 def talk(client: socket.socket) -> None:
-    """A few round trips of some size."""
+    """Make 20 round trips of 4096 bytes."""
     for _ in range(20):
         client.sendall(_TALK)
         come = 0
@@ -57,13 +57,13 @@ def talk(client: socket.socket) -> None:
 
 
 def lowat_of(client: socket.socket) -> int:
-    """What the server's end has, by the server's own word."""
+    """Return the TCP_NOTSENT_LOWAT of the server's end, as the server reports it."""
     client.sendall(b"?")
     return int(client.recv(100))
 
 
 def have_set(client: socket.socket, lowat_bytes: int) -> None:
-    """The server itself sets it for its end."""
+    """Have the server set TCP_NOTSENT_LOWAT on its end of the connection."""
     asked = f"={lowat_bytes}".encode()
     client.sendall(asked)
     assert client.recv(100) == asked

@@ -1,4 +1,4 @@
-"""Fronts on loopback, before an origin: what the tests of this room share."""
+"""Fronts on loopback with an origin, for tests in tests/server."""
 
 import os
 import socket
@@ -22,14 +22,14 @@ SIZE = 50_000
 
 
 def free_port() -> int:
-    """On loopback, nobody's a moment ago."""
+    """Return a TCP port of loopback that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def settings_of(name: str, folder: Path, origin: str, **other: Any) -> FrontSettings:
-    """Of a front whose files are in the folder; other: what is not as usual."""
+    """Return settings of a front with its files in `folder`. other: settings that differ from the usual ones."""
     server = catalogue()[name]
     program = find(server.program)
     assert program is not None, f"{server.program} is not installed"
@@ -56,7 +56,7 @@ def settings_of(name: str, folder: Path, origin: str, **other: Any) -> FrontSett
 
 @contextmanager
 def running_front(name: str, folder: Path, *, size_bytes: int = SIZE) -> Iterator[tuple[FrontSettings, FrontProcess]]:
-    """A front that answers, before the lab's origin."""
+    """Start an origin and a front, and return the front's settings and process when the front answers."""
     page = page_file(folder, maps_page(size_bytes, 50))
     with running_origin(folder / "access.jsonl", PAGE=str(page)) as port:
         settings = settings_of(name, folder, f"127.0.0.1:{port}", size_bytes=size_bytes)

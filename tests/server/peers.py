@@ -1,4 +1,4 @@
-"""Fronts that misbehave on the wire: what the tests of this room share."""
+"""Fronts that misbehave, for tests in tests/server."""
 
 import contextlib
 import socket
@@ -21,7 +21,7 @@ Behaviour = Callable[[ssl.SSLSocket], None]
 
 @contextmanager
 def listening(behave: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Whoever connects is handed to `behave`, one after another; the port."""
+    """Call `behave` with each connection, one after the other; return the port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -46,7 +46,7 @@ def listening(behave: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 def over_tls(folder: Path, behave: Behaviour, alpn: str = "h2") -> Callable[[socket.socket], None]:
-    """The same above TLS; the authority's certificate is `ca.pem` in the folder."""
+    """Return a function that calls `behave` above TLS. The authority's certificate is `ca.pem` in the folder."""
     certificates = issue(folder, NAME)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificates.chain, certificates.key)
@@ -60,7 +60,7 @@ def over_tls(folder: Path, behave: Behaviour, alpn: str = "h2") -> Callable[[soc
 
 
 def session(tls: ssl.SSLSocket, requests: int = 1) -> H2Connection:
-    """A server of HTTP/2 that has got so many of the client's requests."""
+    """Return an HTTP/2 server's connection that has received this number of requests."""
     connection = H2Connection(H2Configuration(client_side=False))
     connection.initiate_connection()
     tls.sendall(connection.data_to_send())
@@ -72,14 +72,16 @@ def session(tls: ssl.SSLSocket, requests: int = 1) -> H2Connection:
 
 
 def say_nothing(connected: socket.socket) -> None:
-    """Until the client goes."""
+    """Read, and send nothing, until the client closes."""
     with contextlib.suppress(TimeoutError):
         while connected.recv(65_536):
             pass
 
 
 def pour(tls: ssl.SSLSocket, frame: bytes) -> None:
-    """This frame again and again, until the client goes; what it answers is read, or it would stop reading itself."""
+    """Send `frame` again and again until the client closes.
+    Read the client's responses meanwhile, because the client would stop reading if they were not read.
+    """
     reader = threading.Thread(target=_swallow, args=[tls])
     reader.start()
     try:

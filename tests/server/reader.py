@@ -1,4 +1,4 @@
-"""One response over HTTP/2, read as slowly as one likes."""
+"""An HTTP/2 client that reads one response as slowly as the test requires."""
 
 import socket
 import ssl
@@ -13,20 +13,20 @@ from h2.events import ConnectionTerminated, DataReceived, StreamEnded, StreamRes
 from proxy.front import FrontSettings
 
 WINDOW = 65_535
-"""What a server may send before it is told that some of it has been read."""
+"""The bytes that a server may send before the client reports that it has read some (WINDOW_UPDATE)."""
 
 _ASKED = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """A request that was made."""
+    """A request that was sent, and its connection."""
 
     tls: ssl.SSLSocket
     connection: H2Connection
 
     def body(self, at_once: int) -> bytes:
-        """All of the response, never more than so many bytes at a time."""
+        """Return the response's body, read in pieces of at most `at_once` bytes."""
         body = b""
         while data := self.tls.recv(at_once):
             for event in self.connection.receive_data(data):
@@ -42,7 +42,7 @@ class Reader:
 
 @contextmanager
 def asking(settings: FrontSettings, path: str, *, receive_buffer: int | None = None) -> Iterator[Reader]:
-    """A connection of its own, and one GET."""
+    """Open a connection, send one GET, and return its reader."""
     context = ssl.create_default_context(cafile=str(settings.certificates.ca))
     context.set_alpn_protocols(["h2"])
     with socket.socket() as plain:

@@ -1,1 +1,1 @@
-"""The README's two commands on bare systems: file systems of Debian's suites without anything of the lab's."""
+"""The README's two commands in bare file systems of Debian's suites, made by debootstrap."""

@@ -1,12 +1,12 @@
 """`python3 -m tests.suites [SUITE ...] [KNOB=VALUE ...]`: the README's commands in bare trees, as root and as a user.
 
-    --experiment-only   no tests
-    --full              all tests, as `make test`; otherwise the fast ones, unit and contract
-    --user NAME         root or lab; otherwise both
-    --share-kernel      this machine's guest kernel serves; otherwise one is built in each tree
+    --experiment-only   run no tests
+    --full              run all tests with `make test`; without it, unit and contract tests
+    --user NAME         run the commands as this user alone: root or lab
+    --share-kernel      copy this machine's guest kernel; without it, each tree builds one
 
-It takes root, debootstrap, and three gigabytes for each suite in ~/.cache/priolab/suites, where bare trees are kept. It
-does not take the lab's own environment. 0 all is good; 1 something is not; 2 bad input.
+Needs root, debootstrap, and three gigabytes for each suite in ~/.cache/priolab/suites, where bare trees are kept. Needs
+no environment of the lab. The exit code is 0 if all results are good, 1 if one is not, 2 after bad input.
 """
 
 import argparse
@@ -41,7 +41,7 @@ _DEADLINE_S = 7200.0
 
 
 def main() -> int:
-    """Entry point; exit code."""
+    """Run the commands in each suite. Return the exit code."""
     parser = argparse.ArgumentParser(prog="tests.suites", allow_abbrev=False)
     parser.add_argument("words", nargs="*", metavar="SUITE or KNOB=VALUE")
     parser.add_argument("--experiment-only", action="store_true")
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def _try_out(tree: Tree, cache: Path, knobs: Sequence[str], options: argparse.Namespace) -> list[CommandResult]:
-    """Every command, root's first: an ordinary user cannot install packages, and finds them then."""
+    """Run every command, as root first: root's run installs the packages that an ordinary user cannot install."""
     _say(f"{tree.suite}: the tree")
     trees.make(tree)
     _prepare(tree)
@@ -86,7 +86,7 @@ def _try_out(tree: Tree, cache: Path, knobs: Sequence[str], options: argparse.Na
 
 
 def _prepare(tree: Tree) -> None:
-    """Authorities, an ordinary user, a repository that root may read. Raises CannotMake."""
+    """Add certificate authorities and an ordinary user; let root use the user's clone. Raises CannotMake."""
     log = tree.folder / "prepare.log"
     for command in (
         ["update-ca-certificates"],
@@ -112,7 +112,7 @@ def _experiment(tree: Tree, user: str, within: Path, knobs: Sequence[str]) -> Co
 
 def _summary(tree: Tree, user: str, within: Path) -> Mapping[str, Any] | None:
     shown = tree.folder / f"{user}-summary.json"
-    _inside(tree, user, str(within), [".venv/bin/priolab", "show", "--json"], shown)  # 1 also if an arm is invalid
+    _inside(tree, user, str(within), [".venv/bin/priolab", "show", "--json"], shown)  # code 1 if an arm is invalid
     try:
         document: Mapping[str, Any] = json.loads(shown.read_text())
     except ValueError:
@@ -136,7 +136,7 @@ def _tests(tree: Tree, user: str, within: Path, *, full: bool) -> CommandResult:
     log.write_text("".join(texts))
     result, trouble = of_tests(code, texts[-1])
     minutes = (time.monotonic() - started) / 60
-    # Warnings are errors to the tests themselves.
+    # pytest turns warnings into errors, so only the set-up's log is searched for warnings.
     return _of(tree, user, "tests", minutes, result, trouble, "".join(texts[:-1]))
 
 
@@ -155,7 +155,10 @@ def _of(
 
 
 def _inside(tree: Tree, user: str, folder: str, command: Sequence[str], log: Path) -> int:
-    """The command's exit code; what it prints goes to the log. The namespaces end with it, or with this process."""
+    """Run a command in the tree and write its output to the log. Return its exit code.
+
+    The namespaces end with the command, or with this process.
+    """
     entering = [*_ENTERING, sys.executable, "-I", str(_INSIDE), str(tree.root), user, folder]
     environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"} | trees.passed_on(os.environ)
     with (

@@ -1,4 +1,4 @@
-"""What a suite's commands came to: read from results and logs, and told in one table. Pure."""
+"""The results of a suite's commands: read from summaries and logs, and shown in one table. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ _SUSPICIOUS = re.compile(r"warn|deprecat|\berror", re.IGNORECASE)
 _HARMLESS = re.compile(
     r"update-alternatives: warning: (skip creation|forcing reinstallation)"
     r"|dpkg-preconfigure: unable|debconf: |perl: warning: "
-    r"|\d+ (passed|skipped|deselected).* in "  # pytest's own last line
+    r"|\d+ (passed|skipped|deselected).* in "  # pytest's last line
 )
 _PYTEST = re.compile(r"(?:(\d+) failed)?(?:, )?(?:(\d+) passed)?(?:, )?(?:(\d+) skipped)?.* in [\d.]+s")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandResult:
-    """One command of one user. trouble: why it is not good, if it is not; warnings: lines that somebody should read."""
+    """A command as one user. trouble: the reasons why its result is not good. warnings: lines of its log to read."""
 
     suite: str
     user: str
@@ -31,13 +31,13 @@ class CommandResult:
 
 
 def suspicious(log: str) -> list[str]:
-    """Lines that warn, each once."""
+    """Return the log's lines with a warning or error, each once."""
     lines = [line.strip() for line in log.splitlines() if _SUSPICIOUS.search(line) and not _HARMLESS.search(line)]
     return list(dict.fromkeys(lines))
 
 
 def of_experiment(code: int, summary: Mapping[str, Any] | None) -> tuple[str, list[str]]:
-    """The result in words, and what is wrong with it. summary: as `priolab show --json` prints it."""
+    """Return the result in words, and its problems. summary: the output of `priolab show --json`."""
     if summary is None:
         return "-", [f"exit code {code}, and there is no result"]
     arms = {arm["name"]: arm for arm in summary["arms"]}
@@ -59,7 +59,7 @@ def of_experiment(code: int, summary: Mapping[str, Any] | None) -> tuple[str, li
 
 
 def of_tests(code: int, log: str) -> tuple[str, list[str]]:
-    """pytest's last line, and what is wrong with it."""
+    """Return pytest's last line, and the problems that the log shows."""
     last = next((line.strip("= ") for line in reversed(log.splitlines()) if _PYTEST.search(line)), "")
     trouble = [] if code == 0 and " passed" in last else [f"exit code {code}: {last or 'no tests'}"]
     failed = [line for line in log.splitlines() if line.startswith(("FAILED ", "ERROR "))]
@@ -67,7 +67,7 @@ def of_tests(code: int, log: str) -> tuple[str, list[str]]:
 
 
 def table(results: Sequence[CommandResult]) -> str:
-    """One line for each, what is wrong and what is worth reading below it."""
+    """Return a table with a row for each result, then the problems and warnings."""
     head = ("suite", "user", "what", "minutes", "warnings", "good", "result")
     rows = [
         (

@@ -2,8 +2,8 @@
 
     python inside.py TREE USER FOLDER COMMAND...
 
-What is mounted here nobody else sees, and it is gone when the last process is, however that ends. The root is changed
-by pivot_root(2), not chroot(2): in a chroot the kernel refuses user namespaces, which FABRIC=netns takes.
+No other process sees the mounts made here, and they end with the last process of the namespace. The root is changed
+with pivot_root(2) because in a chroot(2) the kernel refuses user namespaces, which FABRIC=netns needs.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ _ROOTS_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def main() -> int:
-    """The command's exit code. Orphans become children of the first process, which buries them, as an init does."""
+    """Return the command's exit code. This process is the init of its PID namespace, so it also reaps orphans."""
     tree, user, folder, *command = sys.argv[1:]
     for words in (
         ["--bind", tree, tree],

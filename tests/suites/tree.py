@@ -1,7 +1,7 @@
-"""A bare file system of a suite, made once by debootstrap and kept outside the checkout; and a fresh clone in a copy.
+"""A bare file system of a suite, made once by debootstrap outside the checkout, and a copy with a fresh clone.
 
-The copy is entered in a mount namespace only (inside.py), so nothing is ever mounted below it as this process sees it.
-That is looked at all the same before anything below it is removed.
+Only a process in its own mount namespace enters the copy (inside.py), so this process sees no mounts in it. Before it
+removes the copy, it checks that nothing is mounted there.
 """
 
 import os
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGES = ("ca-certificates", "git", "make", "python3")
-"""What somebody has who can clone the lab and say `make`."""
+"""The packages of a user who can clone the lab and run `make`."""
 
 USER = "lab"
 _AUTHORITIES = Path("usr/local/share/ca-certificates")
@@ -31,7 +31,7 @@ class CannotMake(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """One suite's. folder: what belongs to it: two file systems, and logs."""
+    """A suite's folder, with two file systems and logs."""
 
     suite: str
     folder: Path
@@ -47,23 +47,23 @@ class Tree:
         return self.folder / "root"
 
     def home(self, user: str) -> Path:
-        """A user's home, as seen within."""
+        """Return the user's home as a path inside the tree."""
         return Path("/root") if user == "root" else Path("/home") / user
 
 
 def trees_in(cache: Path, suite: str) -> Tree:
-    """Where that suite's is, or will be."""
+    """Return the suite's tree in the cache; it need not exist."""
     return Tree(suite=suite, folder=cache / "priolab" / "suites" / suite)
 
 
 def uris(texts: Iterable[str]) -> list[str]:
-    """The archives of this machine's own apt sources, in their order."""
+    """Return the archives in this machine's apt sources, in their order."""
     found = [match for text in texts for match in (*_DEB822.findall(text), *_ONE_LINE.findall(text))]
     return list(dict.fromkeys(found))
 
 
 def sources(suite: str, archives: Sequence[str]) -> str:
-    """The suite's sources.list; stable suites have security updates, if this machine gets any."""
+    """Return a sources.list; a stable suite has security updates if this machine's apt sources have them."""
     main = _main(archives)
     security = next((uri for uri in archives if "security" in uri), None)
     lines = [f"deb {main} {suite} main"]
@@ -80,13 +80,13 @@ def _main(archives: Sequence[str]) -> str:
 
 
 def passed_on(variables: Mapping[str, str]) -> dict[str, str]:
-    """Of an environment, what says how packages are fetched; authorities are those of the tree."""
+    """Return the environment variables for downloads, with paths of certificates replaced by the tree's bundle."""
     found = {name: value for name, value in variables.items() if _PASSED_ON.match(name)}
     return {name: _BUNDLE if value.endswith((".crt", ".pem")) else value for name, value in found.items()}
 
 
 def make(tree: Tree) -> None:
-    """A fresh copy of the bare file system, configured as this machine is. Raises CannotMake."""
+    """Make a fresh copy of the bare file system, with this machine's network settings. Raises CannotMake."""
     if os.geteuid() != 0:
         raise CannotMake("it takes root: debootstrap makes a file system of root's, and apt in it becomes other users")
     archives = uris(path.read_text() for path in _apt_sources())
@@ -110,7 +110,7 @@ def make(tree: Tree) -> None:
 
 
 def clone(tree: Tree, checkout: Path, user: str) -> Path:
-    """A fresh clone of the checkout's HEAD in the user's home; where it is within. Raises CannotMake."""
+    """Clone the checkout's HEAD into the user's home; return its path inside the tree. Raises CannotMake."""
     within = tree.home(user) / "lab"
     folder = tree.root / within.relative_to("/")
     if folder.exists():
@@ -120,7 +120,7 @@ def clone(tree: Tree, checkout: Path, user: str) -> Path:
 
 
 def share_kernel(cache: Path, tree: Tree, user: str) -> None:
-    """A guest kernel that was built elsewhere serves the user, too: it is static, and starts in any suite."""
+    """Copy the guest kernel from a cache to the user's; the kernel is static, so every suite can start it."""
     theirs = tree.root / tree.home(user).relative_to("/") / ".cache/priolab"
     theirs.mkdir(parents=True, exist_ok=True)
     for file in cache.glob("linux-*"):
@@ -129,14 +129,14 @@ def share_kernel(cache: Path, tree: Tree, user: str) -> None:
 
 
 def remove(folder: Path) -> None:
-    """The folder and what is in it. Raises CannotMake if anything is mounted there."""
+    """Remove the folder. Raises CannotMake if anything is mounted in it."""
     if mounts := mounted_below(folder.resolve(), Path("/proc/self/mountinfo").read_text()):
         raise CannotMake(f"{mounts[0]} is mounted: `umount {mounts[0]}` first")
     shutil.rmtree(folder)
 
 
 def mounted_below(folder: Path, mountinfo: str) -> list[str]:
-    """Mount points at the folder and in it."""
+    """Return the mount points at the folder and below it."""
     points = [line.split()[4].encode().decode("unicode_escape") for line in mountinfo.splitlines()]
     return [point for point in points if Path(point).is_relative_to(folder)]
 

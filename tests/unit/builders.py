@@ -1,4 +1,4 @@
-"""Small evidence made by hand: page loads, run.json documents, experiments."""
+"""Small evidence for tests: page loads, run.json documents, experiments."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,18 +24,20 @@ Pieces = Sequence[tuple[int, int]]
 """(milliseconds, bytes) of each piece of payload."""
 
 PAGE_CAME: Pieces = [(45, 558)]
-"""The document of the Maps case, in every load made here."""
+"""The pieces of the document of the Maps case, in every load of this module."""
 
 
 def maps(size_bytes: int = 716_800, script_delay_ms: int = 200) -> Page:
-    """The page of the Maps case."""
+    """Return the page of the Maps case."""
     return page_of("maps", Parameters(size_bytes=size_bytes, script_delay_ns=script_delay_ms * MS))
 
 
 def resource(
     pieces: Pieces, of: Resource | None = None, *, requested_ms: int = 0, available_ms: int = 0, headers_ms: int = 0
 ) -> ResourceTimes:
-    """A resource whose payload arrived like this; of: the image of the Maps case, if nothing else."""
+    """Return a resource whose payload arrived in these pieces.
+    of: the resource; by default the image of the Maps case.
+    """
     return ResourceTimes(
         resource=of or maps()["image"],
         requested_ns=requested_ms * MS,
@@ -46,7 +48,7 @@ def resource(
 
 
 def load_of(page: Page, payload: Mapping[str, Pieces], available_ms: Mapping[str, int]) -> PageLoad:
-    """A load of a page that started at 0. payload, available_ms: of each resource by its name."""
+    """Return a load of the page that started at 0. payload, available_ms: values by the resource's name."""
     return PageLoad(
         number=1,
         started_ns=0,
@@ -60,13 +62,13 @@ def load_of(page: Page, payload: Mapping[str, Pieces], available_ms: Mapping[str
 
 
 def page_load(image: Pieces, script: Pieces, *, available_ms: int = 200) -> PageLoad:
-    """A load of the Maps case that started at 0. available_ms: of the script."""
+    """Return a load of the Maps case that started at 0. available_ms: the time at which the script was ready."""
     payload = {"page": PAGE_CAME, "image": image, "script": script}
     return load_of(maps(), payload, {"page": 0, "image": 0, "script": available_ms})
 
 
 def load_events(number: int, start_ms: int, image: Pieces, script: Pieces, *, finished: bool = True) -> list[Event]:
-    """What the client writes down about one load; milliseconds count from its start."""
+    """Return the events that the client logs for one load. Times in milliseconds count from the load's start."""
 
     def event(t_ms: int, kind: Kind | str, name: str | None = None, size_bytes: int | None = None) -> Event:
         return Event(t_ns=(start_ms + t_ms) * MS, kind=Kind(kind), load=number, resource=name, size_bytes=size_bytes)
@@ -85,7 +87,7 @@ def load_events(number: int, start_ms: int, image: Pieces, script: Pieces, *, fi
 
 
 def script_request(received_ms: int, available_ms: int | None) -> OriginRequest:
-    """The script, as the origin's access log tells of it."""
+    """Return the access log's record of a request for the script."""
     available_ns = None if available_ms is None else available_ms * MS
     return OriginRequest(
         path="/script.js", received_ns=received_ms * MS, available_ns=available_ns, handed_over_ns=available_ns
@@ -99,9 +101,9 @@ def evidence(
     page: Page | None = None,
     favoured: Sequence[str] = ("script",),
 ) -> Evidence:
-    """Evidence of a connection with these loads; of the Maps case, if of no other page.
+    """Return evidence of a connection with these loads, by default of the Maps case.
 
-    requests: of paths that the origin was slow to answer. It had all others when the client asked for them.
+    requests: requests that the origin answered late. It answered all others at once.
     """
     page = page or maps()
     connected = [Event(t_ns=0, kind=Kind.CONNECTED, load=0), Event(t_ns=1, kind=Kind.SECURED, load=0)]
@@ -119,20 +121,20 @@ def evidence(
 
 
 def socket_sample(**changes: int) -> SocketSample:
-    """A sample of a socket that has sent nothing yet, but for these fields."""
+    """Return a sample of a socket that has sent nothing yet. changes: fields with other values."""
     fields: dict[str, Any] = {field.name: 0 for field in dataclasses.fields(SocketSample)}
     return SocketSample(**fields | {"mss_bytes": 1448, "congestion_control": "cubic"} | changes)
 
 
 def process_sample(t_ns: int, peer_port: int | None) -> ProcessSample:
-    """A sample of a process of which nothing was counted."""
+    """Return a sample of a process without any counts."""
     fields: dict[str, Any] = dict.fromkeys(field.name for field in dataclasses.fields(ProcessSample))
     known = {"t_ns": t_ns, "pid": 1, "peer_port": peer_port, "lowat_bytes": 0, "sampler": Cost()}
     return ProcessSample(**fields | known)
 
 
 def observed(**changes: Any) -> dict[str, Any]:
-    """What a run observes where every knob did what it says."""
+    """Return a run's observed settings, which agree with the requested ones. changes: fields with other values."""
     return {
         "sndbuf_most_bytes": 4 * 2**20,
         "notsent_most_bytes": 131_072,
@@ -147,12 +149,12 @@ def observed(**changes: Any) -> dict[str, Any]:
 
 
 def scenario(knobs: Mapping[str, str] | None = None, **changes: Any) -> ScenarioRecord:
-    """What run.json keeps of a scenario, but for these fields."""
+    """Return the scenario as run.json records it. changes: fields with other values."""
     return dataclasses.replace(as_record(scenario_from(knobs or {})), **changes)
 
 
 def load_record(script_ms: tuple[float, float], image_ms: tuple[float, float], before: int = 0) -> LoadRecord:
-    """A load of PAGE=maps as run.json keeps it; times are those of the first and the last byte."""
+    """Return a load of PAGE=maps as run.json records it. script_ms, image_ms: times of the first and the last byte."""
 
     def times(available_ms: float, edges_ms: tuple[float, float], size_bytes: int = 716_800) -> ResourceRecord:
         first_ms, last_ms = edges_ms
@@ -190,7 +192,7 @@ def run(
     path: Path | None = None,
     **saw: Any,
 ) -> Run:
-    """One arm's run.json, not in any folder; of one load, if of no others."""
+    """Return one run's record that is in no folder; by default with one load. saw: observed settings."""
     good = status == "ok"
     record = RunRecord(
         run=f"{arm}.1",
@@ -215,7 +217,7 @@ def run(
 
 
 def experiment_record(*runs: str) -> ExperimentRecord:
-    """The record of an experiment of runs with these names."""
+    """Return the record of an experiment with these runs."""
     return ExperimentRecord(
         experiment="maps-20260101-000000-abcd",
         name="maps",
@@ -228,6 +230,6 @@ def experiment_record(*runs: str) -> ExperimentRecord:
 
 
 def experiment(*runs: Run) -> Experiment:
-    """An experiment of these runs."""
+    """Return an experiment with these runs."""
     record = experiment_record(*(run.path.name for run in runs))
     return Experiment(path=Path("results/maps"), record=record, runs=runs)

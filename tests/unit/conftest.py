@@ -1,4 +1,4 @@
-"""What the unit tests share. Property tests are repeatable: the same examples in every run, on every machine."""
+"""Fixtures of the unit tests. Property tests use the same examples in every run, on every machine."""
 
 import pytest
 from hypothesis import settings
@@ -11,11 +11,11 @@ settings.load_profile("unit")
 
 @pytest.fixture
 def pair() -> Pair:
-    """The page is asked for."""
+    """Return a client and a server after the request for the page."""
     return page_asked()
 
 
 @pytest.fixture
 def resources() -> Pair:
-    """The page has come, image and script are asked for."""
+    """Return a client and a server after the page has arrived, and image and script were requested."""
     return resources_asked()

@@ -1,4 +1,4 @@
-"""The demo's job queue and finished arms on no machine in particular: fabric and versions are made up."""
+"""The demo's job queue and finished arms, with made-up fabric and versions instead of this machine's."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,19 +16,19 @@ CODE = "c0de"
 
 
 def request_of(words: Mapping[str, str]) -> Request:
-    """Of one arm, in the guest, whether there is one here or not."""
+    """Return a request of one arm in a guest, whether or not this machine has a guest kernel."""
     knobs = {name: value for name, value in words.items() if name in KNOBS}
     return Request(
         name="maps",
         arms=tuple(arms_for(knobs, control=False)),
         repeat=1,
-        manner=Manner(fabric=Virtual(), fabric_reason="as asked", sample_ns=10**7),
+        manner=Manner(fabric=Virtual(), fabric_reason="as asked", sample=10**7),
         results=Path(words.get("RESULTS", "results")),
     )
 
 
 def settle(patch: pytest.MonkeyPatch) -> None:
-    """Nothing of this machine counts from here on."""
+    """Replace every property of this machine that the demo depends on."""
     patch.setattr(job_queue, "request_from", request_of)
     patch.setattr(finished_arms, "_versions", lambda *_, **__: VERSIONS)
     patch.setattr(finished_arms, "_code", lambda: CODE)

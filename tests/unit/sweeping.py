@@ -1,4 +1,4 @@
-"""Sweeps for tests: their fabric makes of every run a copy of a run that was made once, in milliseconds."""
+"""Sweeps for tests, with a fabric that copies a finished run within milliseconds instead of carrying one out."""
 
 import json
 import os
@@ -19,17 +19,18 @@ from netem.calibration import REAL, Tolerance
 
 _MADE = Path(__file__).parents[1] / "golden" / "format-3" / "control.1"
 KERNEL = "TESTS_KERNEL"
-"""Environment variable with the name of the copying fabric's kernel."""
+"""The environment variable with the name of the copying fabric's kernel."""
 
 TINY = {"SIZE": ("20480",), "RELOADS": ("0",)}
-"""What the run that is copied was asked for."""
+"""The knobs of the run that is copied."""
 
 
 @dataclass
 class CopyingFabric:
-    """troubles: by arm, what the shell does instead of copying; `$0` is the run's folder.
+    """A fabric whose runs are copies of a finished run.
 
-    faults: by arm, what the fabric raises instead of saying how it is carried out.
+    troubles: by arm, the shell commands instead of copying; `$0` is the run's folder.
+    faults: by arm, an exception that `command` raises.
     """
 
     troubles: Mapping[str, str] = field(default_factory=dict)
@@ -49,30 +50,30 @@ class CopyingFabric:
         return {"release": self.kernel()}
 
     def check_usable(self, *_: object) -> None:
-        """It can be used anywhere."""
+        """Accept every scenario."""
 
     def prepare(self, *_: object) -> None:
-        """Nothing is shared."""
+        """Prepare nothing."""
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         del capture
         return Tools(programs={}, versions={scenario.server: "1"})
 
     def copying(self) -> str:
-        """What the shell does for a run that has no trouble."""
+        """Return the shell commands of a run without trouble."""
         observed = json.loads((_MADE / "run.json").read_text())["observed"]
         outcome = shlex.quote(json.dumps({"status": "ok", "reason": None, "observed": observed}))
         return f"cp -r {shlex.quote(str(_MADE))}/[cflo]* . && printf %s {outcome} >outcome.json"
 
     def script(self, folder: RunFolder) -> str:
-        """What the shell does for a run."""
+        """Return the shell commands of a run."""
         arm = folder.path.name.rpartition(".partial")[0].rpartition(".")[0]
         note = f"echo {shlex.quote(folder.path.name)} >>{shlex.quote(str(self.log))}; " if self.log else ""
         do = self.troubles.get(arm) or self.copying()
         return f"cd {shlex.quote(str(folder.path))} && {{ {note}{do}; }}"
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
-        """One run after the other; the shell tells how far it is."""
+        """Return a command that carries out the runs one after the other and prints its progress."""
         del scratch
         names = [folder.path.name.removesuffix(".partial") for _, folder in runs]
         for name in names:
@@ -93,7 +94,7 @@ def sweep_of(
     results: Path = Path("results"),
     fabric: CopyingFabric | None = None,
 ) -> Sweep:
-    """A sweep of this grid."""
+    """Return a sweep of this grid."""
     grid = grid_from({**TINY, **values})
     return Sweep(
         name="mine",
@@ -106,7 +107,7 @@ def sweep_of(
         manner=Manner(
             fabric=cast("Fabric", fabric or CopyingFabric()),
             fabric_reason="for a test",
-            sample_ns=10**8,
+            sample=10**8,
         ),
         results=results,
     )

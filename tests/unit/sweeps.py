@@ -1,4 +1,4 @@
-"""Small sweeps made by hand: estimates, values of LOWAT, networks, and folders."""
+"""Small sweeps for tests: estimates, values of LOWAT, networks, and folders."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ GRAIN_MS = 10.0
 GRAIN_BIT_S = 1000.0
 
 Curve = Mapping[str, tuple[float | Sequence[float], float | Sequence[float]]]
-"""By value of LOWAT: script first bytes in milliseconds, and goodputs in kbit/s."""
+"""By value of LOWAT: the script's first bytes in milliseconds, and goodputs in kbit/s."""
 
 
 def level(value: str, first_ms: float | Sequence[float], goodput: float | Sequence[float], **more: float) -> Level:
-    """A value of LOWAT with these repetitions, and more measures with one."""
+    """Return a value of LOWAT with these repetitions. more: other measures, with one repetition each."""
 
     def estimate(values: float | Sequence[float], scale: float = 1) -> Estimate:
         return Estimate.of([number * scale for number in ([values] if isinstance(values, int | float) else values)])
@@ -37,7 +37,7 @@ def level(value: str, first_ms: float | Sequence[float], goodput: float | Sequen
 
 
 def lost(value: str) -> Level:
-    """A value of which nothing is known."""
+    """Return a value of LOWAT without any result."""
     trouble = Trouble(run=f"lowat-{value}.1", status="invalid", reason="the rate")
     return Level(value=value, asked=1, estimates={}, troubles=(trouble,))
 
@@ -48,7 +48,10 @@ def network(
     pair: tuple[Level, Level] | None = None,
     cpu: Mapping[str, float] = MappingProxyType({}),
 ) -> Network:
-    """A network of these values, in the order of a real one; cpu: the front's milliseconds per MB by value."""
+    """Return a network of these values of LOWAT, sorted as in a real sweep.
+
+    cpu: the front's CPU time in milliseconds per MB, by value.
+    """
     levels = [
         level(value, *both, **({Measure.CPU.value: cpu[value]} if value in cpu else {}))
         for value, both in curve.items()
@@ -68,7 +71,7 @@ def network(
 
 
 def knobs(**changes: str) -> dict[str, str]:
-    """All knobs of a scenario in words."""
+    """Return all knobs of a scenario as text."""
     return with_defaults(changes)
 
 
@@ -79,7 +82,7 @@ def write_sweep(
     repeat: int = 1,
     changes: Mapping[str, Any] = MappingProxyType({}),
 ) -> Path:
-    """sweep.json of these arms, each at least {"arm", "knobs"}; the folder."""
+    """Write sweep.json with these arms, and return the folder. arms: each has at least `arm` and `knobs`."""
     grid: dict[str, list[str]] = {}
     for arm in arms:
         for name, word in arm["knobs"].items():
@@ -107,7 +110,7 @@ def write_sweep(
 
 
 def write_run(folder: Path, arm: str, number: int, words: Mapping[str, str], first_ms: float) -> Path:
-    """A run of an arm, whose script's first byte came then; the run's folder."""
+    """Write a run of an arm, and return its folder. first_ms: the time of the script's first byte."""
     load = builders.load_record((first_ms, 12_000.0), (500.0, 11_000.0))
     path = folder / f"{arm}.{number}"
     path.mkdir()

@@ -1,4 +1,4 @@
-"""The table at the end of `make test`."""
+"""Tests of the table at the end of `make test`."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ def _report(path: Path, *seconds: float) -> Path:
 
 
 def test_the_ten_costliest_of_both_parts(tmp_path: Path) -> None:
-    """The costliest first, whichever part they are of; a part that never ran has none."""
+    """The table has the slowest tests of all reports, the slowest first. A report that does not exist is ignored."""
     parallel = _report(tmp_path / "parallel.xml", *range(1, 10))
     punctual = _report(tmp_path / "punctual.xml", 4.5, 20.25)
     found = costliest([parallel, punctual, tmp_path / "none.xml"])
@@ -36,7 +36,7 @@ def test_the_ten_costliest_of_both_parts(tmp_path: Path) -> None:
 
 
 def test_set_up_and_teardown_are_counted(tmp_path: Path) -> None:
-    """Those of a shared fixture with the first and the last test that has it, by what pytest itself reports."""
+    """Set-up and teardown of a shared fixture count for the first and the last test that uses the fixture."""
     (tmp_path / "test_slow.py").write_text(_TESTS)
     report = tmp_path / "report.xml"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", str(tmp_path)]

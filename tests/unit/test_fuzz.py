@@ -1,4 +1,4 @@
-"""A short run of what `make fuzz` does at length."""
+"""Tests of a short run of `make fuzz`."""
 
 import json
 
@@ -12,7 +12,7 @@ _MILLION = 10**6
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_nothing_but_load_failed(protocol: str) -> None:
-    """Some sessions end badly, some go well, and the same seed makes the same of all."""
+    """Some sessions fail and some succeed, and the same seed gives the same result."""
     found = fuzz(protocol, 7, 3000)
     assert found.frames >= 3000
     assert found.failed > 10
@@ -21,7 +21,7 @@ def test_nothing_but_load_failed(protocol: str) -> None:
 
 
 def test_the_kept_seeds() -> None:
-    """Of every protocol there are some, and together a million frames."""
+    """There are seeds of every protocol, without duplicates, with a million frames in all."""
     kept = json.loads(SEEDS.read_text())
     assert {run["protocol"] for run in kept} == set(PROTOCOLS)
     assert sum(run["frames"] for run in kept) >= _MILLION

@@ -1,4 +1,4 @@
-"""An experiment that several workers need is run by one of them."""
+"""Tests that only one of pytest's worker processes runs an experiment that several of them need."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ _WORKERS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class _Counting(Lab):
-    """Runs nothing, and notes down what it was asked for."""
+    """A lab that records the requested experiments and runs none."""
 
     asked: list[tuple[str, ...]] = field(default_factory=list)
 
-    def run_unseen(self, *words: str, processor: int | None = None, timeout_s: float = 0) -> Done:
-        del processor, timeout_s
+    def run_here(self, *words: str, processor: int | None = None) -> Done:
+        del processor
         self.asked.append(words)
         return Done(code=0, out="", err="", folder=self.results / words[-1], summary={"arms": [{"name": "control"}]})
 
 
 def test_the_same_words_are_run_once(tmp_path: Path) -> None:
-    """Whoever asks at the same time waits, and has the same result; other words are another experiment."""
+    """Requests for the same experiment at the same time share its result. Other knobs are another experiment."""
     lab = _Counting(root=tmp_path)
     (tmp_path / "kept").mkdir()
     begin = Barrier(_WORKERS)

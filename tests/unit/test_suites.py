@@ -1,4 +1,4 @@
-"""What the suites' script reads from results, logs and this machine's settings."""
+"""Tests of the suites' script: what it reads from results, logs, and this machine's settings."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ def _summary(control: tuple[str, float], treatment: tuple[str, float]) -> Mappin
 
 
 def test_a_good_experiment() -> None:
-    """Inverted without LOWAT, kept with it, both where they belong."""
+    """An experiment is good if the control is inverted, the treatment is kept, and both times are in their ranges."""
     told, trouble = of_experiment(0, _summary(("inverted", 6710.0), ("kept", 2940.0)))
     assert told == "control 6.71 s inverted, lowat-131072 2.94 s kept"
     assert trouble == []
@@ -45,12 +45,12 @@ def test_a_good_experiment() -> None:
     ],
 )
 def test_a_bad_experiment(code: int, summary: Mapping[str, Any] | None, trouble: list[str]) -> None:
-    """Each thing that is wrong is told."""
+    """Each fault is reported."""
     assert of_experiment(code, summary)[1] == trouble
 
 
 def test_an_arm_that_is_not_ok() -> None:
-    """Its reason is what is wrong."""
+    """The fault is the arm's reason."""
     arms = [{"name": name, "status": "invalid", "reason": "late"} for name in ("control", "lowat-131072")]
     assert of_experiment(1, {"arms": arms})[1] == ["exit code 1", "control: late", "lowat-131072: late"]
 
@@ -72,13 +72,13 @@ def test_an_arm_that_is_not_ok() -> None:
     ],
 )
 def test_tests(code: int, log: str, result: str, trouble: list[str]) -> None:
-    """pytest's last line; where nothing passed, nothing is good."""
+    """The result is pytest's last line. Without a passed test it is a fault."""
     found = of_tests(code, log)
     assert (found[0], found[1]) == (result, trouble)
 
 
 def test_lines_that_warn() -> None:
-    """Each once, and none of those that every system has."""
+    """Each warning is reported once, except for warnings of every system."""
     log = (
         "npm warn old lockfile\nfine\nnpm warn old lockfile\nDeprecationWarning: x\n"
         "update-alternatives: warning: skip creation of /usr/share/man\nan error\n10 passed, 3 warnings in 2.0s\n"
@@ -87,7 +87,7 @@ def test_lines_that_warn() -> None:
 
 
 def test_the_table() -> None:
-    """A line each, and below it what is to be read."""
+    """The table has a line for each command, followed by faults and warnings."""
     good = CommandResult(
         suite="sid", user="root", what="tests", minutes=1.0, result="3 passed", trouble=[], warnings=[]
     )
@@ -104,7 +104,7 @@ def test_the_table() -> None:
 
 
 def test_archives_of_this_machine() -> None:
-    """In either format of apt's; a stable suite has security updates if this machine has."""
+    """Archives are read in both formats of apt. A stable suite has security updates if this machine has them."""
     archives = uris([_DEB822, _ONE_LINE])
     assert archives == ["http://mirror.test/debian", "http://mirror.test/debian-security", "http://other.test/debian"]
     assert sources("trixie", archives) == (
@@ -116,7 +116,9 @@ def test_archives_of_this_machine() -> None:
 
 
 def test_what_an_environment_says_of_fetching() -> None:
-    """Settings of pip, npm and proxies go along, authorities are the tree's own, folders of this machine stay."""
+    """Settings of pip, npm, and proxies are passed on, but no folders of this machine.
+    Paths of certificate authorities are those inside the tree.
+    """
     given = {
         "PIP_CERT": "/home/me/ca.pem",
         "PIP_FIND_LINKS": "/opt/wheels",
@@ -127,7 +129,7 @@ def test_what_an_environment_says_of_fetching() -> None:
 
 
 def test_what_is_mounted_is_seen() -> None:
-    """At a folder and below it, blanks and all; a neighbour is no matter."""
+    """Mounts at the folder and below it are found, also with spaces in their paths, but not those of a sibling."""
     mountinfo = (
         "36 35 98:0 / /c/root\\040x/proc rw - proc proc rw\n37 35 0:5 / /c/root\\040x rw - x x rw\n"
         "38 35 0:5 / /c/rooty rw - x x rw\n"

@@ -121,7 +121,7 @@ export class ArmDrawing {
     const titles = [
       { name: "front", box: this.front, title: "front" },
       { name: "socket", box: this.socket, title: "kernel: not sent yet" },
-      { name: "link", box: this.link, title: `network (drawn ${magnified < 10 ? magnified.toFixed(1) : Math.round(magnified)}×)` },
+      { name: "link", box: this.link, title: `network (scale ${magnified < 10 ? magnified.toFixed(1) : Math.round(magnified)}×)` },
       { name: "client", box: this.client, title: "client" },
     ];
     for (const { name, box, title } of titles) {

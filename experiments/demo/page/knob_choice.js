@@ -48,7 +48,7 @@ export class KnobChoice {
     return this.shared[name] ?? this.defaults[name];
   }
 
-  /** @param {string} name @param {string} value @param {0 | 1} arm of the knob in which the arms differ; else without effect */
+  /** @param {string} name @param {string} value @param {0 | 1} arm without effect unless the arms differ in this knob */
   set(name, value, arm) {
     if (name === this.compare) this.values[arm] = value;
     else this.shared[name] = value;

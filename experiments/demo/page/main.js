@@ -74,7 +74,7 @@ class Page {
     this._status("Cancelled. The page still shows the earlier arms.");
   }
 
-  /** Shows both arms side by side when both are done. @param {number} [speed] */
+  /** Shows both arms, one above the other, when both have been run. @param {number} [speed] */
   async ask(speed) {
     const before = this.asking;
     const asking = new AbortController();

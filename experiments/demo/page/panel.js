@@ -138,7 +138,7 @@ export class Panel {
     });
     const [[name, value]] = words;
     if (words.length > 1 || name === this.choice.compare) return;
-    add(`Side by side with ${text}`, () => {
+    add(`Compare with ${text}`, () => {
       this.choice.differ(name);
       this.choice.values[1] = value;
     });

@@ -1,4 +1,5 @@
-// The server's documents: experiments/demo/arm_view.py, choices.py and story.py make them, docs/results.md explains them.
+// The server's documents: experiments/demo/arm_view.py, choices.py and story.py make them. docs/results.md explains Arm,
+// analysis/reports/film.py explains FilmDocument.
 
 /** The important resources of the page, or the others. */
 export type Stream = "others" | "important";

@@ -12,7 +12,6 @@ from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from experiments.testbed.containers import docker_engine
-from experiments.testbed.containers.containers import Containers, project_name
 from experiments.testbed.containers.node_route import node_route
 from experiments.testbed.fabric import HostKernel
 from experiments.testbed.namespaces.netns import no_netem
@@ -58,7 +57,7 @@ class Compose(HostKernel):
             raise Unavailable(f"CC={wanted}", "this kernel has not loaded the module", _LOADING.format(wanted))
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
-        """The kernel's shaper, then the ferry. Containers have this machine's kernel."""
+        """Returns (netem, reason), then (ferry, None). reason: why this kernel has no netem; None if it has netem."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
@@ -87,19 +86,21 @@ class Compose(HostKernel):
                     _build(service, server)
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
-        """Returns the command of the arm's process, which runs on the host and drives the engine.
+        """Returns the command of the job, which runs on the host and uses the engine.
 
         Also writes the program that removes the containers after the command.
         """
         ((_, folder),) = runs
         afterwards = scratch / "afterwards"
-        afterwards.write_text(docker_engine.removal(project_name(folder)))
+        afterwards.write_text(docker_engine.removal(docker_engine.project_name(folder)))
         afterwards.chmod(0o755)
         told = (f"TMPDIR={scratch}", f"{docker_engine.ARM_TAG}={docker_engine.tag()}")
         return ["env", *told, *module("experiments.run.process"), str(folder.path)]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns the containers of a new compose project."""
+        from experiments.testbed.containers.containers import Containers  # only the process of a run needs it
+
         return Containers(order, folder)
 
 
@@ -109,7 +110,7 @@ def _build(service: str, server: str) -> None:
     except StepFailed as error:
         if docker_engine.has_image(docker_engine.base()):
             raise
-        remedy = "make one with `make base-image`, or name one with BASE=IMAGE"
+        remedy = "make an image with `make base-image`, or name an image with BASE=IMAGE"
         raise Unavailable("FABRIC=compose", f"the base image {docker_engine.base()} is unavailable", remedy) from error
 
 

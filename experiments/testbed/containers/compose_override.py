@@ -1,4 +1,4 @@
-"""What a run adds to compose.yaml: the environment variables that compose.yaml reads, and a second compose file."""
+"""The additions of a run to compose.yaml: environment variables that compose.yaml reads, and a second compose file."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from experiments.testbed import tap
 from experiments.testbed.containers import docker_engine
 from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from netem.words import WORDS
-from proxy.certificates import certificates_in
+from proxy.certificate_files import certificates_in
 
 _WMEM = Path("/proc/sys/net/ipv4/tcp_wmem")
 _ALLOWED_CC = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
@@ -47,7 +47,7 @@ class ComposeOverride:
             **{name: order.knobs[name] for name in WORDS},
             "SHAPER": order.shaper or "auto",
             "SEED": str(order.seed),
-            "SAMPLE": "none" if order.sample_ns is None else f"{order.sample_ns}ns",
+            "SAMPLE": "none" if order.sampling is None else f"{order.sampling.measured_ns}ns",
             "PRIOLAB_JOURNAL": str(INSIDE.link / "queue.jsonl"),
             "PRIOLAB_USER": "{}:{}".format(*self._user),
             "PRIOLAB_GATEWAY_MODE": docker_engine.gateway_mode(),
@@ -94,7 +94,7 @@ class ComposeOverride:
 
 
 def _literal(value: Any) -> Any:
-    """Returns the document with every dollar sign doubled, because compose reads a single one as a variable."""
+    """Returns the document with every dollar sign doubled, because compose reads a single dollar sign as a variable."""
     if isinstance(value, dict):
         return {name: _literal(each) for name, each in value.items()}
     if isinstance(value, list):

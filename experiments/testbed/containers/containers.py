@@ -1,4 +1,4 @@
-"""Places as containers: the services of compose.yaml, in a compose project and networks of the run's own.
+"""Places as containers: the services of compose.yaml. Each run has its own compose project and networks.
 
 Services see the run folder at another path (mounts.py). The addresses of the networks are chosen at random, because two
 projects must not use the same addresses.
@@ -18,7 +18,7 @@ from typing import Any, Self
 from common.clock_route import ClockRoute
 from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
-from experiments.host.origin_process import RunningOrigin
+from experiments.host.origin_process import OriginSettings, RunningOrigin
 from experiments.host.processes import Process, tail
 from experiments.host.tools import Tools
 from experiments.results.order import Order
@@ -35,10 +35,8 @@ from experiments.testbed.places import (
     ActiveTuner,
     Addresses,
     Look,
-    OriginSettings,
     gso_segments_in,
     no_look,
-    run_label,
 )
 from netem.calibration import Calibration, Tolerance
 from netem.carried import received
@@ -55,11 +53,6 @@ _CALIBRATION_ROUNDS = 50
 _CALIBRATION_TRAIN_S = 60.0
 _ADDRESSES_TRIED = 20
 _GAUGE_CHECK_NS = 10**8
-
-
-def project_name(folder: RunFolder) -> str:
-    """Returns the run's label, in the characters that compose allows."""
-    return "".join(letter if letter.isalnum() else "-" for letter in run_label(folder).lower())
 
 
 class Containers:
@@ -110,7 +103,7 @@ class Containers:
         write_json(override, self._override.document())
         words = self._override.words(near, far)
         write_json(self._folder.asked / "compose-environment.json", words)
-        project = self._project = docker_engine.Project(project_name(self._folder), words, override)
+        project = self._project = docker_engine.Project(docker_engine.project_name(self._folder), words, override)
         project.create(*_PLACES)
         self._services = Services({service: project.container(service) for service in _PLACES})
         for network, addresses in (("near", near), ("far", far)):
@@ -167,8 +160,11 @@ class Containers:
 
     @contextmanager
     def start_front(self, front: Front, scenario: Scenario, origin: Process) -> Iterator[Process]:
-        """Starts the front, and waits until the front answers. Then the gauge sets what sysctls cannot set."""
-        del origin  # its container is watched with the others
+        """Starts the front, and waits until the front answers. Then sets the settings that need a running front.
+
+        The gauge, a container in the front's namespaces, sets GSO, and CC if its sysctl cannot be set.
+        """
+        del origin  # `Services` watches the origin's container
         (self._folder.asked / front.settings.config.name).write_text(front.configuration)
         self._mounts.hand_in()
         name = f"the front ({front.settings.server.name})"
@@ -235,7 +231,7 @@ class Containers:
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
-        """Starts the sampling in the gauge. Each call of the Look checks that gauge and front still run."""
+        """Starts the sampling in the gauge, the container beside the front. The Look checks that both run."""
         del folder  # the gauge's files are collected into the folder
         what = [self.addresses.client, str(FRONT_PORT), str(INSIDE.front), str(interval_ns or 0)]
         command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", *what])

@@ -10,6 +10,8 @@ from experiments.host import home, processes
 from experiments.host.processes import find
 from experiments.host.programs import unknown
 from experiments.results import digest
+from experiments.results.run_folder import RunFolder
+from experiments.testbed.places import run_label
 
 BASE = "debian:bookworm-slim"
 ARM_TAG = "PRIOLAB_ARM_TAG"
@@ -27,7 +29,7 @@ def version(timeout_s: float = _ANSWER_S) -> str:
 
 
 def version_told() -> str:
-    """Returns the engine's version, or after a time-out the reason. Raises StepFailed if no engine answers."""
+    """Returns the engine's version, or after a time-out why it is unknown. Raises StepFailed if no engine answers."""
     try:
         return version()
     except TimedOut as error:
@@ -59,7 +61,7 @@ def check() -> None:
         if "permission denied" in error.reason:
             raise Unavailable(what, "you may not use the Docker engine", "join the group docker, or be root") from error
         at = f" at {host}" if host else ""
-        raise Unavailable(what, f"no Docker engine answers{at}", "start one; `docker version` shows more") from error
+        raise Unavailable(what, f"no Docker engine answers{at}", "start it; `docker version` shows more") from error
     compose_command()
 
 
@@ -72,7 +74,7 @@ def docker(*words: str, timeout_s: float = _ANSWER_S) -> str:
 @cache
 def compose_command() -> tuple[str, ...]:
     """Returns the command of compose: the plugin of docker, or the older docker-compose. Raises Unavailable."""
-    reason, remedy = "neither `docker compose` nor docker-compose is installed", "install one"
+    reason, remedy = "neither `docker compose` nor docker-compose is installed", "install one of the two"
     for command in (("docker", "compose"), ("docker-compose",)):
         try:
             processes.run([*command, "version"], step="looking for compose", timeout_s=_PROBE_S)
@@ -87,7 +89,7 @@ def compose_command() -> tuple[str, ...]:
 
 @cache
 def tag() -> str:
-    """Returns the tag of the images, a digest of their sources and their base. An arm gets the tag in ARM_TAG."""
+    """Returns the tag of the images, a digest of their sources and their base. A job gets the tag in ARM_TAG."""
     if told := os.environ.get(ARM_TAG):
         return told
     return digest.digest(home.ROOT, home.IMAGE_SOURCES, seed=base())[:12]
@@ -122,6 +124,11 @@ def has_image(name: str) -> bool:
 def gateway_mode() -> str:
     """Returns the gateway mode with which the link's container can route. Docker 27 has no `nat-unprotected`."""
     return "nat" if version().startswith("27.") else "nat-unprotected"
+
+
+def project_name(folder: RunFolder) -> str:
+    """Returns the run's label, in the characters that compose allows."""
+    return "".join(letter if letter.isalnum() else "-" for letter in run_label(folder).lower())
 
 
 class Project:

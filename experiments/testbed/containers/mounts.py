@@ -4,8 +4,7 @@ Rules:
 1. A container never sees the run folder itself. The lab may write into the run folder as root, and a symbolic link of a
    service must not lead these writes elsewhere.
 2. Each service has an empty folder of its own to write into. The folder is mounted at the path that `INSIDE` has for
-   the service.
-   The service's files are copied to the run folder once, regular files only.
+   the service. The service's files are copied to the run folder once, regular files only.
 3. Services get configurations and plans as copies, which they can read but not change.
 4. Mounts do not use the run folder's path on this machine. Services may run as `nobody`, who may not enter every folder
    on that path, such as /root.
@@ -22,7 +21,7 @@ from typing import Any
 from experiments.results.run_folder import RunFolder
 
 TAPS: Mapping[str, str] = {"client": "client-tap", "front": "front-tap"}
-"""The service that captures packets at each end of the connection."""
+"""The services that capture packets, by the place whose packets they capture."""
 SERVICES = ("origin", "front", "link", "client", "gauge", *TAPS.values())
 """The services that have a folder of their own."""
 
@@ -34,7 +33,7 @@ _MOST_BYTES = 2**30
 
 
 class Mounts:
-    """The mounts of a run. The mounted folders are in the arm's temporary folder, and are removed with it."""
+    """The mounts of a run. The mounted folders are in the job's temporary folder, and are removed with it."""
 
     def __init__(self, folder: RunFolder, user: tuple[int, int]) -> None:
         """user: the uid and gid of the services."""

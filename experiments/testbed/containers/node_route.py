@@ -1,4 +1,6 @@
-"""Finds out, once before an experiment, in which way Node reads the clock in the origin's image.
+"""Finds out, once before an experiment, if Node in the origin's image reads the clock through the vDSO.
+
+Otherwise Node reads the clock by a system call, which takes longer.
 
 The image has no Python that could install the seccomp filter of common/clock_route.py, so the engine installs a filter.
 That filter does not kill a process, but makes the system call fail, because parts of the engine run under the filter
@@ -21,7 +23,10 @@ _FILTER = Path(__file__).with_name("refuse-clock.json")  # CLOCK_REALTIME and CL
 
 
 def node_route(image: str) -> ClockRoute:
-    """Runs one or two containers of the image. A result without a route has the reason."""
+    """Returns the way in which Node in the image reads the clock, or the reason why the way is unknown.
+
+    Runs one or two containers of the image.
+    """
     calls = CALLS.get(platform.machine())
     if calls is None:
         return ClockRoute(route=None, reason=f"the lab does not know the system calls of {platform.machine()}")

@@ -12,10 +12,10 @@ from experiments.host.processes import Process
 from experiments.testbed.containers import docker_engine
 
 READY_S = 30
-"""The seconds that a service may take until it is ready."""
+"""The most seconds that a service may take to become ready."""
 
 STEP_S = 60.0
-"""The seconds that a command in a container may take."""
+"""The most seconds that a command in a container may take."""
 
 RETRY_S = 1.0
 _BLAME_S = 0.5  # the container that ended first may be noticed last
@@ -47,7 +47,10 @@ class Services:
                 self.at_work.remove(process)
 
     def check_alive(self) -> None:
-        """Raises StepFailed if a container that must run has ended. Of several, names the first that started."""
+        """Raises StepFailed if a container that must run has ended.
+
+        If several of these containers have ended, the error names the container that was started first.
+        """
         if not all(process.running for process in self.at_work):
             time.sleep(_BLAME_S)
             for process in self.at_work:

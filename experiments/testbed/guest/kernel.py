@@ -106,7 +106,7 @@ def why_ptrace() -> str | None:
     """Returns the reason why programs cannot enter the guest kernel by seccomp(2); None if they can."""
     here = version()
     if here is not None and here < _SECCOMP_SINCE:
-        return "kernels before 6.16 have no other way"
+        return "the guest kernel is older than 6.16"
     return _seccomp_refusal()
 
 
@@ -222,7 +222,7 @@ def _configuration(file: Path) -> frozenset[str]:
 
 @cache
 def _seccomp_refusal() -> str | None:
-    """Returns the reason why the host accepts no system call filters; None if it does. Sets no filter."""
+    """Returns the reason why the host accepts no system call filters; None if it accepts them. Sets no filter."""
     libc = ctypes.CDLL(None, use_errno=True)
     trap = ctypes.c_uint32(_RET_TRAP)
     if libc.syscall(_NR_SECCOMP, _GET_ACTION_AVAIL, 0, ctypes.byref(trap)) != 0:

@@ -222,7 +222,7 @@ class _Building:
         return done.stdout
 
     def run(self, command: list[str], folder: Path) -> None:
-        """Runs a step; its output goes to the log."""
+        """Runs a command, with its output in the log. Raises StepFailed if the command fails."""
         with self._step(command, folder):
             pass
 
@@ -230,13 +230,16 @@ class _Building:
     def _step(
         self, command: list[str], folder: Path, stdin: int = subprocess.DEVNULL
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Runs a step. At the end of the context the step must succeed. An exception kills the step."""
+        """Starts a command. At its exit the context waits for the command, and raises StepFailed if the command failed.
+
+        An exception inside the context kills the command.
+        """
         with self._start(command, folder, stdin) as process:
             try:
                 yield process
                 process.wait()
             except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)  # and all that it started
+                os.killpg(process.pid, signal.SIGKILL)  # with all processes that it started
                 raise
         self._check(process, command)
 

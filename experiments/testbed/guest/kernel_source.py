@@ -2,10 +2,10 @@
 
 Rules:
 1. One version is pinned for all machines, so that all machines give the same figures.
-2. If the pinned version is not available, the distribution's own source is used in its place, and the kernel's record
-   says so.
-3. Nothing here needs root or changes the machine. apt fetches a source with a configuration of the lab's own, from the
-   package servers of this machine. The source is unpacked into the cache.
+2. If the pinned version is not available, the distribution's own source is used in its place. The kernel's record
+   states this replacement.
+3. This module needs no root, and writes only to the cache. apt fetches a source with a configuration of the lab's own,
+   from the package servers of this machine.
 """
 
 import os
@@ -41,7 +41,7 @@ _LISTS = Path("/etc/apt")
 _ARCHIVE = "debian"
 _SECURITY = "debian-security"  # has newer sources of a stable suite than the archive
 _WITHOUT_SECURITY = "sid"
-_NAME_IT = "name one: make kernel KERNEL=/path/linux-7.2.tar.xz"
+_NAME_IT = "name a source: make kernel KERNEL=/path/linux-7.2.tar.xz"
 _DEADLINE_S = 1800.0
 _POLL_S = 0.5
 
@@ -76,7 +76,7 @@ def chosen() -> SourceChoice:
 
 @contextmanager
 def wanted(version: Version | None) -> Iterator[None]:
-    """Names a version in the environment, as a user would, while the context is open. None changes nothing."""
+    """Sets VARIABLE to a version while the context is open, as a user would. With None, changes nothing."""
     before = os.environ.get(VARIABLE)
     if version is not None:
         os.environ[VARIABLE] = words(version)
@@ -153,7 +153,7 @@ def _fetch(version: Version, tell: Callable[[str, float], None]) -> Path:
     """Fetches Debian's package of that source from its suite, with an apt configuration of the lab's own."""
     what, package = f"fetching Linux {words(version)}", f"linux-source-{words(version)}"
     if version not in _SUITES:
-        raise Unavailable(what, f"the lab knows no Debian suite that has {package}", _NAME_IT)
+        raise Unavailable(what, f"the lab has no Debian suite for {package}", _NAME_IT)
     archives = list(_archives(_SUITES[version]))
     if not archives or not _KEYRING.exists():
         lack = "no Debian archive among this machine's package sources" if not archives else f"no {_KEYRING}"

@@ -1,7 +1,7 @@
 """Warms the guest's caches once, so that every run starts from the same state.
 
 The kernel makes some secrets when they are first needed, and enlarges some tables when they are first full. In both
-cases the kernel draws random numbers. Without a rehearsal, the kernel would do so in the first run only. So the
+cases the kernel draws random numbers. Without a rehearsal, the kernel would draw them in the first run only. So the
 rehearsal makes places and a link with delay, jitter, loss and rate. Then the rehearsal makes a connection and sends a
 datagram, over the link to the front and from the front to the origin.
 """
@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from experiments.host.tuner_program import NO_TUNER
+from experiments.host.tools import NO_TUNER
 from experiments.scenario.scenario import ShaperAt
 from experiments.testbed.namespaces.front_tuner import FrontTuner
 from experiments.testbed.namespaces.namespaces import Namespaces

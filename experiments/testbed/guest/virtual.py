@@ -24,27 +24,29 @@ from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import ClientKind, Scenario
 from experiments.testbed.guest import kernel
 from experiments.testbed.namespaces.front_shaper_check import check_egress
-from experiments.testbed.namespaces.front_tuner import FrontTuner
-from experiments.testbed.namespaces.namespaces import Namespaces
 from experiments.testbed.places import Places, run_label
 from netem import calibration
 from netem.shaper import Shaper
 
 _ROOT = ROOT
 _START = _ROOT / "experiments" / "run" / "guest_start.py"
-_IN_THE_GUEST = ("analysis", "client", "common", "experiments", "netem", "proxy")
+_IN_THE_GUEST = ("client", "common", "experiments", "netem", "proxy")
 _MEMORY_MIB = 512
 _BROWSER_MIB = 1024
 _MIB = 2**20
-# The copies of a response that may be in memory at once: in origin, front's buffers, send and receive buffers.
+# The number of copies of a response that may be in memory at once: in the origin, in the front's buffers, and in send
+# and receive buffers.
 _COPIES = 8
-# A browser's net log has 4.6 bytes per byte of payload. It is in the guest's memory three times: as a file, as text,
-# and as Python values.
+# A browser's net log has 4.6 bytes per byte of payload. The log is in the guest's memory three times: as a file,
+# as text, and as Python values.
 _LOG_COPIES = 3 * 4.6
 
 
 class Virtual:
-    """Makes places in User-Mode Linux guests, each for many runs. Needs no root: a guest is an ordinary process."""
+    """The fabric `virtual`: User-Mode Linux guests. A guest carries out many runs, one after the other.
+
+    Needs no root, because a guest is an ordinary process.
+    """
 
     name = "virtual"
     merit = "a virtual clock, so a slow link costs no waiting"
@@ -67,7 +69,7 @@ class Virtual:
         self._memory_folder(scenario)
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
-        """The guest kernel's shaper, then the ferry."""
+        """Returns (netem, reason), then (ferry, None). reason: why guests have no netem; None if they have netem."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
     def kernel(self) -> str:
@@ -85,7 +87,7 @@ class Virtual:
         return tools_for(scenario, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:  # noqa: ARG002
-        """Compiles the lab's Python modules. A guest cannot write files of the host, so each would compile again."""
+        """Compiles the lab's Python modules, which every guest would compile anew: a guest cannot write host files."""
         for package in _IN_THE_GUEST:
             compileall.compile_dir(_ROOT / package, quiet=2)
 
@@ -131,6 +133,10 @@ class Virtual:
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns places that are namespaces of the guest's kernel."""
+        # Only the process of a run needs these modules. A guest loads them before its first run (rehearsal.py).
+        from experiments.testbed.namespaces.front_tuner import FrontTuner
+        from experiments.testbed.namespaces.namespaces import Namespaces
+
         tuner = FrontTuner(order.asked_tuner, run_label(folder))
         return Namespaces(Shaper.NETEM, tuner, forks_client=True)
 
@@ -171,7 +177,7 @@ def _no_ferry() -> str | None:
 
 
 def _lack_of(option: str, lack: str) -> str | None:
-    """Returns `lack` if the guest kernel does not have the option; None if it has. After a time-out, the reason."""
+    """Returns `lack` if the guest kernel does not have the option, None if it has; after a time-out, an explanation."""
     try:
         return None if kernel.offers(option) else lack
     except subprocess.TimeoutExpired as error:
@@ -179,7 +185,7 @@ def _lack_of(option: str, lack: str) -> str | None:
 
 
 def memory_mib(scenario: Scenario) -> int:
-    """Returns the MiB of memory for a guest with that scenario. Without a guest, a run needs no more."""
+    """Returns the MiB of memory for a guest with that scenario. A run without a guest needs at most as much."""
     own_mib = _MEMORY_MIB + _COPIES * scenario.page.total_bytes // 2 // _MIB
     if scenario.client is not ClientKind.CHROMIUM:
         return own_mib

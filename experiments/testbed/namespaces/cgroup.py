@@ -1,11 +1,12 @@
 """A cgroup for the front alone, to which the tuner attaches its program in the kernel.
 
 Rules:
-1. The cgroup hierarchy is mounted in a new folder. On the host the arm has a mount namespace (netns.py), so the kernel
-   removes the mount when the arm ends, however it ends.
-2. The kernel does not remove the cgroup when the arm is killed. So the cgroup has the run's name, by which a program
-   outside the arm can remove it (`removal`).
-3. If the cgroup of a failed arm cannot be removed, because a process is still in it, the arm's own failure is reported.
+1. The cgroup hierarchy is mounted in a new folder. On the host the job has a mount namespace (netns.py), so the kernel
+   removes the mount when the job ends, however it ends.
+2. The kernel does not remove the cgroup when the job is killed. So the cgroup has the run's name, by which a program
+   outside the job can remove it (`removal`).
+3. A failed job's cgroup may still contain a process, and then cannot be removed. In this case the job's failure is
+   reported.
 """
 
 import ctypes
@@ -68,6 +69,6 @@ def _remove(group: Path) -> None:
 
 
 def removal(name: str, scratch: Path) -> str:
-    """Returns a shell script that removes the cgroup if the arm did not. scratch: a folder to mount on."""
+    """Returns a shell script that removes the cgroup if the job did not. scratch: a folder to mount on."""
     remove = 'mount -t cgroup2 none "$1" 2>/dev/null && cd "$1" && { [ ! -d "$2" ] || rmdir "$2"; }'
     return f"#!/bin/sh\nexec unshare --mount sh -c {shlex.quote(remove)} - {shlex.join([str(scratch), name])}\n"

@@ -1,4 +1,7 @@
-"""SHAPER_AT=front: the link's bottleneck is on the front's own wire. No real network is so (netem/egress.py)."""
+"""Shapes the link for SHAPER_AT=front: the bottleneck is on the front's own wire (netem/egress.py).
+
+No real network has its bottleneck at the sender's own interface.
+"""
 
 import json
 import socket
@@ -56,12 +59,15 @@ def shaping(
 
 
 def make_room(far: socket.socket, link: Link) -> None:
-    """Enlarges the send buffer of the front's calibration socket, so that it can fill the queue. Raises Unavailable."""
+    """Enlarges the send buffer of the front's calibration socket, so that its packets can fill the queue.
+
+    Raises Unavailable.
+    """
     try:
         ends.make_room(far, link)
     except PermissionError:
         reason = "the packets that fill this queue do not fit into the largest send buffer that this user may have"
-        remedy = "use a smaller QUEUE, FABRIC=virtual, or the superuser"
+        remedy = "use a smaller QUEUE or FABRIC=virtual, or run as root"
         raise Unavailable(f"SHAPER_AT=front with QUEUE={link.queue_packets}", reason, remedy) from None
 
 

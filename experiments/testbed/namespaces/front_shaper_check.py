@@ -12,7 +12,7 @@ _WHAT = "SHAPER_AT=front"
 def check_egress(scenario: Scenario, shaper: Shaper | None, no_netem: Callable[[], str | None]) -> None:
     """Checks that the kernel has the qdiscs that SHAPER_AT=front needs. Raises Unavailable.
 
-    no_netem: returns the reason why the kernel has no netem; None if it has.
+    no_netem: returns the reason why the kernel has no netem; None if the kernel has netem.
     """
     if scenario.shaper_at is not ShaperAt.FRONT:
         return

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from experiments.errors import StepFailed, Unavailable
 from experiments.host.processes import Process
-from experiments.host.tuner_program import TunerOrder
+from experiments.host.tools import TunerOrder
 from experiments.scenario.scenario import LOWAT_AUTO, Scenario
 from experiments.testbed.namespaces.cgroup import own_group
 from experiments.testbed.places import FRONT_PORT, ActiveTuner
@@ -69,7 +69,7 @@ class FrontTuner:
         try:
             return Userland(front.pid, aim, note, port=FRONT_PORT)
         except CannotTune as error:
-            raise Unavailable("LOWAT=auto", str(error), "use a fixed value") from error
+            raise Unavailable("LOWAT=auto", str(error), "use a fixed LOWAT") from error
 
     def _do_without(self, reason: str) -> None:
         if self._order.must_be_bpf:

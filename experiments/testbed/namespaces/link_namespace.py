@@ -1,4 +1,4 @@
-"""The link's place as a network namespace that routes. Shapes the link, and writes the journal of its queue."""
+"""The link's place as a network namespace that routes. Shapes the link, and writes the journal of the link's queue."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -104,7 +104,7 @@ class LinkNamespace:
 
 
 def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
-    """Wraps a function so that its errors become StepFailed."""
+    """Wraps a function so that it raises StepFailed in place of OSError and RuntimeError."""
 
     def acted(given: _Given) -> _Got:
         try:
@@ -116,7 +116,7 @@ def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
 
 
 def _soonest(*looks: Look) -> Look:
-    """Combines several Looks into one, which asks to be called again when the first of these Looks is due."""
+    """Returns a Look that calls all these Looks, and returns the earliest of the times that they return."""
 
     def look(now_ns: int) -> int | None:
         times_ns = [each(now_ns) for each in looks]

@@ -1,4 +1,4 @@
-"""Places as network namespaces, wires as veth pairs. The same code runs on the host and in the guest.
+"""A place as a network namespace. The same code runs on the host and in the guest.
 
 Rules:
 1. A namespace has no name in the file system. The namespace exists while this process holds its descriptor, or
@@ -64,7 +64,7 @@ class Namespace:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Moves this thread into the place while the context is open."""
+        """Moves this thread into the namespace, and back at the end of the context."""
         home = os.open(_OWN, os.O_RDONLY)
         try:
             _check(_libc.setns(self._descriptor, _CLONE_NEWNET), f"entering the {self.name} place")
@@ -115,7 +115,7 @@ class Namespace:
         stdout: int | None = None,
         cgroup: Path | None = None,
     ) -> Process:
-        """Starts a long-lived program in the place. The returned Process is a context, which stops the program."""
+        """Starts a long-lived program in the place. The returned Process is a context manager, which stops it."""
         with self.entered():
             return Process(name, command, log, environment=environment, stdout=stdout, cgroup=cgroup)
 

@@ -17,7 +17,7 @@ from common import clock_quality
 from common.clock_route import ClockRoute, route_of
 from experiments.errors import StepFailed
 from experiments.host import processes
-from experiments.host.origin_process import CLOCK_READER, RunningOrigin, wait_for_origin
+from experiments.host.origin_process import CLOCK_READER, OriginSettings, RunningOrigin, wait_for_origin
 from experiments.host.processes import CopiedProcess, Process, tail
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
@@ -28,7 +28,7 @@ from experiments.testbed.namespaces.front_tuner import FrontTuner
 from experiments.testbed.namespaces.link_namespace import LinkNamespace
 from experiments.testbed.namespaces.namespace import Namespace
 from experiments.testbed.namespaces.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
-from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, ActiveTuner, Look, OriginSettings
+from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, ActiveTuner, Look
 from netem.calibration import Calibration, Tolerance
 from netem.ends import NearEnd, respond
 from netem.link import Link
@@ -99,7 +99,7 @@ class Namespaces:
         return clock_quality.describe()
 
     def node_route(self, tools: Tools) -> ClockRoute:
-        """Returns the way in which Node reads the clock, found by running Node."""
+        """Runs Node, and returns the way in which it reads the clock: through the vDSO, or by a system call."""
         return _node_route(tools.programs["node"])
 
     def _wire_up(self) -> None:
@@ -114,7 +114,7 @@ class Namespaces:
         wire_origin(front, origin)
 
     def apply_settings(self, scenario: Scenario) -> None:
-        """Sets sysctls, and GSO by ip(8). `start_front` sets CC if the sysctl of CC fails."""
+        """Sets sysctls, and GSO by ip(8). `start_front` sets CC if its sysctl cannot be set."""
         self._client.write_sysctl(_RMEM, CLIENT_RMEM)
         if scenario.client is ClientKind.CHROMIUM:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
@@ -189,7 +189,7 @@ class Namespaces:
         return shaped.shaping(link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 
     def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-        """Calibrates the link between two sockets of this process, one in the client's place, one in the front's.
+        """Calibrates the link between two sockets of this process, in the client's place and in the front's place.
 
         Raises Unavailable.
         """
@@ -254,7 +254,7 @@ class Namespaces:
 
     @contextmanager
     def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:
-        """Captures on the client's and on the front's wire to the link."""
+        """Captures packets on the client's wire to the link, and on the front's wire to the link."""
         with ExitStack() as stack:
             taps = []
             for place, end in ((self._client, tap.ENDS["client"]), (self._front, tap.ENDS["front"])):
@@ -272,14 +272,14 @@ class Namespaces:
 
 
 def _become_client(command: Sequence[str]) -> int:
-    """Does the work of `python -m client ...`."""
+    """Runs the client in this process, with the arguments of `python -m client ...`; returns the exit code."""
     sys.argv = ["client", *command[4:]]
     return client.main()
 
 
 @cache
 def _node_route(node: str) -> ClockRoute:
-    """Returns the way in which Node reads the clock. A guest finds out before its first run."""
+    """Returns the way in which Node reads the clock. A guest calls and caches this before its first run."""
     return route_of([node, *CLOCK_READER], processes.program_environment())
 
 

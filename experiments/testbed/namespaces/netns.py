@@ -17,8 +17,6 @@ from experiments.scenario.scenario import LOWAT_AUTO, Scenario
 from experiments.testbed.fabric import HostKernel
 from experiments.testbed.namespaces import cgroup
 from experiments.testbed.namespaces.front_shaper_check import check_egress
-from experiments.testbed.namespaces.front_tuner import FrontTuner
-from experiments.testbed.namespaces.namespaces import Namespaces
 from experiments.testbed.places import Places, run_label
 from netem import calibration
 from netem.shaper import TRIAL, Shaper, lack_of_netem
@@ -27,9 +25,9 @@ _OTHER = "use another FABRIC"
 
 
 class Netns(HostKernel):
-    """The fabric `netns`: an arm is the first process of a PID namespace. When the arm ends, its processes end.
+    """The fabric `netns`: a job is the first process of a PID namespace. When the job ends, its processes end.
 
-    An ordinary user's arm is also in a user namespace, in which the arm has root's rights over its network namespaces.
+    An ordinary user's job is also in a user namespace, in which the job has root's rights over its network namespaces.
     """
 
     name = "netns"
@@ -40,7 +38,10 @@ class Netns(HostKernel):
     tolerance = calibration.REAL
 
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
-        """Requires namespaces, as root or in a user namespace, and tools. Requires sch_netem only for SHAPER=netem."""
+        """Requires unshare, ip and tc, and the right to make namespaces, as root or in a user namespace.
+
+        sch_netem is required only for SHAPER=netem, and ethtool only for the ferry.
+        """
         what = f"FABRIC={self.name}"
         for tool, package in (("unshare", "util-linux"), ("ip", "iproute2"), ("tc", "iproute2")):
             if find(tool) is None:
@@ -57,7 +58,7 @@ class Netns(HostKernel):
                 raise Unavailable(f"SHAPER={Shaper.FERRY}", "ethtool is not installed", "install ethtool")
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
-        """The kernel's shaper, then the ferry."""
+        """Returns (netem, reason), then (ferry, reason). reason: why the shaper is unavailable; None if available."""
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None if find("ethtool") else "ethtool is not installed"))
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
@@ -68,7 +69,7 @@ class Netns(HostKernel):
         """Does nothing, because runs share nothing."""
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
-        """Returns the arm's command, in which unshare(1) makes the PID namespace and mounts its /proc.
+        """Returns the job's command, in which unshare(1) makes the PID namespace and mounts its /proc.
 
         Also writes the program that removes the run's cgroup after the command, if the run may make a cgroup.
         """
@@ -82,13 +83,17 @@ class Netns(HostKernel):
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns places that are network namespaces of this machine's kernel."""
+        # Only the process of a run needs these modules.
+        from experiments.testbed.namespaces.front_tuner import FrontTuner
+        from experiments.testbed.namespaces.namespaces import Namespaces
+
         return Namespaces(None, FrontTuner(order.asked_tuner, run_label(folder)))
 
 
 def _entering() -> list[str]:
-    """Returns the command that runs another command in new namespaces, as the arm.
+    """Returns the start of the job's command, which runs the rest of the command in new namespaces.
 
-    The new namespaces include a network namespace, to which the arm returns from its places. An ordinary user
+    The new namespaces include a network namespace, to which the job returns from its places. An ordinary user
     may not return to the network namespace of the host.
     """
     user = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
@@ -96,7 +101,7 @@ def _entering() -> list[str]:
 
 
 def no_netem() -> str | None:
-    """Returns the reason why this kernel offers no netem; None if it does. Tries netem in a new network namespace."""
+    """Returns the reason why this kernel has no netem; None if it has. Tries netem in a new network namespace."""
     try:
         processes.run([*_entering(), "true"], step="trying namespaces")
     except StepFailed as error:

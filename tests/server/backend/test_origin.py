@@ -1,4 +1,4 @@
-"""The origin by itself: its responses, their times, and its log."""
+"""Tests of the origin as a single process: its responses, their times, and its log."""
 
 import http.client
 import io
@@ -22,7 +22,7 @@ _ORIGIN = Path(__file__).parents[3] / "backend" / "origin.mjs"
 
 @contextmanager
 def running_origin(log: Path, **settings: str) -> Iterator[int]:
-    """An origin on a port of the kernel's choice."""
+    """Start an origin on a port that the kernel chooses, and return the port."""
     environment = os.environ | {"PORT": "0", "ACCESS_LOG": str(log), **settings}
     node = find("node")
     assert node is not None
@@ -48,13 +48,13 @@ def _get(port: int, path: str, method: str = "GET") -> tuple[int, bytes, http.cl
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """An origin with its defaults."""
+    """Return the port of an origin with default settings."""
     with running_origin(tmp_path_factory.mktemp("origin") / "access.jsonl") as port:
         yield port
 
 
 def test_the_page_links_the_image_before_the_script(port: int) -> None:
-    """Document order works against the script on purpose."""
+    """The HTML names the image before the script, so that a server without priorities serves the image first."""
     status, body, response = _get(port, "/")
     assert status == 200
     assert response.getheader("content-type") == "text/html; charset=utf-8"
@@ -62,7 +62,7 @@ def test_the_page_links_the_image_before_the_script(port: int) -> None:
 
 
 def test_the_image_is_a_picture_of_the_size_asked_for(port: int) -> None:
-    """Exactly 700 KiB of JPEG, decodable to the end, in scans that arrive one by one."""
+    """The image is a JPEG of exactly 700 KiB that can be decoded to its end, with a scan in every 72 KiB."""
     status, body, _ = _get(port, "/image.jpg")
     assert (status, len(body)) == (200, 700 * 1024)
     with Image.open(io.BytesIO(body)) as picture:
@@ -76,7 +76,7 @@ def test_the_image_is_a_picture_of_the_size_asked_for(port: int) -> None:
 
 @pytest.mark.parametrize("size", [2048, 2049, 2050, 2051, 2052, 2053, 65_537, 100_001])
 def test_every_size_is_met_to_the_byte(tmp_path: Path, size: int) -> None:
-    """Image and script have the size asked for, also where padding is awkward."""
+    """Image and script have exactly the requested size, even if the size is hard to reach with padding."""
     with running_origin(tmp_path / "access.jsonl", PAGE=str(page_file(tmp_path, maps_page(size, 0)))) as port:
         image, script = _get(port, "/image.jpg")[1], _get(port, "/script.js")[1]
     assert (len(image), len(script)) == (size, size)
@@ -85,7 +85,7 @@ def test_every_size_is_met_to_the_byte(tmp_path: Path, size: int) -> None:
 
 
 def test_the_script_is_valid_javascript(port: int, tmp_path: Path) -> None:
-    """Exactly 700 KiB that Node can parse."""
+    """The script has exactly 700 KiB, and Node parses it."""
     status, body, _ = _get(port, "/script.js")
     assert (status, len(body)) == (200, 700 * 1024)
     (tmp_path / "script.js").write_bytes(body)
@@ -95,7 +95,9 @@ def test_the_script_is_valid_javascript(port: int, tmp_path: Path) -> None:
 
 
 def test_the_script_is_held_back_and_the_image_is_not(tmp_path: Path) -> None:
-    """The log says when each request came, when its response was there, and when it was handed over."""
+    """The log gives the times at which a request came, its response was ready, and the last byte was written.
+    The script is ready 200 ms after its request, the image at once.
+    """
     log = tmp_path / "access.jsonl"
     with running_origin(log) as port:
         _get(port, "/image.jpg")
@@ -109,7 +111,7 @@ def test_the_script_is_held_back_and_the_image_is_not(tmp_path: Path) -> None:
 
 
 def test_readiness_says_what_the_clock_is_worth(port: int) -> None:
-    """The origin's own figures, of the process that writes the log; ready.mjs passes them on."""
+    """The origin's `/ready` describes the clock of its own process, and `ready.mjs` prints the same description."""
     node = find("node")
     assert node is not None
     clock = json.loads(_get(port, "/ready")[1])["clock"]
@@ -121,7 +123,7 @@ def test_readiness_says_what_the_clock_is_worth(port: int) -> None:
 
 
 def test_connections_are_kept(port: int) -> None:
-    """HTTP/1.1 keep-alive: two requests, one connection."""
+    """Two HTTP/1.1 requests use the same connection (keep-alive)."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     ports = []
     for _ in range(2):
@@ -136,7 +138,7 @@ def test_connections_are_kept(port: int) -> None:
     ("method", "path", "status"), [("GET", "/nothing", 404), ("POST", "/", 405), ("HEAD", "/", 200)]
 )
 def test_other_requests(port: int, method: str, path: str, status: int) -> None:
-    """Unknown paths and methods are answered, not dropped."""
+    """The origin answers unknown paths with 404 and unknown methods with 405."""
     assert _get(port, path, method)[0] == status
 
 
@@ -145,7 +147,7 @@ def test_other_requests(port: int, method: str, path: str, status: int) -> None:
     [({"PORT": "99999"}, "; allowed:"), ({"PAGE": "nothing.json"}, ": ENOENT"), ({"PAGE": "map.jpg"}, ": Unexpected")],
 )
 def test_a_bad_setting_is_refused(setting: dict[str, str], why: str) -> None:
-    """One line with the value and the reason, exit code 2."""
+    """The origin prints one line with the value and the reason, and exits with code 2."""
     node = find("node")
     assert node is not None
     environment = os.environ | {"PORT": "0"} | setting
@@ -158,7 +160,9 @@ def test_a_bad_setting_is_refused(setting: dict[str, str], why: str) -> None:
 
 
 def test_pieces_come_in_their_time(tmp_path: Path) -> None:
-    """The first after its delay, the last not before its own; the log has when the first was there."""
+    """The first chunk comes after its delay, and the last chunk not before its own time.
+    The log's `available_ns` is the time at which the first chunk was ready.
+    """
     chunks = (Chunk(at_ns=100 * MS, size_bytes=40, every_ns=50 * MS, count=4), Chunk(at_ns=300 * MS, size_bytes=7))
     stream = Resource(name="s", path="/s", content_type="text/event-stream", size_bytes=167, weight=1, chunks=chunks)
     other = Resource(name="o", path="/o", content_type="text/plain", size_bytes=3, weight=1)
@@ -178,7 +182,7 @@ def test_pieces_come_in_their_time(tmp_path: Path) -> None:
 
 
 def test_each_piece_comes_in_its_own_time(tmp_path: Path) -> None:
-    """None sooner than it is due, and none held back for the next."""
+    """Each chunk arrives at its own time or later, and does not wait for the chunks after it."""
     chunks = (Chunk(at_ns=50 * MS, size_bytes=4, every_ns=150 * MS, count=3), Chunk(at_ns=500 * MS, size_bytes=9))
     stream = Resource(name="s", path="/s", content_type="text/event-stream", size_bytes=21, weight=1, chunks=chunks)
     other = Resource(name="o", path="/o", content_type="text/plain", size_bytes=3, weight=1, important=True)

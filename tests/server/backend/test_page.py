@@ -1,4 +1,4 @@
-"""What the origin makes of a page: bodies, pieces, and HTML that names what waits for it."""
+"""Tests of the origin's responses for a page: bodies, chunks, and HTML that names the resources to load next."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ for (const file of process.argv.slice(1)) {
 
 
 def served(folder: Path, pages: Sequence[Page]) -> list[dict[str, Any]]:
-    """What the origin makes of pages."""
+    """Return the sizes, chunks, and HTML that the origin's code makes for each page."""
     node = find("node")
     assert node is not None
     files = []
@@ -81,11 +81,11 @@ _TIGHT = {
 
 
 def test_html_of_the_least_size_holds_its_tags(tmp_path: Path) -> None:
-    """What a file may say, the origin can serve: else it would end before the first request."""
+    """If `read_page` accepts a size for an HTML resource, the origin can serve the page with this size."""
     pages = []
     for tables in _TIGHT.values():
         text = "".join(tables)
-        with pytest.raises(ScenarioError, match="for its tags") as raised:
+        with pytest.raises(ScenarioError, match="for HTML that loads") as raised:
             read(tmp_path, text.replace("size = 0", "size = 20"))
         least = int(str(raised.value).partition("at least ")[2].split()[0])
         pages.append(read(tmp_path, text.replace("size = 0", f"size = {least}")))
@@ -94,7 +94,9 @@ def test_html_of_the_least_size_holds_its_tags(tmp_path: Path) -> None:
 
 
 def test_the_catalogue_is_served(tmp_path: Path) -> None:
-    """Each resource has exactly its bytes, its pieces come at their times, and the HTML names what waits for it."""
+    """Each resource has its exact size, and its chunks have their times.
+    The HTML names the resources that wait for it, in the page's order.
+    """
     pages = [page_of(name, PARAMETERS) for name in ("maps", "news", "tokens")]
     maps, news, tokens = served(tmp_path, pages)
     for page, found in zip(pages, (maps, news, tokens), strict=True):

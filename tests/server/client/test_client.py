@@ -1,4 +1,4 @@
-"""The client against fronts that misbehave on the wire: it ends, in time, with a reason."""
+"""Tests of the client with fronts that misbehave: it ends before long, and gives a reason."""
 
 import json
 import socket
@@ -32,7 +32,7 @@ from tests.unit.client.spdy.spdy_pair import PING, WINDOW_UPDATE, SpdyServer, co
 
 _DEADLINE_S = 1.0
 _FLOOD_S = 60.0
-"""Far more than a flood takes until it is too much."""
+"""A flood exceeds the client's limits long before this time."""
 _MOST_JOURNAL_BYTES = 8 * 2**20
 
 
@@ -43,7 +43,7 @@ def _load(
     protocol: Protocol = Protocol.HTTP2,
     deadline_s: float = _DEADLINE_S,
 ) -> str:
-    """What the client says in the end, which is soon after its deadline at the latest."""
+    """Return the client's error message. The client must end soon after its deadline at the latest."""
     plan = maps_plan(
         address="127.0.0.1",
         port=port,
@@ -74,7 +74,7 @@ def _close_in_the_page(tls: ssl.SSLSocket) -> None:
     connection.send_headers(1, [(":status", "200")])
     connection.send_data(1, b"<!doctype html>")
     tls.sendall(connection.data_to_send())
-    # What the client still says has to be read: of a socket that is closed over it the kernel sends RST.
+    # Read what the client still sends: if a socket is closed with unread data, the kernel sends RST.
     tls.shutdown(socket.SHUT_WR)
     say_nothing(tls)
 
@@ -85,7 +85,7 @@ def _reset(tls: ssl.SSLSocket) -> None:
 
 
 def _drip(tls: ssl.SSLSocket) -> None:
-    """A byte now and then, of a page that never ends."""
+    """Send a page that never ends, one byte every 20 ms."""
     connection = session(tls)
     connection.send_headers(1, [(":status", "200")])
     connection.send_data(1, bytes(16_384))
@@ -95,7 +95,7 @@ def _drip(tls: ssl.SSLSocket) -> None:
 
 
 def _ping_for_ever(tls: ssl.SSLSocket) -> None:
-    """Something comes all the time, and none of it is the page."""
+    """Send PING frames for ever, and nothing of the page."""
     connection = session(tls)
     while True:
         connection.ping(bytes(8))
@@ -121,22 +121,22 @@ def _garbage(tls: ssl.SSLSocket) -> None:
         (_close_at_once, "the front closed the connection"),
         (_close_in_the_page, "the front closed the connection; unfinished: page"),
         (_reset, "the connection broke"),
-        (say_nothing, "it took longer than its deadline; unfinished: page"),
-        (_drip, "it took longer than its deadline; unfinished: page"),
-        (_ping_for_ever, "it took longer than its deadline; unfinished: page"),
+        (say_nothing, "the load took longer than its deadline; unfinished: page"),
+        (_drip, "the load took longer than its deadline; unfinished: page"),
+        (_ping_for_ever, "the load took longer than its deadline; unfinished: page"),
         (_huge_headers, "the front broke HTTP/2"),
         (_garbage, "the front broke HTTP/2"),
     ],
 )
 @pytest.mark.parametrize("steps", [None, STEPS], ids=["load", "probe"])
 def test_it_ends_with_a_reason(tmp_path: Path, behave: Behaviour, reason: str, steps: Steps | None) -> None:
-    """Whoever closes, breaks off, says nothing, too little or too much; in a page load as in a probe."""
+    """A load or probe ends with a reason if the front closes, resets, stays silent, or sends too little or too much."""
     with listening(over_tls(tmp_path, behave)) as port:
         assert reason in _load(tmp_path, port, steps)
 
 
 def _flood(frame: bytes) -> Behaviour:
-    """The page's headers, and then this frame again and again, until the client goes."""
+    """Return a behaviour that sends the page's headers, then repeats `frame` until the client closes."""
 
     def behave(tls: ssl.SSLSocket) -> None:
         connection = session(tls)
@@ -167,7 +167,7 @@ _BESIDE = "in addition to"
     ids=["empty", "a-byte", "padded", "ping", "settings", "window-update", "priority-update", "continuation"],
 )
 def test_a_flood(tmp_path: Path, frame: bytes, reason: str) -> None:
-    """Is ended long before the deadline, and what is kept of it is small."""
+    """The client ends a flood long before the deadline, and its logs stay small."""
     with listening(over_tls(tmp_path, _flood(frame))) as port:
         assert reason in _load(tmp_path, port, deadline_s=_FLOOD_S)
     assert sum(file.stat().st_size for file in tmp_path.glob("*.jsonl")) < _MOST_JOURNAL_BYTES
@@ -184,7 +184,7 @@ def test_a_flood(tmp_path: Path, frame: bytes, reason: str) -> None:
     ids=["empty", "a-byte", "ping", "window-update"],
 )
 def test_a_flood_over_spdy(tmp_path: Path, frame: bytes, reason: str) -> None:
-    """The same."""
+    """Over SPDY, too, the client ends a flood long before the deadline, and its logs stay small."""
 
     def behave(tls: ssl.SSLSocket) -> None:
         tls.sendall(SpdyServer().reply(1))
@@ -196,21 +196,21 @@ def test_a_flood_over_spdy(tmp_path: Path, frame: bytes, reason: str) -> None:
 
 
 def test_another_protocol(tmp_path: Path) -> None:
-    """A front that does not speak HTTP/2 is told by ALPN."""
+    """The client names the protocol that ALPN negotiated if the front does not support HTTP/2."""
     with listening(over_tls(tmp_path, say_nothing, "http/1.1")) as port:
         assert "by ALPN, not h2" in _load(tmp_path, port)
 
 
 @pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"\x16\x03\x03\xff\xff" + bytes(70_000)])
 def test_no_tls(tmp_path: Path, said: bytes) -> None:
-    """Nor is there a hang or a crash where nobody speaks TLS at all."""
+    """A front that sends something other than TLS causes neither a hang nor a crash of the client."""
     issue(tmp_path, NAME)
     with listening(lambda plain: plain.sendall(said)) as port:
         assert _load(tmp_path, port).startswith(("TLS: ", "the front closed the connection", "the connection broke"))
 
 
 def test_nobody(tmp_path: Path) -> None:
-    """Nobody listens."""
+    """The client reports that it cannot connect if no process accepts connections on the port."""
     issue(tmp_path, NAME)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""A front that speaks HTTP/3, on loopback, and the client against it."""
+"""Tests of the client with an HTTP/3 front on loopback."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ FRONT = "caddy-h3"
 
 @pytest.fixture
 def http3() -> None:
-    """Needs the front that speaks it."""
+    """Skip the test on machines without a front that supports HTTP/3."""
     needs(FRONT)
 
 
@@ -52,7 +52,7 @@ def _plan(port: int, **more: Any) -> Plan:
 
 @pytest.mark.usefixtures("http3")
 def test_a_front_serves_the_plan_over_http3(tmp_path: Path) -> None:
-    """All streams arrive whole, in both loads, on one connection; what was asked is told, and the keys are there."""
+    """All streams of both loads arrive complete on one connection. Priorities and TLS keys are logged."""
     with running_front(FRONT, tmp_path) as (settings, process):
         run_client(_plan(settings.port, reloads=1), settings.certificates.ca, tmp_path)
         process.check_alive()
@@ -74,7 +74,7 @@ def test_a_front_serves_the_plan_over_http3(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("http3")
 def test_a_certificate_of_somebody_else(tmp_path: Path) -> None:
-    """The client trusts its run's authority alone."""
+    """The client trusts only the certificate authority of its own run."""
     other = tmp_path / "other"
     other.mkdir()
     authority = issue(other, NAME).ca
@@ -83,14 +83,14 @@ def test_a_certificate_of_somebody_else(tmp_path: Path) -> None:
 
 
 def test_nobody(tmp_path: Path) -> None:
-    """The kernel says that nobody is there."""
+    """The client reports `refused` if no process listens on the port."""
     authority = issue(tmp_path, NAME).ca
     with pytest.raises(TransportFailed, match=r"the connection broke: .*refused"):
         run_client(_plan(free_port()), authority, tmp_path)
 
 
 def test_somebody_who_answers_with_anything(tmp_path: Path) -> None:
-    """Bytes that are no QUIC, for as long as the client asks: it gives up, with a reason."""
+    """The client gives up with a reason if a server answers with bytes that are not QUIC."""
     authority = issue(tmp_path, NAME).ca
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.bind(("127.0.0.1", 0))
@@ -119,7 +119,7 @@ def test_somebody_who_answers_with_anything(tmp_path: Path) -> None:
 
 @contextmanager
 def _flooding(folder: Path, frames: bytes) -> Iterator[int]:
-    """A front that answers the first request with headers and these bytes; its port."""
+    """Serve a front that answers the first request with headers and then `frames`; return its port."""
     certificates = issue(folder, NAME)
     configuration = QuicConfiguration(is_client=False, alpn_protocols=["h3"])
     configuration.load_cert_chain(certificates.chain, certificates.key)
@@ -161,7 +161,7 @@ def _flooding(folder: Path, frames: bytes) -> Iterator[int]:
     ids=["a-byte", "empty", "headers"],
 )
 def test_a_flood(tmp_path: Path, frames: bytes, reason: str) -> None:
-    """Of tiny DATA frames, of empty ones, of headers without end: it is ended, and what is kept of it is small."""
+    """The client ends a flood of tiny DATA frames, empty ones, or endless headers, and its log stays small."""
     with _flooding(tmp_path, frames) as port, pytest.raises(LoadFailed, match=reason):
         run_client(_plan(port, load_deadline_ns=60 * 10**9), tmp_path / "ca.pem", tmp_path)
     assert (tmp_path / "events.jsonl").stat().st_size < 8 * 2**20

@@ -1,4 +1,4 @@
-"""The SPDY fronts on loopback, made of a real package of npm, and the client against them."""
+"""Tests of the client with the SPDY fronts on loopback, which use the npm package `spdy`."""
 
 import json
 import socket
@@ -59,7 +59,7 @@ def _received(events: list[dict[str, Any]]) -> Counter[tuple[int, str]]:
 
 @BOTH
 def test_a_front_serves_the_plan_over_spdy(name: str, tmp_path: Path) -> None:
-    """All streams arrive whole, in both loads, in one session; nothing is in the server's logs."""
+    """All streams of both loads arrive complete in one session, and the server's logs are empty."""
     with running_front(name, tmp_path) as (settings, process):
         run_client(_plan(settings, reloads=1), settings.certificates.ca, tmp_path)
         process.check_alive()
@@ -77,7 +77,7 @@ def test_a_front_serves_the_plan_over_spdy(name: str, tmp_path: Path) -> None:
 
 @BOTH
 def test_whoever_does_not_speak_spdy_is_served_too(name: str, tmp_path: Path) -> None:
-    """Over HTTP/1.1, so that readiness can be asked; HTTP/2 it does not know."""
+    """A front serves HTTP/1.1, which the readiness check uses, and refuses HTTP/2."""
     with running_front(name, tmp_path) as (settings, _):
         where, ca = (settings.address, settings.port), settings.certificates.ca
         assert ask(where, NAME, ca, "/ready", 5, "spdy/3.1") == "200"
@@ -88,7 +88,7 @@ def test_whoever_does_not_speak_spdy_is_served_too(name: str, tmp_path: Path) ->
 
 @BOTH
 def test_an_origin_that_is_gone(name: str, tmp_path: Path) -> None:
-    """Is a bad gateway, and stands in the log."""
+    """The front answers 502 and logs an error if its origin has ended."""
     with ExitStack() as stack:
         with running_origin(tmp_path / "access.jsonl") as port:
             settings = settings_of(name, tmp_path, f"127.0.0.1:{port}")
@@ -113,7 +113,9 @@ def _connection(settings: FrontSettings) -> Iterator[ssl.SSLSocket]:
 
 @BOTH
 def test_a_bad_client_ends_its_session_and_not_the_server(name: str, tmp_path: Path) -> None:
-    """One that sends garbage, and one that leaves in the middle of an answer; whoever comes next is served."""
+    """The server survives a client that sends garbage and one that leaves in the middle of a response.
+    It serves the next client.
+    """
     with running_front(name, tmp_path, size_bytes=2**24) as (settings, process):
         with _connection(settings) as connection:
             connection.sendall(b"\x80\x03\x00\x01\x00\x00\x00\x0c" + b"\xff" * 12)
@@ -132,14 +134,16 @@ def test_a_bad_client_ends_its_session_and_not_the_server(name: str, tmp_path: P
 
 
 def test_a_front_of_another_protocol(tmp_path: Path) -> None:
-    """Is refused in the handshake, not spoken to in a tongue that it does not know."""
+    """In the TLS handshake, the client refuses a front that does not support SPDY."""
     told = r"^TLS: .*no application protocol"
     with running_front("nginx", tmp_path) as (settings, _), pytest.raises(TransportFailed, match=told):
         run_client(_plan(settings), settings.certificates.ca, tmp_path)
 
 
 def _share_of_the_script(folder: Path) -> float:
-    """In a probe: of what came from the first step of the session's window on, until one had ended."""
+    """Return the script's share of the DATA bytes of a probe.
+    Bytes count from the time at which the client first opened the session's window, until the first stream ended.
+    """
     events = _events(folder)
     first = next(place for place, event in enumerate(events) if _is_step(event))
     ended = next(place for place, event in enumerate(events) if place > first and event["kind"] == "ended")
@@ -156,14 +160,18 @@ def _is_step(event: dict[str, Any]) -> bool:
     [(Priorities.SPDY, 0.99, 1), (Priorities.SWAP, 0, 0.01), (Priorities.NONE, 0.3, 0.7)],
 )
 def test_the_strict_one_goes_by_levels(priorities: Priorities, least: float, most: float, tmp_path: Path) -> None:
-    """Parked streams: the window goes to the lower level altogether; streams of one level take turns."""
+    """If all streams wait for the session's window, `spdy-strict` serves the streams with the most urgent priority.
+    Streams with the same priority share the window.
+    """
     with running_front("spdy-strict", tmp_path, size_bytes=PROBE_LEAST_BYTES) as (settings, _):
         run_client(_plan(settings, priorities, steps=STEPS), settings.certificates.ca, tmp_path)
     assert least <= _share_of_the_script(tmp_path) <= most
 
 
 def test_the_package_overruns_the_sessions_window(tmp_path: Path) -> None:
-    """Two streams may each take what is left of it; in a probe, which knows it to the byte, that is the end."""
+    """With `spdy`, two streams may each send all that is left of the session's window.
+    A probe checks the window to the byte, so the load fails.
+    """
     told = "bytes of DATA, but the window of the session allows"
     with (
         running_front("spdy", tmp_path, size_bytes=PROBE_LEAST_BYTES) as (settings, _),

@@ -1,4 +1,4 @@
-"""The clock of this machine, as Python and Node read it: what is found out agrees with what the kernel does."""
+"""Tests of this machine's clock in Python and Node. A clock's route is how a program reads it: vDSO or system call."""
 
 import json
 import os
@@ -24,13 +24,13 @@ def _python(program: str) -> list[str]:
 
 
 def test_the_filter_bites() -> None:
-    """Who makes the system call, whatever the C library would have done, is found to make it."""
+    """`route_of` reports a system call for a program that makes clock_gettime(2) itself, without the C library."""
     found = route_of(_python(_ASK.format(CALLS[_MACHINE].clock_gettime)), program_environment())
     assert (found.route, found.reason) == (Route.SYSTEM_CALL, None)
 
 
 def test_the_route_of_python_is_known() -> None:
-    """The same for this process and for one of its own; through the vDSO only where the kernel has mapped one."""
+    """This process and a new Python process read the clock by the same route. It is the vDSO only if one is mapped."""
     found = route_of_python()
     assert found.route is not None, found.reason
     assert route_of(_python(_READ), program_environment()) == found
@@ -39,14 +39,16 @@ def test_the_route_of_python_is_known() -> None:
 
 
 def test_the_route_of_node_is_pythons() -> None:
-    """They have one kernel and one C library."""
+    """Node and Python read the clock by the same route, because they share the kernel and the C library."""
     node = find("node")
     assert node is not None
     assert route_of([node, *CLOCK_READER], program_environment()) == route_of_python()
 
 
 def test_a_filter_that_does_not_bite_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that lived where the system call passes as well may have made one."""
+    """If the filter does not kill a process at the system call, the route to the clock is unknown.
+
+    A process that reads the clock and survives may have made the call, too."""
     elsewhere = replace(CALLS[_MACHINE], architecture=1)
     monkeypatch.setattr(clock_route, "CALLS", {_MACHINE: elsewhere})
     assert clock_route.route_of_python() == ClockRoute(route=None, reason="the filter lets the system call pass")
@@ -60,7 +62,7 @@ def test_a_filter_that_does_not_bite_proves_nothing(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_reader_that_fails_proves_nothing(command: tuple[str, ...], reason: str) -> None:
-    """Whatever its reason."""
+    """The route is unknown if the program that reads the clock fails, and the reason is given."""
     found = route_of(command, program_environment())
     assert found.route is None
     assert found.reason is not None
@@ -68,7 +70,9 @@ def test_a_reader_that_fails_proves_nothing(command: tuple[str, ...], reason: st
 
 
 def test_python_and_node_account_for_their_clocks() -> None:
-    """As programs: JSON, every figure or its reason, and on a real clock a step within a second."""
+    """The clock measurements of Python and Node print JSON: each figure, or the reason why it is missing.
+    The resolution is below 1 s.
+    """
     node = find("node")
     assert node is not None
     python_says = json.loads(subprocess.check_output([sys.executable, "-m", "common.clock_quality"]))["python"]

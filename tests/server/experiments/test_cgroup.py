@@ -1,4 +1,4 @@
-"""A cgroup of a run's own, where something of the run is left."""
+"""Tests of a run's cgroup that still exists, or still contains a process, when the run ends."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("bpf")
 
 
 def test_a_cgroup_left_behind(tmp_path: Path) -> None:
-    """Whoever outlives the arm removes it by its name."""
+    """The script that `removal` returns removes the cgroup by its name, and may run twice."""
     name, script = f"priolab-test-left-{os.getpid()}", tmp_path / "afterwards"
     with own_group(name) as path:
         script.write_text(removal(name, tmp_path))
@@ -28,7 +28,7 @@ def test_a_cgroup_left_behind(tmp_path: Path) -> None:
 def test_a_cgroup_in_which_something_still_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: type[Exception] | None
 ) -> None:
-    """That is the reason for a failure only if there is no other."""
+    """A process that still runs in the cgroup is the reported failure only if there is no earlier failure."""
     monkeypatch.setattr(cgroup, "_BUSY_S", 0)
     name = f"priolab-test-busy-{os.getpid()}"
     script = tmp_path / "afterwards"

@@ -1,4 +1,4 @@
-"""Sweeps on a scheduler and workers that are processes on loopback, with a fabric that copies."""
+"""Tests of sweeps on a scheduler and workers on loopback, with a fabric that copies a finished run."""
 
 import json
 import signal
@@ -29,26 +29,26 @@ _KILL_WORKER = "kill -9 $(cut -d ' ' -f 4 /proc/$PPID/stat)"
 
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dask]:
-    """A scheduler with one worker."""
+    """Start a scheduler with one worker."""
     with Dask(tmp_path_factory.mktemp("cluster") / "dask") as dask:
         dask.start_workers({})
         yield dask
 
 
 def names(results: Path) -> list[str]:
-    """Runs that were filed."""
+    """Return the names of the finished runs in the results folder."""
     (folder,) = (path for path in results.iterdir() if not path.is_symlink())
     return sorted(path.parent.name for path in folder.glob("*/run.json") if path.parent.suffix != ".partial")
 
 
 def sleeping(seconds: str) -> bool:
-    """Whether a job sleeps that long."""
+    """Return True if a job of the sweep runs `sleep` with this duration."""
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     return any(words_of(pid).split() == ["sleep", seconds] for pid in pids)
 
 
 def with_a_sleeper(results: Path, seconds: str) -> Sweep:
-    """A sweep whose second run does not end."""
+    """Return a sweep in which the second run never ends."""
     fabric = CopyingFabric()
     sweep = sweep_of(VALUES, results=results, fabric=fabric)
     fabric.troubles = {sweep.order()[1].rpartition(".")[0]: f"exec sleep {seconds}"}
@@ -56,7 +56,9 @@ def with_a_sleeper(results: Path, seconds: str) -> Sweep:
 
 
 def test_a_worker_is_killed_and_another_refuses(tmp_path: Path) -> None:
-    """Every run is filed once; of the worker's job nothing is left; who refuses says in a line what differs."""
+    """If a worker is killed, every run is in the results once, and no process of the killed worker's job survives.
+    A worker with another guest kernel than the head refuses in one line that names both kernels.
+    """
     once = tmp_path / "once"
     fabric = CopyingFabric(runs_per_command=3, log=tmp_path / "made")
     kill = f"[ -e {once} ] || {{ touch {once}; {_KILL_WORKER}; exec sleep 61.5; }}; {fabric.copying()}"
@@ -71,7 +73,7 @@ def test_a_worker_is_killed_and_another_refuses(tmp_path: Path) -> None:
     assert {ending.status for ending in heard.endings.values()} == {"ok"}
     assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
     (refused,) = (step for step in heard.steps if "refuses" in step)
-    assert refused.endswith("refuses: guest kernel another there and none here")
+    assert refused.endswith("refuses: guest kernel another on the worker and none on the head")
     assert any("is lost" in step for step in heard.steps)
     made = (tmp_path / "made").read_text().split()
     assert len(sweep.order()) < len(made) <= len(sweep.order()) + fabric.runs_per_command
@@ -81,7 +83,7 @@ def test_a_worker_is_killed_and_another_refuses(tmp_path: Path) -> None:
 
 
 def test_a_run_that_kills_workers(tmp_path: Path) -> None:
-    """It has failed, with the reason; those that shared its batch are made again, and nothing else is stopped."""
+    """A run that kills its workers fails with a reason. Runs of the same batch are repeated, and the sweep goes on."""
     fabric = CopyingFabric(runs_per_command=2, troubles={"lowat-4096": _KILL_WORKER})
     sweep = sweep_of(VALUES, results=tmp_path / "results", fabric=fabric)
     heard = Heard()
@@ -90,11 +92,11 @@ def test_a_run_that_kills_workers(tmp_path: Path) -> None:
         swept(sweep, dask.address, heard)
     assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
     bad = {name: ending.reason for name, ending in heard.endings.items() if ending.status != "ok"}
-    assert bad == {"lowat-4096.1": "1 worker was lost with it"}
+    assert bad == {"lowat-4096.1": "1 worker was lost during this run"}
 
 
 def test_a_run_that_comes_to_nothing(dask: Dask, tmp_path: Path) -> None:
-    """Whatever the worker raises is told; the run has failed, the others are made, and the worker goes on."""
+    """A run fails with the worker's exception as its reason. The other runs are made, and the worker goes on."""
     fabric = CopyingFabric(runs_per_command=3, faults={"lowat-4096": ValueError("odd")})
     sweep = sweep_of(VALUES, results=tmp_path / "results", fabric=fabric)
     heard = Heard()
@@ -107,7 +109,7 @@ def test_a_run_that_comes_to_nothing(dask: Dask, tmp_path: Path) -> None:
 
 
 def test_what_comes_back_is_no_run_folder(dask: Dask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It is made again; if it is never one, the run has failed, and the sweep goes on."""
+    """A run is repeated if its result is no run folder. It fails if no repetition gives one, and the sweep goes on."""
     damaged = {"lowat-4096.1": 1, "lowat-16384.1": 9}
 
     def damaging(content: bytes, folder: Path) -> None:
@@ -123,13 +125,13 @@ def test_what_comes_back_is_no_run_folder(dask: Dask, monkeypatch: pytest.Monkey
     heard = Heard()
     swept(sweep, dask.address, heard)
     bad = {name: ending.reason for name, ending in heard.endings.items() if ending.status != "ok"}
-    assert bad == {"lowat-16384.1": "it failed 3 times: what came back is not a run folder: it ends in the middle"}
+    assert bad == {"lowat-16384.1": "it failed 3 times: the worker returned no run folder: it ends in the middle"}
     assert damaged == {"lowat-4096.1": 0, "lowat-16384.1": 6}
     assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
 
 
 def test_a_task_is_no_larger_than_what_may_be_lost(dask: Dask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """However many runs would share a command on one machine, ten at most come back at once."""
+    """A task contains at most ten runs, even if the fabric's command could carry out 40."""
     sizes: list[int] = []
     submit = Client.submit
 
@@ -146,7 +148,7 @@ def test_a_task_is_no_larger_than_what_may_be_lost(dask: Dask, monkeypatch: pyte
 
 
 def test_the_head_is_killed(dask: Dask, tmp_path: Path) -> None:
-    """What the workers had begun ends soon; the next head goes on with the folder, and makes no run twice."""
+    """The workers' jobs end soon after the head. The next head continues the folder, and repeats no finished run."""
     results = tmp_path / "results"
     head = (
         "from pathlib import Path\n"
@@ -168,7 +170,7 @@ def test_the_head_is_killed(dask: Dask, tmp_path: Path) -> None:
 
 
 def test_an_interrupted_head(dask: Dask, tmp_path: Path) -> None:
-    """Its tasks are taken back: the workers are free for others at once."""
+    """An interrupted head cancels its tasks, so that the workers are free at once."""
 
     class Interrupted(Heard):
         def ended(self, *_: object) -> None:
@@ -182,16 +184,18 @@ def test_an_interrupted_head(dask: Dask, tmp_path: Path) -> None:
 
 
 def test_nobody_may_work(dask: Dask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reasons are given, and nothing is begun."""
+    """If all workers refuse, the sweep starts nothing and gives their reasons."""
     monkeypatch.setenv(KERNEL, "another")
     sweep = sweep_of(VALUES, results=tmp_path / "results")
-    with pytest.raises(Unavailable, match=r"all its workers refuse: .* guest kernel none there and another here"):
+    with pytest.raises(
+        Unavailable, match=r"all its workers refuse: .* kernel none on the worker and another on the head"
+    ):
         swept(sweep, dask.address, Heard())
     assert not (tmp_path / "results").exists()
 
 
 def test_a_worker_takes_its_leave(dask: Dask, tmp_path: Path) -> None:
-    """One that is stopped ends what it had begun, and another makes it."""
+    """A worker that is interrupted ends its jobs, and another worker makes their runs."""
     once = tmp_path / "once"
     stop = _KILL_WORKER.replace("-9", "-INT")
     fabric = CopyingFabric()
@@ -209,7 +213,7 @@ def test_a_worker_takes_its_leave(dask: Dask, tmp_path: Path) -> None:
 
 
 def test_the_scheduler_is_lost(tmp_path: Path) -> None:
-    """It is said, what was filed stays, and what the workers had begun ends."""
+    """If the scheduler is lost, the sweep fails with this reason. Finished runs stay, and the workers' jobs end."""
     with Dask(tmp_path / "dask") as dask:
         dask.start_workers({})
 
@@ -219,14 +223,14 @@ def test_the_scheduler_is_lost(tmp_path: Path) -> None:
                 dask.scheduler.kill()
                 dask.scheduler.wait()
 
-        with pytest.raises(StepFailed, match=f"the scheduler at {dask.address}: it is gone"):
+        with pytest.raises(StepFailed, match=f"the scheduler at {dask.address}: the connection is lost"):
             swept(with_a_sleeper(tmp_path / "results", "64.5"), dask.address, Killing())
         until(lambda: not sleeping("64.5"))
     assert len(names(tmp_path / "results")) == 1
 
 
 def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Said within a bounded time."""
+    """The connection fails within a bounded time if no scheduler answers."""
     monkeypatch.setattr("experiments.execution.cluster._CONNECT_S", 0.5)
     sweep = sweep_of(VALUES)
     with (
@@ -238,13 +242,13 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1:8786", "tcp://host", "http://host:1", "tcp://:8786", ""])
 def test_an_address_that_is_none(address: str) -> None:
-    """What is allowed is said."""
+    """The error message names the allowed form of an address."""
     with pytest.raises(ScenarioError, match="tcp://HOST:PORT"), Cluster.connect(sweep_of(VALUES).manner, address):
         pass
 
 
 def test_real_clocks_stay_at_home() -> None:
-    """Arms would differ by the machine they ran on."""
+    """A fabric with the real clock is refused, because arms would differ by the machine that ran them."""
     manner = replace(sweep_of(VALUES).manner, fabric=Netns())
     with (
         pytest.raises(ScenarioError, match="FABRIC with --scheduler=netns is not allowed; allowed: virtual"),

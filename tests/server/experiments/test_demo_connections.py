@@ -1,4 +1,4 @@
-"""The demo's connections: clients that are slow, or many, and who else is served meanwhile."""
+"""Tests of the demo's connections: slow clients, many clients, and other clients that are served meanwhile."""
 
 import asyncio
 import socket
@@ -31,18 +31,18 @@ Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class _Telling(JobQueue):
-    """Has one job, of which it tells what the test says."""
+    """A job queue with one job, whose news are the texts that `tell` yields."""
 
     def __init__(self, tell: Callable[[], AsyncGenerator[str, None]]) -> None:
         super().__init__(Path("nowhere"), {}, 1)
         self._tell = tell
 
     def job(self, number: str) -> DemoJob:
-        """The only one."""
+        """Return the queue's only job, under any number."""
         return DemoJob(id=number, request=Request.__new__(Request), words=())
 
     async def news(self, job: DemoJob) -> AsyncGenerator[News, None]:
-        """Each text as one piece of news."""
+        """Yield each text as one piece of news."""
         async for text in self._tell():
             yield News(state=job.state, text=text, wall_s=0.0, shown=None)
 
@@ -56,7 +56,7 @@ async def _long() -> AsyncGenerator[str, None]:
 async def _served(
     queue: JobQueue | None = None,
 ) -> AsyncIterator[tuple[DemoServer, Callable[[], Coroutine[Any, Any, Client]]]]:
-    """A server, and a function that opens a connection to it."""
+    """Start a server; return it and a function that opens a connection to it."""
     server = DemoServer(queue or JobQueue(Path("nowhere"), {}, 1), _TOKEN, idle=True)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -115,11 +115,13 @@ async def _page_is_there(opening: Callable[[], Coroutine[Any, Any, Client]]) -> 
 def test_a_request_that_does_not_come(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], sent: bytes, statuses: list[bytes]
 ) -> None:
-    """Its connection is closed, even if bytes keep trickling in; what was complete is answered first."""
+    """The server closes a connection if its request stays incomplete, even if bytes keep trickling in.
+    It first answers the requests that were complete.
+    """
     monkeypatch.setattr(connection, "_REQUEST_S", _SHORT_S)
 
     async def trickle(writer: asyncio.StreamWriter) -> None:
-        while sent and sent != _GET:  # a byte more keeps uvicorn's own time-out away
+        while sent and sent != _GET:  # another byte, so that uvicorn's own time-out does not expire
             await asyncio.sleep(_SHORT_S / 10)
             writer.write(b"x")
 
@@ -139,7 +141,7 @@ def test_a_request_that_does_not_come(
 
 
 def test_many_slow_clients() -> None:
-    """There are only so many connections, and whoever asks for the page has it."""
+    """The server keeps at most MOST connections. It closes the oldest slow one, and a new client gets the page."""
 
     async def scene() -> None:
         async with _served() as (server, opening):
@@ -155,7 +157,7 @@ def test_many_slow_clients() -> None:
 
 
 def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is being answered is not closed for another; that one is."""
+    """At the connection limit, the server closes a new connection and not one with a response in progress."""
     monkeypatch.setattr(connection, "MOST", 1)
     done = asyncio.Event()
 
@@ -178,7 +180,9 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_answer_may_take_longer_than_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request that began later is over its time, and news still come."""
+    """The time limit for a request does not apply to a response.
+    A response with news goes on while a connection that was opened later times out before its request is complete.
+    """
     monkeypatch.setattr(connection, "_REQUEST_S", _SHORT_S)
     late = asyncio.Event()
 
@@ -201,7 +205,7 @@ def test_an_answer_may_take_longer_than_a_request(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_slow_reader_holds_nobody_up() -> None:
-    """Of the same news: another has all of it, and the page is served, while one reads nothing."""
+    """While one client reads none of the news, another client receives all of them, and the page is served."""
 
     async def scene() -> None:
         async with _served(_Telling(_long)) as (server, opening):

@@ -1,4 +1,4 @@
-"""The demo's server: permissions, and effects that no request may have."""
+"""Tests of the demo's server: permissions, and effects that requests must not have."""
 
 import http.client
 import json
@@ -37,7 +37,7 @@ _HEADERS = {
 
 
 def _routes() -> list[Route]:
-    """All that there are, so that a new one is tried, too."""
+    """Return all routes of the demo, so that the tests cover new routes."""
     routes = application(JobQueue(Path("nowhere"), {}, 1), "").routes
     assert all(isinstance(route, Route) for route in routes)
     return [route for route in routes if isinstance(route, Route)]
@@ -52,14 +52,14 @@ ACTIONS = [route for route in _routes() if route.path not in ("/", "/page/{name}
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """One that has nothing to show."""
+    """Start a demo without any results."""
     with demonstration(make_lab(tmp_path_factory.mktemp("demo")), "FABRIC=virtual") as begun:
         yield begun
 
 
 @pytest.fixture
 def client(demo: Demo) -> Iterator[httpx.Client]:
-    """Knows the token."""
+    """Return an HTTP client that sends the demo's token."""
     with _client(demo) as asking:
         yield asking
 
@@ -69,7 +69,7 @@ def _client(demo: Demo) -> httpx.Client:
 
 
 def _raw(demo: Demo, method: str, target: str, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
-    """Asked in exactly these words."""
+    """Send a request with exactly this target and these headers, and return status, headers, and body."""
     connection = http.client.HTTPConnection("127.0.0.1", demo.port, timeout=60)
     try:
         connection.putrequest(method, "/", skip_host=True, skip_accept_encoding=True)
@@ -92,7 +92,7 @@ def _is_guarded(headers: Mapping[str, str]) -> None:
 
 
 def test_it_listens_on_this_machine_only(demo: Demo) -> None:
-    """One socket, of 127.0.0.1."""
+    """The demo listens on one socket, of 127.0.0.1."""
     inodes = {os.readlink(link) for link in Path(f"/proc/{demo.process.pid}/fd").iterdir() if link.is_symlink()}
     listening = []
     for table in ("tcp", "tcp6"):
@@ -110,7 +110,7 @@ def test_it_listens_on_this_machine_only(demo: Demo) -> None:
     ["elsewhere.example", "127.0.0.1.elsewhere.example", "localhost.elsewhere.example", "0.0.0.0", "[::1]", ""],
 )
 def test_it_answers_to_no_other_name(demo: Demo, host: str) -> None:
-    """Whoever has another name lead here learns nothing, with the token or without."""
+    """A request with another host name gets status 400 and no data, even if it has the token."""
     for port in ("", f":{demo.port}"):
         named = {"Host": f"{host}{port}"}
         for route in _routes():
@@ -123,7 +123,7 @@ def test_it_answers_to_no_other_name(demo: Demo, host: str) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.0.0.1:80"])
 def test_it_answers_to_its_own(demo: Demo, host: str) -> None:
-    """Whatever the port: somebody may have it forwarded."""
+    """The demo accepts its own host names with any port, because a user may forward the port."""
     status, headers, body = _raw(demo, "GET", "/", {"Host": host})
     assert (status, body) == (200, (PAGE / "index.html").read_bytes())
     _is_guarded(headers)
@@ -131,7 +131,9 @@ def test_it_answers_to_its_own(demo: Demo, host: str) -> None:
 
 @pytest.mark.parametrize("route", ACTIONS, ids=lambda route: route.path)
 def test_nothing_is_done_without_the_token(demo: Demo, route: Route) -> None:
-    """In its own header, and whole; what other sites could make a browser send does not count."""
+    """An action needs the complete token in the demo's own header.
+    A token in a cookie, in the query or in `Authorization` does not count: other sites could make a browser send these.
+    """
     token = demo.token
     tries: list[tuple[str, dict[str, str]]] = [
         ("", {}),
@@ -153,7 +155,7 @@ def test_nothing_is_done_without_the_token(demo: Demo, route: Route) -> None:
 
 @pytest.mark.parametrize("route", _routes(), ids=lambda route: route.path)
 def test_other_methods_are_not_there(demo: Demo, client: httpx.Client, route: Route) -> None:
-    """Whatever else is asked changes nothing."""
+    """A method that a route does not have gets status 405 and changes nothing."""
     for method in set(_METHODS) - (route.methods or set()):
         response = client.request(method, _path(route))
         assert response.status_code == 405
@@ -162,7 +164,7 @@ def test_other_methods_are_not_there(demo: Demo, client: httpx.Client, route: Ro
 
 
 def test_the_token_stands_in_no_answer(demo: Demo, client: httpx.Client) -> None:
-    """Nor in what the demo says, but for the line that it is told in."""
+    """The token is in no response. In the demo's output it is only in the line that gives it to the user."""
     for route in _routes():
         for method in route.methods or ():
             response = client.request(method, _path(route), content=b"{}")
@@ -205,7 +207,7 @@ def test_the_token_stands_in_no_answer(demo: Demo, client: httpx.Client) -> None
     ],
 )
 def test_no_request_names_a_file(demo: Demo, target: str) -> None:
-    """The page's own files are there by their names, and nothing else is, however it is spelt."""
+    """The page's own files are served by their names. Any other path gets status 404, with any spelling."""
     status, headers, body = _raw(demo, "GET", target, {"Host": "127.0.0.1", TOKEN_HEADER: demo.token})
     assert status == 404, body
     assert set(json.loads(body)) == {"error"}
@@ -213,7 +215,7 @@ def test_no_request_names_a_file(demo: Demo, target: str) -> None:
 
 
 def test_the_page_is_there(client: httpx.Client) -> None:
-    """Every file of it, as what it is, and no token needed."""
+    """Every file of the page is served with its content type, without a token."""
     kinds = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
     served = [file for file in PAGE.iterdir() if file.suffix in kinds]
     assert len(served) > 10
@@ -263,7 +265,9 @@ BAD_KNOBS = [
 
 @pytest.mark.parametrize("knobs", BAD_KNOBS, ids=lambda knobs: ascii(knobs)[:50])
 def test_knobs_are_what_a_scenario_takes(demo: Demo, client: httpx.Client, knobs: Mapping[str, str]) -> None:
-    """Nothing of the run, no lists, no other texts; refused in one line before anything begins."""
+    """The demo refuses execution options, lists of values, and knobs that give no scenario.
+    The error is one line, and nothing is started.
+    """
     response = client.post("/api/arms", content=json.dumps({"knobs": knobs}))
     _is_refused(demo, response)
 
@@ -295,12 +299,12 @@ BAD_BODIES: Sequence[bytes] = [
 
 @pytest.mark.parametrize("body", BAD_BODIES, ids=lambda body: f"{body[:24]!r} {len(body)}")
 def test_a_body_is_one_object_of_texts(demo: Demo, client: httpx.Client, body: bytes) -> None:
-    """Of a moderate size; anything else is refused, too."""
+    """The demo refuses a body that is too large or is not an object of texts."""
     _is_refused(demo, client.post("/api/arms", content=body))
 
 
 def test_a_body_without_end(demo: Demo) -> None:
-    """Is not waited for: beyond the limit the answer is there."""
+    """The demo answers as soon as the body is over the limit, without waiting for its end."""
     with socket.create_connection(("127.0.0.1", demo.port), timeout=60) as connection:
         head = f"POST /api/arms HTTP/1.1\r\nHost: 127.0.0.1\r\n{TOKEN_HEADER}: {demo.token}\r\n"
         connection.sendall(f"{head}Content-Length: 1000000000000\r\n\r\n".encode() + b"x" * 20_000)
@@ -320,7 +324,7 @@ def _is_refused(demo: Demo, response: httpx.Response) -> None:
 
 @pytest.mark.parametrize("number", ["0", "-1", "999999", "1.0", "x", "%00", "%0A", "1%20", "%D9%A1", "..", "a" * 5000])
 def test_a_job_that_there_is_not(demo: Demo, client: httpx.Client, number: str) -> None:
-    """Can neither be heard of nor ended."""
+    """News and cancellation of an unknown job get status 400."""
     for method, action in (("GET", "news"), ("POST", "cancel")):
         path = f"/api/jobs/{number}/{action}"
         status, headers, body = _raw(demo, method, path, {"Host": "127.0.0.1", TOKEN_HEADER: demo.token})
@@ -331,7 +335,7 @@ def test_a_job_that_there_is_not(demo: Demo, client: httpx.Client, number: str) 
 
 
 def _children(demo: Demo) -> list[str]:
-    """Command lines of what the demo runs; a program that one of these is about to start has its words for a moment."""
+    """Return the command lines of the demo's child processes that carry out runs."""
     own = Path(f"/proc/{demo.process.pid}/task/{demo.process.pid}/children").read_text().split()
     return [words for pid in own if "experiments run" in (words := words_of(int(pid)))]
 
@@ -345,7 +349,7 @@ def _until(holds: Callable[[], bool], what: str) -> None:
 
 @pytest.fixture
 def busy(tmp_path: Path) -> Iterator[tuple[Demo, httpx.Client]]:
-    """A demo of its own, to run things with."""
+    """Start a demo for tests that start runs, and return it with an HTTP client."""
     with demonstration(make_lab(tmp_path), "FABRIC=virtual") as begun, _client(begun) as asking:
         yield begun, asking
 
@@ -355,7 +359,9 @@ def _at_once() -> int:
 
 
 def test_only_so_many_at_once(busy: tuple[Demo, httpx.Client]) -> None:
-    """As many children as the machine bears, a queue with an end, one job for one wish; cancelling undoes it all."""
+    """The demo limits its child processes and its queue, and equal requests share a job.
+    Cancelled jobs leave nothing behind.
+    """
     demo, client = busy
     wishes = [{"knobs": {"LOWAT": str(5000 + number)}} for number in range(_MOST_JOBS + 1)]
     with ThreadPoolExecutor(8) as pool:
@@ -385,7 +391,9 @@ def test_only_so_many_at_once(busy: tuple[Demo, httpx.Client]) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 def test_nothing_outlives_the_demo(lab: Lab, number: signal.Signals) -> None:
-    """However it ends in the middle of a run, which ends with it and undoes what it did; who watches is told."""
+    """If the demo ends by any signal, its run ends, too, and undoes its changes.
+    Except after SIGKILL, a client that follows the news learns that the job was cancelled.
+    """
     traces = Traces()
     with demonstration(lab, "FABRIC=virtual") as demo, _client(demo) as client:
         job = client.post("/api/arms", json={"knobs": {}}).json()["job"]

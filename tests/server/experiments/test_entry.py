@@ -1,4 +1,4 @@
-"""The command line's first moments."""
+"""Tests of the command line while it starts."""
 
 import signal
 import subprocess
@@ -8,11 +8,11 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "module", ["argparse", "common.formats.reading", "experiments.scenario.knobs", "experiments.sweep.command"]
+    "module", ["argparse", "common.formats.files", "experiments.scenario.knobs", "experiments.sweep.listing"]
 )
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_modules_are_imported(module: str, stop: signal.Signals) -> None:
-    """One line and the signal's exit code, wherever in the imports it comes."""
+    """A signal during any import causes one line of output and the signal's exit code."""
     command = [sys.executable, "-X", "importtime", "-m", "experiments", "list"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -1,4 +1,4 @@
-"""The guest's kernel, whose way to its programs is changed (testbed/guest/kernel_patches): they compute as ever."""
+"""Tests of the guest's patched kernel (testbed/guest/kernel_patches): programs compute as with the original one."""
 
 import os
 import subprocess
@@ -15,9 +15,8 @@ _CASES = ("system call", "page fault", "memory", "signal", "fault", "fork", "thr
 @pytest.mark.usefixtures("guest", "gcc")
 @pytest.mark.parametrize("slower", [False, True])
 def test_a_guest_keeps_what_programs_compute(tmp_path: Path, *, slower: bool) -> None:
-    """Vector registers and memory are what they were after everything the kernel is told to be lazy about.
-
-    By the usual way into the kernel, and by the slower one for machines that refuse seccomp(2).
+    """Programs keep vector registers and memory over every operation that the patches make lazy.
+    slower: if true, programs enter the kernel by ptrace, as on machines that refuse seccomp(2).
     """
     ways = kernel.words()
     if slower:
@@ -40,7 +39,9 @@ def test_a_guest_keeps_what_programs_compute(tmp_path: Path, *, slower: bool) ->
 
 @pytest.mark.usefixtures("guest")
 def test_every_change_that_is_needed_is_in_force() -> None:
-    """None of them is left out because a line has another wording; run.json and the doctor would name it."""
+    """The guest kernel has all patches that its version needs.
+    A patch does not apply if a line of the kernel's source differs. run.json and `priolab doctor` then name the patch.
+    """
     record = kernel.record()
     assert record is not None
     assert record.lacking == []

@@ -1,4 +1,4 @@
-"""The job queue, with a program in place of the lab that does as the test says."""
+"""Tests of the job queue, with a script in place of the lab."""
 
 import asyncio
 import signal
@@ -54,26 +54,26 @@ asyncio.run(scene())
 
 @dataclass(frozen=True, kw_only=True)
 class Child:
-    """What stands for the lab. root: where it notes down that it began and that it was told to end."""
+    """The script in place of the lab. root: the folder in which the script records its start and each SIGTERM."""
 
     root: Path
 
     @property
     def results(self) -> Path:
-        """Of the job queue."""
+        """Return the job queue's results folder."""
         return self.root / "results"
 
     def may(self, script: str) -> None:
-        """Go on, and do this."""
+        """Let the script go on: it executes these commands."""
         (self.root / "go.new").write_text(script)
         (self.root / "go.new").rename(self.root / "go")
 
     def begun(self) -> list[str]:
-        """Process id and words of each that was started."""
+        """Return the process id and the arguments of each process that was started."""
         return self._lines("begun")
 
     def ended(self) -> int:
-        """How many were told to end."""
+        """Return how many processes received SIGTERM."""
         return len(self._lines("ended"))
 
     def _lines(self, name: str) -> list[str]:
@@ -83,7 +83,7 @@ class Child:
 
 @pytest.fixture
 def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
-    """In place of Python; none of them is left."""
+    """Replace Python by the script; check at the end that none of its processes is left."""
     settle(monkeypatch)
     fake = tmp_path / "fake"
     fake.write_text(_FAKE.format(root=tmp_path))
@@ -124,7 +124,7 @@ def _job(answer: object) -> DemoJob:
 
 
 def test_a_job_from_its_beginning_to_its_end(child: Child) -> None:
-    """Its steps are passed on as they come; what is shown in the end is the folder that it named."""
+    """A job passes on its steps as they come, and ends with the folder that the lab printed."""
 
     async def scene() -> None:
         async with _opened(child) as queue:
@@ -154,7 +154,9 @@ def test_a_job_from_its_beginning_to_its_end(child: Child) -> None:
 
 
 def test_the_same_wish_is_one_job(child: Child) -> None:
-    """However it is spelt; it ends when the last who listens wants it no more."""
+    """Requests for the same knobs share a job, however they are spelt.
+    The job ends when its last listener cancels it.
+    """
 
     async def scene() -> None:
         async with _opened(child) as queue:
@@ -180,7 +182,7 @@ def test_the_same_wish_is_one_job(child: Child) -> None:
 
 
 def test_a_job_that_nobody_listens_to(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends a while after the last has gone without a word, but not if somebody comes back until then."""
+    """A job ends some time after its last listener has left without cancelling, unless a listener returns in time."""
     monkeypatch.setattr(job_queue, "_UNHEARD_S", 0.3)
 
     async def scene() -> None:
@@ -202,7 +204,7 @@ def test_a_job_that_nobody_listens_to(child: Child, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_slider_that_is_moved_on(child: Child) -> None:
-    """Of a value that is given up at once nothing is ever started."""
+    """A job that is cancelled at once never starts a process."""
 
     async def scene() -> None:
         async with _opened(child) as queue:
@@ -216,7 +218,7 @@ def test_a_slider_that_is_moved_on(child: Child) -> None:
 
 
 def test_a_line_without_end(child: Child) -> None:
-    """Whatever the lab says, the job is over when it is, and its place is free."""
+    """A job ends with its process even if the process prints a line without end. Its place is then free."""
     child.may("head -c 3000000 /dev/zero >&2; exit 1")
 
     async def scene() -> None:
@@ -231,7 +233,7 @@ def test_a_line_without_end(child: Child) -> None:
 
 
 def test_as_many_as_there_are_places(child: Child) -> None:
-    """The others wait, and one that is cancelled while it waits never begins."""
+    """Jobs beyond the limit wait, and a job that is cancelled while it waits never starts."""
 
     async def scene() -> None:
         async with _opened(child, side_by_side=1) as queue:
@@ -248,7 +250,7 @@ def test_as_many_as_there_are_places(child: Child) -> None:
 
 
 def test_there_is_an_end_to_waiting(child: Child) -> None:
-    """What is over does not count; what is asked again is not another."""
+    """The queue refuses a job over its limit. Jobs that are over do not count, and a repeated request is no new job."""
 
     async def scene() -> None:
         async with _opened(child, side_by_side=1) as queue:
@@ -266,17 +268,17 @@ def test_there_is_an_end_to_waiting(child: Child) -> None:
     ("script", "text"),
     [
         ("echo first >&2; echo 'priolab: it cannot be' >&2; exit 2", "it cannot be"),
-        ("exit 0", "it printed no folder"),
-        ("echo /; exit 0", "it printed no folder"),
-        ("echo $PWD/results/../fake; exit 0", "it printed no folder"),
-        ("echo $PWD/results/nowhere; exit 0", "it printed no folder"),
+        ("exit 0", "priolab run printed no folder"),
+        ("echo /; exit 0", "priolab run printed no folder"),
+        ("echo $PWD/results/../fake; exit 0", "priolab run printed no folder"),
+        ("echo $PWD/results/nowhere; exit 0", "priolab run printed no folder"),
         ("kill -9 $$", "the lab was killed (SIGKILL)"),
         ("kill -SEGV $$", "the lab was killed (SIGSEGV)"),
         ("kill -40 $$", "the lab was killed (signal 40)"),
     ],
 )
 def test_a_job_that_fails(child: Child, script: str, text: str) -> None:
-    """Says why in the lab's own words; only a folder among the results is ever shown."""
+    """A failed job gives the lab's own reason, and the demo shows only folders inside the results."""
     child.may(script)
 
     async def scene() -> None:
@@ -289,7 +291,7 @@ def test_a_job_that_fails(child: Child, script: str, text: str) -> None:
 
 
 def test_a_lab_that_is_not_there(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Is a job that failed, and the place is free for the next."""
+    """A job fails if the lab cannot be started, and its place is free for the next job."""
     monkeypatch.setattr(sys, "executable", str(child.root / "nothing"))
 
     async def scene() -> None:
@@ -298,14 +300,14 @@ def test_a_lab_that_is_not_there(child: Child, monkeypatch: pytest.MonkeyPatch) 
                 *_, last = await _heard(queue, _job(queue.ask({"LOWAT": lowat})))
                 assert (last.state, last.text) == (
                     JobState.FAILED,
-                    "it could not be started: No such file or directory",
+                    "priolab run could not be started: No such file or directory",
                 )
 
     _run(scene())
 
 
 def test_cancelled_while_it_is_being_started(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then it is told to end as soon as there is somebody to tell."""
+    """A job that is cancelled while its process starts sends SIGTERM to the process as soon as the process exists."""
     real = asyncio.create_subprocess_exec
 
     async def scene() -> None:
@@ -327,7 +329,7 @@ def test_cancelled_while_it_is_being_started(child: Child, monkeypatch: pytest.M
 
 
 def test_closing_ends_everything(child: Child) -> None:
-    """What runs is told to and waited for, what waits never begins, and nothing is taken on any more."""
+    """`close` ends running jobs and waits for them. Waiting jobs never start, and new ones are refused."""
 
     async def scene() -> None:
         async with _opened(child) as queue:
@@ -347,7 +349,7 @@ def test_closing_ends_everything(child: Child) -> None:
 
 
 def test_a_child_dies_with_its_parent(child: Child) -> None:
-    """However that ends: the kernel tells it."""
+    """The kernel ends the child process when its parent ends, even after SIGKILL."""
     done = subprocess.run([_PYTHON, "-c", _PARENT, str(child.root)], timeout=_SOON_S, check=False)
     assert done.returncode == -signal.SIGKILL
     _run(_until(lambda: child.ended() == 1))
@@ -357,7 +359,7 @@ def test_a_child_dies_with_its_parent(child: Child) -> None:
 
 @pytest.mark.parametrize("knobs", [{"LOWAT": "1,2"}, {"LOWATT": "1"}, {"RESULTS": "/"}, {"FABRIC": "netns"}])
 def test_what_is_no_scenario(child: Child, knobs: dict[str, str]) -> None:
-    """Is refused before anything is started."""
+    """The queue refuses unsuitable knobs and unknown job numbers before anything starts."""
 
     async def scene() -> None:
         async with _opened(child) as queue:

@@ -1,4 +1,4 @@
-"""Jobs, side by side: what waits for what, and when one is ended."""
+"""Tests of jobs that run side by side: which job waits for which, and when a job is ended."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def task(folder: Path, name: str, ended: dict[str, str | None], command: Callabl
 
 
 def test_what_cannot_begin_now_begins_later(tmp_path: Path) -> None:
-    """When the one that has what it needs has ended; those behind it keep their turn."""
+    """A task that has too little memory to start waits until another job has ended. The tasks after it run, too."""
     ended: dict[str, str | None] = {}
 
     def second() -> list[str]:
@@ -43,7 +43,7 @@ def test_what_cannot_begin_now_begins_later(tmp_path: Path) -> None:
 
 
 def test_what_can_never_begin(tmp_path: Path) -> None:
-    """It is raised once nobody is at work any more who could make room."""
+    """If a task cannot start, `run_all` raises Unavailable as soon as no other job is running."""
     ended: dict[str, str | None] = {}
 
     def never() -> list[str]:
@@ -56,7 +56,7 @@ def test_what_can_never_begin(tmp_path: Path) -> None:
 
 
 def test_what_takes_too_long_is_ended(tmp_path: Path) -> None:
-    """With the reason that the task gives."""
+    """A job that takes too long is ended, with the reason that its task gives."""
     ended: dict[str, str | None] = {}
     tasks = [task(tmp_path, "first", ended, lambda: ["sleep", "67.5"])]
     jobs.run_all(tasks, side_by_side=1, progress=lambda *_: None)
@@ -64,7 +64,7 @@ def test_what_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 
 def test_what_was_said_last(tmp_path: Path) -> None:
-    """It is known even when the log has gone."""
+    """The job's last lines of output are known even after its log file was removed."""
     said: list[str] = []
     log = tmp_path / "first.log"
     job = task(tmp_path, "first", {}, lambda: ["sh", "-c", f"seq 9000; rm {log}; echo '  @ so'; echo; echo long"])
@@ -74,7 +74,9 @@ def test_what_was_said_last(tmp_path: Path) -> None:
 
 
 def test_a_killed_keeper_takes_the_job_with_it(tmp_path: Path) -> None:
-    """Also what does not end with it, and holds its output: the lab sees to that within seconds, and says why."""
+    """A job ends within seconds of its keeper, even if one of its processes ignores SIGTERM.
+    The job's error says that the keeper ended.
+    """
     ended: dict[str, str | None] = {}
     stays = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(67.25)"
     left = f"setsid {sys.executable} -c '{stays}' & kill -KILL $PPID; sleep 67.25"
@@ -86,7 +88,7 @@ def test_a_killed_keeper_takes_the_job_with_it(tmp_path: Path) -> None:
 
 
 def test_what_leaves_its_session_ends_with_the_job(tmp_path: Path) -> None:
-    """The keeper kills it, and does not wait for it."""
+    """The keeper kills a process that left the job's session, and does not wait for it."""
     ended: dict[str, str | None] = {}
     leaves = task(tmp_path, "first", ended, lambda: ["sh", "-c", "setsid sleep 67.625 >/dev/null 2>&1 &"])
     jobs.run_all([leaves], side_by_side=1, progress=lambda *_: None)
@@ -96,7 +98,9 @@ def test_what_leaves_its_session_ends_with_the_job(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("cgroup")
 def test_a_killed_keeper_takes_what_hides_with_it(tmp_path: Path) -> None:
-    """What has left its session and has no environment is still in the job's cgroup, which goes, too."""
+    """A killed keeper's job also ends processes that left its session and have no environment.
+    The job's cgroup still contains them, and the lab removes the cgroup.
+    """
     seen: list[str] = []
 
     def command(scratch: Path) -> list[str]:

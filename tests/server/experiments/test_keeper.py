@@ -1,4 +1,4 @@
-"""The keeper's work after a job's end, however the job ended."""
+"""Tests of the keeper's work after a job's end."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def leave(scratch: Path, script: str) -> None:
 
 
 def test_afterwards_is_run_once(tmp_path: Path) -> None:
-    """Then its folder is gone, and asking again does nothing."""
+    """`clean_up` runs the program `afterwards` once and removes its folder; a second call does nothing."""
     scratch = tmp_path / "scratch"
     leave(scratch, f"echo done >>'{tmp_path}/said'")
     for _ in range(2):
@@ -26,7 +26,7 @@ def test_afterwards_is_run_once(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_it_is_only_removed(tmp_path: Path) -> None:
-    """Most fabrics have nothing to do afterwards."""
+    """A folder without the program `afterwards`, as most fabrics have, is only removed."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     keeper.clean_up(str(scratch))
@@ -36,17 +36,17 @@ def test_a_folder_without_it_is_only_removed(tmp_path: Path) -> None:
 def test_one_that_does_not_end_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It is given up after its time, and a line of progress says so."""
+    """The keeper kills an `afterwards` that exceeds its time, and prints a line of progress."""
     monkeypatch.setattr(keeper, "_AFTERWARDS_S", 0.2)
     scratch = tmp_path / "scratch"
     leave(scratch, "exec sleep 30")
     keeper.clean_up(str(scratch))
-    assert capfd.readouterr().out == "@ cleaning up took longer than 0.2 s; something may be left\n"
+    assert capfd.readouterr().out == "@ cleaning up took longer than 0.2 s; containers may be left\n"
     assert not scratch.exists()
 
 
 def test_an_engine_that_does_not_come_back_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """What may be left is named, so that it can be found; an engine without anything of the project is no trouble."""
+    """If Docker does not answer, a line says how to find leftovers. If it answers and has none, nothing is printed."""
     tools = tmp_path / "bin"
     tools.mkdir()
     scripts = {"docker": "exit 1", "sleep": "exit 0"}

@@ -1,4 +1,4 @@
-"""The build of a guest kernel, from a source of three files: it goes on after an interruption, it fails in one line."""
+"""Tests of the build of a guest kernel from a source of three files: it resumes, and it fails with one line."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
 pytestmark = pytest.mark.usefixtures("gcc")
 
-# Compiles a, b and c, one after the other, and stops before c as long as there is a file `wait`.
+# Compiles a, b, and c, one after the other, and waits before c as long as the file `wait` exists.
 _MAKEFILE = """VERSION = 7
 PATCHLEVEL = 2
 SUBLEVEL = 99
@@ -34,7 +34,7 @@ _LACKING = Change(name="another", effect=Effect.SPEED, wordings=((Edit("a.c", "n
 
 @pytest.fixture
 def tarball(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A source that is wanted, an empty cache, and two changes of which one fits."""
+    """Return a kernel source archive. The cache is empty, and one of the two patches fits the source."""
     tree = tmp_path / "linux-7.2.99"
     tree.mkdir()
     (tree / "Makefile").write_text(_MAKEFILE.replace("$(WAIT)", str(tmp_path / "wait")))
@@ -62,7 +62,7 @@ def _files(folder: Path) -> list[str]:
 
 
 class _Told:
-    """What the build tells of its progress; raises what is asked for when it comes to compiling."""
+    """A record of the build's progress. trouble: an exception to raise while the kernel is compiled."""
 
     def __init__(self, trouble: BaseException | None = None) -> None:
         self.steps: list[str] = []
@@ -78,7 +78,7 @@ class _Told:
 
 
 def test_a_kernel_and_its_record(tarball: Path) -> None:
-    """Its version, the changes that are in force, and those that did not fit; no tree is left."""
+    """The record has the version, the patches in force, and those that did not fit. No source tree is left."""
     told = _Told()
     built = kernel.build(told)
     record = kernel.record()
@@ -93,7 +93,7 @@ def test_a_kernel_and_its_record(tarball: Path) -> None:
 
 
 def test_an_interrupted_build_goes_on(tarball: Path) -> None:
-    """Nothing looks finished, and what was compiled is not compiled again."""
+    """An interrupted build leaves no finished kernel, and the next build compiles no file twice."""
     wait = tarball.with_name("wait")
     wait.touch()
     with pytest.raises(KeyboardInterrupt):
@@ -113,7 +113,7 @@ def test_an_interrupted_build_goes_on(tarball: Path) -> None:
 
 
 def test_a_killed_build_goes_on(tarball: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wreck of one that was killed while it unpacked is removed; a tree of another recipe, too."""
+    """A build removes the remains of a build killed while it unpacked, and the source tree of an older recipe."""
     for name in (f"{kernel.path().name}.partial", "linux-6.1-0"):
         (_cache(tarball) / "build" / name).mkdir(parents=True)
     kernel.build(_Told())
@@ -131,7 +131,7 @@ def _fails(tarball: Path, pattern: str) -> None:
 
 
 def test_a_change_that_decides_results_must_fit(tarball: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel without it would give other figures and say nothing."""
+    """A patch that affects results must fit: a kernel without it would give other figures without a message."""
     lacking = Change(name="the clock", effect=Effect.RESULT, wordings=_LACKING.wordings)
     monkeypatch.setattr(kernel, "CHANGES", (lacking,))
     _fails(tarball, r"Linux 7\.2 has other lines than the change 'the clock' expects")
@@ -155,7 +155,7 @@ def test_a_change_that_decides_results_must_fit(tarball: Path, monkeypatch: pyte
 def test_what_fails_is_told(
     tarball: Path, monkeypatch: pytest.MonkeyPatch, program: str, text: str, pattern: str
 ) -> None:
-    """The step, its first error and the log; nothing is left."""
+    """The error names the failed step, its first error, and the log. No kernel and no source tree are left."""
     folder = tarball.with_name("bin")
     folder.mkdir()
     (folder / program).write_text(f"#!/bin/sh\n{text}\n")
@@ -165,13 +165,13 @@ def test_what_fails_is_told(
 
 
 def test_what_is_not_installed_is_told(tarball: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is fetched or unpacked, with the packages."""
+    """Missing programs and the packages to install are named before anything is downloaded or unpacked."""
     monkeypatch.setattr(kernel_build, "_TOOLS", ("gcc", "no-such-tool"))
     _fails(tarball, "not installed: no-such-tool; install: gcc make flex bison bc xz-utils libc6-dev")
 
 
 def test_a_source_that_is_none(tarball: Path) -> None:
-    """tar says why."""
+    """The error is that of tar if the source is no archive."""
     tarball.write_bytes(b"no archive\n" * 1000)
     _fails(tarball, r"tar -x .* ended with 2: .*File format not recognized")
 
@@ -185,7 +185,7 @@ def _in_a_small_cache(tarball: Path, words: Sequence[str]) -> subprocess.Complet
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted, which takes root")
 def test_a_full_disk(tarball: Path) -> None:
-    """One line, and a code that is no success."""
+    """A full disk causes one line of error and exit code 1."""
     (tarball.parent / "cache").mkdir()
     done = _in_a_small_cache(tarball, [str(Path(sys.executable).with_name("priolab")), "kernel"])
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The compiler of the guest's kernel: headers are compiled once, and a file comes out as gcc makes it."""
+"""Tests of the compiler script for the guest's kernel: headers are compiled once, and object files equal gcc's own."""
 
 import subprocess
 from pathlib import Path
@@ -16,7 +16,7 @@ _COMPILED = Path(".priolab-headers.h.gch")
 
 
 class _Tree:
-    """A source with its headers, in which gcc.sh is called as the kernel's Makefiles do."""
+    """A source tree with headers, in which gcc.sh is called as the kernel's Makefiles call it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -30,7 +30,7 @@ class _Tree:
         (root / ".priolab-headers.h").write_text(_HEADERS)
 
     def compile(self, text: str, *words: str, name: str = "a") -> subprocess.CompletedProcess[str]:
-        """As a file of the kernel."""
+        """Compile `text` as the kernel's Makefiles compile a file."""
         (self.root / f"{name}.c").write_text(text)
         included = [word for header in _OF_THE_KERNEL for word in ("-include", f"./include/linux/{header}")]
         named = [f'-DKBUILD_MODFILE="dir/{name}"', f'-DKBUILD_MODNAME="{name}"', f"-D__KBUILD_MODNAME=kmod_{name}"]
@@ -46,23 +46,23 @@ class _Tree:
         )
 
     def symbols(self, name: str = "a") -> list[str]:
-        """Of an object file."""
+        """Return the symbols of the object file."""
         command = ["nm", "--format=just-symbols", f"{name}.o"]
         return subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True).stdout.split()
 
     def strings(self, name: str = "a") -> str:
-        """The object file, whatever in it is text."""
+        """Return the bytes of the object file as text."""
         return (self.root / f"{name}.o").read_bytes().decode("latin-1")
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> _Tree:
-    """A fresh one."""
+    """Return a new source tree."""
     return _Tree(tmp_path)
 
 
 def test_headers_are_compiled_once(tree: _Tree) -> None:
-    """A later file no longer reads them; it is told its own names, not the headers'."""
+    """A second file does not read the headers again. Its KBUILD names are its own."""
     text = "#include <linux/kernel.h>\nint READ_ME(void) { return twice(READ); }\nconst char *name = KBUILD_MODNAME;\n"
     assert tree.compile(text).returncode == 0
     assert (tree.root / _COMPILED).exists()
@@ -76,7 +76,9 @@ def test_headers_are_compiled_once(tree: _Tree) -> None:
 
 
 def test_a_file_that_takes_no_compiled_headers(tree: _Tree) -> None:
-    """It wants the headers otherwise, or defines what they define: it is compiled as ever, with its dependencies."""
+    """A file is compiled without the compiled headers if it has other options or defines the headers' names.
+    Its dependencies are recorded.
+    """
     assert tree.compile("int first;\n").returncode == 0
     own = "int twice(void) { return 4; }\n"
     assert tree.compile(own, name="b").returncode == 0
@@ -89,7 +91,7 @@ def test_a_file_that_takes_no_compiled_headers(tree: _Tree) -> None:
 
 
 def test_a_mistake_is_told_once(tree: _Tree) -> None:
-    """As gcc tells it."""
+    """An error in a file is printed once, in gcc's words."""
     done = tree.compile("int broken(void) { return nothing; }\n")
     assert done.returncode == 1
     assert done.stderr.count("error:") == 1
@@ -97,7 +99,7 @@ def test_a_mistake_is_told_once(tree: _Tree) -> None:
 
 
 def test_headers_that_do_not_compile_are_tried_once(tree: _Tree) -> None:
-    """Another version of the kernel may lack one: then every file is compiled as ever."""
+    """If the headers do not compile, as with a kernel that lacks one, each file is compiled without them."""
     (tree.root / ".priolab-headers.h").write_text("#include <linux/nowhere.h>\n")
     for name in "ab":
         assert tree.compile("int here;\n", name=name).returncode == 0
@@ -106,7 +108,7 @@ def test_headers_that_do_not_compile_are_tried_once(tree: _Tree) -> None:
 
 
 def test_headers_wait_until_they_are_complete(tree: _Tree) -> None:
-    """The tools of the kernel's Makefiles are compiled before the last headers are generated."""
+    """The headers are compiled only when all exist. Earlier files, the Makefiles' tools, are compiled without them."""
     (tree.root / "include/linux/kernel.h").rename(tree.root / "kernel.h")
     (tree.root / "scripts").mkdir()
     assert tree.compile("int tool;\n", name="scripts/tool").returncode == 0
@@ -116,7 +118,7 @@ def test_headers_wait_until_they_are_complete(tree: _Tree) -> None:
 
 
 def test_the_hosts_half_is_left_alone(tree: _Tree) -> None:
-    """Whatever does not read the kernel's headers goes to gcc as it is."""
+    """A file that reads no kernel headers is passed to gcc unchanged."""
     (tree.root / "host.c").write_text('#include <stdio.h>\nint main(void) { return puts("host") < 0; }\n')
     command = ["./.priolab-gcc", "-o", "host", "host.c"]
     subprocess.run(command, cwd=tree.root, check=True, timeout=60)

@@ -1,4 +1,4 @@
-"""`priolab probe` against fronts on loopback: it finds what docs/matrix.json says, and tells what is in its way."""
+"""Tests of `priolab probe` with fronts on loopback: it finds what docs/matrix.json says, and names obstacles."""
 
 import json
 import subprocess
@@ -26,14 +26,14 @@ def _command(front: FrontSettings, *paths: str) -> list[str]:
 
 @pytest.fixture(params=["nginx", "lighttpd"])
 def front(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FrontSettings]:
-    """With resources that are large enough."""
+    """Start a front with resources large enough for a probe."""
     needs(request.param)
     with running_front(request.param, tmp_path, size_bytes=PROBE_LEAST_BYTES * 5 // 4) as (settings, _):
         yield settings
 
 
 def test_it_finds_what_is_documented(front: FrontSettings) -> None:
-    """In the tree's words and in the header field's; and what the server does of itself."""
+    """The probe finds the documented reading of two dialects and the server's own order."""
     command = [sys.executable, "-m", "experiments.cli", *_command(front, "/image.jpg", "/script.js")]
     command += ["--dialect", "plain,header", "--json", "--pause", "30ms"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
@@ -49,24 +49,24 @@ def test_it_finds_what_is_documented(front: FrontSettings) -> None:
 
 
 def test_one_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same twice will do; for a person there is a table, and what its words mean."""
+    """A probe of one URL requests it twice, and prints a table and the meaning of its words."""
     with running_front("nginx", tmp_path, size_bytes=PROBE_LEAST_BYTES) as (settings, _):
         assert main([*_command(settings, "/image.jpg"), "--dialect", "chrome", "--pause", "30ms"]) == 0
     out = capsys.readouterr().out
     assert [line.split()[:2] for line in out.splitlines() if line.startswith("chrome")] == [["chrome", Reading.STRICT]]
-    assert "strict: the more urgent URL gets" in out
+    assert "strict: the URL that the client marks as more urgent gets" in out
 
 
 @pytest.mark.parametrize("size_bytes", [PROBE_LEAST_BYTES - 1, 20_000])
 def test_too_small(tmp_path: Path, capsys: pytest.CaptureFixture[str], size_bytes: int) -> None:
-    """There must be something left to choose when the window is opened."""
+    """The probe refuses a resource that is too small, because it must outlast the opening of the window."""
     with running_front("nginx", tmp_path, size_bytes=size_bytes) as (settings, _):
         assert main([*_command(settings, "/image.jpg"), "--dialect", "chrome"]) == 1
         assert f"/image.jpg has {size_bytes} bytes; a probe needs at least 262144" in capsys.readouterr().err
 
 
 def test_what_the_server_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Or does not, in the words of whoever asked."""
+    """The error gives the server's status, or the reason of the client's TLS library."""
     with running_front("nginx", tmp_path) as (settings, _):
         assert main([*_command(settings, "/nothing"), "--dialect", "chrome"]) == 1
         assert "probing: the front answered /nothing with status 404" in capsys.readouterr().err
@@ -88,7 +88,7 @@ def test_what_the_server_answers(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ],
 )
 def test_what_is_in_its_way(words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """In one line."""
+    """One line names the obstacle, and the exit code tells a wrong option from a failed probe."""
     assert main(["probe", *words]) == code
     err = capsys.readouterr().err
     assert said in err

@@ -1,4 +1,4 @@
-"""`priolab probe` against servers that stall: it ends at its deadline, and says in one line what was not seen."""
+"""Tests of `priolab probe` with servers that stall: it ends at its deadline, and one line names what it did not see."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ from tests.server.peers import NAME, SOON_S, Behaviour, listening, over_tls, pou
 
 _DEADLINE_S = 1.5
 _ENOUGH = 12
-"""Connections that are answered: more than are made at once."""
+"""The number of connections that the server answers: more than the probe opens at once."""
 _UNSEEN = "not seen: the server's own order, plain, chrome; --deadline gives more time"
 
 
@@ -34,7 +34,7 @@ def _command(folder: Path, port: int, *more: str) -> list[str]:
 
 
 def _stall_in_the_handshake(plain: socket.socket) -> None:
-    """The beginning of a ServerHello."""
+    """Send the beginning of a ServerHello, then nothing."""
     plain.recv(65_536)
     plain.sendall(b"\x16\x03\x03\x00\x7a\x02\x00\x00\x76\x03\x03")
     say_nothing(plain)
@@ -56,7 +56,7 @@ def _stall_after_headers(tls: ssl.SSLSocket) -> None:
 
 
 def _stall_one_url(tls: ssl.SSLSocket) -> None:
-    """The other's is answered as far as its window allows."""
+    """Send 1024 bytes for the first URL, and nothing for the second."""
     connection = session(tls, requests=2)
     connection.send_headers(1, [(":status", "200")])
     connection.send_data(1, bytes(1024))
@@ -65,7 +65,7 @@ def _stall_one_url(tls: ssl.SSLSocket) -> None:
 
 
 def _drip(tls: ssl.SSLSocket) -> None:
-    """A byte each second."""
+    """Send a byte each second."""
     connection = session(tls, requests=2)
     for stream_id in (1, 3):
         connection.send_headers(stream_id, [(":status", "200")])
@@ -79,14 +79,14 @@ def _drip(tls: ssl.SSLSocket) -> None:
 def test_a_server_that_stalls_before_tls(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], behave: Callable[[socket.socket], None]
 ) -> None:
-    """Or within its handshake."""
+    """The probe ends at its deadline if the server stalls before or within the TLS handshake."""
     issue(tmp_path, NAME)
     _ends_in_time(tmp_path, capsys, behave)
 
 
 @pytest.mark.parametrize("behave", [_stall_after_settings, _stall_after_headers, _stall_one_url, _drip])
 def test_a_server_that_stalls(tmp_path: Path, capsys: pytest.CaptureFixture[str], behave: Behaviour) -> None:
-    """Wherever it does."""
+    """The probe ends at its deadline wherever the server stalls after the TLS handshake."""
     _ends_in_time(tmp_path, capsys, over_tls(tmp_path, behave))
 
 
@@ -103,7 +103,7 @@ def _ends_in_time(folder: Path, capsys: pytest.CaptureFixture[str], behave: Call
 
 
 def test_a_name_that_is_not_resolved(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever is asked for the address says nothing."""
+    """The probe ends at its deadline if the resolver does not answer."""
     over = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: over.wait(SOON_S) and [])
     began_s = time.monotonic()
@@ -116,7 +116,7 @@ def test_a_name_that_is_not_resolved(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_a_port_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its queue of connections is full."""
+    """The probe ends at its deadline if the port's queue of connections is full."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as waiting:
         address = listener.getsockname()
         for _ in range(4):
@@ -132,7 +132,7 @@ def test_a_port_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize("text", ["30", "99ms", "86401s", "soon", ""])
 def test_deadlines_that_are_not_allowed(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A time with its unit, in a range."""
+    """A deadline is a time with a unit, from 100 ms to 86400 s."""
     assert main(["probe", "https://127.0.0.1:1/", "--deadline", text]) == 2
     said = capsys.readouterr().err
     assert said == f"priolab: --deadline={text} is not allowed; allowed: a time from 100ms to 86400s\n"
@@ -146,14 +146,14 @@ def _flood(tls: ssl.SSLSocket) -> None:
 
 
 def test_a_flood(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Is told in the same words as in a run."""
+    """The probe reports a flood in the same words as a run."""
     with listening(over_tls(tmp_path, _flood)) as port:
         assert main(_command(tmp_path, port)) == 1
     assert "probing: the front sent 0 bytes of DATA in more than 10000 frames and pieces" in capsys.readouterr().err
 
 
 def _in_turn(connection: H2Connection, tls: ssl.SSLSocket) -> None:
-    """An honest server: a kilobyte of each resource in turn, as far as windows allow, until the client goes."""
+    """Send a frame of each resource in turn, as far as the windows allow, until the client closes."""
     left = dict.fromkeys((1, 3), PROBE_LEAST_BYTES)
     for stream_id in left:
         connection.send_headers(stream_id, [(":status", "200")])
@@ -163,7 +163,7 @@ def _in_turn(connection: H2Connection, tls: ssl.SSLSocket) -> None:
         while sent:
             sent = False
             for stream_id in left:
-                if size := min(1024, left[stream_id], connection.local_flow_control_window(stream_id)):
+                if size := min(16_384, left[stream_id], connection.local_flow_control_window(stream_id)):
                     left[stream_id] -= size
                     connection.send_data(stream_id, bytes(size), end_stream=not left[stream_id])
                     sent = True
@@ -173,7 +173,7 @@ def _in_turn(connection: H2Connection, tls: ssl.SSLSocket) -> None:
 
 
 def test_no_journal_is_left(tmp_path: Path) -> None:
-    """There are those of eight connections at most, and none when the probe has been killed."""
+    """A probe has the logs of at most eight connections at a time, and none after it was killed."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     journals: list[int] = []

@@ -1,4 +1,4 @@
-"""Programs as contexts: how their ends are told."""
+"""Tests of programs as context managers: how their ends are reported."""
 
 import os
 import signal
@@ -22,14 +22,14 @@ def end(process: Process, number: signal.Signals) -> None:
 
 
 def test_a_program_is_stopped_at_the_end(tmp_path: Path) -> None:
-    """By SIGTERM, which is no reason to complain."""
+    """At the end of the context, the program gets SIGTERM, and an end by SIGTERM is no error."""
     with start(tmp_path, "sleep", "60") as process:
         assert process.running
     assert not process.running
 
 
 def test_a_program_that_was_killed_is_reported_at_the_end(tmp_path: Path) -> None:
-    """Even if nobody asked in between whether it is alive."""
+    """A program that was killed is reported at the end, even without a check in between."""
     with (
         pytest.raises(StepFailed, match=r"the program: it was ended by SIGKILL \(log: "),
         start(tmp_path, "sleep", "60") as process,
@@ -38,7 +38,7 @@ def test_a_program_that_was_killed_is_reported_at_the_end(tmp_path: Path) -> Non
 
 
 def test_a_program_that_crashes_when_told_to_stop_is_reported(tmp_path: Path) -> None:
-    """A signal that the lab did not send."""
+    """A program that ends by another signal than the lab's SIGTERM is reported."""
     script = "trap 'kill -SEGV $$' TERM; echo ready; while :; do sleep 0.01; done"
     with (
         pytest.raises(StepFailed, match="SIGSEGV"),
@@ -48,7 +48,7 @@ def test_a_program_that_crashes_when_told_to_stop_is_reported(tmp_path: Path) ->
 
 
 def test_a_program_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the user is, and with an environment of its own as well."""
+    """Programs run in UTC whatever the user's time zone is, also with an environment of their own."""
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
     assert run(["sh", "-c", "echo $TZ"], step="looking") == "UTC\n"
     for environment in (None, {"PATH": os.environ["PATH"]}):
@@ -57,7 +57,7 @@ def test_a_program_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_systems_own_programs_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ordinary user's PATH lacks their folders on Debian; also programs that a program starts are found."""
+    """Programs in sbin are found although a user's PATH on Debian lacks sbin, also by programs that the lab starts."""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     assert run(["tc", "-V"], step="looking") == run(["sh", "-c", "tc -V"], step="looking")
     with Process("the program", ("tc", "-V"), tmp_path / "log") as process:
@@ -66,13 +66,13 @@ def test_the_systems_own_programs_are_found(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_search_path_names_a_folder_once() -> None:
-    """What a user's PATH has keeps its place."""
+    """`search_path` adds each missing folder once, and keeps the order of the user's PATH."""
     assert search_path({"PATH": "/sbin:/opt/bin"}) == "/sbin:/opt/bin:/usr/sbin"
     assert search_path({"PATH": search_path({"PATH": "/bin"})}) == "/bin:/usr/sbin:/sbin"
 
 
 def test_an_error_within_is_not_covered_up(tmp_path: Path) -> None:
-    """The first error is the one that is told."""
+    """An exception inside the context is not replaced by the program's failure."""
     process = start(tmp_path, "sleep", "60")
     end(process, signal.SIGKILL)
     error = ZeroDivisionError()
@@ -88,7 +88,7 @@ def test_an_error_within_is_not_covered_up(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_failed_program_said_is_the_reason(tmp_path: Path, script: str, reason: str) -> None:
-    """Its last line; the exit code if it said nothing, and after a signal the signal."""
+    """The reason is the program's last line, else its exit code; after a signal it is the signal."""
     process = start(tmp_path, "sh", "-c", script)
     assert process.wait(_SOON_S)
     with pytest.raises(StepFailed, match=f"the program: .*{reason}"):

@@ -1,4 +1,4 @@
-"""The set-up's way with apt-get and pip, which are scripts here: what they are asked, and what is left behind."""
+"""Tests of the set-up with scripts in place of apt-get and pip: their arguments, and the files left behind."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that comes first in PATH; policy-rc.d is a file of the test's."""
+    """Return a folder that comes first in PATH, and replace policy-rc.d by a file of the test."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
@@ -36,7 +36,7 @@ def _script(folder: Path, name: str, content: str) -> None:
 
 
 def test_nothing_is_started_and_nothing_stays(programs: Path, tmp_path: Path) -> None:
-    """While packages are installed, and only then, a policy forbids services."""
+    """A policy-rc.d forbids services while packages are installed, and is removed afterwards."""
     _script(programs, "apt-get", f'"{tmp_path}/policy-rc.d"; echo $? >"{tmp_path}/said"; echo "$@" >"{tmp_path}/asked"')
     installer = apt.Installer(Rights.ROOT)
     with installer.at_work():
@@ -53,7 +53,7 @@ def test_nothing_is_started_and_nothing_stays(programs: Path, tmp_path: Path) ->
 
 
 def test_a_policy_of_somebody_elses_stays(programs: Path, tmp_path: Path) -> None:
-    """As it was."""
+    """The set-up leaves a policy-rc.d of the user unchanged."""
     _script(programs, "apt-get", "exit 0")
     (tmp_path / "policy-rc.d").write_text("#!/bin/sh\nexit 0\n")
     with apt.Installer(Rights.ROOT).at_work():
@@ -62,7 +62,7 @@ def test_a_policy_of_somebody_elses_stays(programs: Path, tmp_path: Path) -> Non
 
 
 def test_a_policy_that_a_killed_set_up_left_forbids_nothing(programs: Path, tmp_path: Path) -> None:
-    """And goes with the next set-up, which knows it again."""
+    """A policy-rc.d of a killed set-up allows services, and the next set-up removes it."""
     _script(programs, "apt-get", "exit 0")
     program = (
         "import os, signal, sys; from pathlib import Path; from experiments.host import apt;"
@@ -84,7 +84,7 @@ def test_a_policy_that_a_killed_set_up_left_forbids_nothing(programs: Path, tmp_
 
 
 def test_lists_that_cannot_be_had_are_told_where_they_matter(programs: Path) -> None:
-    """One source of many may be down; if the packages come all the same, nobody needs to know."""
+    """A failed `apt-get update` is reported only if a package cannot be installed afterwards."""
     _script(
         programs,
         "apt-get",
@@ -98,7 +98,7 @@ def test_lists_that_cannot_be_had_are_told_where_they_matter(programs: Path) -> 
 
 
 def test_somebody_else_installs_packages(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are waited for."""
+    """The set-up waits while another process holds dpkg's lock, and gives up after its time limit."""
     monkeypatch.setattr(apt, "_RETRY_S", 0.01)
     lock = "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (apt-get)"
     _script(
@@ -115,7 +115,7 @@ def test_somebody_else_installs_packages(programs: Path, tmp_path: Path, monkeyp
 
 
 def test_an_ordinary_user_asks_sudo(programs: Path, tmp_path: Path) -> None:
-    """For every command, and never for a password."""
+    """An ordinary user's set-up uses `sudo -n` for every command, so that sudo never asks for a password."""
     _script(programs, "sudo", f'printf "%s\\n" "$*" >>"{tmp_path}/asked"; shift; exec "$@"')
     _script(programs, "apt-get", "exit 0")
     with apt.Installer(Rights.SUDO).at_work():
@@ -126,7 +126,7 @@ def test_an_ordinary_user_asks_sudo(programs: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Enough of one for an environment."""
+    """Return a folder with the files of a checkout that an environment is made from."""
     for name in MADE_OF:
         (tmp_path / name).write_text("")
     return tmp_path
@@ -135,7 +135,7 @@ def checkout(tmp_path: Path) -> Path:
 def test_an_environment_that_cannot_be_completed_does_not_stay(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The line tells why, and where the log is; that is outside the tree."""
+    """The error gives pip's reason and the path of the log. The incomplete environment is removed, the log stays."""
     logs = tmp_path / "logs"
     logs.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(logs))
@@ -152,7 +152,7 @@ def test_an_environment_that_cannot_be_completed_does_not_stay(
 
 
 def _wheel(folder: Path, name: str) -> str:
-    """Make a wheel of nothing; its digest."""
+    """Write a wheel without content, and return its digest."""
     file = folder / f"{name}-1-py3-none-any.whl"
     about = f"{name}-1.dist-info"
     with zipfile.ZipFile(file, "w") as wheel:
@@ -166,12 +166,12 @@ def _wheel(folder: Path, name: str) -> str:
 def test_a_package_that_was_altered(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, altered: str
 ) -> None:
-    """pip refuses it: the line names the file, its digest and what can be done, and no environment stays."""
+    """pip refuses an altered package. The error names file, digest, and remedies, and no environment stays."""
     logs, wheels = tmp_path / "logs", tmp_path / "wheels"
     for folder in (logs, wheels):
         folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(logs))
-    pinned = tmp_path / "pip"  # the tests' own; that of ensurepip knows no digests of constraints
+    pinned = tmp_path / "pip"  # the tests' own pip, because ensurepip's does not support hashes in constraints
     pinned.mkdir()
     for part in Path(sysconfig.get_path("purelib")).glob("pip*"):
         (pinned / part.name).symlink_to(part)
@@ -197,7 +197,7 @@ def test_a_package_that_was_altered(
 
 
 def test_an_environment_that_was_there_stays(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in it works as it did before."""
+    """A failed installation leaves an existing environment usable."""
     made = PythonEnvironment(checkout)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], timeout=60, check=True)
     assert made.is_to_be_made, "a set-up was killed before it was complete"
@@ -212,7 +212,7 @@ def test_an_environment_that_was_there_stays(checkout: Path, monkeypatch: pytest
 
 
 def test_an_interpreter_that_went_away(checkout: Path) -> None:
-    """An environment for Python 3.9 on a system that has another one now is to be made anew."""
+    """An environment of Python 3.9 is made anew if the system now has another version."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], timeout=60, check=True)
     made = PythonEnvironment(checkout)
     made.note_as_installed("")
@@ -222,7 +222,7 @@ def test_an_interpreter_that_went_away(checkout: Path) -> None:
 
 
 def test_an_interruption_lets_apt_end_in_order(programs: Path, tmp_path: Path) -> None:
-    """It is told once, its child is not torn out of its work, and the policy goes."""
+    """After SIGTERM, apt-get gets SIGINT once, its child finishes, and policy-rc.d is removed."""
     _script(
         programs,
         "apt-get",

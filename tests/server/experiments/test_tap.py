@@ -1,4 +1,4 @@
-"""A tap from its first word to its last, with a stand-in for tcpdump that says what tcpdump says."""
+"""Tests of packet capture from start to end, with a script that prints what tcpdump prints."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def _start(tmp_path: Path, at_end: str, begin: str = _LISTENING, middle: str = _
 
 
 def test_a_tap_that_missed_nothing(tmp_path: Path) -> None:
-    """It listens within, has ended afterwards, and its log is gone."""
+    """A capture that missed nothing runs inside the context, ends with it, and its log is removed."""
     started = _start(tmp_path, "echo 9 packets captured; echo 0 packets dropped by kernel")
     with tap.listening(started, started.stop) as listening:
         assert listening.running
@@ -28,7 +28,7 @@ def test_a_tap_that_missed_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("said", "missed"), [("1 packet dropped by kernel", 1), ("20 packets dropped by kernel", 20)])
 def test_packets_that_were_missed(tmp_path: Path, said: str, missed: int) -> None:
-    """The run must not be believed; the log stays."""
+    """A run is invalid if the capture missed packets, and the capture's log stays."""
     started = _start(tmp_path, f"echo {said}")
     expected = f"packets missed by the capture: asked for 0, observed {missed}"
     with pytest.raises(InvalidRun, match=expected), tap.listening(started, started.stop):
@@ -37,17 +37,17 @@ def test_packets_that_were_missed(tmp_path: Path, said: str, missed: int) -> Non
 
 
 def test_a_tap_that_says_nothing_at_its_end(tmp_path: Path) -> None:
-    """Nobody knows what it missed."""
+    """A capture fails if it does not print how many packets it missed."""
     started = _start(tmp_path, "true")
     with (
-        pytest.raises(StepFailed, match=r"it ended without the number of packets that it missed \(log: "),
+        pytest.raises(StepFailed, match=r"it ended without a report of how many packets it missed \(log: "),
         tap.listening(started, started.stop),
     ):
         pass
 
 
 def test_a_tap_that_cannot_start(tmp_path: Path) -> None:
-    """Its own words are the reason."""
+    """A capture that cannot start fails with tcpdump's reason."""
     refused = "echo tcpdump: wire: no permission to capture >&2; exit 1"
     started = _start(tmp_path, "true", begin=refused)
     with pytest.raises(StepFailed, match="no permission to capture"), tap.listening(started, started.stop):
@@ -55,7 +55,7 @@ def test_a_tap_that_cannot_start(tmp_path: Path) -> None:
 
 
 def test_a_tap_that_ended_early(tmp_path: Path) -> None:
-    """It has not everything, whatever it says of itself."""
+    """A capture that ended early fails, whatever it printed."""
     started = _start(tmp_path, "true", middle="echo 0 packets dropped by kernel; exit 0")
     with (
         pytest.raises(StepFailed, match="it ended with exit code 0"),
@@ -65,7 +65,7 @@ def test_a_tap_that_ended_early(tmp_path: Path) -> None:
 
 
 def test_an_error_within_ends_the_tap(tmp_path: Path) -> None:
-    """It is the error that is told."""
+    """An exception inside the context ends the capture and is raised."""
     started = _start(tmp_path, "true")
     with pytest.raises(ZeroDivisionError), tap.listening(started, started.stop):
         raise ZeroDivisionError

@@ -1,4 +1,4 @@
-"""`priolab tune` as it is run: what ends it, what it does when nobody can read what it writes."""
+"""Tests of the process `priolab tune`: its signals, and output that cannot be written."""
 
 import signal
 import socket
@@ -19,7 +19,9 @@ _Tuner = subprocess.Popen[str]
 
 @contextmanager
 def _tuning(pid: int, *words: str, by: Sequence[str] = (), out: Path | None = None) -> Iterator[_Tuner]:
-    """At work; killed at the end if it has not ended. out: what standard output is, instead of a pipe."""
+    """Start the tuner, yield its process, and kill it at the end.
+    out: a file for its standard output, instead of a pipe.
+    """
     command = [*by, sys.executable, "-m", "experiments.cli", "tune", "--pid", str(pid), *words]
     with (out or Path("/dev/null")).open("w") as file:
         stdout = subprocess.PIPE if out is None else file
@@ -34,13 +36,13 @@ def _tuning(pid: int, *words: str, by: Sequence[str] = (), out: Path | None = No
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[int, int]]:
-    """Process id and port of one that knows nothing."""
+    """Start a server without code for tuners, and return its process id and port."""
     with serving(tmp_path) as there:
         yield there
 
 
 def _tuned(port: int) -> None:
-    """A new connection comes to have a value."""
+    """Wait until the tuner has set TCP_NOTSENT_LOWAT of a new connection."""
     with socket.create_connection(("127.0.0.1", port)) as client:
         until(lambda: lowat_of(client) > 0)
 
@@ -53,7 +55,7 @@ def _ended(process: _Tuner, number: signal.Signals) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_ends_when_told(server: tuple[int, int], number: signal.Signals) -> None:
-    """By each of the three, with 0, and says what remains; quiet about all in between."""
+    """SIGINT, SIGTERM and SIGHUP each end the tuner with exit code 0. With `--quiet` it prints only its last line."""
     pid, port = server
     with _tuning(pid, "--quiet") as tuner:
         _tuned(port)
@@ -61,7 +63,7 @@ def test_it_ends_when_told(server: tuple[int, int], number: signal.Signals) -> N
 
 
 def test_a_log_that_is_rotated(server: tuple[int, int], tmp_path: Path) -> None:
-    """SIGHUP opens it anew, and does not end it."""
+    """SIGHUP opens the log again, and does not end the tuner, if there is a log."""
     pid, port = server
     log, old = tmp_path / "log", tmp_path / "log.1"
     with _tuning(pid, "--log", str(log)) as tuner:
@@ -80,7 +82,7 @@ def test_a_log_that_is_rotated(server: tuple[int, int], tmp_path: Path) -> None:
 
 
 def test_without_a_terminal(server: tuple[int, int]) -> None:
-    """What nohup has it ignore, it does."""
+    """Under nohup the tuner ignores SIGHUP."""
     pid, port = server
     with _tuning(pid, by=["nohup"]) as tuner:
         tuner.send_signal(signal.SIGHUP)
@@ -92,7 +94,7 @@ def test_without_a_terminal(server: tuple[int, int]) -> None:
 
 
 def test_a_full_log(server: tuple[int, int]) -> None:
-    """It is said once, and tuning goes on; once more when it is opened again and still full."""
+    """A full disk is reported once for the log, and once more after the log was opened again. Tuning goes on."""
     pid, port = server
     line = "priolab: /dev/full cannot be written: No space left on device; tuning continues, SIGHUP opens it again\n"
     with _tuning(pid, "--quiet", "--log", "/dev/full") as tuner:
@@ -106,7 +108,7 @@ def test_a_full_log(server: tuple[int, int]) -> None:
 
 
 def test_a_full_standard_output(server: tuple[int, int], tmp_path: Path) -> None:
-    """So with that; the log is complete."""
+    """A full disk is reported once for standard output. Tuning goes on, and the log is complete."""
     pid, port = server
     log = tmp_path / "log"
     with _tuning(pid, "--log", str(log), out=Path("/dev/full")) as tuner:
@@ -119,7 +121,7 @@ def test_a_full_standard_output(server: tuple[int, int], tmp_path: Path) -> None
 
 
 def test_a_reader_who_has_enough(server: tuple[int, int]) -> None:
-    """It ends as every command does."""
+    """The tuner ends with an error code if the reader of its output closes the pipe."""
     pid, port = server
     with _tuning(pid) as tuner:
         assert tuner.stdout is not None

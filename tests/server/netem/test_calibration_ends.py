@@ -1,4 +1,7 @@
-"""Near and far end back to back over loopback, and far ends that do what links do to datagrams."""
+"""Tests of calibration over loopback: the far end sends a train of datagrams, which the near end measures.
+
+Some far ends drop, delay or reorder the datagrams, as links do.
+"""
 
 import os
 import select
@@ -44,7 +47,10 @@ def ends(link: Link, far_end: Callable[[socket.socket], None] = respond) -> Iter
 
 
 def passing(choose: Pass, pace_ns: int = 0) -> Callable[[socket.socket], None]:
-    """A far end whose train goes through `choose` before it is sent, by its own account at this pace."""
+    """Return a far end that sends the datagrams that `choose` selects from the train.
+
+    pace_ns: the time between two datagrams, according to the send times that they carry.
+    """
 
     def far_end(far: socket.socket) -> None:
         while True:
@@ -60,7 +66,7 @@ def passing(choose: Pass, pace_ns: int = 0) -> Callable[[socket.socket], None]:
 
 
 def through(link: Link, pace_ns: int) -> Callable[[socket.socket], None]:
-    """A far end behind the model of the link; what comes, comes at once."""
+    """Return a far end that sends, all at once, the datagrams of the train that the model of the link lets pass."""
 
     def cross(train: Sequence[bytes]) -> list[bytes]:
         model = Direction.down(link, 1)
@@ -77,7 +83,7 @@ def measure(link: Link, choose: Pass) -> Calibration:
 
 
 def test_loopback_is_quick_and_loses_nothing() -> None:
-    """A round trip is measured, the whole train comes and in order, and the far end goes when it is told."""
+    """On loopback the round trip is short, the whole train comes in order, and the far end ends when asked to."""
     with ends(FAST) as near:
         measured = near.calibrate(ANYTHING)
     assert measured.round_trip_ns is not None
@@ -88,7 +94,7 @@ def test_loopback_is_quick_and_loses_nothing() -> None:
 
 
 def test_an_unlimited_link_is_asked_for_its_round_trip_alone() -> None:
-    """There is no rate, so there is no bottleneck to measure."""
+    """On an unlimited link only the round trip is measured, because there is no bottleneck."""
     with ends(UNLIMITED) as near:
         measured, attempts = near.until_within(ANYTHING)
     assert attempts == 1
@@ -97,14 +103,14 @@ def test_an_unlimited_link_is_asked_for_its_round_trip_alone() -> None:
 
 
 def test_what_does_not_come_was_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The queue held what came of the train."""
+    """The queue's measured size is the number of the train's packets that arrived."""
     monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.1)
     assert measure(FAST, lambda train: train[:25]).queue_packets == 25
 
 
 @pytest.mark.parametrize("pace_ns", [0, 1000, SPACING_NS // 3, SPACING_NS // 2, SPACING_NS * 3 // 4])
 def test_a_train_is_made_long_enough(pace_ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However much the bottleneck lets through while it is sent, the queue is overflowed, and counted right."""
+    """The train overflows the queue although the bottleneck passes packets meanwhile, and the queue's size is right."""
     monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.1)
     with ends(SLOW, through(SLOW, pace_ns)) as near:
         measured = near.calibrate(ANYTHING)
@@ -113,7 +119,7 @@ def test_a_train_is_made_long_enough(pace_ns: int, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("pace_ns", [SPACING_NS, 2 * SPACING_NS])
 def test_a_far_end_no_faster_than_the_link_measures_nothing(pace_ns: int) -> None:
-    """What comes has its pace: neither rate nor queue is known, which is said and is no mismatch."""
+    """If the far end is no faster than the link, neither rate nor queue can be measured, and this is no mismatch."""
     with ends(SLOW, through(SLOW, pace_ns)) as near:
         measured = near.calibrate(ANYTHING)
     assert (measured.rate_bit_s, measured.queue_packets, measured.too_fast) == (None, None, True)
@@ -121,7 +127,9 @@ def test_a_far_end_no_faster_than_the_link_measures_nothing(pace_ns: int) -> Non
 
 
 def test_a_train_within_what_the_clock_may_be_wrong_by_measures_nothing() -> None:
-    """A full queue at 1 Gbit/s is over in 0.3 ms; at 8 Mbit/s it is not, and what comes at once is a mismatch."""
+    """Nothing is measured if the train should take less time than the clock's error, here 1 ms.
+    At 1 Gbit/s a full queue takes 0.3 ms. At 8 Mbit/s it takes longer, so a train that comes at once is a mismatch.
+    """
     real = replace(ANYTHING, rate=0.05, queue_packets=1, clock_ns=MS)
     with ends(FAST) as near:
         assert near.calibrate(real).too_fast
@@ -132,7 +140,7 @@ def test_a_train_within_what_the_clock_may_be_wrong_by_measures_nothing() -> Non
 
 
 def test_a_link_too_fast_to_measure_must_not_be_a_slow_one() -> None:
-    """What is seen to take its time is measured, whatever was asked for."""
+    """A train that takes a measurable time is measured, even if the link's configured rate is too high for that."""
 
     def linger(train: Sequence[bytes]) -> Iterator[bytes]:
         for datagram in train:
@@ -147,7 +155,7 @@ def test_a_link_too_fast_to_measure_must_not_be_a_slow_one() -> None:
 
 
 def test_what_the_near_end_has_no_room_for_was_not_dropped_by_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such a train says nothing about the queue."""
+    """A train that overflowed the near end's receive buffer gives no size of the queue."""
 
     def drowsy(*arguments: Any) -> Any:
         time.sleep(0.02)
@@ -162,7 +170,7 @@ def test_what_the_near_end_has_no_room_for_was_not_dropped_by_the_link(monkeypat
 
 
 def test_the_far_end_may_be_late() -> None:
-    """The near end asks again until there is somebody to answer, and does not wait out its patience."""
+    """The near end repeats its request until the far end answers, without waiting for its whole time limit."""
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as near,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as far,
@@ -187,14 +195,14 @@ def test_the_far_end_may_be_late() -> None:
 
 
 def test_a_packet_that_overtakes_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By how many came after one sent later."""
+    """`reordered_packets` is the number of packets that came after one sent later."""
     monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.1)
     assert measure(FAST, lambda train: [*train[2:3], *train[:2], *train[3:]]).reordered_packets == 2
     assert measure(FAST, lambda train: train[24::-1]).reordered_packets == 24
 
 
 def test_nothing_ever_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every figure is unknown, and it is not tried again; where packets may be lost it is."""
+    """If nothing comes, every figure is unknown. Calibration is repeated only if the link may lose packets."""
     monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.01)
     monkeypatch.setattr("netem.ends._PAUSE_S", 0)
     with ends(FAST, passing(lambda _: [])) as near:
@@ -206,7 +214,7 @@ def test_nothing_ever_comes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_answers_to_earlier_questions_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A duplicate of an earlier round is not counted in a later one."""
+    """A duplicate of an earlier round's packet is not counted in a later round."""
     monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.1)
     earlier: list[bytes] = []
 
@@ -219,7 +227,7 @@ def test_answers_to_earlier_questions_are_ignored(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_process_that_wakes_late_does_not_make_the_link_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Times are the kernel's: what arrived while this process was not running arrived then."""
+    """Arrival times are the kernel's, so a process that wakes late does not measure a longer round trip."""
 
     def drowsy(*arguments: Any) -> Any:
         ready = awake(*arguments)
@@ -235,7 +243,7 @@ def test_a_process_that_wakes_late_does_not_make_the_link_slow(monkeypatch: pyte
 
 
 def test_nobody_waits_for_a_link_that_has_ended() -> None:
-    """Whoever shapes it can be seen to end; nothing comes any more then."""
+    """Calibration ends as soon as the pipe of the process that shapes the link is closed."""
     reading, writing = os.pipe()
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as near,

@@ -1,4 +1,4 @@
-"""Sockets borrowed by number and inode, where numbers come to stand for something else."""
+"""Tests of sockets borrowed by descriptor and inode, also after the descriptor was used again."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ def _count() -> int:
 
 @pytest.fixture
 def constant() -> Iterator[None]:
-    """However the test goes on, it leaves no descriptor behind."""
+    """Check that the test leaves no descriptor open."""
     before = _count()
     yield
     assert _count() == before
@@ -30,7 +30,7 @@ def constant() -> Iterator[None]:
 
 @pytest.mark.usefixtures("constant")
 def test_a_socket_is_borrowed() -> None:
-    """By its number and inode, and it is the same socket."""
+    """`borrow` returns a new descriptor of the same socket."""
     with socket.socket() as lent:
         lent.bind(("127.0.0.1", 0))
         inode = sockets_of(_OWN)[lent.fileno()]
@@ -41,7 +41,7 @@ def test_a_socket_is_borrowed() -> None:
 
 @pytest.mark.usefixtures("constant")
 def test_a_number_that_stands_for_something_else() -> None:
-    """For a file, for another socket, for nothing: what was looked for has gone."""
+    """`borrow` returns None if the descriptor is now a file, another socket, or closed."""
     with socket.socket() as lent, Path("/dev/null").open() as file, socket.socket() as other:
         inode = sockets_of(_OWN)[lent.fileno()]
         number = lent.fileno()
@@ -54,7 +54,7 @@ def test_a_number_that_stands_for_something_else() -> None:
 
 @pytest.mark.usefixtures("constant")
 def test_a_process_that_has_ended() -> None:
-    """Zombie or reaped: it is known by its pidfd, and nothing is there to borrow."""
+    """A process that has ended, reaped or not, is recognized by its pidfd, and its sockets cannot be borrowed."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         pidfd = os.pidfd_open(process.pid)
         try:
@@ -71,7 +71,7 @@ def test_a_process_that_has_ended() -> None:
 
 
 def test_what_cannot_be_done_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too few descriptors, or a kernel too old, do not pass for a socket that has gone."""
+    """Too few descriptors or a kernel that is too old raise OSError, and do not look like a closed socket."""
     check_borrowing(_OWN)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with socket.socket() as lent:

@@ -1,4 +1,4 @@
-"""What the lab relies on in every server of the catalogue: patience, whole responses, a clean end, for any user."""
+"""Tests of what the lab needs of every server: patience, complete responses, a clean end, and any user."""
 
 import http.client
 import os
@@ -25,15 +25,15 @@ from tests.server.reader import WINDOW, asking
 
 _SIZE = 700 * 1024
 _HELD = 1_000_000
-"""Less than the buffers of BUFFERING=on hold, and more than the kernel's."""
+"""The size of a response: less than the buffers of BUFFERING=on, more than those of the kernel."""
 _NOBODY = 65534
 _SESSION_FIELD = 3  # of proc(5)'s stat, after the name
 
 
 def test_a_slow_reader_gets_all_of_it(server: str, tmp_path: Path) -> None:
-    """A response of the usual size, two kilobytes at a time through a small buffer, is the origin's to the byte.
+    """A client with a small buffer that reads 2048 bytes at a time gets the origin's response to the byte.
 
-    The front's files may be in a folder with an unusual name.
+    The path of the front's files may have unusual characters.
     """
     folder = tmp_path / "what's this; 100%, #1 = 1"
     folder.mkdir()
@@ -48,7 +48,7 @@ def test_a_slow_reader_gets_all_of_it(server: str, tmp_path: Path) -> None:
 
 
 def test_it_ends_when_it_is_told_to(server: str, tmp_path: Path) -> None:
-    """SIGTERM is enough once the client has gone, be it in the middle of a response, and ends all of its processes."""
+    """SIGTERM ends all of the server's processes, also after a client left in the middle of a response."""
     with running_front(server, tmp_path, size_bytes=_SIZE) as (settings, front):
         with asking(settings, "/image.jpg") as reader:
             assert reader.tls.recv(1)
@@ -65,7 +65,7 @@ def _in_session(leader: int) -> list[int]:
 
 
 def test_an_ordinary_user_can_run_it(server: str) -> None:
-    """It answers, keeps its files where it is told to, and needs no home."""
+    """A user without rights and without a home can run the server, and it writes only to the given files."""
     folder = Path(tempfile.mkdtemp(prefix="ordinary-", dir="/tmp"))
     try:
         with running_origin(folder / "access.jsonl") as port:
@@ -92,7 +92,7 @@ def test_an_ordinary_user_can_run_it(server: str) -> None:
 
 
 class _Counting(threading.Thread):
-    """An origin whose /held is large, and that knows how much of it was taken."""
+    """An origin with a large response at /held. taken: the bytes that the front has read."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -147,7 +147,9 @@ _SWITCHED = [name for name, server in catalogue().items() if server.buffering.na
 @pytest.mark.parametrize("buffering", ["on", "off"])
 @pytest.mark.parametrize("name", _SWITCHED)
 def test_what_it_takes_of_a_response(name: str, buffering: str, tmp_path: Path) -> None:
-    """BUFFERING=on: all of it, while the client's window lets hardly anything through; off: not all of it."""
+    """With BUFFERING=on the front reads the whole response although the client's window is small.
+    With BUFFERING=off it reads only a part.
+    """
     needs(name)
     with _counting() as origin:
         settings = settings_of(name, tmp_path, origin.address, buffering=buffering, size_bytes=_HELD)

@@ -1,4 +1,4 @@
-"""Each front on loopback: configured, started, asked over TLS, stopped; and the client against it, unshaped."""
+"""Tests of each front on loopback: start, TLS, end, and the client without a shaped link."""
 
 import json
 import re
@@ -30,7 +30,7 @@ from tests.server.fronts import NAME, SIZE, free_port, running_front, settings_o
 
 
 def test_a_front_serves_the_plan_over_http2(server: str, tmp_path: Path) -> None:
-    """Ready by a real request; the client's three streams arrive whole, in both loads, on one connection."""
+    """The client's streams arrive complete in both loads, on one connection."""
     with running_front(server, tmp_path) as (settings, process):
         plan = maps_plan(
             address=settings.address,
@@ -55,21 +55,21 @@ def test_a_front_serves_the_plan_over_http2(server: str, tmp_path: Path) -> None
             assert kinds[-1] == "ended"
             assert kinds.index("headers") >= 1
     assert "CLIENT_TRAFFIC_SECRET_0" in (tmp_path / "keys.log").read_text()
-    # Two loads begin and ask for the page; all other events came of what the front sent.
+    # Not counted: the beginnings and page requests of two loads. All other events follow from the front's frames.
     instrument = json.loads((tmp_path / "socket.json").read_text())["instrument"]
     assert instrument["events"] == len(events) - 2 - 2 * 2
     assert instrument["spent_ns"] > 0
 
 
 def test_h2o_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the user is: the local time is nothing that would have to be looked up."""
+    """h2o runs in UTC whatever the user's time zone is, so that it need not look up local time."""
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
     with running_front("h2o", tmp_path) as (_, process):
         assert b"TZ=UTC" in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
 
 
 def test_nginx_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its worker as well, although nginx clears the environment of its workers: it says so in its log."""
+    """nginx's worker logs in UTC, too, although nginx clears the environment of its workers."""
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
     with running_front("nginx", tmp_path) as (settings, process):
         pass
@@ -82,7 +82,7 @@ def test_nginx_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_live_socket_can_be_read(server: str, tmp_path: Path) -> None:
-    """The front's own side of a connection, its process and its option are seen; sock_diag and TCP_INFO agree."""
+    """The sampler finds the front's socket, process, and LOWAT. Values of sock_diag and TCP_INFO agree."""
     with running_front(server, tmp_path) as (settings, process):
         context = ssl.create_default_context(cafile=str(settings.certificates.ca))
         with (
@@ -92,12 +92,14 @@ def test_the_live_socket_can_be_read(server: str, tmp_path: Path) -> None:
         ):
             now_ns = time.monotonic_ns()
             assert sampler.look(now_ns) == now_ns + 10**7
+            sampler.flush()
             until_ns = now_ns + 5 * 10**9
-            # Session tickets may still be under way, and their acknowledgement.
+            # Session tickets and their acknowledgement may still be on the way.
             while now_ns < until_ns and not _all_arrived(tmp_path, connection):
                 time.sleep(0.01)
                 now_ns = time.monotonic_ns()
                 sampler.look(now_ns)
+                sampler.flush()
             assert _all_arrived(tmp_path, connection)
     sample = read_journal(tmp_path / "sockets.jsonl", SocketSample)[-1]
     assert sample.congestion_control in Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text()
@@ -113,7 +115,9 @@ def test_the_live_socket_can_be_read(server: str, tmp_path: Path) -> None:
 
 
 def test_of_several_connections_the_busy_one_is_looked_at(tmp_path: Path) -> None:
-    """A browser makes one to spare, and it may be the first; the socket's option is read from the same one."""
+    """The sampler follows the connection with traffic, because a browser may open a spare one first.
+    It reads LOWAT from the same connection.
+    """
     needs("nginx")
     with running_front("nginx", tmp_path) as (settings, process), ExitStack() as stack:
         context = ssl.create_default_context(cafile=str(settings.certificates.ca))
@@ -139,13 +143,13 @@ def _all_arrived(folder: Path, connection: socket.socket) -> bool:
 
 
 def _received_bytes(connection: socket.socket) -> int:
-    """tcpi_bytes_received of this end."""
+    """Return tcpi_bytes_received of this end."""
     info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     return int.from_bytes(info[128:136], sys.byteorder)
 
 
 def test_without_an_interval_the_socket_is_looked_at_once(server: str, tmp_path: Path) -> None:
-    """The process goes on being looked at, every other second once it is known: its socket's option may change."""
+    """Without a sampling interval the socket is sampled once. The server's process is sampled every two seconds."""
     with running_front(server, tmp_path) as (settings, process):
         context = ssl.create_default_context(cafile=str(settings.certificates.ca))
         with (
@@ -173,7 +177,7 @@ def test_the_certificate_is_verified(server: str, tmp_path: Path) -> None:
 
 
 def test_a_front_that_cannot_start_says_why(tmp_path: Path) -> None:
-    """The server's own message and its log, not a timeout."""
+    """The error is the server's own message and not a time-out."""
     settings = settings_of("nginx", tmp_path, "127.0.0.1:1")
     with socket.socket() as taken:
         taken.bind((settings.address, settings.port))
@@ -187,7 +191,7 @@ def test_a_front_that_cannot_start_says_why(tmp_path: Path) -> None:
 
 
 def _refusal(folder: Path, origin: str) -> str:
-    """What is told of a front at which nobody listens."""
+    """Return the error for a front whose port is closed."""
     ca = issue(folder, NAME).ca
     with pytest.raises(NotReady) as caught:
         wait_until_ready(("127.0.0.1", free_port()), NAME, ca, origin=origin, deadline_s=0.2, check_alive=lambda: None)
@@ -195,7 +199,7 @@ def _refusal(folder: Path, origin: str) -> str:
 
 
 def test_readiness_gives_up_after_its_deadline(tmp_path: Path) -> None:
-    """The reason of the last try is told, and that it is not the origin's fault."""
+    """The error gives the reason of the last attempt, and the status of the origin."""
     with running_origin(tmp_path / "access.jsonl") as port:
         told = _refusal(tmp_path, f"127.0.0.1:{port}")
     assert re.match(r"not ready after 0\.2 s: .*refused", told)
@@ -203,7 +207,7 @@ def test_readiness_gives_up_after_its_deadline(tmp_path: Path) -> None:
 
 
 def test_an_origin_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    """Whether nobody listens there, or somebody who says nothing."""
+    """The error names an origin that refuses connections or does not answer."""
     nobody = f"127.0.0.1:{free_port()}"
     assert re.search(rf"; the origin {nobody} does not answer from here: .*refused", _refusal(tmp_path, nobody))
     with socket.create_server(("127.0.0.1", 0)) as silent:

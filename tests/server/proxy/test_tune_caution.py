@@ -1,4 +1,7 @@
-"""The tuners beside servers in use: limits that hold without them, two on one server, values that are put back."""
+"""Tests of the tuners beside servers with limits: existing limits hold, two tuners conflict, values are restored.
+
+The sysctl in these tests is net.ipv4.tcp_notsent_lowat.
+"""
 
 import ctypes
 import errno
@@ -42,14 +45,16 @@ _Tune = Callable[..., AbstractContextManager[Tuner]]
 
 @pytest.fixture
 def group(bpf: None) -> Iterator[Path]:  # noqa: ARG001
-    """A cgroup of the test's own."""
+    """Return a new cgroup for the test."""
     with own_group(f"priolab-test-{os.getpid()}") as path:
         yield path
 
 
 @pytest.fixture
 def apart(bpf: None) -> Iterator[_Do]:  # noqa: ARG001
-    """Does something in a network namespace whose sysctl is strict; processes and sockets made there stay in it."""
+    """Return a function that calls `do` in a network namespace with a strict sysctl.
+    Processes and sockets that `do` creates stay in this namespace.
+    """
 
     def leave() -> None:
         assert _libc.unshare(_CLONE_NEWNET) == 0
@@ -63,13 +68,13 @@ def apart(bpf: None) -> Iterator[_Do]:  # noqa: ARG001
 
 @pytest.fixture
 def told() -> list[Decision]:
-    """What the tuner has decided."""
+    """Return the list of the tuner's decisions."""
     return []
 
 
 @pytest.fixture(params=["bpf", "userland"])
 def tune(request: pytest.FixtureRequest, told: list[Decision], group: Path) -> _Tune:
-    """Makes a tuner for a server that is in the cgroup and has that id."""
+    """Return a function that makes a tuner for the process `pid`, which is in the cgroup."""
 
     def make(pid: int, aim: Aim | None = None, *, keeps_sysctl: bool = True, hold_ns: int = HOLD_NS) -> Tuner:
         sysctls, aim = Sysctls() if keeps_sysctl else None, aim or Aim()
@@ -86,7 +91,7 @@ def tune(request: pytest.FixtureRequest, told: list[Decision], group: Path) -> _
 
 
 def _looked_at(tuner: Tuner, client: socket.socket) -> int:
-    """What the server's end has when the tuner has had occasions to change it."""
+    """Return LOWAT of the server's end after the tuner had occasions to change it."""
     for seconds in range(3):
         talk(client)
         tuner.look(time.monotonic_ns() + seconds * 10**9)
@@ -94,7 +99,7 @@ def _looked_at(tuner: Tuner, client: socket.socket) -> int:
 
 
 def test_never_more_than_the_sysctl(tune: _Tune, apart: _Do, group: Path, tmp_path: Path, told: list[Decision]) -> None:
-    """Of the namespace that the connection is in, not of the tuner's; unless a ceiling is given instead."""
+    """LOWAT stays below the sysctl of the connection's network namespace, unless a ceiling is given."""
     with ExitStack() as stack:
         pid, port = apart(stack.enter_context, serving(tmp_path, group))
         for keeps_sysctl in (True, False):
@@ -109,7 +114,7 @@ def test_never_more_than_the_sysctl(tune: _Tune, apart: _Do, group: Path, tmp_pa
 
 
 def test_the_servers_own_limit(tune: _Tune, group: Path, tmp_path: Path) -> None:
-    """A stricter one is left; a looser one is a limit, too, and what the connection has again afterwards."""
+    """A LOWAT that the server set is an upper limit for the tuner, and `restore` sets it again."""
     aim = Aim(ceiling_bytes=_CEILING)
     with serving(tmp_path, group) as (pid, port), ExitStack() as stack:
         with tune(pid, aim) as tuner:
@@ -130,7 +135,7 @@ def test_the_servers_own_limit(tune: _Tune, group: Path, tmp_path: Path) -> None
 
 
 def test_a_rate_that_flaps(tune: _Tune, group: Path, tmp_path: Path, told: list[Decision]) -> None:
-    """On loopback it goes up and down with every burst; the value only goes up while no drop has lasted."""
+    """The rate on loopback varies with every burst, but LOWAT only rises while no drop lasts for `hold_ns`."""
     with (
         serving(tmp_path, group) as (pid, port),
         tune(pid, hold_ns=_LONG_NS) as tuner,
@@ -144,7 +149,7 @@ def test_a_rate_that_flaps(tune: _Tune, group: Path, tmp_path: Path, told: list[
 
 
 def test_a_second_tuner(tune: _Tune, group: Path, tmp_path: Path) -> None:
-    """It is refused while the first is at work, and not afterwards."""
+    """A second tuner is refused while the first one is running, and accepted afterwards."""
     with serving(tmp_path, group) as (pid, _):
         with (
             tune(pid),
@@ -156,7 +161,7 @@ def test_a_second_tuner(tune: _Tune, group: Path, tmp_path: Path) -> None:
 
 
 def test_a_tuner_of_a_cgroup_above(group: Path) -> None:
-    """Its cgroups are those below it, too, whichever comes first; cgroups side by side have tuners of their own."""
+    """A tuner of a cgroup excludes tuners of cgroups above and below it, but not of cgroups beside it."""
     program = compiler.compiled(cache_folder())
     inner, beside = group / "inner", group / "beside"
     with ExitStack() as stack:
@@ -172,12 +177,13 @@ def test_a_tuner_of_a_cgroup_above(group: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "needed"), [(errno.EPERM, "root with CAP_SYS_ADMIN"), (errno.ENOPROTOOPT, "Linux 5.14")]
+    ("error", "needed"),
+    [(errno.EPERM, "run as root with CAP_SYS_ADMIN"), (errno.ENOPROTOOPT, "use Linux 5.14 or newer")],
 )
 def test_a_namespace_that_cannot_be_read(
     tune: _Tune, apart: _Do, group: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int, needed: str
 ) -> None:
-    """Its limit cannot be kept, so nothing is tuned unless a ceiling is given."""
+    """The tuner refuses to start if it cannot read the namespace's sysctl and no ceiling is given."""
 
     def refused(*_: object) -> None:
         raise OSError(error, os.strerror(error))
@@ -187,14 +193,14 @@ def test_a_namespace_that_cannot_be_read(
         monkeypatch.setattr(namespaces, "_enter_and_read", refused)
         with pytest.raises(CannotTune, match=f"process {pid}: .* cannot be read: {os.strerror(error)}") as raised:
             tune(pid)
-        assert raised.value.remedy == f"it needs {needed}, or --ceiling BYTES"
+        assert raised.value.remedy == f"{needed}, or give --ceiling BYTES"
         with tune(pid, keeps_sysctl=False):
             pass
 
 
 @contextmanager
 def _command(*words: str) -> Iterator[subprocess.Popen[str]]:
-    """`priolab tune`, once it is at work."""
+    """Start `priolab tune`, and return its process when it is tuning."""
     command = [sys.executable, "-m", "experiments.cli", "tune", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -208,7 +214,9 @@ def _command(*words: str) -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("how", ["--cgroup", "--pid"])
 def test_values_put_back_on_a_signal(group: Path, tmp_path: Path, how: str, number: signal.Signals) -> None:
-    """With --restore connections have again what they had; without it, what the tuner set."""
+    """With `--restore`, connections get their earlier values back on a signal.
+    Without it, they keep the tuner's values.
+    """
     with serving(tmp_path, group) as (pid, port):
         words = [how, str(group if how == "--cgroup" else pid), "--ceiling", str(_CEILING), "--quiet"]
         for more, end in (
@@ -226,20 +234,20 @@ def test_values_put_back_on_a_signal(group: Path, tmp_path: Path, how: str, numb
 
 @pytest.mark.parametrize("how", ["--cgroup", "--pid"])
 def test_a_second_command(group: Path, tmp_path: Path, how: str) -> None:
-    """One line, what to do, and the code for what cannot be done."""
+    """A second command prints one line with the remedy, and exits with code 1."""
     with serving(tmp_path, group) as (pid, _):
         words = [how, str(group if how == "--cgroup" else pid)]
         where = f"in cgroup {group}" if how == "--cgroup" else f"beside process {pid}"
         command = [sys.executable, "-m", "experiments.cli", "tune", *words]
         with _command(*words):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
-        said = f"priolab: priolab tune cannot be used here: another tuner is at work {where}; end that one first\n"
-        assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+        said = f"priolab: priolab tune cannot be used here: another tuner is at work {where}; end the other tuner first"
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{said}\n")
 
 
 @pytest.mark.parametrize("words", [(), ("--ceiling", str(_LOOSE))])
 def test_the_command_keeps_the_sysctl(apart: _Do, group: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Unless it is given a ceiling."""
+    """The command keeps LOWAT below the sysctl unless it is given a ceiling."""
     with ExitStack() as stack:
         _, port = apart(stack.enter_context, serving(tmp_path, group))
         stack.enter_context(_command("--cgroup", str(group), *words))

@@ -1,4 +1,4 @@
-"""Both tuners against real sockets on loopback: what they set, what they leave alone, what is left when they die."""
+"""Tests of the tuners in BPF and in user space, with sockets on loopback: what they set, and what they leave behind."""
 
 import ctypes
 import os
@@ -35,13 +35,15 @@ _MORE_THAN_THE_RING_HOLDS = 2500
 
 @pytest.fixture
 def group(bpf: None) -> Iterator[Path]:  # noqa: ARG001
-    """A cgroup of the test's own."""
+    """Return a new cgroup for the test."""
     with own_group(f"priolab-test-{os.getpid()}") as path:
         yield path
 
 
 def test_in_the_kernel(tmp_path: Path, group: Path) -> None:
-    """What a cgroup's server accepts is tuned, with the numbers in the journal; what it asks others for is not."""
+    """The tuner tunes connections that a server in the cgroup accepted, and not the client's end.
+    Each decision follows from the numbers that it records.
+    """
     told: list[Decision] = []
     with serving(tmp_path, group) as (_, port):
         tuner = InKernel(compiler.compiled(cache_folder()), group, Aim(), told.append, pytest.fail)
@@ -50,7 +52,7 @@ def test_in_the_kernel(tmp_path: Path, group: Path) -> None:
             tuner.look(0)
             assert lowat_of(client) == told[-1].new_bytes
             _check(told, client)
-            # The client's end is in no cgroup of the tuner's.
+            # The client's end is in another cgroup.
             assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == 0
         told.clear()
         with socket.create_connection(("127.0.0.1", port)) as client:
@@ -60,7 +62,7 @@ def test_in_the_kernel(tmp_path: Path, group: Path) -> None:
 
 
 def test_in_the_kernel_by_way_of_trial(tmp_path: Path, group: Path) -> None:
-    """A dry run tells and sets nothing, and of another port it tells nothing."""
+    """A dry run reports decisions and sets nothing. For another port it reports no decisions."""
     told: list[Decision] = []
     program = compiler.compiled(cache_folder())
     with serving(tmp_path, group) as (_, port):
@@ -76,7 +78,9 @@ def test_in_the_kernel_by_way_of_trial(tmp_path: Path, group: Path) -> None:
 
 
 def test_a_cgroup_that_is_made_anew(tmp_path: Path, group: Path) -> None:
-    """As when systemd starts a service again: its end is said, and its successor's connections are tuned."""
+    """If the cgroup is removed and created again, as when systemd restarts a service, the tuner reports both.
+    It tunes connections in the new cgroup.
+    """
     told: list[Decision] = []
     said: list[str] = []
     program = compiler.compiled(cache_folder())
@@ -86,14 +90,14 @@ def test_a_cgroup_that_is_made_anew(tmp_path: Path, group: Path) -> None:
             group.rmdir()
             assert tuner.look(0) < waited_ns
             tuner.look(0)
-            assert said.pop() == f"cgroup {group} is gone; waiting for another"
+            assert said.pop() == f"cgroup {group} is gone; tuning continues when it exists again"
             group.mkdir()
             tuner.look(0)
-            assert said.pop() == f"cgroup {group} is there again; tuning"
+            assert said.pop() == f"cgroup {group} exists again; tuning"
         group.rmdir()
         group.mkdir()
         tuner.look(0)
-        assert [line.split(";")[0] for line in said] == [f"cgroup {group} is gone", f"cgroup {group} is there again"]
+        assert [line.split(";")[0] for line in said] == [f"cgroup {group} is gone", f"cgroup {group} exists again"]
         with serving(tmp_path, group) as (_, port), socket.create_connection(("127.0.0.1", port)) as client:
             talk(client)
             tuner.look(0)
@@ -102,7 +106,7 @@ def test_a_cgroup_that_is_made_anew(tmp_path: Path, group: Path) -> None:
 
 
 def test_a_journal_that_fails_at_the_end(tmp_path: Path, group: Path) -> None:
-    """Whatever is told last, and whether or not it can be, the program is gone from the cgroup."""
+    """The BPF program is detached from the cgroup even if writing the last decisions fails."""
 
     def full(_: Decision) -> None:
         raise OSError("no space left")
@@ -119,7 +123,7 @@ def test_a_journal_that_fails_at_the_end(tmp_path: Path, group: Path) -> None:
 
 
 def test_more_decisions_than_the_ring_holds(tmp_path: Path, group: Path) -> None:
-    """Those that are lost are counted, and every connection has its value all the same."""
+    """Every connection is tuned even if the ring buffer overflows, and the lost decisions are counted once."""
     told: list[Decision] = []
     said: list[str] = []
     program = compiler.compiled(cache_folder())
@@ -138,7 +142,7 @@ def test_more_decisions_than_the_ring_holds(tmp_path: Path, group: Path) -> None
 
 
 def test_from_beside(tmp_path: Path) -> None:
-    """Connections that are there already are tuned, too; a dry run tells and sets nothing."""
+    """Connections that existed before the tuner are tuned. A dry run reports decisions and sets nothing."""
     told: list[Decision] = []
     with serving(tmp_path) as (pid, port), socket.create_connection(("127.0.0.1", port)) as client:
         talk(client)
@@ -158,7 +162,7 @@ def test_from_beside(tmp_path: Path) -> None:
 
 
 def _check(told: list[Decision], client: socket.socket) -> None:
-    """The decisions follow from the numbers in them, each from the one before, and name the client."""
+    """Check that each decision follows from its numbers and from the decision before, and names the client."""
     assert (told[0].event, told[0].old_bytes) == (Trigger.ESTABLISHED, 0)
     for before, after in pairwise(told):
         assert after.old_bytes == before.new_bytes
@@ -179,7 +183,7 @@ def _check(told: list[Decision], client: socket.socket) -> None:
 
 @pytest.mark.parametrize("tuner", ["--cgroup", "--pid"])
 def test_when_it_dies(tmp_path: Path, tuner: str, request: pytest.FixtureRequest) -> None:
-    """Killed outright, it leaves connections with what they have, and the server serves on."""
+    """A killed tuner leaves connections their values, and the server continues."""
     group = request.getfixturevalue("group") if tuner == "--cgroup" else None
     log = tmp_path / "log"
     with serving(tmp_path, group) as (pid, port):
@@ -205,7 +209,7 @@ def test_when_it_dies(tmp_path: Path, tuner: str, request: pytest.FixtureRequest
 
 
 def test_when_the_server_ends(tmp_path: Path) -> None:
-    """There is nothing left to tune, and that is said."""
+    """The tuner raises CannotTune if the server's process has ended."""
     with ExitStack() as stack:
         with serving(tmp_path) as (pid, _):
             tuner: Tuner = stack.enter_context(Userland(pid, Aim(), lambda _: None))
@@ -254,7 +258,7 @@ class _Numbers(ctypes.Structure):
 
 @pytest.mark.usefixtures("bpf")
 def test_the_law_as_the_kernel_runs_it(tmp_path: Path) -> None:
-    """Compiled for BPF, verified and run by the kernel, it gives what law.py gives, the largest numbers included."""
+    """Compiled for BPF and run by the kernel, the law gives the same as law.py, also for the largest numbers."""
     source, made = tmp_path / "law.c", tmp_path / "law.o"
     source.write_text(_RUN_OF_THE_LAW)
     folder = Path(compiler.__file__).parent

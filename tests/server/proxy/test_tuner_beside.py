@@ -1,4 +1,4 @@
-"""The tuner that looks, at sockets of this very process: what it takes for a connection, and what it survives."""
+"""Tests of the user-space tuner with sockets of this process: connections that it finds, failures that it survives."""
 
 import errno
 import os
@@ -32,7 +32,7 @@ def _count() -> int:
 
 @contextmanager
 def _connection(listener: socket.socket, client: socket.socket | None = None) -> Iterator[tuple[socket.socket, ...]]:
-    """The client's end and the server's."""
+    """Return the client's end and the server's end of a new connection."""
     host, port = listener.getsockname()[:2]
     with client or socket.socket(listener.family) as near:
         near.connect((host, port))
@@ -42,20 +42,20 @@ def _connection(listener: socket.socket, client: socket.socket | None = None) ->
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """On loopback."""
+    """Return a listening socket on loopback."""
     with socket.create_server(("127.0.0.1", 0)) as there:
         yield there
 
 
 @pytest.fixture
 def told() -> list[Decision]:
-    """What the tuner has said."""
+    """Return the list of the tuner's decisions."""
     return []
 
 
 @pytest.fixture
 def tuner(told: list[Decision]) -> Iterator[Userland]:
-    """At this process; it leaves no descriptor behind."""
+    """Return a tuner of this process, and check at the end that it leaves no descriptor open."""
     before = _count()
     with Userland(os.getpid(), Aim(), told.append) as made:
         yield made
@@ -67,7 +67,7 @@ _Scan = Callable[[], object]
 
 @pytest.fixture
 def scan(tuner: Userland) -> _Scan:
-    """Has the tuner look for what is new: each time it is a second later."""
+    """Return a function that has the tuner search for new connections. Each call is a second after the one before."""
     seconds = count(1)
     return lambda: tuner.look(time.monotonic_ns() + next(seconds) * 10**9)
 
@@ -77,7 +77,9 @@ def _peers(told: list[Decision]) -> list[int]:
 
 
 def test_each_connection_once(scan: _Scan, told: list[Decision], listener: socket.socket) -> None:
-    """All that there are, and new ones; ends that are nobody's server's, and sockets of other kinds, are left alone."""
+    """Each accepted connection is tuned once, also if it was accepted after the first scan.
+    Clients' ends and sockets of other kinds are not changed.
+    """
     left, right = socket.socketpair()
     with left, right, socket.socket(type=socket.SOCK_DGRAM) as datagrams, ExitStack() as stack:
         datagrams.bind(("127.0.0.1", listener.getsockname()[1]))
@@ -93,7 +95,7 @@ def test_each_connection_once(scan: _Scan, told: list[Decision], listener: socke
 
 
 def test_of_ipv6(scan: _Scan, told: list[Decision]) -> None:
-    """By its own address, or, where the socket listens to both, as IPv6 writes IPv4's."""
+    """The peer is an IPv6 address, or an IPv4-mapped one if the server listens for both."""
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as there, _connection(there):
         scan()
     with (
@@ -106,7 +108,7 @@ def test_of_ipv6(scan: _Scan, told: list[Decision]) -> None:
 
 
 def test_of_a_listening_socket_of_mptcp(scan: _Scan, told: list[Decision]) -> None:
-    """Go's are by default; whoever comes with plain TCP is tuned."""
+    """Connections with plain TCP are tuned if the server's listening socket is one of MPTCP, as Go's are by default."""
     try:
         there = socket.socket(socket.AF_INET, socket.SOCK_STREAM, _MPTCP)
     except OSError:
@@ -120,7 +122,7 @@ def test_of_a_listening_socket_of_mptcp(scan: _Scan, told: list[Decision]) -> No
 
 
 def test_a_socket_that_listens_later(scan: _Scan, told: list[Decision]) -> None:
-    """Seen between bind and listen, it is looked at again, and so are the connections that it has by then."""
+    """A socket found between bind and listen is examined again, and its connections are tuned."""
     with socket.socket() as there:
         there.bind(("127.0.0.1", 0))
         scan()
@@ -133,7 +135,9 @@ def test_a_socket_that_listens_later(scan: _Scan, told: list[Decision]) -> None:
 def test_a_connection_seen_before_its_listening_socket(
     scan: _Scan, told: list[Decision], listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Descriptors are read one after the other, while the server goes on; the next time around it is found."""
+    """A connection found before its listening socket is tuned in a later scan.
+    Descriptors are read one after the other while the server goes on.
+    """
     honest = descriptors.sockets_of
     with _connection(listener) as (near, _):
         late = listener.fileno()
@@ -152,7 +156,7 @@ def test_a_connection_seen_before_its_listening_socket(
 def test_a_number_that_is_used_again(
     tuner: Userland, scan: _Scan, told: list[Decision], listener: socket.socket, instead: str
 ) -> None:
-    """Closed beneath the tuner, its number a file's or another connection's: no harm, and no value for the other."""
+    """A descriptor that was closed and used again causes no decision for the old connection, and no error."""
     with _connection(listener) as (near, far), _connection(listener) as (_, other), Path("/dev/null").open() as file:
         other.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 1)
         scan()
@@ -169,7 +173,7 @@ def test_a_number_that_is_used_again(
 
 
 def test_files_and_sockets_in_turn(scan: _Scan, listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between being listed and being borrowed, sockets become files, again and again."""
+    """The tuner survives descriptors that become files between the listing and the borrowing of sockets."""
     honest = descriptors.sockets_of
 
     def listed(pid: int) -> dict[int, int]:
@@ -190,7 +194,7 @@ def _refused(*_: object) -> None:
 def test_a_descendant_of_somebody_elses(
     scan: _Scan, told: list[Decision], listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A zombie's descriptors are root's, a setuid child's, too: it is left out, and the others are tuned."""
+    """A descendant with unreadable descriptors, such as a zombie or a setuid child, is skipped; others are tuned."""
     honest = descriptors.sockets_of
     monkeypatch.setattr(userland, "with_descendants", lambda pid: [pid, 1])
     monkeypatch.setattr(userland, "sockets_of", lambda pid: _refused() if pid == 1 else honest(pid))
@@ -202,7 +206,9 @@ def test_a_descendant_of_somebody_elses(
 def test_a_connection_of_somebody_elses(
     scan: _Scan, told: list[Decision], listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Listed, but not lent: left out if a descendant has it, and the end if it is the server's first process."""
+    """A socket that cannot be borrowed is skipped if it is a descendant's.
+    If it is that of the server's first process, the tuner raises CannotTune.
+    """
     honest = descriptors.sockets_of
     with _connection(listener):
         monkeypatch.setattr(userland, "borrow", _refused)
@@ -212,15 +218,15 @@ def test_a_connection_of_somebody_elses(
         assert told == []
         monkeypatch.setattr(userland, "with_descendants", lambda pid: [pid])
         monkeypatch.setattr(userland, "sockets_of", honest)
-        with pytest.raises(CannotTune, match="may not be borrowed by this user"):
+        with pytest.raises(CannotTune, match="this user may not borrow its sockets"):
             scan()
 
 
 @pytest.mark.parametrize(
-    ("error", "remedy"), [(errno.ENOSYS, "it needs Linux 5.6"), (errno.EMFILE, "allow it more descriptors")]
+    ("error", "remedy"), [(errno.ENOSYS, "use Linux 5.6 or newer"), (errno.EMFILE, "allow the tuner more descriptors")]
 )
 def test_what_cannot_be_done(error: int, remedy: str, scan: _Scan, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is said, with what may help."""
+    """CannotTune gives the reason and a remedy."""
 
     def failing(*_: object) -> None:
         raise OSError(error, os.strerror(error))
@@ -232,7 +238,7 @@ def test_what_cannot_be_done(error: int, remedy: str, scan: _Scan, monkeypatch: 
 
 
 def test_a_scan_that_takes_long(tuner: Userland, listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next one waits twenty times as long."""
+    """The next scan waits twenty times as long as the last scan took."""
     took_ns = iter([0, 10**8])
     monkeypatch.setattr(time, "thread_time_ns", lambda: next(took_ns))
     assert listener.getsockname()
@@ -241,7 +247,7 @@ def test_a_scan_that_takes_long(tuner: Userland, listener: socket.socket, monkey
 
 @contextmanager
 def _pouring(far: socket.socket) -> Iterator[None]:
-    """The server sends for as long as the connection is there."""
+    """Have the server send until the context ends."""
 
     def pour() -> None:
         try:
@@ -262,7 +268,7 @@ def _pouring(far: socket.socket) -> Iterator[None]:
 def test_a_client_that_reads_slowly_and_then_fast(
     tuner: Userland, told: list[Decision], listener: socket.socket
 ) -> None:
-    """What it is given is far below the ceiling, changes again and again, and goes up when it hurries."""
+    """LOWAT is far below the ceiling for a client that reads slowly, and rises when the client reads faster."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL)
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, _SEGMENT)

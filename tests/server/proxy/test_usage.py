@@ -1,4 +1,4 @@
-"""What a process has used, whichever of its threads did."""
+"""Tests of the resources that a process has used, in all of its threads."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ input()
 
 
 def test_threads_count() -> None:
-    """Work of a thread that still lives is the process's; so are its waits."""
+    """CPU time and context switches of a thread that still runs count for its process."""
     with subprocess.Popen(
         [sys.executable, "-c", _WORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as child:
@@ -46,7 +46,7 @@ def test_threads_count() -> None:
 
 
 def test_a_process_that_has_ended_has_used_nothing_known() -> None:
-    """Its journal goes on without a figure."""
+    """For a process that has ended, every figure is None."""
     child = os.fork()
     if child == 0:
         os._exit(0)

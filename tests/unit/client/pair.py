@@ -1,4 +1,4 @@
-"""A client engine and a server made of h2, back to back, in memory."""
+"""A client engine and an h2 server that exchange bytes in memory."""
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -13,15 +13,14 @@ from common.formats.plan import Plan, Steps
 from tests.pages import maps_plan
 
 PAGE, IMAGE, SCRIPT = 1, 3, 5
-"""Streams of the first load."""
+"""The streams of the first load."""
 OK = [(":status", "200")]
 
 
 class Pair:
-    """Both ends, joined by method calls; every exchange advances the time by one nanosecond.
+    """A client engine and a server; every exchange advances the time by one nanosecond.
 
-    plan: what is requested, the Maps case if nothing else. events: what the engine told. at_server: what the server
-    saw.
+    plan: the requests; the Maps case by default. events: the engine's events. at_server: the server's events.
     """
 
     def __init__(
@@ -87,14 +86,14 @@ class Pair:
 
 
 def page_asked() -> Pair:
-    """The page is asked for."""
+    """Returns a pair whose client has requested the page."""
     pair = Pair()
     pair.begin_load()
     return pair
 
 
 def resources_asked() -> Pair:
-    """The page has come, image and script are asked for."""
+    """Returns a pair whose client has received the page, and has requested image and script."""
     pair = page_asked()
     pair.answer(PAGE)
     pair.events.clear()

@@ -1,4 +1,4 @@
-"""Dialects: what is said in each, so that one resource comes first."""
+"""Tests of dialects: the signals with which each dialect asks for one resource first."""
 
 import pytest
 
@@ -26,7 +26,7 @@ ALL = [
 
 
 def ranks(priorities: Priorities) -> tuple[Ranks, Ranks]:
-    """What is asked, and the contrary."""
+    """Returns the ranks of the Maps page's resources for these priorities, and for the opposite priorities."""
     return priorities.ranks(maps_page()), priorities.opposite.ranks(maps_page())
 
 
@@ -44,7 +44,7 @@ def fields(text: str, priorities: Priorities = Priorities.SPDY) -> list[str | No
 
 @pytest.mark.parametrize("text", ALL)
 def test_names(text: str) -> None:
-    """A dialect's name is the name it is read by, whatever the order of its parts."""
+    """A dialect's name is parsed whatever the order of its parts."""
     assert str(parse(text)) == text
     assert parse("+".join(reversed(text.split("+")))) == parse(text)
 
@@ -53,14 +53,14 @@ def test_names(text: str) -> None:
     "text", ["", "none", "plain+", "plain+plain", "plain+chrome", "no7540", "Chrome", "header update"]
 )
 def test_no_dialects(text: str) -> None:
-    """Unknown parts, parts that come twice, two trees, and a setting that orders nothing."""
+    """A name is refused if a part is unknown or comes twice, if two parts are trees, or if it is `no7540` alone."""
     with pytest.raises(ValueError, match=r"unknown|only one part|asks for no order"):
         parse(text)
 
 
 @pytest.mark.parametrize("text", ALL)
 def test_silence(text: str) -> None:
-    """Where no order is asked, nothing is said."""
+    """If no order is asked for, there are no signals."""
     silent = said(text, Priorities.NONE)
     assert [silent.requests[name] for name in RESOURCES] == [type(silent.requests[PAGE])()] * 3
     assert (silent.groups, silent.changes, silent.no_rfc7540_priorities) == ((), (), False)
@@ -68,7 +68,10 @@ def test_silence(text: str) -> None:
 
 @pytest.mark.parametrize("text", ALL)
 def test_swap_says_of_the_image_what_was_said_of_the_script(text: str) -> None:
-    """But for Chrome's chain, where it matters who was asked for first."""
+    """With PRIORITY=swap image and script have each other's signals.
+
+    In Chrome's tree the order of the requests matters, too.
+    """
     one, other = said(text, Priorities.SPDY), said(text, Priorities.SWAP)
     if Part.CHROME in parse(text).parts:
         assert one != other
@@ -81,12 +84,15 @@ def test_swap_says_of_the_image_what_was_said_of_the_script(text: str) -> None:
 
 
 def test_plain() -> None:
-    """Chrome's weights of SPDY's levels, all at the root."""
+    """`plain` has Chrome's weights for SPDY's levels, all with the root as parent."""
     assert positions("plain") == [Position(weight=256), Position(weight=147), Position(weight=183)]
 
 
 def test_chrome() -> None:
-    """What is more urgent is put between the root and the rest; what is less, behind the last that is not."""
+    """In Chrome's tree a stream that is more urgent than image or script before it has the root as its parent.
+
+    A less urgent stream has the last more urgent stream as its parent. All dependencies are exclusive.
+    """
     assert positions("chrome") == [
         Position(weight=256, exclusive=True),
         Position(weight=147, exclusive=True),
@@ -100,7 +106,7 @@ def test_chrome() -> None:
 
 
 def test_firefox() -> None:
-    """The six groups as Firefox made them; the script is with the leaders, the image follows them."""
+    """Firefox's tree has six groups; the script depends on the leaders, and the image on the followers."""
     assert [(each.stream_id, each.position.weight, each.position.depends_on) for each in said("firefox").groups] == [
         (3, 201, None),
         (5, 101, None),
@@ -117,12 +123,12 @@ def test_firefox() -> None:
 
 
 def test_safari() -> None:
-    """Weights alone, three times as much for the script."""
+    """Safari's tree has weights only: that of the script is three times that of the image."""
     assert positions("safari") == [Position(weight=256), Position(weight=8), Position(weight=24)]
 
 
 def test_reprioritize_contradicts() -> None:
-    """With the requests the opposite is asked for; the frames, the favoured one's first, put it right."""
+    """The requests ask for the opposite order; PRIORITY frames, the favoured resource's first, correct it."""
     assert positions("plain+reprioritize") == positions("plain", Priorities.SWAP)
     assert said("plain+reprioritize").changes == (
         Change(resource=SCRIPT, position=Position(weight=183)),
@@ -135,27 +141,30 @@ def test_reprioritize_contradicts() -> None:
 
 
 def test_reprioritize_alone() -> None:
-    """Nothing with the requests, weights in the frames."""
+    """With `reprioritize` alone the requests have no signals, and the PRIORITY frames have weights."""
     assert positions("reprioritize") == [None, None, None]
     assert said("reprioritize").changes == said("plain+reprioritize").changes
 
 
 def test_header() -> None:
-    """Firefox's values; Chrome's beside Chrome's tree."""
+    """The header fields have Firefox's values, and Chrome's values together with Chrome's tree."""
     assert fields("header") == ["u=0, i", "u=5, i", "u=2"]
     assert fields("chrome+header") == ["u=0, i", "i", "u=2"]
     assert positions("header") == [None, None, None]
 
 
 def test_update() -> None:
-    """Like PRIORITY frames, PRIORITY_UPDATE contradicts the header field, where there was one."""
+    """With `header+update` the header fields ask for the opposite order, and PRIORITY_UPDATE frames correct it.
+
+    With `update` there are no header fields.
+    """
     changes = (Change(resource=SCRIPT, field="u=2"), Change(resource=IMAGE, field="u=5, i"))
     assert (fields("update"), said("update").changes) == ([None, None, None], changes)
     assert (fields("header+update"), said("header+update").changes) == (fields("header", Priorities.SWAP), changes)
 
 
 def test_the_setting() -> None:
-    """It is said when it is asked for, and in no other dialect."""
+    """SETTINGS_NO_RFC7540_PRIORITIES is sent in dialects with `no7540`, and in no other dialect."""
     assert [text for text in ALL if said(text).no_rfc7540_priorities] == ["header+no7540", "firefox+header+no7540"]
 
 
@@ -164,7 +173,7 @@ def test_the_setting() -> None:
     [(Priorities.SPDY, [0, 3, 2]), (Priorities.SWAP, [0, 2, 3]), (Priorities.NONE, [None, None, None])],
 )
 def test_over_spdy(priorities: Priorities, expected: list[int | None]) -> None:
-    """The levels themselves, and nothing besides."""
+    """Over SPDY each request has its level, and no other signal."""
     said = levels(PLAIN, *ranks(priorities), RESOURCES)
     assert [said.requests[name] for name in RESOURCES] == [Signals(level=level) for level in expected]
     assert (said.groups, said.changes, said.no_rfc7540_priorities) == ((), (), False)
@@ -172,13 +181,13 @@ def test_over_spdy(priorities: Priorities, expected: list[int | None]) -> None:
 
 @pytest.mark.parametrize("text", [text for text in ALL if text != "plain"])
 def test_no_other_dialect_over_spdy(text: str) -> None:
-    """It has a level in each request, and that is all it has."""
+    """SPDY has only a level in each request, so other dialects are refused."""
     with pytest.raises(ValueError, match="over SPDY"):
         levels(parse(text), *ranks(Priorities.SPDY), RESOURCES)
 
 
 def test_one_tree() -> None:
-    """Each tree is the tree of the dialect that has it, and others have none."""
+    """A part that is a tree is the dialect's tree; a dialect without such a part has no tree."""
     assert [Dialect((part,)).tree for part in TREES] == list(TREES)
     assert parse("header+update").tree is None
 
@@ -199,7 +208,7 @@ def said_of_many(text: str, priorities: Priorities = Priorities.SPDY) -> Saying:
 
 
 def test_plain_of_many() -> None:
-    """Each has its weight, and the dependency that the page gives it; swapped, there are no dependencies."""
+    """Each resource has its weight, and the parent that the page gives; with PRIORITY=swap there are no parents."""
     assert {name: each.position for name, each in said_of_many("plain").requests.items()} == {
         "html": Position(weight=256),
         "photo": Position(weight=74),
@@ -221,7 +230,7 @@ def test_plain_of_many() -> None:
 
 
 def test_header_of_many() -> None:
-    """Beside no tree of Chrome's the default is written, too; beside Chrome's it is left out."""
+    """The header field has the urgency even if it is the default, 3. With Chrome's tree it leaves the default out."""
     assert {name: each.field for name, each in said_of_many("header").requests.items()} == {
         "html": "u=0",
         "photo": "u=5, i",
@@ -241,7 +250,10 @@ def test_header_of_many() -> None:
 
 
 def test_chrome_of_many() -> None:
-    """Each goes behind the last of its level or of a higher one; a document is complete by then."""
+    """In Chrome's tree a stream's parent is the last stream of its own level, or else of the nearest higher level.
+
+    A document is no parent, because it is complete by then.
+    """
     assert {
         name: (each.position.depends_on, each.position.exclusive)
         for name, each in said_of_many("chrome").requests.items()
@@ -272,7 +284,7 @@ def test_chrome_of_many() -> None:
 def test_trees_by_the_part_in_the_page(
     text: str, document: Position, first: Position, second: Position, priorities: Priorities
 ) -> None:
-    """Firefox and Safari place a resource by what it is, however many there are."""
+    """The trees of Firefox and Safari distinguish only document, favoured resource, and other resource."""
     favoured = priorities.favoured(_MANY)
     for name, each in said_of_many(text, priorities).requests.items():
         assert each.position == (document if name == "html" else first if name in favoured else second)
@@ -280,7 +292,10 @@ def test_trees_by_the_part_in_the_page(
 
 @pytest.mark.parametrize("text", ["plain+reprioritize", "update", "header+update"])
 def test_changes_of_many(text: str) -> None:
-    """The favoured ones come first, in the page's order; a document is never changed."""
+    """The frames that change priorities come for the favoured resources first, then for the others.
+
+    The priority of a document never changes.
+    """
     changes = said_of_many(text).changes
     assert [each.resource for each in changes] == ["style", "font", "photo", "video", "late"]
     plain = said_of_many("plain" if text.startswith("plain") else "header").requests
@@ -290,7 +305,7 @@ def test_changes_of_many(text: str) -> None:
 
 
 def test_levels_of_many() -> None:
-    """SPDY has only them."""
+    """Over SPDY each resource has a level, or none if no order is asked for."""
     ranks = Priorities.SPDY.ranks(_MANY)
     assert [levels(PLAIN, ranks, ranks, _NAMES).requests[name].level for name in _NAMES] == [0, 5, 1, 2, 7, 3]
     silent = levels(PLAIN, {}, {}, _NAMES).requests
@@ -299,5 +314,5 @@ def test_levels_of_many() -> None:
 
 @pytest.mark.parametrize("text", ALL)
 def test_silence_of_many(text: str) -> None:
-    """Where no order is asked, every resource is requested without a word."""
+    """If no order is asked for, each resource is requested without signals."""
     assert dict(said_of_many(text, Priorities.NONE).requests) == {name: Signals() for name in _NAMES}

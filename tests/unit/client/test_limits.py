@@ -1,4 +1,7 @@
-"""How much a front can make the client note down: far more than an honest one sends, and not more than that."""
+"""Tests of the limits on what a front can make the client record.
+
+The limits are far above what an honest front sends.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +40,7 @@ def data(size_bytes: int, kind: Kind = Kind.DATA) -> Event:
 
 
 def test_the_smallest_records_of_the_largest_resources() -> None:
-    """Each in a frame and a packet of its own."""
+    """The largest resources in the smallest records, each in its own frame and packet, are within the limits."""
     limits = Limits(plan())
     payload_bytes = _RECORD_LEAST - 32
     events = [data(payload_bytes, Kind.DATA_HEADER), data(payload_bytes)]
@@ -47,7 +50,7 @@ def test_the_smallest_records_of_the_largest_resources() -> None:
 
 
 def test_frames_without_bytes() -> None:
-    """So many and no more."""
+    """10,000 frames without bytes are allowed, and no more."""
     limits = Limits(plan())
     limits.noted([data(0, Kind.DATA_HEADER)] * FREE_PIECES)
     with pytest.raises(LoadFailed, match=r"^the front sent 0 bytes of DATA in more than 10000 frames and pieces$"):
@@ -55,7 +58,7 @@ def test_frames_without_bytes() -> None:
 
 
 def test_frames_of_a_byte() -> None:
-    """A few more, for the bytes there are."""
+    """The limit of frames is 10,000 and one per 64 bytes of payload: 10,158 if each frame has one byte."""
     limits = Limits(plan())
     for _ in range(10_158):
         limits.noted([data(1)])
@@ -64,7 +67,7 @@ def test_frames_of_a_byte() -> None:
 
 
 def test_payload() -> None:
-    """Not more than what is asked for could have."""
+    """More payload than 2**27 bytes per request fails the load."""
     limits = Limits(plan())
     limits.noted([data(MOST_RESOURCE_BYTES)] * 3)
     with pytest.raises(LoadFailed, match=r"^the front sent more than 402653184 bytes of DATA$"):
@@ -82,7 +85,10 @@ def test_payload() -> None:
     ],
 )
 def test_what_is_no_payload(limited: Plan, held_bytes: int) -> None:
-    """As much as payload, and some more; QUIC may hold a window besides."""
+    """The number of bytes besides payload is limited to the number of payload bytes plus 1 MiB.
+
+    Over QUIC a window is added, because QUIC may hold back that much data.
+    """
     limits = Limits(limited)
     limits.noted([data(1000)])
     most_bytes = FREE_BYTES + held_bytes + 1000
@@ -94,7 +100,7 @@ def test_what_is_no_payload(limited: Plan, held_bytes: int) -> None:
 
 
 def test_packets_of_a_byte(tmp_path: Path) -> None:
-    """The journal of arrivals has a line for each; the next load has as many."""
+    """The journal has a line for each packet, so packets are limited. Each load has its own limit."""
     with Journal.writing(tmp_path) as journal:
         for before in (0, 10_159):
             journal.limits = Limits(plan())

@@ -1,4 +1,4 @@
-"""Which request is due when: resources that wait for others, in chains, and in several loads."""
+"""Tests of the times at which requests are due: resources that wait for others, in chains, and in several loads."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -42,7 +42,10 @@ def plan_of(page: Page, **changes: Any) -> Plan:
 
 
 class Client:
-    """Loads, and a stream for each request that is due. asked: names in order; streams: of the open ones."""
+    """A client that opens a stream for each request that is due.
+
+    asked: the names in the order of the requests. streams: the numbers of the open streams by name.
+    """
 
     def __init__(self, page: Page, **changes: Any) -> None:
         self.loads = Loads(plan_of(page, **changes))
@@ -72,7 +75,7 @@ def _finished(events: Iterable[Event]) -> int:
 
 
 def test_a_chain_of_requests() -> None:
-    """Each is made when what it waits for is complete, and not before."""
+    """Each request is made when the resource that it waits for is complete, and not before."""
     client = Client(_DEEP)
     client.begin()
     assert client.asked == ["html", "stream"]
@@ -92,7 +95,7 @@ def test_a_chain_of_requests() -> None:
 
 
 def test_every_load_makes_its_own_requests() -> None:
-    """A second load begins as the first did, on other streams."""
+    """A second load makes the same requests as the first load, on other streams."""
     client = Client(_DEEP, reloads=1)
     for _ in range(2):
         client.begin()
@@ -103,7 +106,10 @@ def test_every_load_makes_its_own_requests() -> None:
 
 
 def test_who_is_waited_for() -> None:
-    """A probe opens the windows of what others wait for, also of an important one."""
+    """`awaited` has the open streams that other resources wait for, also that of an important resource.
+
+    A probe opens the windows of these streams.
+    """
     client = Client(_DEEP)
     client.begin()
     client.end("html")
@@ -115,7 +121,7 @@ def test_who_is_waited_for() -> None:
 
 
 def test_a_front_that_goes_while_something_waits() -> None:
-    """GOAWAY is a failure where a request is still due, and none where all have been made."""
+    """A GOAWAY fails the load if a request is still due, and does not if all requests have been made."""
     client = Client(_DEEP)
     client.begin()
     client.loads.going("NO_ERROR")
@@ -132,7 +138,7 @@ def test_a_front_that_goes_while_something_waits() -> None:
 
 @st.composite
 def pages(draw: st.DrawFn) -> Page:
-    """Any tree of resources; each waits for one before it, or for nothing."""
+    """Draws a tree of resources; each waits for an earlier resource, or for none."""
     names = [f"r{number}" for number in range(draw(st.integers(1, 12)))]
     after = [draw(st.none() | st.sampled_from(names[:index])) if index else None for index in range(len(names))]
     return page_of_parts(*(part(name, after=of) for name, of in zip(names, after, strict=True)))
@@ -140,7 +146,7 @@ def pages(draw: st.DrawFn) -> Page:
 
 @given(pages(), st.randoms(use_true_random=False))
 def test_any_page_is_loaded(page: Page, chance: Any) -> None:
-    """Each resource is asked for once, after what it waits for; the load ends with the last."""
+    """Each resource is requested once, after the resource that it waits for; the load ends with the last stream."""
     client = Client(page)
     client.begin()
     ended: list[str] = []

@@ -1,4 +1,4 @@
-"""The plan and its JSON document."""
+"""Tests of the plan and its JSON document."""
 
 import json
 from functools import partial
@@ -87,39 +87,39 @@ PLANS = st.builds(
 
 @given(PLANS)
 def test_round_trip(plan: Plan) -> None:
-    """A plan read back from its JSON is the same plan."""
+    """A plan is the same after a conversion to JSON and back."""
     assert Plan.from_json(plan.to_json()) == plan
 
 
 def test_read_plan(tmp_path: Path) -> None:
-    """A plan can be kept in a file."""
+    """`read_plan` reads a plan from a file."""
     (tmp_path / "plan.json").write_text(MAPS.to_json())
     assert read_plan(tmp_path / "plan.json") == MAPS
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, "3", None])
 def test_other_format_is_refused(number: object) -> None:
-    """A plan of another format is not guessed at."""
+    """A plan of another format is refused."""
     document = json.loads(MAPS.to_json()) | {"format": number}
     with pytest.raises(ValueError, match="not a plan of format 3"):
         Plan.from_json(json.dumps(document))
 
 
 def test_missing_format_is_refused() -> None:
-    """A document without a format number is no plan."""
+    """A document without a format number is refused."""
     with pytest.raises(ValueError, match="not a plan of format 3"):
         Plan.from_json("{}")
 
 
 def test_requests_wait_for_what_the_page_says() -> None:
-    """The load begins with the HTML; when it is complete, image and script are due, in order."""
+    """The load begins with the HTML; when the HTML is complete, image and script are due, in this order."""
     assert [each.name for each in MAPS.due(None)] == ["page"]
     assert [each.name for each in MAPS.due("page")] == ["image", "script"]
     assert MAPS.due("image") == ()
 
 
 def test_maps_plan_asks_for_the_image_before_the_script() -> None:
-    """Document order works against the script: the image is asked for first, with the smaller weight."""
+    """The image is requested before the script, with the smaller weight."""
     assert [(each.name, each.path) for each in MAPS.requests] == [
         ("page", "/"),
         ("image", "/image.jpg"),
@@ -133,7 +133,7 @@ def test_maps_plan_asks_for_the_image_before_the_script() -> None:
 
 
 def test_over_spdy_levels_are_said() -> None:
-    """And no weights; the plan says itself what is spoken."""
+    """Over SPDY requests have levels and no weights, and the plan has the protocol."""
     plan = _maps(protocol=Protocol.SPDY)
     assert (MAPS.protocol, plan.protocol) == ("h2", "spdy/3.1")
     assert [each.signals for each in plan.requests] == [Signals(level=level) for level in (0, 3, 2)]
@@ -141,14 +141,14 @@ def test_over_spdy_levels_are_said() -> None:
 
 
 def test_the_script_can_be_requested_first() -> None:
-    """With the priorities it had."""
+    """With first=script the script is requested before the image, and priorities stay the same."""
     plan = _maps(first="script")
     page, image, script = MAPS.requests
     assert (plan.requests, plan.favoured) == ((page, script, image), ("script",))
 
 
 def test_the_measured_load_comes_after_the_reloads() -> None:
-    """Two reloads make three loads."""
+    """A plan with two reloads has three loads."""
     assert MAPS.loads == 3
 
 
@@ -174,7 +174,10 @@ _DEEP = page_of_parts(
     ],
 )
 def test_first_comes_before_those_that_wait_for_the_same(first: str | None, due: dict[str | None, list[str]]) -> None:
-    """It does not come before what it waits for, and its priority stays what it was."""
+    """The resource named by `first` is requested before those that wait for the same document.
+
+    All priorities stay the same.
+    """
     plan = plan_of(_DEEP, first=first)
     assert {after: [each.name for each in plan.due(after)] for after in due} == due
     assert {each.name: each.signals for each in plan.requests} == {
@@ -183,7 +186,7 @@ def test_first_comes_before_those_that_wait_for_the_same(first: str | None, due:
 
 
 def test_first_with_no_brother() -> None:
-    """A resource that alone waits for another is requested when it was."""
+    """If `first` is the only resource that waits for its document, the order does not change."""
     page = page_of_parts(part("html"), part("a", after="html"), part("b", important=True))
     plan = plan_of(page, first="a")
     assert [each.name for each in plan.due(None)] == ["html", "b"]
@@ -192,7 +195,10 @@ def test_first_with_no_brother() -> None:
 
 @pytest.mark.parametrize("priorities", Priorities)
 def test_a_plan_of_many(priorities: Priorities) -> None:
-    """Each resource is requested once, in order; the plan knows who is favoured, and is read back the same."""
+    """Each resource is requested once, in the page's order.
+
+    The plan has the favoured resources, and is the same after a conversion to JSON and back.
+    """
     news = page_of("news", Parameters(size_bytes=2048, script_delay_ns=0))
     plan = plan_of(news, priorities=priorities)
     assert [(each.name, each.path, each.after) for each in plan.requests] == [
@@ -219,7 +225,7 @@ def test_a_plan_of_many(priorities: Priorities) -> None:
     ],
 )
 def test_a_priority_in_the_words_of_each_protocol(protocol: Protocol, signals: Signals) -> None:
-    """An image of the news page, over each of them."""
+    """An image of the page `news` has a weight over HTTP/2, a level over SPDY, a header field over HTTP/3."""
     plan = plan_of(page_of("news", Parameters(size_bytes=2048, script_delay_ns=0)), protocol=protocol)
     request = plan.request("image-07")
     assert request is not None

@@ -1,4 +1,4 @@
-"""SPDY levels, HTTP/2 weights, and the weights of resources."""
+"""Tests of SPDY levels, HTTP/2 weights, and the ranks of resources."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_weights_of_all_levels() -> None:
 
 @pytest.mark.parametrize("level", [-1, 8])
 def test_no_other_level(level: int) -> None:
-    """SPDY/3 has levels 0 to 7 and no more."""
+    """SPDY/3 has levels 0 to 7; any other level raises ValueError."""
     with pytest.raises(ValueError, match=rf"SPDY priority {level}; allowed: 0 to 7"):
         http2_weight(level)
 
@@ -29,13 +29,13 @@ def test_no_other_level(level: int) -> None:
     ],
 )
 def test_who_comes_first(priorities: Priorities, favoured: tuple[str, ...], levels: dict[str, int]) -> None:
-    """The one that is favoured has the level of more urgency; where nobody is, nobody has a level."""
+    """The favoured resource has the more urgent level; without an order no resource has a level."""
     assert priorities.favoured(maps_page()) == favoured
     assert {name: rank.level for name, rank in priorities.ranks(maps_page()).items()} == levels
 
 
 def test_opposites() -> None:
-    """The contrary of no order is no order."""
+    """`spdy` and `swap` are opposites; the opposite of no order is no order."""
     assert [each.opposite for each in Priorities] == [Priorities.SWAP, Priorities.SPDY, Priorities.NONE]
 
 
@@ -44,14 +44,14 @@ def _catalogued(name: str) -> Page:
 
 
 def test_several_are_favoured() -> None:
-    """Those that the page calls important, or all the others; documents never."""
+    """The page's important resources are favoured, or with `swap` all others; documents never are."""
     news = _catalogued("news")
     images = tuple(f"image-{number:02}" for number in range(1, 21))
     assert [each.favoured(news) for each in Priorities] == [("style", "app"), images, ()]
 
 
 def test_each_resource_has_its_own_rank() -> None:
-    """Urgency, increments, weight and dependency are the page's."""
+    """Urgency, incremental flag, weight and dependency of a rank are those of the page."""
     page = page_of_parts(
         part("html", urgency=0),
         part("b", after="html", urgency=6, incremental=True, weight=9, depends_on="a"),
@@ -65,7 +65,7 @@ def test_each_resource_has_its_own_rank() -> None:
 
 
 def test_swapped_ranks_of_six() -> None:
-    """The most urgent gets the rank of the least urgent, and so on."""
+    """With `swap` the most urgent resource gets the rank of the least urgent resource, and so on."""
     ranks = Priorities.SWAP.ranks(_catalogued("six"))
     assert {name: rank.urgency for name, rank in ranks.items()} == {f"u{n}": 5 - n for n in range(6)}
     assert {name: rank.weight for name, rank in ranks.items()} == {f"u{n}": http2_weight(5 - n) for n in range(6)}
@@ -74,7 +74,7 @@ def test_swapped_ranks_of_six() -> None:
 
 
 def test_swapped_ranks_of_many_that_are_alike() -> None:
-    """All twenty images come before style sheet and script, and not two of them."""
+    """With `swap` all twenty images get the same rank, which is above those of style sheet and script."""
     news = _catalogued("news")
     ranks = Priorities.SWAP.ranks(news)
     assert {(rank.urgency, rank.weight) for name, rank in ranks.items() if name.startswith("image")} == {(1, 220)}
@@ -83,7 +83,7 @@ def test_swapped_ranks_of_many_that_are_alike() -> None:
 
 
 def test_swapped_ranks_depend_on_nothing() -> None:
-    """A dependency says the page's order, so it cannot say the contrary."""
+    """With `swap` ranks have no dependencies, because a dependency expresses the page's order."""
     page = page_of_parts(part("a", depends_on="b"), part("b", important=True, urgency=0))
     assert {rank.depends_on for rank in Priorities.SWAP.ranks(page).values()} == {None}
 
@@ -92,7 +92,7 @@ def test_swapped_ranks_depend_on_nothing() -> None:
     ("weight", "level"), [(256, 0), (239, 0), (238, 0), (237, 1), (183, 2), (110, 4), (20, 6), (18, 7), (1, 7)]
 )
 def test_the_level_of_a_weight(weight: int, level: int) -> None:
-    """SPDY has eight; the one whose weight is nearest is taken."""
+    """`level` is the SPDY level, of eight, whose weight is nearest."""
     assert Rank(role=Role.FIRST, urgency=3, incremental=False, weight=weight).level == level
 
 
@@ -100,5 +100,5 @@ def test_the_level_of_a_weight(weight: int, level: int) -> None:
     ("urgency", "incremental", "field"), [(0, False, "u=0"), (3, True, "u=3, i"), (7, False, "u=7")]
 )
 def test_the_header_field(urgency: int, field: str, *, incremental: bool) -> None:
-    """RFC 9218's words."""
+    """`field` is the value of RFC 9218's header field."""
     assert Rank(role=Role.FIRST, urgency=urgency, incremental=incremental, weight=1).field == field

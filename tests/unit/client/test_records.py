@@ -1,4 +1,4 @@
-"""TLS records out of a stream of bytes: complete, in order, with their times and places."""
+"""Tests of the division of a stream of bytes into TLS records with times and positions."""
 
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ def record(size: int, filler: int = 7) -> bytes:
 
 
 def test_a_record_carries_both_its_times_and_its_end() -> None:
-    """The first byte came with one packet, the last with another; the end counts headers too."""
+    """A record has the arrival times of its first and last byte; its end position counts headers, too."""
     splitter = RecordSplitter()
     whole = record(10) + record(20)
     assert list(splitter.feed(whole[:3], 100)) == []
@@ -26,7 +26,7 @@ def test_a_record_carries_both_its_times_and_its_end() -> None:
 
 
 def test_a_record_that_begins_with_a_packet_begins_then() -> None:
-    """Not when the one before it ended."""
+    """A record that begins with a packet has the packet's time, not that of the previous record's end."""
     splitter = RecordSplitter()
     list(splitter.feed(record(5), 100))
     (second,) = splitter.feed(record(5), 400)
@@ -35,7 +35,7 @@ def test_a_record_that_begins_with_a_packet_begins_then() -> None:
 
 @given(sizes=_SIZES, cuts=st.lists(st.integers(0, 100_000), max_size=12))
 def test_wherever_the_stream_is_cut(sizes: list[int], cuts: list[int]) -> None:
-    """The records come out unchanged, and their ends are where they are."""
+    """Records and their end positions are the same wherever the stream is cut."""
     stream = b"".join(record(size, index) for index, size in enumerate(sizes))
     edges = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     splitter = RecordSplitter()
@@ -49,7 +49,7 @@ def test_wherever_the_stream_is_cut(sizes: list[int], cuts: list[int]) -> None:
 
 
 def test_what_is_no_record_is_handed_on() -> None:
-    """A length that TLS forbids: TLS itself must see the bytes, to complain."""
+    """Bytes with a length that TLS forbids are passed on, so that TLS can report the error."""
     splitter = RecordSplitter()
     garbage = b"HTTP/1.1 400 Bad Request\r\n"
     (handed,) = splitter.feed(garbage, 1)

@@ -1,31 +1,40 @@
-"""The valve of a probe: what is opened when."""
+"""Tests of the valve of a probe, which decides which flow-control windows the client enlarges, and when.
+
+A call of `turn` means that nothing has arrived for a while. A step is an increase of the connection's window.
+"""
 
 from client.valve import MOST_STEPS, WIDE_BYTES, Opening, Valve
 
 
 def test_nothing_is_opened_before_all_have_begun() -> None:
-    """Nor while there is no stream but the page's."""
+    """No window is enlarged before all responses have begun, or while only the page's stream is open."""
     valve = Valve(100)
     assert valve.turn([], begun=True, left_bytes=5000) == []
     assert valve.turn([3, 5], begun=False, left_bytes=5000) == []
 
 
 def test_the_first_stream_uses_up_the_connections_window() -> None:
-    """Just as much as there is; and nothing follows until it has come."""
+    """The first stream's window is enlarged by what is left of the connection's window.
+
+    No other window is enlarged until this data has arrived.
+    """
     valve = Valve(100)
     assert valve.turn([3, 5], begun=True, left_bytes=5000) == [Opening(3, 5000)]
     assert valve.turn([3, 5], begun=True, left_bytes=100) == []
 
 
 def test_a_rest_may_be_left() -> None:
-    """Less than a step of it: not every front makes a frame of a few bytes."""
+    """The steps begin when what is left of the connection's window is smaller than a step.
+
+    It need not be 0, because some fronts send no frames of a few bytes.
+    """
     valve = Valve(100)
     valve.turn([3, 5], begun=True, left_bytes=5000)
     assert valve.turn([3, 5], begun=True, left_bytes=99)[-1] == Opening(0, 100)
 
 
 def test_a_front_that_leaves_more() -> None:
-    """When nothing has come for some turns, nothing will."""
+    """The steps begin if the connection's window has not changed in five calls of `turn`."""
     valve = Valve(100)
     valve.turn([3, 5], begun=True, left_bytes=5000)
     turns = [valve.turn([3, 5], begun=True, left_bytes=4000) for _ in range(6)]
@@ -34,12 +43,15 @@ def test_a_front_that_leaves_more() -> None:
 
 
 def test_a_window_that_is_used_up_already() -> None:
-    """A window cannot grow by nothing (RFC 9113, 6.9)."""
+    """If no window is left, the increment is 1, because 0 is not allowed (RFC 9113, 6.9)."""
     assert Valve(100).turn([3, 5], begun=True, left_bytes=0) == [Opening(3, 1)]
 
 
 def test_a_first_stream_that_is_too_small() -> None:
-    """There is no choice to be seen: all may come."""
+    """If the first stream ends early, there is no choice to observe, so all windows are opened.
+
+    With leave=True the load may end then.
+    """
     for leave in (False, True):
         valve = Valve(100, leave=leave)
         valve.turn([3, 5], begun=True, left_bytes=5000)
@@ -49,7 +61,7 @@ def test_a_first_stream_that_is_too_small() -> None:
 
 
 def test_it_ends() -> None:
-    """After so many steps the rest may come, however large the streams are."""
+    """After MOST_STEPS steps the connection's window is opened wide, however large the streams are."""
     valve = Valve(100)
     valve.turn([3, 5], begun=True, left_bytes=5000)
     steps = [valve.turn([3, 5], begun=True, left_bytes=0)[-1] for _ in range(MOST_STEPS + 1)]
@@ -58,7 +70,10 @@ def test_it_ends() -> None:
 
 
 def test_step_by_step_until_one_has_ended() -> None:
-    """Every stream wide open, and of the connection's window a step at a time; all of it when one has ended."""
+    """Every stream has a wide window, and the connection's window grows by steps.
+
+    When a stream has ended, the connection's window is opened wide.
+    """
     valve = Valve(100)
     valve.turn([3, 5], begun=True, left_bytes=5000)
     wide = [Opening(3, WIDE_BYTES), Opening(5, WIDE_BYTES)]

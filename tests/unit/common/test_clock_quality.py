@@ -1,4 +1,4 @@
-"""How good a clock is, seen on clocks made by hand: fine, coarse, standing still, dead."""
+"""Tests of the quality of clocks, with artificial ones: fine, coarse, or without progress."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,11 @@ MS = 10**6
 
 @dataclass(kw_only=True)
 class MadeClock:
-    """A clock that shows its time in steps. read_ns, work_ns: what a read and a piece of work move it by."""
+    """A clock that shows its time in steps.
+
+    read_ns: the time that a read takes.
+    work_ns: the time that a piece of work takes.
+    """
 
     read_ns: int
     work_ns: int
@@ -34,7 +38,7 @@ class MadeClock:
 
 
 def test_a_fine_clock() -> None:
-    """The smallest step that shows is what a read takes."""
+    """The resolution of a fine clock is the time that a read takes."""
     quality = MadeClock(read_ns=60, work_ns=150_000).quality()
     assert (quality.resolution_ns, quality.read_cost_ns) == (60, 60.0)
     assert quality.advances_while_working
@@ -42,14 +46,14 @@ def test_a_fine_clock() -> None:
 
 
 def test_a_clock_that_only_reads_move() -> None:
-    """As in the guest: work takes no time, and a read takes one step."""
+    """A clock may advance by reads alone, as in the guest, where work takes no time."""
     quality = MadeClock(read_ns=256, work_ns=0, step_ns=256).quality()
     assert (quality.resolution_ns, quality.read_cost_ns) == (256, 256.0)
     assert not quality.advances_while_working
 
 
 def test_steps_larger_than_a_read() -> None:
-    """A clock of microseconds: the step is seen, and the cost of a read is the mean."""
+    """If a step is longer than a read, the resolution is the step, and the cost of a read is the mean."""
     quality = MadeClock(read_ns=60, work_ns=150_000, step_ns=1000).quality()
     assert quality.resolution_ns == 1000
     assert quality.read_cost_ns == pytest.approx(60, abs=3)
@@ -57,7 +61,7 @@ def test_steps_larger_than_a_read() -> None:
 
 @pytest.mark.parametrize("step_ms", [1, 4, 10])
 def test_a_coarse_clock(step_ms: int) -> None:
-    """It stands still for many reads: its step is seen asleep, what a read costs cannot be told, and work moves it."""
+    """A coarse clock's step is found by sleeping. The cost of a read is unknown, and work advances the clock."""
     quality = MadeClock(read_ns=60, work_ns=100_000, step_ns=step_ms * MS).quality()
     assert quality.resolution_ns is not None
     assert quality.resolution_ns % (step_ms * MS) == 0
@@ -68,14 +72,14 @@ def test_a_coarse_clock(step_ms: int) -> None:
 
 
 def test_a_clock_that_moves_in_sleep_alone() -> None:
-    """Neither reads nor work move it: that ends, and is told."""
+    """If only sleep advances a clock, its measurement ends, and the resolution is the advance in the first sleep."""
     quality = MadeClock(read_ns=0, work_ns=0).quality()
-    assert quality.resolution_ns == 1000  # the first nap
+    assert quality.resolution_ns == 1000  # the first sleep
     assert not quality.advances_while_working
 
 
 def test_a_dead_clock() -> None:
-    """Whatever is done it shows the same: every loop ends, and each figure has its reason."""
+    """If a clock never advances, its measurement ends, and each missing figure has its reason."""
     quality = MadeClock(read_ns=0, work_ns=0, sleeps=False).quality()
     assert (quality.resolution_ns, quality.read_cost_ns, quality.advances_while_working) == (None, None, False)
     assert set(quality.reasons) == {"resolution_ns", "read_cost_ns"}

@@ -1,4 +1,4 @@
-"""The filter that tells vDSO and system call apart, run by hand; and what is made of what became of Node."""
+"""Tests of a clock's route, vDSO or system call: the seccomp filter that finds it, and the meaning of exit codes."""
 
 import platform
 import time
@@ -15,7 +15,7 @@ GETPID = {"x86_64": 39, "aarch64": 172}
 
 
 def verdict(program: list[Instruction], *, number: int, architecture: int, argument: int = 0) -> int:
-    """What the kernel would answer to a system call (seccomp(2), struct seccomp_data)."""
+    """Return what the kernel would do with a system call (seccomp(2), struct seccomp_data)."""
     data = {0: number, 4: architecture, 16: argument}
     word, at = 0, 0
     while True:
@@ -32,7 +32,7 @@ def verdict(program: list[Instruction], *, number: int, architecture: int, argum
 
 @pytest.mark.parametrize("machine", CALLS)
 def test_who_asks_for_the_time_is_killed(machine: str) -> None:
-    """By clock_gettime of the two clocks that a vDSO answers for, and by the older calls."""
+    """The filter kills processes that call clock_gettime for the two clocks of the vDSO, or the older calls."""
     calls = CALLS[machine]
     program = filter_against(calls)
     for clock in (time.CLOCK_REALTIME, time.CLOCK_MONOTONIC):
@@ -44,7 +44,9 @@ def test_who_asks_for_the_time_is_killed(machine: str) -> None:
 
 @pytest.mark.parametrize("machine", CALLS)
 def test_others_live(machine: str) -> None:
-    """Other calls, clocks of processor time, which always are system calls, and calls of another architecture."""
+    """The filter allows other calls, the clocks of CPU time, and calls of another architecture.
+    Clocks of CPU time are read by system calls on every machine.
+    """
     calls = CALLS[machine]
     program = filter_against(calls)
     assert verdict(program, number=GETPID[machine], architecture=calls.architecture) == ALLOW
@@ -55,7 +57,7 @@ def test_others_live(machine: str) -> None:
 
 
 def test_an_architecture_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is tried, and that is the reason."""
+    """On an unknown architecture the route is unknown, and the reason names the architecture."""
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     assert clock_route.route_of_python() == ClockRoute(
         route=None, reason="the lab does not know the system calls of riscv64"
@@ -74,7 +76,9 @@ def test_an_architecture_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_what_the_ends_of_containers_say(node: str, asked: str, alone: str, found: Route | None) -> None:
-    """Only a filter that bites, and a Node that runs without it, prove anything; otherwise there is a reason."""
+    """A container's exit codes give the route only if the filter is effective and Node runs without the filter.
+    Otherwise there is a reason.
+    """
     finding = judge(node=node, asked=asked, alone=alone)
     assert finding.route == found
     assert (finding.reason is None) == (found is not None)

@@ -1,4 +1,4 @@
-"""Netlink's answers: what belongs to the question, where it ends, and what the kernel refuses."""
+"""Tests of netlink's answers: which answer a request, where they end, and errors of the kernel."""
 
 import errno
 import socket
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common.netlink import Conversation, attributes
+from common.netlink import Conversation, attributes, question
 
 _HEADER = struct.Struct("=IHHII")
 _REQUEST, _DUMP = 0x1, 0x300
@@ -19,13 +19,13 @@ _Message = tuple[int, int | None, bytes]
 
 
 class _Socket:
-    """A kernel that answers with what it was given; a number of None is the question's own."""
+    """A netlink socket that answers with given messages. A sequence number of None is replaced by the request's."""
 
     def __init__(self, *received: Sequence[_Message]) -> None:
         self._received = list(received)
         self._number = 0
 
-    def settimeout(self, _: float) -> None:
+    def setsockopt(self, *_: object) -> None:
         pass
 
     def close(self) -> None:
@@ -60,37 +60,49 @@ def _code(number: int) -> bytes:
 
 
 def test_a_dump_goes_on_until_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over as many packets as it takes, whatever their lengths."""
+    """A dump may take several packets and messages of any length."""
     first = [(_ANSWER, None, b"one"), (_ANSWER, None, b"second")]
     last = [(_ANSWER, None, b"3"), (_DONE, None, _code(0))]
     assert _ask(monkeypatch, first, last, dump=True) == [b"one", b"second", b"3"]
 
 
 def test_one_question_has_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without waiting for an end that never comes."""
+    """A request without a dump returns its answer without waiting for NLMSG_DONE."""
     assert _ask(monkeypatch, [(_ANSWER, None, b"yes")], dump=False) == [b"yes"]
 
 
 def test_what_was_left_of_an_earlier_answer_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has the number of another question."""
+    """Messages with the sequence number of an earlier request are ignored."""
     late = [(_ANSWER, 77, b"stale"), (_DONE, 77, _code(0))]
     assert _ask(monkeypatch, late, [(_ANSWER, None, b"fresh")], dump=False) == [b"fresh"]
 
 
 @pytest.mark.parametrize("kind", [_ERROR, _DONE])
 def test_a_refusal_is_an_error(monkeypatch: pytest.MonkeyPatch, kind: int) -> None:
-    """Also one that comes at the end of a dump."""
+    """An error number raises OSError, also at the end of a dump."""
     with pytest.raises(OSError, match="No such file") as caught:
         _ask(monkeypatch, [(kind, None, _code(-errno.ENOENT))], dump=kind == _DONE)
     assert caught.value.errno == errno.ENOENT
 
 
 def test_an_acknowledgement_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And no answer."""
+    """An acknowledgement is neither an error nor an answer."""
     assert _ask(monkeypatch, [(_ERROR, None, _code(0))], dump=False) == []
 
 
 def test_attributes_end_where_the_bytes_do() -> None:
-    """Nested flags are taken off; a length that cannot be ends the list."""
+    """The flag for nested attributes is removed from types, and an impossible length ends the list."""
     data = struct.pack("=HHI", 8, 5 | 0x8000, 7) + struct.pack("=HH2s2x", 6, 6, b"ab") + struct.pack("=HH", 0, 9)
     assert attributes(data) == {5: struct.pack("=I", 7), 6: b"ab"}
+
+
+def test_a_kernel_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the receive timeout of the socket expires, `ask` raises TimeoutError."""
+
+    class Silent(_Socket):
+        def recv(self, _: int) -> bytes:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(socket, "socket", lambda *_: Silent())
+    with pytest.raises(TimeoutError, match="timed out"):
+        next(Conversation(0).ask(question(1, b"", dump=False)))

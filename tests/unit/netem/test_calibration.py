@@ -32,27 +32,29 @@ def names(link: Link, measured: Calibration) -> list[str]:
 
 
 def test_expected_round_trip_holds_both_delays_and_the_datagram_itself() -> None:
-    """The smallest frame, 60 bytes, takes 468,750 ns at 1,024 kbit/s on top of the delays."""
+    """The round trip contains both delays and the time of the smallest frame.
+    The frame has 60 bytes and takes 468,750 ns at 1,024 kbit/s.
+    """
     assert expected_round_trip_ns(MAPS) == 300 * MS + 468_750
     assert expected_round_trip_ns(Link(rate_bit_s=None, delay_ns=5 * MS, delay_up_ns=2 * MS)) == 7 * MS
 
 
 def test_a_link_as_asked_agrees() -> None:
-    """No disagreement is reported if everything is as asked, or within tolerance."""
+    """A link as requested, or within tolerance, causes no disagreement."""
     assert names(MAPS, saw(300 * MS + 468_750)) == []
     assert names(MAPS, saw(round_trip_ns=303 * MS, rate_bit_s=1_054_000)) == []
 
 
 @pytest.mark.parametrize("round_trip_ns", [None, 297 * MS, 304 * MS])
 def test_round_trip_out_of_tolerance(round_trip_ns: int | None) -> None:
-    """A round trip too short, too long or never measured is reported with asked and measured."""
+    """A round trip that is too short, too long, or unknown is reported with the requested and the measured one."""
     measured = saw(round_trip_ns=round_trip_ns)
     assert disagreements(MAPS, measured, TOLERANCE) == [("round_trip_ns", 300_468_750, round_trip_ns)]
 
 
 @pytest.mark.parametrize("rate_bit_s", [None, 128_000, 993_000, 1_055_000])
 def test_rate_out_of_tolerance(rate_bit_s: int | None) -> None:
-    """Kilobits in place of kilobytes, three percent off, or no rate at all is reported."""
+    """A rate in kilobits instead of kilobytes, a rate 3% off, and an unknown rate are reported."""
     measured = saw(rate_bit_s=rate_bit_s)
     assert disagreements(MAPS, measured, TOLERANCE) == [("rate_bit_s", 1_024_000, rate_bit_s)]
 
@@ -64,14 +66,16 @@ def test_queue_must_match_exactly() -> None:
 
 
 def test_what_is_too_fast_to_measure_is_not_judged() -> None:
-    """A rate that was too fast to measure is no disagreement; a wrong one that was measured is."""
+    """A rate that was too fast to measure is no disagreement. A measured rate that is wrong is reported."""
     assert names(MAPS, saw(rate_bit_s=None, queue_packets=None, too_fast=True)) == []
     assert names(MAPS, saw(rate_bit_s=None, queue_packets=None)) == ["rate_bit_s"]
     assert names(MAPS, saw(rate_bit_s=9, queue_packets=None, too_fast=True)) == ["rate_bit_s"]
 
 
 def test_what_a_real_clock_can_tell() -> None:
-    """At 100 Mbit/s packets can be counted, and a rate takes 2 ms; a clock that stands still can tell all."""
+    """A real clock can count packets at 100 Mbit/s, where a packet takes 0.12 ms, but not at 1 Gbit/s.
+    A train of packets must take at least 2 ms to be measured. The virtual clock has no such limits.
+    """
     assert REAL.shortest_ns == 2 * MS
     assert REAL.counts_packets_of(Link(rate_bit_s=10**8, delay_ns=0).transmission_ns(PACKET_BYTES))
     assert not REAL.counts_packets_of(Link(rate_bit_s=10**9, delay_ns=0).transmission_ns(PACKET_BYTES))
@@ -97,6 +101,6 @@ def test_an_unlimited_link_has_no_rate_and_no_queue_to_check() -> None:
 
 
 def test_order_must_be_kept() -> None:
-    """Reordered packets are reported; if nothing is known about order, nothing is."""
+    """Reordered packets are reported, unless their number is unknown."""
     assert disagreements(MAPS, saw(reordered_packets=2), TOLERANCE) == [("reordered_packets", 0, 2)]
     assert names(MAPS, saw(reordered_packets=None)) == []

@@ -1,4 +1,4 @@
-"""Rate steps when they are due."""
+"""Tests of rate steps at their times."""
 
 import json
 import os
@@ -12,7 +12,7 @@ STEPS = (RateStep(at_ns=100, rate_bit_s=2000), RateStep(at_ns=300, rate_bit_s=10
 
 
 def test_steps_count_from_when_it_is_told(tmp_path: Path) -> None:
-    """No step is due before `begin`; then each is made in time and recorded with the rate found."""
+    """No step is due before `begin`. Then `look` makes each step at its time, and records the rate that was set."""
     made: list[int] = []
 
     def make(rate_bit_s: int) -> int:
@@ -35,7 +35,9 @@ def test_steps_count_from_when_it_is_told(tmp_path: Path) -> None:
 
 
 def test_steps_that_are_made_ahead_are_exact(tmp_path: Path) -> None:
-    """The recorded time is exact, however late `look` is called; but not before `begin`."""
+    """Steps announced ahead of time are recorded with their exact times, even if `look` is called late.
+    Steps whose time is past at `begin` are recorded as late.
+    """
     file = tmp_path / "changes.jsonl"
     far_ns = time.monotonic_ns() + 10**15
     with RateChanges(STEPS, None, file) as changes:

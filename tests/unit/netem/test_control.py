@@ -1,4 +1,4 @@
-"""Messages and signals to a link."""
+"""Tests of messages and signals to a link."""
 
 import os
 import select
@@ -12,7 +12,9 @@ from netem import control
 
 
 def test_what_is_told_is_heard(tmp_path: Path) -> None:
-    """A message arrives, even if the socket's path is too long for an address. The path exists while it listens."""
+    """A message arrives, even if the socket's path is too long for an address.
+    The path exists while the socket listens.
+    """
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
     path = folder / "begin"
@@ -23,13 +25,15 @@ def test_what_is_told_is_heard(tmp_path: Path) -> None:
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
-    """Telling a link that does not listen raises an error."""
+    """`tell_begin` raises OSError if no link listens."""
     with pytest.raises(OSError, match="No such file"):
         control.tell_begin(tmp_path / "begin", 1)
 
 
 def test_a_signal_can_be_waited_for() -> None:
-    """In the context SIGTERM makes a socket readable and ends nothing; afterwards the old handler is back."""
+    """Inside the context, SIGTERM makes a socket readable and does not end the process.
+    Afterwards the old handler is restored.
+    """
     before = signal.getsignal(signal.SIGTERM)
     with control.signals() as told:
         os.kill(os.getpid(), signal.SIGTERM)

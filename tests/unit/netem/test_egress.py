@@ -1,4 +1,4 @@
-"""The bottleneck on the sender's own egress: its commands, its counters, and its requirements."""
+"""Tests of the bottleneck on the sender's own egress: its commands, its counters, and its requirements."""
 
 import dataclasses
 import json
@@ -27,7 +27,7 @@ SCENARIO = scenario_from({"SHAPER_AT": "front"})
 
 
 def test_the_rate_is_tbfs_and_the_delay_is_behind_it() -> None:
-    """The sender's device has no netem, which would orphan packets; in the middle the delay comes last."""
+    """The sender's device has no netem, which would orphan packets. On the link's device the delay comes last."""
     gate, queue = egress.gate(LINK, "wire")
     assert gate[4:] == ("wire", "root", "handle", "1:", "tbf", "rate", "1024000bit", "burst", "1514", "limit", "24")
     assert queue[4:] == ("wire", "parent", "1:", "handle", "2:", "pfifo", "limit", "24")
@@ -64,7 +64,7 @@ def journal(folder: Path, stages: tc.Stages, *places: Qdiscs) -> dict[str, int]:
 
 
 def test_each_packet_is_counted_once(tmp_path: Path) -> None:
-    """The bottleneck queue is the gate and the packet being sent, without the delay line."""
+    """The bottleneck queue contains the tbf's packets and the packet being sent, but not the delay line."""
     stages = egress.stages(LINK, "wire", "to-client", "to-front")["down"]
     front = _Told({("wire", 1): (4, 2), ("wire", 2): (4, 2)})
     middle = _Told({("to-client", 1): (8, 0), ("to-client", 2): (8, 0), ("to-client", 3): (7, 0)})
@@ -85,7 +85,7 @@ def seen(rate_bytes_s: int = 128_000, packets: int = 9) -> dict[str, list[dict[s
 
 
 def test_where_it_was_is_seen() -> None:
-    """A gate that packets went through shows the place; a wrong place or rate makes the run invalid."""
+    """A tbf that packets passed shows the place of the bottleneck. A wrong place or rate makes the run invalid."""
     assert observed_at(seen()) is ShaperAt.FRONT
     assert observed_at({"down": [], "up": []}) is ShaperAt.LINK
     check_at(SCENARIO, seen())
@@ -108,7 +108,7 @@ class _OrdinaryUsers(socket.socket):
 
 
 def test_a_queue_that_an_ordinary_user_cannot_fill() -> None:
-    """A queue that does not fit into the send buffer is Unavailable; one that fits is accepted."""
+    """A queue that does not fit into the send buffer raises Unavailable. One that fits is accepted."""
     with _OrdinaryUsers(socket.AF_INET, socket.SOCK_DGRAM) as far:
         make_room(far, LINK)
         room_bytes = far.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
@@ -118,7 +118,7 @@ def test_a_queue_that_an_ordinary_user_cannot_fill() -> None:
 
 
 def test_the_terminal_says_where_the_queue_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """The report names the place only if it is not the link."""
+    """The report on the terminal names the bottleneck's place only if the place is the front's own egress."""
     for scenario in (SCENARIO, scenario_from({})):
         Report().link(as_record(scenario))
     own, usual = capsys.readouterr().out.splitlines()
@@ -126,7 +126,7 @@ def test_the_terminal_says_where_the_queue_is(capsys: pytest.CaptureFixture[str]
 
 
 def test_containers_cannot_do_it() -> None:
-    """This is reported before a container engine is looked for."""
+    """SHAPER_AT=front is refused with FABRIC=compose, before a container engine is searched."""
     with pytest.raises(
         Unavailable, match="SHAPER_AT=front with FABRIC=compose cannot be used here: the front's container"
     ):
@@ -134,7 +134,7 @@ def test_containers_cannot_do_it() -> None:
 
 
 def test_the_ferry_cannot_do_it() -> None:
-    """Neither can a kernel without netem. An ordinary link needs neither check."""
+    """SHAPER_AT=front is refused with the ferry or without netem in the kernel. SHAPER_AT=link needs neither check."""
     with pytest.raises(Unavailable, match="SHAPER_AT=front with SHAPER=ferry"):
         check_egress(SCENARIO, Shaper.FERRY, lambda: None)
     with pytest.raises(Unavailable, match="this kernel has no sch_netem"):

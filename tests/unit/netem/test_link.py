@@ -1,4 +1,4 @@
-"""The Link as a value: its limits, and the figures derived from it."""
+"""Tests of the Link as a value: its limits, and the figures derived from it."""
 
 import json
 from dataclasses import asdict, replace
@@ -15,7 +15,7 @@ MODEM = Link(rate_bit_s=128_000, delay_ns=300_000_000)
 
 
 def test_default_queue() -> None:
-    """A link with only rate and delay given has a queue of 25, no loss, and no delay upward."""
+    """A link with only rate and delay has a queue of 25 packets, no loss, no jitter, and no delay upward."""
     assert (MODEM.queue_packets, MODEM.loss, MODEM.jitter_ns, MODEM.delay_up_ns) == (25, 0.0, 0, 0)
 
 
@@ -36,8 +36,8 @@ def test_default_queue() -> None:
         ({"rate_steps": (RateStep(at_ns=1, rate_bit_s=999),)}, "rate_steps: allowed are rates of 1kbit"),
         ({"rate_steps": (RateStep(at_ns=0, rate_bit_s=1000),)}, "rate_steps: allowed are times above 0s"),
         ({"rate_steps": (STEP, STEP)}, "rate_steps: allowed are times above 0s up to 3600s, each later"),
-        ({"rate_steps": (STEP,), "rate_bit_s": None}, "rate_steps: allowed are none where the rate is unlimited"),
-        ({"rate_steps": (STEP,), "queue_packets": 1}, "rate_steps: allowed are none where the queue is a single"),
+        ({"rate_steps": (STEP,), "rate_bit_s": None}, "rate_steps: allowed with a limited rate only"),
+        ({"rate_steps": (STEP,), "queue_packets": 1}, "rate_steps: allowed with a queue of two or more packets only"),
     ],
 )
 def test_invalid(fields: dict[str, Any], text: str) -> None:
@@ -58,7 +58,7 @@ def test_invalid(fields: dict[str, Any], text: str) -> None:
     ],
 )
 def test_shaped(link: Link, shaped: bool) -> None:  # noqa: FBT001
-    """A link is shaped if it has a rate, a delay or loss; without a rate a queue never fills."""
+    """A link is shaped if it has a rate, a delay, or loss. A queue without a rate never fills, so it shapes nothing."""
     assert link.shaped is shaped
 
 
@@ -68,13 +68,13 @@ def test_round_trip_adds_both_directions() -> None:
 
 
 def test_rates() -> None:
-    """The first rate and those of the steps, in order of time."""
+    """`rates_bit_s` is the first rate and those of the steps, in order of time."""
     assert replace(MODEM, rate_steps=(STEP,)).rates_bit_s == (128_000, 1_000_000)
     assert Link(rate_bit_s=None, delay_ns=0).rates_bit_s == ()
 
 
 def test_a_link_survives_json() -> None:
-    """A Link survives JSON, as in orders to other processes, with and without steps."""
+    """A Link survives the way to JSON and back, with and without steps."""
     link = replace(MODEM, rate_steps=(STEP,))
     assert Link.from_document(json.loads(json.dumps(asdict(link)))) == link
     assert Link.from_document({"rate_bit_s": 128_000, "delay_ns": 300_000_000}) == MODEM
@@ -90,6 +90,8 @@ def test_transmission_time() -> None:
     rate_bit_s=st.integers(min_value=1000, max_value=100 * 10**9), size_bytes=st.integers(min_value=0, max_value=2**30)
 )
 def test_transmission_time_is_rounded_down(rate_bit_s: int, size_bytes: int) -> None:
-    """In a packet's transmission time the link moves at most its bytes; a nanosecond later at least that many."""
+    """In a packet's transmission time the link moves at most the packet's bytes.
+    In one nanosecond more, the link could move more than these bytes.
+    """
     time_ns = Link(rate_bit_s=rate_bit_s, delay_ns=0).transmission_ns(size_bytes)
     assert time_ns * rate_bit_s <= size_bytes * 8 * 10**9 < (time_ns + 1) * rate_bit_s

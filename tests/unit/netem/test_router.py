@@ -1,4 +1,4 @@
-"""A link that sets itself up in its own place: every error is a single line."""
+"""Tests of a link that sets itself up in its own place, with errors of one line."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ DEVICES = [
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """An environment with every variable that a link needs."""
+    """Set every environment variable that a link needs."""
     for name, value in WORDS.items():
         monkeypatch.setenv(name, value)
     return monkeypatch
@@ -81,7 +81,7 @@ def test_a_command_that_hangs_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -
 def test_a_place_that_cannot_be_the_link(
     told: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, line: str
 ) -> None:
-    """It prints one line and exits with 1."""
+    """The link prints one line and exits with 1."""
     _raise(told, error)
     assert place.main() == 1
     assert capsys.readouterr().err == line
@@ -95,7 +95,9 @@ def test_a_place_that_cannot_be_the_link(
     ],
 )
 def test_a_ferry_instead_of_netem_has_a_reason(monkeypatch: pytest.MonkeyPatch, error: str, lack: str) -> None:
-    """The reason is the kernel's refusal or the error of the trial; a ferry asked for has none."""
+    """If the link uses the ferry because netem cannot be used, the reason is the error of tc.
+    With SHAPER=ferry there is no reason.
+    """
 
     def run(command: Sequence[str]) -> str:
         if "netem" in command:
@@ -114,7 +116,7 @@ def test_a_place_without_the_addresses(told: pytest.MonkeyPatch, capsys: pytest.
     """The error names the missing addresses."""
     _answer(told, out=json.dumps(DEVICES[:2]))
     assert place.main() == 1
-    assert capsys.readouterr().err == "link: no device here has the address 198.18.0.4\n"
+    assert capsys.readouterr().err == "link: no device in the link's place has the address 198.18.0.4\n"
 
 
 @pytest.mark.parametrize("name", WORDS)

@@ -1,4 +1,4 @@
-"""The commands of either shaper for a Link."""
+"""Tests of the commands of both shapers for a Link."""
 
 import os
 from dataclasses import replace
@@ -17,7 +17,7 @@ PLAIN = Link(rate_bit_s=None, delay_ns=0)
 
 
 def test_netem_shapes_both_devices() -> None:
-    """tc shapes both devices; the place only has to forward."""
+    """tc shapes both devices, and the only sysctl enables forwarding."""
     made = shaper.commands(Shaper.NETEM, LINK, "to-client", "to-front")
     assert made == tc.down(LINK, "to-client") + tc.up(LINK, "to-front")
     assert shaper.sysctls(Shaper.NETEM, LINK) == {"net.ipv4.ip_forward": "1"}
@@ -30,12 +30,14 @@ def test_the_ferry_is_led_to() -> None:
 
 
 def test_a_link_that_does_nothing_needs_no_command() -> None:
-    """This holds for either shaper."""
+    """A link that changes nothing has no commands with either shaper."""
     assert [shaper.commands(kind, PLAIN, "a", "b") for kind in Shaper] == [[], []]
 
 
 def test_a_rate_that_changes_has_a_queue_of_its_own() -> None:
-    """After the delay line comes a queue that a tbf releases packet by packet, and after a loop a netem."""
+    """With rate steps, packets are routed into a veth pair. Its device has the delay line, a tbf and the queue.
+    The tbf releases packets one at a time from the queue to the device toward the client, which has a netem.
+    """
     made = shaper.commands(Shaper.NETEM, STEPPED, "to-client", "to-front")
     loop = ("tc", "qdisc", "add", "dev", "rate-down")
     assert [command for command in made if command[0] == "tc" and "to-front" not in command] == [
@@ -51,7 +53,7 @@ def test_a_rate_that_changes_has_a_queue_of_its_own() -> None:
 
 
 def test_the_sender_is_changed_before_the_gate() -> None:
-    """So a packet that the changed gate releases has the new rate."""
+    """The sender's rate changes before the tbf's, so that the tbf's next packet is sent at the new rate."""
     sender, gate = stepped.change(STEPPED, 10_240_000, "to-client")
     assert sender[4:] == ("to-client", "root", "handle", "1:", "netem", "limit", "1000000", "rate", "10240000bit")
     assert gate[4:8] == ("rate-down", "parent", "2:", "handle")
@@ -59,7 +61,7 @@ def test_the_sender_is_changed_before_the_gate() -> None:
 
 
 def test_a_tc_that_will_not_help_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If tc fails at its first command, it has ended and been reaped when the error is raised."""
+    """If tc fails at its first command, its process has ended and been reaped when the error is raised."""
     started = tmp_path / "started"
     (tmp_path / "tc").write_text(f"#!/bin/sh\necho $$ >{started}\necho no such device ']'\ncat >/dev/null\n")
     (tmp_path / "tc").chmod(0o755)
@@ -82,7 +84,7 @@ def test_a_tc_that_will_not_help_is_not_kept(tmp_path: Path, monkeypatch: pytest
 def test_where_packets_are_counted(
     link: Link, delay_line: tuple[str, int] | None, bottleneck: list[tuple[str, int]]
 ) -> None:
-    """The stages by device and handle."""
+    """`stages` names the qdiscs of delay line and bottleneck, whose packets are counted, by device and handle."""
     down = shaper.stages(link, "to-client", "to-front")["down"]
     assert (down.delay_line and (down.delay_line.device, down.delay_line.handle)) == delay_line
     assert [(stage.device, stage.handle) for stage in down.bottleneck] == bottleneck
@@ -106,5 +108,5 @@ def test_the_trial_undoes_itself() -> None:
     ],
 )
 def test_only_the_kernel_can_say_that_it_has_no_netem(said: str, lack: str | None) -> None:
-    """Any other error of the trial is reported as it was."""
-    assert lack_of_netem(said) == (lack or f"whether this kernel has sch_netem could not be found out: {said}")
+    """netem is reported as missing only if the kernel refused the qdisc. Other errors are reported as they are."""
+    assert lack_of_netem(said) == (lack or f"unknown if this kernel has sch_netem: {said}")

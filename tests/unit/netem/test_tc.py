@@ -1,4 +1,4 @@
-"""A Link as argument lists of tc."""
+"""Tests of a Link as argument lists of tc."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ CUTTER = ("root", "handle", "1:", "tbf", "rate", "100gbit", "burst", "1514", "li
 
 
 def test_default_link_is_a_delay_line_and_then_a_bottleneck() -> None:
-    """Rate and delay are two stages after the cutter, so packets in flight never count against the queue."""
+    """After the tbf, delay and rate have a netem each, so that packets in the delay line do not count in the queue."""
     assert tc.down(Link(rate_bit_s=1_024_000, delay_ns=300_000_000), "to-client") == [
         (*ADD, *CUTTER),
         (*ADD, *SECOND, *FAR, "delay", "300000us"),
@@ -24,7 +24,7 @@ def test_default_link_is_a_delay_line_and_then_a_bottleneck() -> None:
 
 
 def test_rate_only() -> None:
-    """Without a delay the bottleneck comes after the cutter; its limit is the queue."""
+    """Without a delay the only netem after the tbf is the bottleneck, whose limit is the length of the queue."""
     assert tc.down(Link(rate_bit_s=128_000, delay_ns=0, queue_packets=7), "to-client") == [
         (*ADD, *CUTTER),
         (*ADD, *SECOND, "netem", "limit", "7", "rate", "128000bit"),
@@ -32,7 +32,7 @@ def test_rate_only() -> None:
 
 
 def test_delay_only() -> None:
-    """Without a rate there is only the delay line, with a limit that never binds."""
+    """Without a rate the only netem after the tbf is the delay line, whose limit is never reached."""
     assert tc.down(Link(rate_bit_s=None, delay_ns=20_000_000), "to-client") == [
         (*ADD, *CUTTER),
         (*ADD, *SECOND, *FAR, "delay", "20000us"),
@@ -46,7 +46,7 @@ def test_unlimited_without_delay_needs_no_command() -> None:
 
 
 def test_jitter_keeps_order_by_a_nominal_rate() -> None:
-    """With jitter there is a rate too high to matter: in a netem with a rate no packet overtakes another."""
+    """With jitter the netem has a very high rate: a netem with a rate does not reorder packets."""
     link = Link(rate_bit_s=None, delay_ns=300_000_000, jitter_ns=20_000_000)
     assert tc.down(link, "to-client") == [
         (*ADD, *CUTTER),
@@ -55,7 +55,7 @@ def test_jitter_keeps_order_by_a_nominal_rate() -> None:
 
 
 def test_loss_stands_in_the_delay_line() -> None:
-    """Packets are lost before the bottleneck, also without a delay; the loss is written in percent."""
+    """Packets are lost before the bottleneck, also without a delay. The loss is written in percent."""
     assert tc.down(Link(rate_bit_s=128_000, delay_ns=0, loss=0.015), "to-client") == [
         (*ADD, *CUTTER),
         (*ADD, *SECOND, *FAR, "loss", "1.5%"),
@@ -64,7 +64,7 @@ def test_loss_stands_in_the_delay_line() -> None:
 
 
 def test_everything_at_once() -> None:
-    """Delay, jitter and loss share the first stage; the rate has the second."""
+    """Delay, jitter, and loss are options of one netem, and the rate is an option of the next netem."""
     link = Link(rate_bit_s=8000, delay_ns=10**9, queue_packets=1, loss=0.5, jitter_ns=10**9)
     assert tc.down(link, "to-client") == [
         (*ADD, *CUTTER),
@@ -74,7 +74,7 @@ def test_everything_at_once() -> None:
 
 
 def test_up_is_delay_alone() -> None:
-    """Toward the front packets are delayed; rate, loss and jitter of the way down do not apply."""
+    """Toward the front packets are only delayed. Rate, loss, and jitter apply toward the client alone."""
     link = Link(rate_bit_s=128_000, delay_ns=10**6, delay_up_ns=20_000_000, loss=0.1, jitter_ns=10**6)
     assert tc.up(link, "to-front") == [
         ("tc", "qdisc", "add", "dev", "to-front", *CUTTER),
@@ -94,16 +94,16 @@ def test_times_are_microseconds_with_a_fraction(delay_ns: int, word: str) -> Non
     ("size_bytes", "packets"), [(0, 0), (1513, 0), (PACKET_BYTES, 1), (2 * PACKET_BYTES, 2), (30 * 1024, 20)]
 )
 def test_queue_from_bytes(size_bytes: int, packets: int) -> None:
-    """The number of full-size packets that fit; 0 if none does."""
+    """The queue is the number of full-size packets that fit into the bytes, or 0."""
     assert tc.queue_from_bytes(size_bytes) == packets
 
 
 @given(st.integers(min_value=PACKET_BYTES, max_value=2**40))
 def test_queue_never_holds_more_than_the_bytes(size_bytes: int) -> None:
-    """The queue in packets holds at most the bytes asked for, and less than a packet fewer."""
+    """The queue in packets holds at most the requested bytes, and less than one packet fewer."""
     assert 0 <= size_bytes - tc.queue_from_bytes(size_bytes) * PACKET_BYTES < PACKET_BYTES
 
 
 def test_counters() -> None:
-    """The command asks for JSON."""
+    """The command that reads the counters requests JSON from tc."""
     assert tc.COUNTERS == ("tc", "-s", "-j", "qdisc", "show")

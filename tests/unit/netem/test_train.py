@@ -1,4 +1,4 @@
-"""The rate and the queue of a link, computed from a train of datagrams."""
+"""Tests of a link's rate and queue, computed from a train of datagrams."""
 
 import pytest
 
@@ -12,7 +12,7 @@ SPACING_NS = PACKET_BYTES * 8 * 10**9 // RATE
 
 
 def crossed(link: Link, sent_ns: list[int]) -> list[Arrival]:
-    """The datagrams that arrive when a train, sent at these times, crosses the model of the link."""
+    """Return the datagrams that arrive after a train, sent at these times, has crossed the model of the link."""
     model = Direction.down(link, 1)
     for number, each_ns in enumerate(sent_ns):
         model.arrive(each_ns, number.to_bytes(4).ljust(PACKET_BYTES))
@@ -33,14 +33,14 @@ def test_the_queue_is_what_it_held_at_once(queue_packets: int, pace_ns: int) -> 
 
 
 def test_a_sender_that_pauses_does_not_change_the_queue() -> None:
-    """This holds even if the pause is long enough for the queue to empty."""
+    """A pause while the train is sent does not change the queue's size, even if the queue empties meanwhile."""
     link = Link(rate_bit_s=RATE, delay_ns=0, queue_packets=25)
     train = crossed(link, [number * 1000 + (100 * MS if number > 10 else 0) for number in range(60)])
     assert held_packets(train, 60, SPACING_NS) == 25
 
 
 def test_a_train_that_comes_whole_says_nothing_about_the_queue() -> None:
-    """The queue was never full."""
+    """The queue's size is None if the queue was never full."""
     link = Link(rate_bit_s=RATE, delay_ns=0, queue_packets=25)
     assert held_packets(crossed(link, [0] * 25), 25, SPACING_NS) is None
     assert held_packets(crossed(link, [number * SPACING_NS for number in range(99)]), 99, SPACING_NS) is None
@@ -53,7 +53,7 @@ def spaced(count: int, spacing_ns: int, late_ns: dict[int, int]) -> list[int]:
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 24, 25])
 def test_rate_is_that_of_the_spacing(count: int) -> None:
-    """This holds for trains of any length."""
+    """The rate is right for trains of any length."""
     assert spacing_rate_bit_s(spaced(count, SPACING_NS, {})) == pytest.approx(RATE, rel=1e-6)
 
 
@@ -63,10 +63,10 @@ def test_rate_is_that_of_the_spacing(count: int) -> None:
     ids=["the last", "the first", "a bunch", "here and there"],
 )
 def test_a_few_late_packets_do_not_change_the_rate(late_ns: dict[int, int]) -> None:
-    """Fewer than a quarter of a train's packets may be late by any time."""
+    """The rate is right if fewer than a quarter of the packets are late by any time."""
     assert spacing_rate_bit_s(spaced(25, SPACING_NS, late_ns)) == pytest.approx(RATE, rel=1e-6)
 
 
 def test_a_train_that_comes_at_once_has_no_rate() -> None:
-    """There is no division by zero."""
+    """The rate is None if all packets arrive at the same time."""
     assert spacing_rate_bit_s([5, 5, 5, 5]) is None

@@ -1,4 +1,4 @@
-"""Rates, times and sizes in tc's notation."""
+"""Tests of rates, times, and sizes in tc's notation."""
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ from netem.units import format_rate, format_time, parse_fraction, parse_rate_bit
     ],
 )
 def test_rate(text: str, rate_bit_s: int) -> None:
-    """As in tc, `bit` counts bits, `bps` bytes, k is 1000 and ki is 1024."""
+    """As in tc, `bit` counts bits and `bps` bytes; k is 1000 and ki is 1024."""
     assert parse_rate_bit_s(text) == rate_bit_s
 
 
@@ -42,7 +42,7 @@ def test_rate(text: str, rate_bit_s: int) -> None:
     ],
 )
 def test_time(text: str, time_ns: int) -> None:
-    """A time has one of tc's units; only zero needs none."""
+    """A time has one of tc's units, which only zero may omit."""
     assert parse_time_ns(text) == time_ns
 
 
@@ -59,7 +59,7 @@ def test_time(text: str, time_ns: int) -> None:
     ],
 )
 def test_size(text: str, size_bytes: int) -> None:
-    """Sizes count in powers of 1024, with and without the b."""
+    """The units of sizes are powers of 1024, with or without a final `b`."""
     assert parse_size_bytes(text) == size_bytes
 
 
@@ -90,7 +90,7 @@ def test_fraction(text: str, fraction: float) -> None:
 
 @pytest.mark.parametrize("text", ["1", "0.01", "1pct", "-1%", "1%%"])
 def test_percentage_needs_its_sign(text: str) -> None:
-    """A number without a percent sign is refused, as it is ambiguous."""
+    """A percentage without a percent sign is refused, because it is ambiguous."""
     with pytest.raises(ValueError, match=r"percent sign|number"):
         parse_fraction(text)
 

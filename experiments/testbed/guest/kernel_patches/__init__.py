@@ -1,6 +1,6 @@
-"""Changes of the kernel's source, made before the guest kernel is built from it, and the reasons for them.
+"""Changes of the Linux source from which the guest kernel is built, with the reason for each change.
 
-Written for Linux 6.1, 6.12 and 7.2; a version between them takes the wording that fits.
+The changes are written for Linux 6.1, 6.12 and 7.2. A version between these gets the wording that fits its source.
 """
 
 from experiments.testbed.guest.kernel_patches import clock, entry, faults, randomness

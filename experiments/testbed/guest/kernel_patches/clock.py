@@ -1,13 +1,15 @@
-"""The virtual clock stands still while anything works, moves when a program reads it, and never by chance.
+"""Makes the guest's clock stand still while a program works, and makes its movement the same in every run.
 
 Rules:
-1. sched_yield(2) moves the scheduler's clock by a tick, and no other clock. While time stands still the scheduler would
-   give the processor back to the yielding thread, and a thread that yields until another has progressed (libuv does,
-   when it closes a handle) would wait for ever. From 6.15 on the kernel does so by itself, but takes the ticks back
-   later. Here they stay, because the ticks still to be taken back would differ from run to run.
-2. A program that reads the clock moves it by 256 ns, or programs that wait in a loop would wait for ever. A program
-   reads it equally often in every run. The kernel's own readings depend on earlier events, so they move nothing.
-3. The clock counts nanoseconds, not units of 256 ns: the remainder would differ from run to run.
+1. sched_yield(2) moves the scheduler's clock by a tick, and no other clock. Otherwise the scheduler would give the
+   processor back to the yielding thread while time stands still. A thread may yield until another thread has
+   progressed, as libuv does when it closes a handle. Such a thread would wait for ever. From 6.15 on the kernel itself
+   moves the scheduler's clock, but takes the ticks back later. The changes keep the ticks, because the number of ticks
+   still to be taken back would differ from run to run.
+2. When a program reads the clock, the clock moves by 256 ns. Otherwise programs that wait in a loop would wait for
+   ever. A program reads the clock equally often in every run. The kernel's own readings depend on earlier events, so
+   these readings do not move the clock.
+3. The clock counts nanoseconds, not units of 256 ns, because the remainder would differ from run to run.
 """
 
 from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect

@@ -1,10 +1,10 @@
 """A change of the kernel's source: replacements of lines, in the wording of each range of versions.
 
 Rules:
-1. A change says for which versions it is needed. Other versions are left alone: they need no change.
+1. A change states the versions that need it. The sources of other versions stay unchanged.
 2. The lines to replace occur once in their file. A wording is applied as a whole or not at all.
-3. A needed change that no wording fits is lacking. If it decides results, or keeps the host safe, nothing is built;
-   otherwise runs cost more, and the kernel's record names what it lacks.
+3. A needed change is lacking if none of its wordings fits the source. If the lacking change would decide results or
+   keep the host safe, no kernel is built. Otherwise runs take longer, and the kernel's record names the lacking change.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from enum import StrEnum
 from pathlib import Path
 
 Version = tuple[int, int]
-"""The version of a Linux source, as (7, 2)."""
+"""The version of a Linux source, such as (7, 2)."""
 
 
 class Effect(StrEnum):
-    """The purpose of a change."""
+    """The purpose of a change: to decide results, to keep the host safe, or to make runs faster."""
 
     RESULT = "result"
     SAFETY = "safety"
@@ -37,8 +37,8 @@ class Edit:
 class Change:
     """Replacements that only make sense together.
 
-    since: the first version that needs it. before: the first version that no longer needs it, None if there is none.
-    wordings: its replacements, in the lines of different versions.
+    since: the first version that needs the change. before: the first version that no longer needs the change; None if
+    all later versions need it. wordings: the replacements for the sources of different versions.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Change:
         return self.since <= version and (self.before is None or version < self.before)
 
     def apply(self, tree: Path) -> bool:
-        """Applies the change to a source tree; False, with nothing touched, if no wording fits."""
+        """Applies the first wording that fits a source tree. Returns False, and changes nothing, if none fits."""
         for edits in self.wordings:
             texts = _edited(tree, edits)
             if texts is not None:
@@ -63,7 +63,7 @@ class Change:
 
 
 def _edited(tree: Path, edits: tuple[Edit, ...]) -> Mapping[str, str] | None:
-    """The files' new texts; None if an old text does not occur exactly once."""
+    """Returns the new text of each file; None if an old text does not occur exactly once."""
     texts: dict[str, str] = {}
     for edit in edits:
         file = tree / edit.file

@@ -1,16 +1,16 @@
-"""The way from a program of the guest into its kernel and back by ptrace(2) of the host.
+"""Changes the way in which a program of the guest enters the guest's kernel by ptrace(2) of the host.
 
-Kernels from 6.16 on have a quicker way, seccomp(2), and use ptrace(2) only where that is refused. They get none of
-these changes.
+Kernels from 6.16 on have a quicker way, seccomp(2), and use ptrace(2) only if the host refuses seccomp(2). These
+kernels get none of the changes.
 
 Rules:
-1. A program's floating-point registers stay in its host process. They are saved when something else needs that process
-   or the registers: another task gets the processor, a signal is delivered, a system call copies or replaces them.
-   `fp_pid` is the process they are in, 0 when they are saved. tests/server/experiments/test_guest_kernel.py computes
-   through all of that.
-2. A thread shares its maker's address space; nothing of it has to be mapped again.
-3. A program is killed with its kernel. Otherwise ptrace(2) would let go of it, and it would run on, its system calls
-   the host's. Newer kernels ask for a signal when their parent ends (stub_exe.c).
+1. A program's floating-point registers stay in the host process that runs the program. The kernel saves the registers
+   only if another task gets the processor, a signal is delivered, or a system call copies or replaces the registers.
+   `fp_pid` is the host process that has the registers, 0 if they are saved.
+   tests/server/experiments/test_guest_kernel.py tests computations in all these cases.
+2. A thread shares the address space of the thread that started it, so no memory has to be mapped again.
+3. A program is killed when its kernel ends. Otherwise ptrace(2) would release the program, which would run on with
+   system calls to the host. In newer kernels the program's process asks for a signal at its parent's end (stub_exe.c).
 """
 
 from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
@@ -79,7 +79,10 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 
 
 def _left_in_place(put: str, get: str) -> tuple[Edit, ...]:
-    """Returns rule 1 in the wording of a range of versions. put, get: the lines that report a failure of each."""
+    """Returns the edits for rule 1, in the wording of a range of versions.
+
+    put, get: the lines that report a failure of put_fp_registers and of get_fp_registers.
+    """
     copies_in, copies_out = (
         "		if (put_fp_registers(pid, regs->fp)) {\n",
         "		if (get_fp_registers(pid, regs->fp)) {\n",
@@ -98,8 +101,8 @@ CHANGES = (
         before=(6, 16),
         wordings=((_STUB_IS_KILLED, _COPY_IS_KILLED), (_STUB_IS_KILLED,)),
     ),
-    # A host with AMX has 11,008 bytes of floating-point state, and PTRACE_SETREGSET takes all of it or fails with
-    # EFAULT; the kernel sets 2,696 aside. Kernels from 6.13 on ask the host for the size.
+    # A host with AMX has 11,008 bytes of floating-point state. PTRACE_SETREGSET takes the whole state or fails with
+    # EFAULT, but the kernel reserves only 2,696 bytes. Kernels from 6.13 on ask the host for the size.
     Change(
         name="room for the host's floating-point registers",
         effect=Effect.RESULT,
@@ -114,7 +117,7 @@ CHANGES = (
             ),
         ),
     ),
-    # Copying those 11,008 bytes back and forth was a third of a system call.
+    # Without this change, copying the 11,008 bytes in both directions takes a third of a system call's time.
     Change(
         name="floating-point registers stay in place",
         effect=Effect.SPEED,
@@ -132,7 +135,7 @@ CHANGES = (
             ),
         ),
     ),
-    # With it, subprocess' vfork(2) from a large process is quick.
+    # With this change, vfork(2) by Python's subprocess is quick in a large process.
     Change(  # rule 2
         name="threads share what is mapped",
         effect=Effect.SPEED,

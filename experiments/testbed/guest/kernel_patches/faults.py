@@ -1,13 +1,15 @@
-"""Page faults: a run has 24,000, and each used to stop a program three times, 30 µs.
+"""Makes page faults take less time. A run has 24,000 page faults.
+
+Without the changes a page fault stops a program three times, and takes 30 us.
 
 Rules:
-1. A fault brings in the sixteen pages around it, as the kernel itself does for files (`fault_around_bytes`). Pages that
-   exist are mapped at once; pages of its own that a program writes to are given to it before it asks.
-2. The host says where a program faulted, not whether it wrote. If the page is mapped correctly and still faults, it was
-   a write. If the page is missing, and its memory is writable and the program's own, it is treated as a write. Anything
-   else is treated as a read; if that was wrong, the fault comes again, and the page is there.
-3. The fault handler need not run inside the program for the answer, and its floating-point registers need not be set
-   back. Faults of other kinds than these two go the old way.
+1. A fault maps the sixteen pages around its address, as the kernel itself does for files (`fault_around_bytes`). Pages
+   that exist are mapped at once. If a program writes to private memory, missing pages are made before it uses them.
+2. The host reports the address of a fault, but not whether the program read or wrote. A fault on a page that is mapped
+   correctly counts as a write. A fault on a missing page counts as a write if the memory is writable and private. Any
+   other fault counts as a read. If the program did write, the fault repeats, and by then the page is present.
+3. So the host's fault handler need not run inside the program, and the floating-point registers need not be restored.
+   Faults other than SEGV_MAPERR and SEGV_ACCERR are handled without the change.
 """
 
 from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect

@@ -1,6 +1,6 @@
-"""Everything random in a guest follows from the last value written to /sys/module/random/parameters/seed.
+"""Makes all random numbers of a guest follow from the last value written to /sys/module/random/parameters/seed.
 
-Before, it follows from a constant. Nothing of the host's gets in.
+Before the first such write they follow from a constant. The host's random numbers are not used.
 """
 
 from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
@@ -43,7 +43,7 @@ module_param_cb(seed, &priolab_seed_ops, NULL, 0200);
 """
     + _BEFORE_RESEEDING,
 )
-# Since 6.2 reseeding is work that the kernel defers to itself.
+# Since 6.2 the kernel reseeds in deferred work, which schedules the next reseeding first.
 _NEVER_AGAIN = Edit(
     _RANDOM,
     "	u8 key[CHACHA_KEY_SIZE];\n\n	/* Immediately schedule the next reseeding",
@@ -95,7 +95,7 @@ CHANGES = (
                 ),
             ),
         ),
-    ),  # A table grows or shrinks depending on earlier runs, and would draw a number each time.
+    ),  # A table grows or shrinks depending on earlier runs. The kernel would draw a number at each change of size.
     Change(
         name="hash tables draw no random numbers",
         effect=Effect.RESULT,

@@ -1,4 +1,7 @@
-"""Exports of small recordings made by hand: several loads, runs whose clocks differ, records that overlap."""
+"""Tests of the exports (HAR, qlog, Perfetto, tables) with small recordings made by hand.
+
+The recordings have several loads, different clocks and overlapping records.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +30,7 @@ _STREAMS = {"page": 1, "image": 3, "script": 5}
 
 
 def plan(*, weights: bool = True) -> Plan:
-    """The Maps case, with priorities or without."""
+    """Returns a plan of the Maps case; without weights no request has a priority."""
     image, script = (147, 183) if weights else (None, None)
     return Plan(
         protocol=Protocol.HTTP2,
@@ -57,7 +60,7 @@ def _weighing(weight: int | None) -> Signals:
 
 
 def on_streams(events: Sequence[Event]) -> list[Event]:
-    """The events with numbers of streams."""
+    """Returns the events with stream numbers. Events of resources without a stream are left out."""
     made = []
     for event in events:
         detail = "200" if event.kind == "headers" else None
@@ -76,7 +79,7 @@ def recording(
     layers: Layers | None = None,
     **changes: Any,
 ) -> Recording:
-    """Two loads on a connection that was established at start_ms; the second lasts a second and begins 2 s later."""
+    """Returns a recording with a connection at start_ms and loads 2 s and 4 s later. Each load takes 1 s."""
     image, script = [(100, 60), (500, 40)], [(300, 10), (1000, 90)]
     loads = [on_streams(builders.load_events(number, start_ms + 2000 * number, image, script)) for number in (1, 2)]
     requests = [
@@ -99,7 +102,7 @@ def recording(
 
 
 def album(*recordings: Recording) -> Album:
-    """An experiment of these."""
+    """Returns an experiment with these recordings."""
     return Album(
         experiment="maps",
         revision="1",
@@ -122,7 +125,7 @@ def data(t_ms: int, size_bytes: int, record_ms: int | None) -> Event:
 
 
 def stream_of(*pieces: Event, headers_ms: int = 1) -> list[Event]:
-    """The events of one stream whose payload came like this."""
+    """Returns the events of a stream whose payload arrives as `pieces`."""
     about = {"load": 1, "stream_id": 3, "resource": "image"}
     last_ns = pieces[-1].t_ns if pieces else 0
     return [
@@ -134,7 +137,10 @@ def stream_of(*pieces: Event, headers_ms: int = 1) -> list[Event]:
 
 
 def test_payload_that_was_readable_at_once_is_one_chunk() -> None:
-    """Its sizes add up, and it began to arrive with the first of its records."""
+    """Pieces of payload that became readable at the same time are one chunk of their total size.
+
+    The chunk starts at the start of the earliest TLS record among those of the pieces.
+    """
     (stream,) = streams(stream_of(data(9, 10, 4), data(9, 5, 6), data(12, 1, 9)), plan(), "events")
     assert stream.chunks == (
         Chunk(started_ns=4 * MS, t_ns=9 * MS, size_bytes=15),
@@ -144,11 +150,14 @@ def test_payload_that_was_readable_at_once_is_one_chunk() -> None:
 
 
 def test_a_stream_that_lacks_something() -> None:
-    """No payload, no number for a status, a resource that nobody planned: told by file and stream."""
+    """A stream without data, with a status that is no number, or with an unplanned resource raises FolderError.
+
+    The message names the file and the stream.
+    """
     with pytest.raises(FolderError, match=r"^events: stream 3 has no event data$"):
         streams(stream_of(), plan(), "events")
     whole = stream_of(data(9, 10, 4))
-    with pytest.raises(FolderError, match=r"^events: stream 3 has the status fine$"):
+    with pytest.raises(FolderError, match=r"^events: stream 3 has the status fine, not a number$"):
         streams([replace(e, detail="fine") for e in whole], plan(), "events")
     with pytest.raises(FolderError, match=r"^events: stream 3 has the resource video, which is not in the plan$"):
         streams([replace(e, resource="video") for e in whole], plan(), "events")
@@ -160,7 +169,10 @@ def _slices(document: dict[str, Any], name: str) -> list[tuple[int, float, float
 
 
 def test_measured_loads_begin_together() -> None:
-    """Runs whose clocks differ by an hour lie one above the other, and nothing is before the beginning."""
+    """Measured loads of different runs begin at the same time in Perfetto, even if clocks differ by an hour.
+
+    No event has a negative time.
+    """
     late = recording(3_600_000, "lowat-1.1")
     document = perfetto.document(album(recording(7), late))
     assert _slices(document, "load 2 (measured)") == [(1, 4e6, 5e6), (2, 4e6, 5e6)]
@@ -169,7 +181,7 @@ def test_measured_loads_begin_together() -> None:
 
 
 def test_slices_wait_their_turn() -> None:
-    """A record may arrive while earlier ones are not readable: its slice begins where theirs end, within the phase."""
+    """A DATA slice begins with its TLS record, but not before the headers or the end of the previous slice."""
     pieces = [data(20, 1, 2), data(30, 1, 5), data(40, 1, 35)]
     made = recording(0)
     (stream,) = streams(stream_of(*pieces, headers_ms=10), plan(), "events")
@@ -180,7 +192,7 @@ def test_slices_wait_their_turn() -> None:
 
 
 def look(t_ms: int, notsent_bytes: int) -> SocketSample:
-    """A sample of the socket in which only this changes."""
+    """Returns a sample of the socket. All values except time and notsent_bytes are fixed."""
     return socket_sample(
         t_ns=t_ms * MS,
         notsent_bytes=notsent_bytes,
@@ -197,21 +209,21 @@ def look(t_ms: int, notsent_bytes: int) -> SocketSample:
 
 
 def line(t_ms: int, size_bytes: int, dropped: int) -> QueueSample:
-    """A line about the queue."""
+    """Returns a sample of the queue toward the client."""
     return QueueSample(
         t_ns=t_ms * MS, direction="down", packets=1, bytes=size_bytes, delay_line_packets=0, dropped=dropped
     )
 
 
 def sampled() -> Recording:
-    """A recording with samples before, while and after the client was there."""
+    """Returns a recording with samples before, during and after the client's connection."""
     sockets = (look(900, 1), look(1100, 5), look(1200, 5), look(1300, 7), look(9000, 0))
     queue = (line(500, 8, 3), line(700, 0, 8), line(1500, 60, 9), line(9000, 0, 9))
     return recording(1000, layers=Layers(sockets=sockets, queue=queue, arrivals=()))
 
 
 def test_counters_tell_of_changes() -> None:
-    """A counter is told when it changes while the client is there; drops before it came are not its own."""
+    """A Perfetto counter has an event per change during the connection; packets dropped earlier do not count."""
     events = perfetto.document(album(sampled()))["traceEvents"]
 
     def told(name: str) -> list[tuple[float, Any]]:
@@ -224,7 +236,10 @@ def test_counters_tell_of_changes() -> None:
 
 
 def test_qlog_tells_what_has_changed() -> None:
-    """The first look tells all, a later one what is new, and one that finds nothing new is no event."""
+    """In qlog the first sample is an event with all values. Later samples are events with the changed values only.
+
+    A sample without a change is no event.
+    """
     _, server, link = qlog.document(album(sampled()))["traces"]
     looks = [event for event in server["events"] if event["name"] == "priolab:metrics_updated"]
     assert [event["time"] for event in looks] == [100.0, 300.0]
@@ -235,7 +250,10 @@ def test_qlog_tells_what_has_changed() -> None:
 
 
 def test_har_has_a_page_per_load() -> None:
-    """Entries belong to their load's page, dates begin with the experiment, chunks with the page's request."""
+    """HAR has a page for each load, and each entry refers to the page of its load.
+
+    Dates count from the start of the experiment. The times of chunks count from the page's request.
+    """
     document = har.document(album(), recording(123))["log"]
     assert [page["title"] for page in document["pages"]] == ["control.1, load 1", "control.1, load 2 (measured)"]
     assert [page["startedDateTime"][17:] for page in document["pages"]] == ["02.000000+00:00", "04.000000+00:00"]
@@ -249,7 +267,7 @@ def test_har_has_a_page_per_load() -> None:
 
 
 def test_no_priority_is_no_field() -> None:
-    """Where none was sent, HAR and qlog have none either."""
+    """HAR and qlog have no priority fields if the client sent no priorities."""
     made = recording(0, plan=plan(weights=False))
     entries = har.document(album(), made)["log"]["entries"]
     assert [key for entry in entries for key in entry if "priority" in key or "weight" in key] == []
@@ -258,7 +276,7 @@ def test_no_priority_is_no_field() -> None:
 
 
 def test_over_spdy() -> None:
-    """Levels and not weights; the protocol, its names and its eight bytes in front of DATA are told as they are."""
+    """Over SPDY the exports have levels instead of weights, SPDY's field names, and 8 bytes of header for DATA."""
     asked = plan(weights=False)
     page, image, script = asked.requests
     requests = (
@@ -282,7 +300,10 @@ def test_over_spdy() -> None:
 
 
 def test_only_the_measured_load_has_a_verdict() -> None:
-    """A row per load; times are the load's own, and what was not set is missing."""
+    """The table of loads has a row for each load, with times since the load's start.
+
+    Only the measured load has a verdict. A knob without a value is None.
+    """
     made = {table.name: table for table in tables.tables(album(recording(0)))}
     first, second = made["loads"].rows
     assert (first["measured"], first["verdict"]) == (False, None)
@@ -316,7 +337,7 @@ _CAME: dict[str, list[tuple[int, int]]] = {
 
 
 def of_many(dialect: str = "plain") -> Recording:
-    """A load of a page with five resources, which began at 0."""
+    """Returns the recording of a load of the page with five resources. The load begins at 0."""
     events = [Event(t_ns=0, kind=Kind.LOAD_STARTED, load=1)]
     asked_ms = {"html": 0, "photo": 45, "style": 46, "font": 155, "stream": 47}
     for number, (name, pieces) in enumerate(_CAME.items()):
@@ -346,7 +367,10 @@ def of_many(dialect: str = "plain") -> Recording:
 
 
 def test_the_table_of_resources() -> None:
-    """A row for each resource of each load; gaps for those that come in chunks."""
+    """The table of resources has a row for each resource of each load.
+
+    Only for a resource in chunks the row has gaps, the times between chunks.
+    """
     made = {table.name: table for table in tables.tables(album(recording(0), of_many()))}
     rows = made["resources"].rows
     assert [(row["run"], row["load"], row["measured"], row["resource"]) for row in rows] == [
@@ -372,7 +396,10 @@ def test_the_table_of_resources() -> None:
 
 
 def test_the_table_of_loads_of_many() -> None:
-    """The focal resource and both groups; what the page does not name is missing."""
+    """A load's row has times of the focal resource, the important resources and the others.
+
+    Knobs that the page does not use are None.
+    """
     row = {table.name: table for table in tables.tables(album(of_many()))}["loads"].rows[0]
     assert (row["page"], row["size_bytes"], row["script_delay_ns"]) == ("news", None, None)
     assert (row["focal"], row["first_byte_ms"], row["important_last_byte_ms"]) == ("stream", 200, 260)
@@ -381,7 +408,7 @@ def test_the_table_of_loads_of_many() -> None:
 
 
 def test_har_of_many() -> None:
-    """Each entry has the kind of its content, its weight and the stream it depends on."""
+    """Each HAR entry has the resource's type and its priority: weight and parent stream, or the header field."""
     document = har.document(album(), of_many())["log"]
     told = {
         entry["request"]["url"].rpartition("/")[2]: (
@@ -408,7 +435,7 @@ def test_har_of_many() -> None:
 
 
 def test_qlog_of_many() -> None:
-    """Each stream counts its own bytes, and the focal resource's availability has its name."""
+    """qlog counts the bytes of each stream separately; a marker shows when the focal resource is available."""
     client, server, *_ = qlog.document(album(of_many()))["traces"]
     moved = [event["data"] for event in client["events"] if event["name"] == "priolab:stream_data_moved"]
     assert [(each["stream_id"], each["offset"], each["raw"]["length"]) for each in moved] == [

@@ -1,4 +1,4 @@
-"""The socket lane's numbers."""
+"""Tests of the data for the timeline's lane of the front's socket, and of the ticks of axes."""
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ def sample(t_ms: int, *, unsent: int = 0, sent: int = 0, again: int = 0, acked: 
 
 
 def layers(*sockets: SocketSample, queue: int | None = None, arrived: int | None = None) -> Layers:
-    """With ten looks more, before the load."""
+    """Returns layers with these samples of the socket, and a queue sample and an arrival at 0 if they are given."""
     held = QueueSample(t_ns=0, direction="down", packets=0, bytes=queue or 0, delay_line_packets=0, dropped=0)
     return Layers(
         sockets=sockets,
@@ -40,7 +40,7 @@ def layers(*sockets: SocketSample, queue: int | None = None, arrived: int | None
 
 
 def test_the_three_sizes() -> None:
-    """What was sent again is in flight once, and the queue's frames count without their headers."""
+    """Bytes in flight count once, even if retransmitted. Bytes in the bottleneck queue count without packet headers."""
     looks = [sample(t_ms, unsent=7000, sent=50_000, again=1448) for t_ms in range(0, 100, 10)]
     look = backlog(LOAD, layers(*looks, queue=15_140, arrived=20_000), until_s=1)[-1]
     assert look.at_s == 0.09
@@ -48,32 +48,32 @@ def test_the_three_sizes() -> None:
 
 
 def test_without_arrivals_what_was_acknowledged_counts() -> None:
-    """It is what the front knows of them; and no more can be in the queue than is in flight."""
+    """Without arrivals the acknowledged bytes count as arrived; the queue holds at most the bytes in flight."""
     looks = [sample(t_ms, sent=50_000, acked=49_000) for t_ms in range(0, 100, 10)]
     look = backlog(LOAD, layers(*looks, queue=15_140), until_s=1)[-1]
     assert (look.in_flight_bytes, look.queue_bytes) == (1000, 1000)
 
 
 def test_looks_outside_of_the_picture_are_left_out() -> None:
-    """Neither before the page was asked for, nor after the axis ends."""
+    """Samples before the page's request or after the end of the axis are left out."""
     looks = backlog(LOAD, layers(*(sample(t_ms, unsent=1) for t_ms in range(-50, 1000, 10))), until_s=0.5)
     assert (looks[0].at_s, looks[-1].at_s) == (0.0, 0.5)
 
 
 def test_one_look_is_no_lane() -> None:
-    """SAMPLE=none has none."""
+    """A single sample, as with SAMPLE=none, makes no lane."""
     assert backlog(LOAD, layers(sample(10)), until_s=1) == []
 
 
 def test_columns_keep_peaks() -> None:
-    """One item of each column, the largest, in order."""
+    """`columns` divides items by position into columns, and returns the largest item of each column, left to right."""
     items = [(0.0, 1), (0.5, 9), (0.9, 2), (2.1, 3), (2.2, 3)]
     assert columns(items, 1.0, lambda item: item[0], lambda item: item[1]) == [(0.5, 9), (2.1, 3)]
 
 
 @given(st.lists(st.integers(0, 3), max_size=20))
 def test_bends_leave_the_line_as_it_is(heights: list[int]) -> None:
-    """Every point that is left out is on the level line between its neighbours, and the ends stay."""
+    """`bends` omits only points that have the height of the nearest kept points on both sides; it keeps both ends."""
     points = [(float(at), float(height)) for at, height in enumerate(heights)]
     kept = bends(points)
     assert kept[:1] == points[:1]
@@ -85,7 +85,7 @@ def test_bends_leave_the_line_as_it_is(heights: list[int]) -> None:
 
 
 def test_looks_that_saw_nothing_are_no_lane() -> None:
-    """On a link without a rate all is gone between two looks."""
+    """Samples without unsent bytes and bytes in flight, as on a link without a rate, make no lane."""
     assert backlog(LOAD, layers(*(sample(t_ms) for t_ms in range(0, 500, 10))), until_s=1) == []
 
 
@@ -102,13 +102,16 @@ def test_looks_that_saw_nothing_are_no_lane() -> None:
     ],
 )
 def test_ticks_are_round(most: float, least_step: float, expected: list[float]) -> None:
-    """And far enough apart to be read."""
+    """Ticks are multiples of a round number: the smallest round number that is at least `least_step`.
+
+    If this number is above `most`, ticks are multiples of the largest round number up to `most`.
+    """
     assert ticks(most, least_step) == expected
 
 
 @given(st.floats(0.001, 1e9), st.floats(0.01, 1))
 def test_ticks_are_within(most: float, part: float) -> None:
-    """Above nothing and up to the most, and never none."""
+    """There is at least one tick. All ticks are above 0 and up to `most`, and `least_step` limits their number."""
     found = ticks(most, most * part)
     assert 0 < found[0] <= found[-1] <= most * (1 + 1e-9)
     assert len(found) <= max(2, 1 / part * (1 + 1e-9))

@@ -1,4 +1,7 @@
-"""Lanes of the timeline."""
+"""Tests of the timeline's lanes: the lanes of a page, and the steps of each lane.
+
+A step is a short time in which the lane has one height: the resource's share of the link.
+"""
 
 import pytest
 from hypothesis import given
@@ -25,7 +28,7 @@ def heights(steps: list[Step]) -> list[float]:
 
 @pytest.mark.parametrize("rate_bit_s", [RATE_BIT_S, None])
 def test_a_lane_begins_and_ends_with_its_bytes(rate_bit_s: int | None) -> None:
-    """Steps fill the time between first and last byte exactly, and each begins where the one before ended."""
+    """The steps of a lane fill the time from the first to the last byte, without gaps."""
     image = [(333, 1000), (700, 18_000), (1777, 18_000)]
     steps = lanes(page_load(image, [(2000, 10), (2500, 10)]), a_rate(rate_bit_s), STEP_S)["image"]
     assert (steps[0].start_s, steps[-1].end_s) == pytest.approx((0.333, 1.777))
@@ -34,14 +37,20 @@ def test_a_lane_begins_and_ends_with_its_bytes(rate_bit_s: int | None) -> None:
 
 
 def test_payload_is_drawn_where_it_crossed() -> None:
-    """A record crossed the link before it was readable; the one that makes the first byte is not drawn twice."""
+    """A record is drawn in the time in which it crossed the link, before it was readable.
+
+    The first record, which crossed the link before the lane begins, adds nothing.
+    """
     image = [(1000, 18_000), (1100, 18_000), (1500, 36_000)]
     steps = lanes(page_load(image, [(3000, 10)]), a_rate(RATE_BIT_S), STEP_S)["image"]
     assert heights(steps) == [1.0, 0.0, 0.0, 1.0, 1.0]
 
 
 def test_a_part_is_of_what_the_link_could_carry_then() -> None:
-    """Ten times the rate from 1.5 s on: what filled the link before is a tenth of it now, and crosses in a tenth."""
+    """A step's height is the resource's bytes divided by the bytes that the link can carry during the step.
+
+    This holds also after the rate rises tenfold at 1.5 s.
+    """
     rate = a_rate(RATE_BIT_S, f"{10 * RATE_BIT_S}bit@1500000000ns")
     image = [(1000, 1000), (1100, 18_000), (1900, 18_000), (2000, 18_000)]
     steps = lanes(page_load(image, [(3000, 10)]), rate, STEP_S)["image"]
@@ -49,14 +58,14 @@ def test_a_part_is_of_what_the_link_could_carry_then() -> None:
 
 
 def test_the_link_is_shared() -> None:
-    """What became readable together crossed together."""
+    """Payload of two resources that becomes readable at one time shares the link: each step has half the height."""
     image, script = [(900, 10), (2000, 9000)], [(1000, 10), (2000, 9000)]
     found = lanes(page_load(image, script), a_rate(RATE_BIT_S), STEP_S)
     assert (found["image"][-1].height, found["script"][-1].height) == (0.5, 0.5)
 
 
 def test_a_first_record_that_nothing_follows_is_seen() -> None:
-    """A first byte after which the link was idle still shows."""
+    """If the link is idle after the first byte, the first step still shows the first record."""
     steps = lanes(page_load([(1000, 9000), (1500, 9000)], [(3000, 10)]), a_rate(RATE_BIT_S), STEP_S)["image"]
     assert heights(steps) == [0.5, 0.0, 0.0, 0.0, 0.5]
 
@@ -67,13 +76,16 @@ def test_a_first_record_that_nothing_follows_is_seen() -> None:
     [([(1000, 2048)], 0.9), ([(990, 1024), (1000, 1024)], 0.9), ([(3, 2048)], 0.0)],
 )
 def test_a_resource_shorter_than_a_step_is_seen(image: Pieces, start_s: float, rate_bit_s: int | None) -> None:
-    """It is one whole step, which ends with its last byte but never begins before the page."""
+    """A resource shorter than a step is one full step.
+
+    The step ends with the last byte, or begins at 0 if it would otherwise begin before 0.
+    """
     (step,) = lanes(page_load(image, [(3000, 10), (4000, 10)]), a_rate(rate_bit_s), STEP_S)["image"]
     assert (step.start_s, step.end_s, step.height) == pytest.approx((start_s, start_s + STEP_S, 1.0))
 
 
 def test_little_is_thin_but_there() -> None:
-    """A byte in a step shows; nothing in a step does not."""
+    """A step with a single byte has a height above 0; a step without bytes has the height 0."""
     image = [(1000, 18_000), (1500, 1), (2000, 18_000)]
     steps = lanes(page_load(image, [(3000, 10)]), a_rate(RATE_BIT_S), STEP_S)["image"]
     assert [step.height > 0 for step in steps] == [True] + [False] * 3 + [True] + [False] * 4 + [True]
@@ -85,7 +97,7 @@ def test_little_is_thin_but_there() -> None:
     rate_bit_s=st.none() | st.integers(1000, 10**11),
 )
 def test_every_lane_can_be_drawn(image: Pieces, script: Pieces, rate_bit_s: int | None) -> None:
-    """Whatever arrived, steps go forward, have no more than the whole link, and begin with something to see."""
+    """For any payload, each step has a positive length and a height from 0 to 1, and a first step is visible."""
     for steps in lanes(page_load(image, script), a_rate(rate_bit_s), STEP_S).values():
         assert all(step.start_s < step.end_s for step in steps)
         assert all(0 <= step.height <= 1 for step in steps)
@@ -93,23 +105,23 @@ def test_every_lane_can_be_drawn(image: Pieces, script: Pieces, rate_bit_s: int 
 
 
 def _catalogued(name: str) -> list[tuple[str, int, str]]:
-    """Of each lane of a page its name, how many resources it has, and its colour."""
+    """Returns (name, number of resources, colour) of each lane of a page in the catalogue."""
     page = page_of(name, Parameters(size_bytes=2048, script_delay_ns=0))
     return [(lane.name, len(lane.resources), lane.colour) for lane in lanes_of(page)]
 
 
 def test_the_lanes_of_two() -> None:
-    """The other one is below, the important one above; the HTML has no lane."""
+    """On the page `maps` the image has the lower lane and the script the upper lane; the HTML has no lane."""
     assert _catalogued("maps") == [("image", 1, OTHERS[0]), ("script", 1, IMPORTANT[0])]
 
 
 def test_the_lanes_of_six() -> None:
-    """Each has its own, in the page's order, with the important one highest."""
+    """On the page `six` each of six resources has its own lane; the important resource's lane is on top."""
     assert _catalogued("six") == [*((f"u{5 - n}", 1, OTHERS[n]) for n in range(5)), ("u0", 1, IMPORTANT[0])]
 
 
 def test_the_lanes_of_many() -> None:
-    """Twenty images share one, and each important resource has its own."""
+    """On the page `news` twenty images share one lane, and each important resource has its own lane."""
     assert _catalogued("news") == [("20 others", 20, OTHERS[0]), ("style", 1, IMPORTANT[0]), ("app", 1, IMPORTANT[1])]
 
 
@@ -124,7 +136,7 @@ def test_the_lanes_of_many() -> None:
     ],
 )
 def test_no_more_than_six_lanes(others: int, important: int, names: list[str]) -> None:
-    """Those that are too many share one; every resource but a document is in one of them."""
+    """A page has at most six lanes; every resource but a document is in exactly one lane."""
     page = page_of_parts(
         part("html"),
         *(part(f"o{n}", after="html") for n in range(others)),
@@ -136,7 +148,7 @@ def test_no_more_than_six_lanes(others: int, important: int, names: list[str]) -
 
 
 def test_a_shared_lane_has_the_bytes_of_all() -> None:
-    """Two resources of a shared lane that came together are as thick as both."""
+    """The height of a shared lane's step counts the bytes of all resources in the lane."""
     page = page_of_parts(*(part(f"o{n}") for n in range(6)), part("i", important=True))
     payload: dict[str, Pieces] = {"o0": [(900, 10), (2000, 9000)], "o1": [(2000, 4500)]}
     payload |= {f"o{n}": [(1000, 10)] for n in range(2, 6)} | {"i": [(1000, 10), (2000, 4500)]}

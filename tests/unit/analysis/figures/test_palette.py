@@ -1,22 +1,22 @@
-"""Colours."""
+"""Tests of the colours of figures."""
 
 from itertools import combinations
 
 import pytest
 
 from analysis.figures.palette import GOODPUT, INK, LAYERS, RESOURCES, STEERED, ink_on
-from analysis.loads.ledger import Layer
+from analysis.loads.layer import Layer
 
 
 def test_every_layer_has_a_colour_of_its_own() -> None:
-    """Neither two layers nor a layer and a resource look the same."""
+    """Each layer has a colour, and no two colours of layers and resources look alike."""
     assert set(LAYERS) == set(Layer)
     colours = [*LAYERS.values(), *RESOURCES.values()]
     assert all(_distance(one, other) > 60 for one, other in combinations(colours, 2))
 
 
 def test_what_a_sweep_shows_can_be_told_apart() -> None:
-    """First byte, send queue, goodput and LOWAT=auto."""
+    """The colours of first byte, send queue, goodput and LOWAT=auto differ clearly."""
     colours = [RESOURCES["script"], LAYERS[Layer.UNSENT], GOODPUT, STEERED]
     assert all(_distance(one, other) > 100 for one, other in combinations(colours, 2))
 
@@ -29,5 +29,5 @@ def _distance(one: str, other: str) -> int:
     ("colour", "ink"), [("#332288", "#ffffff"), ("#ddcc77", INK), ("#ffffff", INK), ("#000000", "#ffffff")]
 )
 def test_ink_can_be_read(colour: str, ink: str) -> None:
-    """Light on dark, dark on light."""
+    """Text is white on dark colours and dark on light colours."""
     assert ink_on(colour) == ink

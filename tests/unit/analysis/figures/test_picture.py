@@ -1,30 +1,30 @@
-"""Pictures: interactive HTML, SVG and PNG of one declaration."""
+"""Tests of pictures: interactive HTML, SVG and PNG of one Vega-Lite declaration."""
 
-import json
 from html.parser import HTMLParser
 from pathlib import Path
 
-import altair as alt
 import pytest
 import vl_convert
+from jsonschema import ValidationError
 
 from analysis.figures import picture
 from analysis.figures.lettering import beside
-from analysis.figures.sheet import Axis, Chart, Panel, sheet, title, values
+from analysis.figures.sheet import Axis, Declaration, Panel, heading, sheet, title
+from tests.declarations import SCHEMA_VERSION, valid
 
 AXIS = Axis(most=10, title="seconds")
 
 
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Where the program is kept."""
+    """Sets the cache folder; returns the folder in which the picture module keeps Vega's program."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "priolab"
 
 
 @pytest.fixture
 def packed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """In place of Vega's program, which takes a second to pack: what it was packed with, once for every time."""
+    """Replaces the bundling of Vega's program, which takes a second; returns the list of bundled snippets."""
     asked: list[str] = []
 
     def pack(snippet: str, **_: str) -> str:
@@ -35,19 +35,18 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def chart() -> Chart:
+def figure() -> Declaration:
     panel = Panel(axis=AXIS, bottom=0, top=1, height_px=100, is_last=True)
-    bar = alt.Chart(values([{"start": 1, "end": 2, "base": 0, "top": 1}])).mark_rect()
     layers = [
-        bar.encode(x=panel.x(), x2="end:Q", y=panel.y("base"), y2="top:Q"),
+        panel.bars([{"start": 1, "end": 2, "base": 0, "top": 1, "colour": "#000000"}], []),
         panel.text(beside("</script> & more", 50, 20, 1000), 0.5, "#000000"),
         panel.numbers([{"start": 0, "end": 10, "worth": 4321}], {"worth": "its worth"}),
     ]
-    return sheet([panel.made_of(layers, title("A panel", []))], ["a headline"])
+    return sheet([panel.made_of(layers, title("A panel", []))], heading(["a headline"]))
 
 
 class Addresses(HTMLParser):
-    """What a page would fetch, and what it forbids itself."""
+    """A parser that collects the addresses that a page would fetch, its Content-Security-Policy and its scripts."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -65,8 +64,8 @@ class Addresses(HTMLParser):
 
 
 def test_the_page_fetches_nothing(cache: Path, packed: list[str]) -> None:
-    """No element names another file, no script an address, and the page's own policy would refuse."""
-    page = picture.page(chart().to_dict(), "timeline")
+    """The page contains no address of another file, and its Content-Security-Policy forbids every fetch."""
+    page = picture.page(figure(), "timeline")
     seen = Addresses(page)
     assert seen.fetched == []
     assert seen.policy.startswith("default-src 'none'; ")
@@ -77,7 +76,7 @@ def test_the_page_fetches_nothing(cache: Path, packed: list[str]) -> None:
 
 
 def test_the_program_is_kept(cache: Path, packed: list[str]) -> None:
-    """It is packed once; and each time where nothing can be kept."""
+    """Vega's program is bundled once and cached; if the cache cannot be written, each page bundles it again."""
     first, second = (picture.page({}, "timeline") for _ in range(2))
     assert first == second
     assert "var packed;" in first
@@ -91,10 +90,10 @@ def test_the_program_is_kept(cache: Path, packed: list[str]) -> None:
 
 
 def test_three_files_and_nothing_else(cache: Path, packed: list[str], tmp_path: Path) -> None:
-    """All three show the same; the numbers are for who points at them."""
+    """`save` writes SVG, PNG and HTML of the same picture; only the HTML has the numbers for tooltips."""
     folder = tmp_path / "figures"
     folder.mkdir()
-    paths = picture.save(chart(), folder, "one")
+    paths = picture.save(figure(), folder, "one")
     assert sorted(folder.iterdir()) == sorted(paths)
     assert [path.name for path in paths] == ["one.svg", "one.png", "one.html"]
     svg = paths[0].read_text()
@@ -109,7 +108,7 @@ def test_three_files_and_nothing_else(cache: Path, packed: list[str], tmp_path: 
 def test_a_file_that_cannot_be_written_is_not_there(
     cache: Path, packed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even a part of it."""
+    """If a file cannot be written, `save` leaves no part of a file in the folder."""
     folder = tmp_path / "figures"
     folder.mkdir()
 
@@ -118,18 +117,33 @@ def test_a_file_that_cannot_be_written_is_not_there(
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space left"):
-        picture.save(chart(), folder, "one")
+        picture.save(figure(), folder, "one")
     assert list(folder.iterdir()) == []
     assert packed
     assert not list(cache.iterdir())
 
 
 def test_what_moves_is_not_on_paper() -> None:
-    """Neither the selection that moves the axis, nor what nobody sees; the rest is as it was."""
-    declaration = chart().to_dict()
+    """`still` removes the selection that moves the axis and the invisible marks, and leaves all other marks."""
+    declaration = figure()
     still = picture.still(declaration)
     assert declaration["params"]
     assert "params" not in still
-    marks = [layer["mark"]["type"] for layer in still["vconcat"][0]["layer"]]
-    assert marks == ["rect", "text"]
-    assert json.dumps(still["datasets"]) == json.dumps(declaration["datasets"])
+    seen = still["vconcat"][0]["layer"]
+    assert [layer["mark"]["type"] for layer in seen] == ["rect", "text"]
+    assert seen == declaration["vconcat"][0]["layer"][:2]
+    assert declaration == figure()
+
+
+def test_the_schema_is_of_the_version_that_is_drawn() -> None:
+    """The tests check figures against the schema of the Vega-Lite version that draws them."""
+    assert SCHEMA_VERSION.startswith(f"v{picture.VEGA_LITE}.")
+
+
+@pytest.mark.parametrize(("key", "value"), [("strokeWith", 3), ("opacity", "much"), ("type", "rectangle")])
+def test_the_schema_refuses_a_misspelt_mark(key: str, value: object) -> None:
+    """A figure is valid Vega-Lite, but not with an unknown property or a wrong value anywhere in it."""
+    document = valid(figure())
+    document["vconcat"][0]["layer"][1]["mark"][key] = value
+    with pytest.raises(ValidationError):
+        valid(document)

@@ -1,4 +1,4 @@
-"""The timeline's declaration."""
+"""Tests of the timeline's Vega-Lite declaration."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from analysis.figures import arms, timeline
 from analysis.loads.verdict import Judgement
 from analysis.records.runs import Evidence, Experiment, Layers, Run
 from common.formats.run import Verdict
+from tests.declarations import valid
 from tests.unit.builders import Pieces, evidence, experiment, load_events, run, script_request
 
 IMAGE = [(700, 1000), (6000, 1000)]
@@ -19,7 +20,7 @@ SCRIPT = [(6100, 1000), (12_000, 1000)]
 
 @dataclass(frozen=True, kw_only=True)
 class Seen(Run):
-    """A run whose evidence is in no folder."""
+    """A run that takes its evidence from memory, not from a folder."""
 
     seen: Evidence
 
@@ -37,10 +38,7 @@ def seen(image: Pieces = IMAGE, script: Pieces = SCRIPT, available_ms: int = 500
 
 
 def declaration(of: Experiment) -> dict[str, Any]:
-    chart = timeline.draw(of)
-    assert chart is not None
-    document: dict[str, Any] = chart.to_dict()
-    return document
+    return valid(timeline.draw(of))
 
 
 def headline(*runs: Run) -> list[str]:
@@ -49,23 +47,23 @@ def headline(*runs: Run) -> list[str]:
 
 
 def layers(node: Any) -> Iterator[dict[str, Any]]:
-    """Every mark of a declaration, in the order in which they are painted."""
+    """Yields all marks of a declaration in the order in which they are painted."""
     if "mark" in node:
         yield node
     for below in [*node.get("vconcat", ()), *node.get("layer", ())]:
         yield from layers(below)
 
 
-def rows(document: dict[str, Any], layer: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a mark draws."""
-    found: list[dict[str, Any]] = document["datasets"][layer["data"]["name"]]
+def rows(layer: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns the data rows of a mark."""
+    found: list[dict[str, Any]] = layer["data"]["values"]
     return found
 
 
 def dashed(document: dict[str, Any]) -> list[tuple[float, float]]:
-    """(bottom, top) of each part of the line of the script's availability."""
+    """Returns (bottom, top) of each part of the dashed line at the time when the script is available."""
     (line,) = (layer for layer in layers(document) if layer["mark"].get("strokeDash"))
-    return [(row["base"], row["top"]) for row in rows(document, line)]
+    return [(row["base"], row["top"]) for row in rows(line)]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +77,7 @@ def dashed(document: dict[str, Any]) -> list[tuple[float, float]]:
     ],
 )
 def test_rates_have_no_exponent(rate: str, words: str) -> None:
-    """Both units, in plain digits."""
+    """The headline has the rate in kB/s and in kbit/s, without an exponent."""
     assert f" · {words} · " in headline(seen(knobs={"RATE": rate}))[0]
 
 
@@ -87,32 +85,32 @@ def test_rates_have_no_exponent(rate: str, words: str) -> None:
     ("sndbuf", "words"), [("4M", "4 MiB"), ("6000k", "5.859 MiB"), ("4k", "4 KiB"), ("stock", "stock")]
 )
 def test_the_send_buffer_in_plain_words(sndbuf: str, words: str) -> None:
-    """Mebibytes or kibibytes, whichever can be read."""
+    """The headline has the send buffer in MiB, or in KiB if it is smaller than 1 MiB."""
     assert f"send buffer {words} · " in headline(seen(knobs={"SNDBUF": sndbuf}))[0]
 
 
 @pytest.mark.parametrize("words", ["SHAPER_AT=front", "RECORD=1400", "BUFFERING=off"])
 def test_what_is_unusual_is_in_the_headline(words: str) -> None:
-    """In the knob's own words; nothing is said of what is as ever."""
+    """The headline has a knob as the user types it, but only if the value is not the default."""
     name, _, value = words.partition("=")
     assert words in " · ".join(headline(seen(knobs={name: value}))).split(" · ")
     assert name not in " · ".join(headline(seen()))
 
 
 def test_how_it_was_made() -> None:
-    """The fabric and, if the run says, the shaper."""
+    """The headline ends with the fabric, and with the shaper if the run recorded a shaper."""
     assert headline(seen(shaper="ferry"))[0].endswith(" · virtual, ferry")
     assert headline(seen())[0].endswith(" · virtual")
 
 
 def test_an_arm_that_is_not_shown_is_named() -> None:
-    """A picture without one of its arms says so."""
+    """The headline names an arm without an ok run; if no arm has an ok run, there is no picture."""
     assert headline(run("control", status="invalid"), seen(arm="lowat-131072"))[-1].endswith("control: invalid")
     assert timeline.draw(experiment(run(status="failed"))) is None
 
 
 def test_long_words_do_not_widen_the_picture() -> None:
-    """Headline and reason go on in a second line."""
+    """A long headline and a long reason of a verdict continue on a second line."""
     unusual = {"PRIORITY": "swap", "GSO": "65535", "LOSS": "0.25%", "JITTER": "299ms", "RATE": "99999999kbit"}
     told = Judgement(verdict=Verdict.KEPT, reason="because " * 40)
     with patch.object(arms, "judgement", lambda *_: told):
@@ -122,19 +120,19 @@ def test_long_words_do_not_widen_the_picture() -> None:
 
 
 def test_the_dashed_line_does_not_strike_through_a_label() -> None:
-    """It pauses at the row of a label that stands in its way, and only there."""
+    """The dashed line is interrupted only at the rows of labels that it would cross."""
     assert len(dashed(declaration(experiment(seen())))) == 1
     # The image's label begins at 0.7 s, to the left of the line.
     parts = dashed(declaration(experiment(seen(available_ms=1000))))
     assert len(parts) == 2
     assert parts[0][1] < 1.32 < parts[1][0]
-    # Both lanes are one instant; their labels stand to the left of it, one above the other.
+    # Each lane has only one instant. The labels are to the left of the instants, one above the other.
     both = seen(image=[(950, 10)], script=[(980, 10)], available_ms=900)
     assert len(dashed(declaration(experiment(both)))) == 3
 
 
 def test_marks_are_painted_over_the_dashed_line() -> None:
-    """A first byte at the very instant of the script's availability is seen."""
+    """The marks of first bytes are painted after the dashed line, so that the line cannot hide a mark."""
     rules = [layer["mark"] for layer in layers(declaration(experiment(seen()))) if layer["mark"]["type"] == "rule"]
     assert [bool(rule.get("strokeDash")) for rule in rules] == [True, False]
 
@@ -150,17 +148,17 @@ def test_marks_are_painted_over_the_dashed_line() -> None:
     ],
 )
 def test_the_scale_leaves_room_for_lowat(most_kib: float, limit_kib: int | None, expected: list[float]) -> None:
-    """No word stands upon another; what is left out can be read off the rest."""
+    """The scale of the unsent bytes leaves out a mark if its text would overlap that of another mark or of LOWAT."""
     limit = None if limit_kib is None else limit_kib * 1024
     assert timeline.scale_marks(most_kib * 1024, limit, 100) == expected
 
 
 def test_lanes_end_at_their_marks() -> None:
-    """Nothing is drawn before the first byte or after the last."""
+    """The area of a lane begins at the first byte and ends at the last byte."""
     document = declaration(experiment(seen()))
     (areas,) = (layer for layer in layers(document) if layer["mark"]["type"] == "area")
     for name, pieces in (("image", IMAGE), ("script", SCRIPT)):
-        times = [row["start"] for row in rows(document, areas) if row["resource"] == name]
+        times = [row["start"] for row in rows(areas) if row["resource"] == name]
         assert (times[0], times[-1]) == (pieces[0][0] / 1000, pieces[-1][0] / 1000)
 
 
@@ -170,29 +168,29 @@ def step(at_s: float, rate_bit_s: int, reason: str | None = None) -> dict[str, A
 
 
 def rate_labels(document: dict[str, Any]) -> list[tuple[float, str]]:
-    """(seconds, text) of each rate that stands in a panel."""
+    """Returns (seconds, text) of each label of a rate inside a panel."""
     return [
         (row["start"], row["text"])
         for layer in layers(document)
         if layer["mark"]["type"] == "text"
-        for row in rows(document, layer)
+        for row in rows(layer)
         if "kB/s" in row.get("text", "")
     ]
 
 
 def test_steps_of_the_rate_are_lines_with_labels() -> None:
-    """Where they were made, and as asked in the headline; one that was not made has no line."""
+    """Each rate step that was made has a line with a label; the headline has all steps asked for."""
     steps = [step(2, 10_240_000), step(4, 1_024_000), step(6, 8000, "the load had ended before this step")]
     changed = seen(knobs={"RATE_STEPS": "1280kbps@2s+128kbps@4s+1kbps@6s"}, rate_steps=steps)
     document = declaration(experiment(changed))
     assert rate_labels(document) == [(2.0, "1,280 kB/s"), (4.0, "128 kB/s")]
     thin = [layer for layer in layers(document) if layer["mark"].get("strokeWidth") == 1.5 and "x" in layer["encoding"]]
-    assert [{row["start"] for row in rows(document, layer)} for layer in thin] == [{2.0}, {4.0}]
+    assert [{row["start"] for row in rows(layer)} for layer in thin] == [{2.0}, {4.0}]
     assert "1,280 kB/s from 2 s, 128 kB/s from 4 s, 1 kB/s from 6 s" in " ".join(headline(changed))
 
 
 def test_a_label_that_has_no_room_is_left_out() -> None:
-    """Its line stays."""
+    """The label of a rate step is left out if it would overlap the label of the previous step."""
     steps = [step(2, 10_240_000), step(2.1, 1_024_000), step(11.5, 8000)]
     document = declaration(experiment(seen(rate_steps=steps)))
     assert rate_labels(document) == [(2.0, "1,280 kB/s"), (11.5, "1 kB/s")]

@@ -1,4 +1,7 @@
-"""Logs that contradict each other or what was asked: every lie is found, and a world without lies has none."""
+"""Tests of contradictions between the logs of a load: each false log or setting is found.
+
+The four logs are those of the client, the origin, the front's socket and the link's queue.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,31 +22,35 @@ from tests.unit.builders import maps, socket_sample
 MS = 10**6
 GOLDEN = Path(__file__).parents[3] / "golden" / "format-3"
 ALLOWANCE = Allowance(rate=0.05, moment_ns=2 * MS, late_ns=40 * MS)
-"""That of a real clock: whatever is found with it is found in the guest, too."""
+"""The tolerances for a real clock. Those for the guest are smaller, so the guest finds the same contradictions."""
 
 _SIZE = 120 * 1024
 _PAGE = 558
 _PACKET_BYTES, _SEGMENT_BYTES = 1514, 1448
 _BEGAN_BYTES = 2000
-"""Of the stream, before the page: the handshake."""
+"""The bytes of the TCP stream before the page: the handshake."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """What one load leaves behind on the default link, if nobody lies."""
+    """The logs of one load on the default link, and the scenario."""
 
     evidence: Evidence
     layers: Layers
     scenario: ScenarioRecord
 
     def told(self) -> list[str]:
-        """A line for each contradiction."""
+        """Returns a line for each contradiction."""
         found = list(outside(self.evidence)) or contradictions(self.evidence, self.layers, self.scenario, ALLOWANCE)
         return [f"{each.what}: {each.asked}, but {each.seen}" for each in found]
 
 
 def honest(*, rate: float = 1.0, held_ms: int = 200, size: int = _SIZE) -> World:
-    """The front hands over at once what it has; the image comes first, then the script. rate: of the one asked for."""
+    """Returns consistent logs: the front hands over data at once; the image comes first, then the script.
+
+    rate: the link's rate as a multiple of the scenario's. held_ms: the time for which the origin holds the script back.
+    size: the bytes of the image, and of the script.
+    """
     scenario = as_record(scenario_from({"SIZE": str(_SIZE), "LOWAT": "16384", "RELOADS": "0"}))
     delay_ns = scenario.delay_ns
     assert scenario.rate_bit_s is not None
@@ -88,7 +95,7 @@ def honest(*, rate: float = 1.0, held_ms: int = 200, size: int = _SIZE) -> World
 
 
 def _looks(arrivals: list[Arrival], handed: list[tuple[int, int]], delay_ns: int) -> Layers:
-    """Every 10 ms, at the front's socket and at the link."""
+    """Returns samples of the front's socket and of the link's queue, every 10 ms."""
     sockets, queue = [], []
     for t_ns in range(990 * MS, arrivals[-1].t_ns, 10 * MS):
         sent = max((until for handed_ns, until in handed if handed_ns <= t_ns), default=_BEGAN_BYTES)
@@ -128,7 +135,7 @@ Clock = Callable[[int], int]
 
 
 def _client(world: World, clock: Clock) -> World:
-    """The client's clock shows something else."""
+    """Returns the world with the times in the client's logs changed by `clock`."""
     events = [replace(event, t_ns=clock(event.t_ns)) for event in world.evidence.events]
     arrivals = [replace(arrival, t_ns=clock(arrival.t_ns)) for arrival in world.layers.arrivals]
     return replace(
@@ -162,7 +169,7 @@ def _link(world: World, clock: Clock) -> World:
 
 
 def test_a_world_without_lies() -> None:
-    """Neither the made one nor those that were recorded."""
+    """Consistent logs have no contradiction, neither those made by hand nor recorded logs."""
     assert honest().told() == []
     for name in ("control.1", "lowat-16384.1"):
         run = load_run(GOLDEN / name)
@@ -173,34 +180,34 @@ def test_a_world_without_lies() -> None:
 @pytest.mark.parametrize("of", [_client, _origin, _sampler, _link])
 @pytest.mark.parametrize("off_ms", [-300, 300])
 def test_a_clock_that_is_off(of: Callable[[World, Clock], World], off_ms: int) -> None:
-    """Either way, whoever's it is."""
+    """A clock that is 300 ms slow or fast is found, in each of the four logs."""
     assert of(honest(), lambda t_ns: t_ns + off_ms * MS).told()
 
 
 @pytest.mark.parametrize("of", [_client, _origin, _sampler, _link])
 @pytest.mark.parametrize("speed", [0.5, 2.0])
 def test_a_clock_that_goes_at_another_speed(of: Callable[[World, Clock], World], speed: float) -> None:
-    """From the beginning of the load on."""
+    """A clock that runs at half or double speed from the start of the load is found, in each of the four logs."""
     assert of(honest(), lambda t_ns: round(1000 * MS + (t_ns - 1000 * MS) * speed)).told()
 
 
 @pytest.mark.parametrize("of", [_client, _origin, _sampler, _link])
 def test_a_clock_that_steps_back(of: Callable[[World, Clock], World]) -> None:
-    """In the middle of the load."""
+    """A clock that steps back by 100 ms in the middle of the load is found, in each of the four logs."""
     told = of(honest(), lambda t_ns: t_ns if t_ns < 1400 * MS else t_ns - 100 * MS).told()
     assert told
 
 
 @pytest.mark.parametrize(("rate", "off"), [(0.5, "-50%"), (0.9, "-10%"), (1.1, r"\+10%"), (2.0, r"\+100%")])
 def test_another_rate(rate: float, off: str) -> None:
-    """Than the one that was calibrated, faster or slower."""
+    """A link that is faster or slower than the scenario's rate by 10 % or more is found."""
     (line,) = honest(rate=rate).told()
-    assert line.startswith("rate of arrival while packets waited: that of the link, within 5%, but ")
+    assert line.startswith("rate of arrival while packets waited: the link's rate, within 5%, but ")
     assert line.endswith(off.replace("\\", ""))
 
 
 def test_another_origin() -> None:
-    """That serves less than was asked for, at once, late, or twice."""
+    """An origin is found that sends too few bytes, holds the script back for a wrong time, or serves it twice."""
     less = honest(size=60_000).told()
     assert less[0] == "payload of the image in load 1: 122880 bytes, but 60000 bytes"
     assert honest(held_ms=0).told() == ["how long the origin held the script in load 1 back: 200.0 ms, but 0.0 ms"]
@@ -211,7 +218,7 @@ def test_another_origin() -> None:
 
 
 def test_more_unsent_than_lowat_allows() -> None:
-    """One packet buffer and one record beyond it are the kernel's and the server's way; more is another LOWAT."""
+    """LOWAT, one packet buffer and one TLS record may be unsent; a larger number is a contradiction."""
     world = honest()
     for unsent, lines in ((16384 + 81920, 0), (1_400_000, 1)):
         sockets = tuple(replace(sample, notsent_bytes=unsent) for sample in world.layers.sockets)
@@ -221,9 +228,9 @@ def test_more_unsent_than_lowat_allows() -> None:
 
 
 def test_an_origin_whose_times_run_backwards() -> None:
-    """An answer was there before the request."""
+    """A response that was available before its request arrived is a contradiction."""
     world = honest()
     *others, script = world.evidence.requests
     early = replace(script, received_ns=(script.available_ns or 0) + MS)
     told = replace(world, evidence=replace(world.evidence, requests=(*others, early))).told()
-    assert told[0] == "times of the origin for /script.js: forwards, but a step of -1.000 ms"
+    assert told[0] == "times of the origin for /script.js: no step backwards, but a step of -1.000 ms"

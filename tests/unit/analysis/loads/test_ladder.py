@@ -1,4 +1,7 @@
-"""The first-byte ladder."""
+"""Tests of the first-byte ladder: the meanings of `first byte`, in order of time.
+
+Each meaning is a rung: PACKET, RECORD (of TLS), HEADER (of the DATA frame), PAYLOAD, FRAME.
+"""
 
 from typing import Any
 
@@ -19,7 +22,7 @@ def rungs(*events: Event) -> dict[Rung, int]:
 
 
 def test_a_frame_in_two_records() -> None:
-    """The record, the header and the first payload are one instant, the whole frame is a later one."""
+    """If a frame spans two TLS records, RECORD, HEADER and PAYLOAD have the same time, and FRAME has a later time."""
     found = rungs(
         event(5, "headers"),
         event(30, "data-header", 8192, record_ns=10 * MS),
@@ -31,25 +34,28 @@ def test_a_frame_in_two_records() -> None:
 
 
 def test_a_header_in_a_record_of_its_own() -> None:
-    """The record that counts is the header's; the payload comes when it comes."""
+    """If a frame's header has its own TLS record, PACKET and RECORD are the times of that record."""
     found = rungs(event(20, "data-header", 100, record_ns=19 * MS), event(40, "data", 100, record_ns=25 * MS))
     assert (found[Rung.PACKET], found[Rung.RECORD], found[Rung.PAYLOAD]) == (19, 20, 40)
 
 
 def test_an_empty_frame_is_passed_over() -> None:
-    """It has no first byte."""
+    """An empty DATA frame is skipped, because it has no first byte."""
     found = rungs(event(10, "data-header", 0), event(20, "data-header", 5), event(20, "data", 5))
     assert found[Rung.HEADER] == 20
 
 
 def test_padding_ends_with_the_next_frame() -> None:
-    """It is in the frame's length and not among the payload."""
+    """A padded frame is complete when the next frame's header arrives.
+
+    The frame's length includes the padding, but the padding has no event.
+    """
     found = rungs(event(10, "data-header", 100), event(10, "data", 90), event(25, "data-header", 100))
     assert found[Rung.FRAME] == 25
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    """No packet in an old folder, no whole frame if it never came, and nothing at all without a frame."""
+    """PACKET is missing without record times, and FRAME if the frame is incomplete. Without DATA no rung is left."""
     assert list(rungs(event(10, "data-header", 100), event(10, "data", 90))) == [
         Rung.RECORD,
         Rung.HEADER,

@@ -1,4 +1,4 @@
-"""What a machine with a real clock added to first bytes: what is counted, and what makes a run invalid."""
+"""Tests of lateness: the delay that a machine with a real clock adds to first bytes, and when it invalidates a run."""
 
 import json
 from dataclasses import replace
@@ -25,18 +25,18 @@ from tests.unit.sweeping import CopyingFabric, sweep_of
 
 MS = 10**6
 MADE = Path(__file__).parents[3] / "golden" / "format-3" / "control.1"
-"""A run in the guest, where nothing takes time."""
+"""A run in the guest, where programs take no time."""
 
 SCENARIO = as_record(scenario_from({}))
 
 
 def found(evidence: Evidence, layers: Layers, **changes: Any) -> dict[str, Late]:
-    """Of the measured load."""
+    """Returns the lateness of the resources in the measured load."""
     return lateness(measured_load(evidence), evidence, layers, replace(SCENARIO, **changes))
 
 
 def asked_sooner(evidence: Evidence, sooner_ns: int) -> Evidence:
-    """As if everything but the request of the page had come so much later."""
+    """Returns the evidence with an earlier request of the page, as if all other events were later by sooner_ns."""
     events = tuple(
         replace(event, t_ns=event.t_ns - sooner_ns) if event.kind == "load-started" else event
         for event in evidence.events
@@ -46,26 +46,29 @@ def asked_sooner(evidence: Evidence, sooner_ns: int) -> Evidence:
 
 @pytest.fixture(scope="module")
 def made() -> tuple[Evidence, Layers]:
-    """What was written down in the guest."""
+    """Returns the logs of a run in the guest."""
     return load_evidence(MADE), load_layers(MADE)
 
 
 def test_nothing_is_late_in_the_guest(made: tuple[Evidence, Layers]) -> None:
-    """The link explains all; a first load's headers are not packed as tightly as they could be."""
+    """In the guest the link explains all delays: lateness is below 1 ms. It may be negative, down to -10 ms."""
     late = found(*made)
     assert set(late) == {FIRST, IMPORTANT}
     assert all(-10 * MS < each.late_ns < MS for each in late.values())
 
 
 def test_whoever_was_late_it_is_seen(made: tuple[Evidence, Layers]) -> None:
-    """By so much as it came later."""
+    """If all events after the page's request come 90 ms later, the lateness grows by 90 ms."""
     evidence, layers = made
     late, here = found(asked_sooner(evidence, 90 * MS), layers), found(evidence, layers)
     assert {name: late[name].late_ns - here[name].late_ns for name in here} == {FIRST: 90 * MS, IMPORTANT: 90 * MS}
 
 
 def test_what_the_link_does_is_not_lateness(made: tuple[Evidence, Layers]) -> None:
-    """A lost page may be seconds late; a delay that varies is late by as much; what is queued before goes first."""
+    """Delays by the link are no lateness: jitter, and packets queued before the page.
+
+    With LOSS lateness is not measured, because a loss may delay the page by seconds.
+    """
     evidence, layers = made
     assert found(evidence, layers, loss=0.01) == {}
     here, jittery = found(evidence, layers), found(evidence, layers, jitter_ns=20 * MS)
@@ -88,13 +91,16 @@ def test_what_the_link_does_is_not_lateness(made: tuple[Evidence, Layers]) -> No
     [
         (760, 30, 0.3, None),
         (50, 19, 0.3, None),
-        (1080, 80, 0.3, r"^how late the first packet .* at most 50\.0 ms, observed 80\.0 ms; use a quieter machine"),
-        (50, 41, None, r"^how late the first packet .* at most 40\.0 ms, observed 41\.0 ms; use a quieter machine"),
-        (760, 0, 20.1, r"^how long packets lay in the kernel .* at most 20\.0 ms, observed 20\.1 ms; use a quieter"),
+        (1080, 80, 0.3, r"^lateness of the first packet .* at most 50\.0 ms, observed 80\.0 ms; use a machine"),
+        (50, 41, None, r"^lateness of the first packet .* at most 40\.0 ms, observed 41\.0 ms; use a machine"),
+        (760, 0, 20.1, r"^median time that packets waited .* at most 20\.0 ms, observed 20\.1 ms; use a machine"),
     ],
 )
 def test_what_is_too_late(first_ms: int, late_ms: int, waited_ms: float | None, line: str | None) -> None:
-    """More than two round trips may be off, and a larger part of the time than a rate may be."""
+    """A run is invalid if a first byte is too late, or if packets waited too long until the client read them.
+
+    A first byte may be late by the tolerance of two round trips, or by that of the rate, whichever is more.
+    """
     waited_ns = None if waited_ms is None else round(waited_ms * MS)
     seen = {FIRST: {"late_ns": late_ms * MS, "first_byte_ns": first_ms * MS}, "waited_p50_ns": waited_ns}
     if line is None:
@@ -105,7 +111,7 @@ def test_what_is_too_late(first_ms: int, late_ms: int, waited_ms: float | None, 
 
 
 def test_a_browser_and_a_probe_take_their_own_time(made: tuple[Evidence, Layers]) -> None:
-    """Nothing is said about them."""
+    """Lateness is not measured with a browser as the client or in a probe."""
     for knobs in ({"CLIENT": "chromium"}, {"PLAN": "probe", "RELOADS": "0", "SIZE": "2M"}):
         assert observed_lateness(RunFolder(MADE), *made, scenario_from(knobs)) is None
     assert set(observed_lateness(RunFolder(MADE), *made, scenario_from({})) or ()) == {
@@ -118,7 +124,10 @@ def test_a_browser_and_a_probe_take_their_own_time(made: tuple[Evidence, Layers]
 
 @pytest.mark.parametrize("virtual", [False, True])
 def test_a_run_on_a_starved_machine_is_invalid(tmp_path: Path, *, virtual: bool) -> None:
-    """With one line and no verdict; punctual runs beside it stay ok. In the guest a clock is off."""
+    """A run with late first bytes is invalid, has a reason and no verdict; the sweep's other runs stay ok.
+
+    In the guest the reason is a step backwards in the times of the client's events.
+    """
     fabric = CopyingFabric(virtual_clock=virtual)
     started = r"s/\"t_ns\": [0-9]*, \"kind\": \"load-started\"/\"t_ns\": 5534710016, \"kind\": \"load-started\"/"
     fabric.troubles = {"lowat-4096": f'{fabric.copying()} && sed -i "{started}" client/events.jsonl'}
@@ -134,14 +143,17 @@ def test_a_run_on_a_starved_machine_is_invalid(tmp_path: Path, *, virtual: bool)
     assert ("lateness" in document["observed"]) is not virtual
     assert document["verdict"] is None
     if virtual:
-        assert document["reason"].startswith("times of the client's events: asked for forwards")
+        assert document["reason"].startswith("times of the client's events: asked for no step backwards")
     else:
-        assert document["reason"].startswith("how late the first packet of a resource came: asked for at most ")
-        assert document["reason"].endswith("; use a quieter machine, or FABRIC=virtual")
+        assert document["reason"].startswith("lateness of the first packet of a resource: asked for at most ")
+        assert document["reason"].endswith("; use a machine that is less busy, or FABRIC=virtual")
 
 
 def test_reads_are_those_of_the_last_load(tmp_path: Path) -> None:
-    """Their median; a read without a stamp says nothing."""
+    """socket.json has the median time that packets of the last load waited to be read.
+
+    Reads without a time stamp do not count.
+    """
     with Journal.writing(tmp_path) as journal:
         for waited_ns in ([9 * MS] * 5, [400, None, 100, 300 * MS]):
             journal.begin_load()

@@ -1,4 +1,4 @@
-"""The ledger, on a connection whose every byte is known."""
+"""Tests of the ledger, on a connection where the times and positions of all bytes are known."""
 
 from dataclasses import replace
 from typing import Literal
@@ -6,7 +6,8 @@ from typing import Literal
 import pytest
 
 from analysis.loads.bookkeeping import NoLedger, ledger
-from analysis.loads.ledger import Layer, Ledger, sentence
+from analysis.loads.layer import Layer
+from analysis.loads.ledger import Ledger, sentence
 from analysis.loads.metrics import page_loads
 from analysis.records.runs import Evidence, Layers
 from common.formats.events import Arrival, Event, Kind
@@ -29,7 +30,10 @@ def data(t_ms: int, resource: str, size_bytes: int, tcp_bytes: int, record_ms: i
 
 
 def evidence() -> Evidence:
-    """A page up to position 100; the image in two records, up to 600 and 1100; the script up to 1300."""
+    """Returns the events of a load, and the requests at the origin.
+
+    In the TCP stream the page ends at position 100, the image's two records at 600 and 1100, the script at 1300.
+    """
     events = [
         event(0, "load-started"),
         *(event(0, "request-sent", name) for name in ("page", "image", "script")),
@@ -49,7 +53,11 @@ def evidence() -> Evidence:
 
 
 def sampled(t_ms: int, *, resent: int = 0) -> SocketSample:
-    """Until 505 ms the front has handed over 700; all at that moment. Until 705 ms 600 of it were sent; then all."""
+    """Returns a sample of the front's socket at t_ms, with the totals of handed over and sent bytes.
+
+    The front has handed over 700 bytes at first, and 1300 from 505 ms on. The kernel has sent 600 bytes at first, and
+    1300 from 705 ms on.
+    """
     handed = 1300 if t_ms >= HANDED_MS else 700
     sent = 1300 if t_ms >= SENT_MS else 600
     return socket_sample(
@@ -94,13 +102,13 @@ def made(wanted: Layers | None = None) -> Ledger:
 
 
 def test_the_wait_by_layer() -> None:
-    """Each change of hands is seen between two looks, so to half of their distance."""
+    """Each layer has its part of the wait. A change between two samples counts at the middle of the interval."""
     parts = {layer: round(wait_ns / MS) for layer, wait_ns in made().parts.items()}
     assert parts == {
         Layer.PENDING: HANDED_MS - AVAILABLE_MS,
         Layer.COMMITTED: 0,
         Layer.UNSENT: SENT_MS - HANDED_MS,
-        Layer.QUEUE: 5 + 48 * PACKET_MS - 310,  # the link is asked at the look that finds it sent
+        Layer.QUEUE: 5 + 48 * PACKET_MS - 310,  # the first sample with the byte sent shows the link's bytes
         Layer.PROPAGATION: 310,
         Layer.RECOVERY: 0,
         Layer.RECORD: FIRST_MS - RECORD_MS,
@@ -109,21 +117,24 @@ def test_the_wait_by_layer() -> None:
 
 
 def test_the_parts_add_up() -> None:
-    """To the nanosecond, whatever is in them."""
+    """The parts add up to the wait, to the nanosecond, whatever is in the queue."""
     for queue_packets in (0, 20, 47, 500):
         found = made(layers(queue_packets))
         assert sum(found.parts.values()) == found.wait_ns == (FIRST_MS - AVAILABLE_MS) * MS
 
 
 def test_what_is_left_over_is_not_hidden() -> None:
-    """A link that says it holds next to nothing leaves the time without a name."""
+    """If the link reports next to no bytes, the time that is left over is `unexplained`."""
     found = made(layers(queue_packets=0))
     assert found.parts[Layer.UNEXPLAINED] == pytest.approx((RECORD_MS - SENT_MS - 310) * MS, abs=MS)
     assert found.explained == pytest.approx(1 - 190 / 1025, abs=0.001)
 
 
 def test_a_resent_packet_is_its_name() -> None:
-    """What the link cannot explain, and more than a look, was waiting for it."""
+    """Time that the link does not explain is `recovery` if packets were retransmitted meanwhile.
+
+    Such a time counts only if longer than the sampling interval.
+    """
     quiet = layers(queue_packets=0)
     sockets = tuple(
         sampled(sample.t_ns // MS, resent=1448) if sample.t_ns > 800 * MS else sample for sample in quiet.sockets
@@ -134,7 +145,7 @@ def test_a_resent_packet_is_its_name() -> None:
 
 
 def test_image_bytes_at_the_instant_the_script_exists() -> None:
-    """All of the image in one of the layers; what had to go before the script is what came before it."""
+    """When the script becomes available, each image byte is in one layer; `ahead_bytes` are those before the script."""
     moment = made().at_available
     assert moment.t_ns == AVAILABLE_MS * MS
     assert (moment.received_bytes, moment.unsent_bytes) == (0, 100)
@@ -144,7 +155,7 @@ def test_image_bytes_at_the_instant_the_script_exists() -> None:
 
 
 def test_every_moment_holds_the_whole_image() -> None:
-    """And never a negative part of it."""
+    """At each moment the layers' bytes add up to the image's size, and no layer has a negative number of bytes."""
     for moment in made().moments:
         parts = [
             moment.pending_bytes,
@@ -161,7 +172,7 @@ def test_every_moment_holds_the_whole_image() -> None:
 
 
 def test_committed_bytes_behind_others() -> None:
-    """The kernel takes more image first, and the script only later."""
+    """If the kernel accepts further image bytes while the script waits, the rest of the wait is `front_committed`."""
     sockets = tuple(
         replace(sample, notsent_bytes=sample.notsent_bytes + 100)
         if 300 * MS <= sample.t_ns < HANDED_MS * MS
@@ -183,7 +194,11 @@ def test_committed_bytes_behind_others() -> None:
     ],
 )
 def test_a_browser_cuts_off_its_times(client: Literal["h2", "chromium"], first_ns: int, words: str) -> None:
-    """So what it had at once seems to have come before it was there; by more than a millisecond that is no excuse."""
+    """A wait shorter than the sampling interval raises NoLedger with the wait in the message.
+
+    A browser rounds its times down to milliseconds, so with CLIENT=chromium the message calls a wait of -0.7 ms less
+    than a millisecond.
+    """
     (load,) = page_loads(evidence())
     (piece,) = load.resources["script"].pieces
     script = replace(load.resources["script"], pieces=(replace(piece, t_ns=first_ns),))
@@ -193,7 +208,7 @@ def test_a_browser_cuts_off_its_times(client: Literal["h2", "chromium"], first_n
 
 
 def test_in_words() -> None:
-    """The parts in order, short ones left out, and what run.json keeps."""
+    """`sentence` returns the parts of run.json's record in order, without short parts."""
     record = made().as_record()
     assert record.largest == "propagation"
     assert sentence(record) == (
@@ -204,7 +219,7 @@ def test_in_words() -> None:
 
 
 def test_too_few_looks_are_no_ledger() -> None:
-    """SAMPLE=none leaves one."""
+    """With a single sample, as with SAMPLE=none, there is no ledger."""
     with pytest.raises(NoLedger, match="sampled 1 times"):
         made(replace(layers(), sockets=layers().sockets[:1]))
 
@@ -213,11 +228,11 @@ def test_too_few_looks_are_no_ledger() -> None:
     ("at", "waited_ms"),
     [
         ("link", 5 + 48 * PACKET_MS - 310),
-        ("front", round(5 + (47 - 209 / 1514) * PACKET_MS - PACKET_MS)),  # the image alone, and not the delay
+        ("front", round(5 + (47 - 209 / 1514) * PACKET_MS - PACKET_MS)),  # only the image's bytes, without the delay
     ],
 )
 def test_a_bottleneck_before_the_delay(at: str, waited_ms: int) -> None:
-    """On the front's own egress what is behind the script is in the queue, and what is delayed is through with it."""
+    """With SHAPER_AT=front the queue comes before the delay, so bytes in the delay line have left the queue."""
     known = evidence()
     found = ledger(page_loads(known)[0], known, layers(), replace(SCENARIO, shaper_at=at))
     assert sum(found.parts.values()) == found.wait_ns
@@ -225,7 +240,10 @@ def test_a_bottleneck_before_the_delay(at: str, waited_ms: int) -> None:
 
 
 def test_the_stages_of_the_other_order_hold_the_same_image() -> None:
-    """What is in flight is divided between queue and delay line in the order of the stream."""
+    """With SHAPER_AT=front and SHAPER_AT=link the bytes in flight are the same number.
+
+    The later bytes of the stream are in the delay line with SHAPER_AT=link, and in the queue with SHAPER_AT=front.
+    """
     held = QueueSample(
         t_ns=0, direction="down", packets=1, bytes=209, delay_line_packets=1, dropped=0, delay_line_bytes=314
     )
@@ -236,6 +254,6 @@ def test_the_stages_of_the_other_order_hold_the_same_image() -> None:
         moments.append(ledger(page_loads(known)[0], known, given, replace(SCENARIO, shaper_at=at)).at_available)
     link, front = moments
     assert link.in_flight_bytes == front.in_flight_bytes == 500
-    # 600 are sent: the nearer stage has the last of them.
+    # 600 bytes are sent; the stage nearer to the front has the last of these bytes.
     assert (link.propagation_bytes, link.queue_bytes) == (300, 200)
     assert (front.queue_bytes, front.propagation_bytes) == (200, 300)

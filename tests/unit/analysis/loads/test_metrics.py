@@ -1,4 +1,4 @@
-"""What a page load amounted to."""
+"""Tests of the metrics of a page load."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,14 +12,14 @@ SCRIPT = [(300, 10), (700, 90)]
 
 
 def test_only_complete_loads_count() -> None:
-    """A load without an end is left out, and so is what happened before the first."""
+    """A load without an end is left out, and so are events before the first load."""
     loads = [load_events(1, 0, IMAGE, SCRIPT), load_events(2, 1000, IMAGE, SCRIPT, finished=False)]
     found = page_loads(evidence(loads, [script_request(60, 250), script_request(1060, 1250)]))
     assert [load.number for load in found] == [1]
 
 
 def test_each_load_has_its_own_script_request() -> None:
-    """The instant the script existed is taken from the request that the origin received during that load."""
+    """A load's time of availability comes from the request that the origin received during this load."""
     loads = [load_events(1, 0, IMAGE, SCRIPT), load_events(2, 2000, IMAGE, SCRIPT)]
     found = page_loads(evidence(loads, [script_request(2060, 2275), script_request(60, 250)]))
     assert [load.ms(load.focal.available_ns) for load in found] == [250, 275]
@@ -27,14 +27,14 @@ def test_each_load_has_its_own_script_request() -> None:
 
 
 def test_a_request_given_up_is_not_the_scripts() -> None:
-    """A request that the origin never answered says nothing about when the script existed."""
+    """A request that the origin never answered does not count for the script's availability."""
     loads = [load_events(1, 0, IMAGE, SCRIPT)]
     found = page_loads(evidence(loads, [script_request(55, None), script_request(60, 250)]))
     assert found[0].focal.available_ns == 250 * MS
 
 
 def test_first_byte_is_payload() -> None:
-    """Neither HEADERS nor a frame's nine bytes are a first byte; only DATA payload is."""
+    """The first byte is the first byte of DATA payload, not of HEADERS or of a frame's header."""
     load = page_loads(evidence([load_events(1, 0, IMAGE, SCRIPT)], [script_request(60, 250)]))[0]
     image, script = load.resources["image"], load.resources["script"]
     assert load.focal is script
@@ -46,7 +46,7 @@ def test_first_byte_is_payload() -> None:
 
 
 def test_bytes_at_an_instant() -> None:
-    """`before` excludes the instant, `until` includes it."""
+    """`bytes_before` excludes the bytes at the instant itself, `bytes_until` includes them."""
     image = resource(IMAGE).traffic
     assert [image.bytes_before(t_ms * MS) for t_ms in (100, 101, 300, 901)] == [0, 400, 400, 1000]
     assert [image.bytes_until(t_ms * MS) for t_ms in (99, 100, 300, 900)] == [0, 400, 800, 1000]
@@ -57,7 +57,7 @@ def test_bytes_at_an_instant() -> None:
     st.integers(min_value=-1, max_value=51),
 )
 def test_bytes_are_counted_like_one_by_one(pieces: list[tuple[int, int]], t_ms: int) -> None:
-    """Looking up an instant gives what adding every piece would, also where several arrived together."""
+    """Bytes before and until an instant equal the sum over all pieces, also if several pieces arrive together."""
     ordered = sorted(pieces)
     times = resource(ordered).traffic
     assert times.bytes_before(t_ms * MS) == sum(size for at_ms, size in ordered if at_ms < t_ms)
@@ -65,7 +65,7 @@ def test_bytes_are_counted_like_one_by_one(pieces: list[tuple[int, int]], t_ms: 
 
 
 def test_image_bytes_before_and_during_the_script() -> None:
-    """What came with the script's first byte came during it, not before."""
+    """Image bytes that arrive together with the script's first byte count as `during`, not as `before`."""
     load = page_load(IMAGE, SCRIPT)
     assert load.other_bytes_before == 400
     assert load.other_bytes_during == 400
@@ -85,7 +85,7 @@ def times(
 
 
 def test_record() -> None:
-    """run.json keeps milliseconds since the page was asked for, and bytes."""
+    """run.json has times in milliseconds since the page's request, and sizes in bytes."""
     loads = [load_events(1, 500, IMAGE, SCRIPT)]
     load = page_loads(evidence(loads, [script_request(560, 750)]))[0]
     assert load.as_record() == LoadRecord(

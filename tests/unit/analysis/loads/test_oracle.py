@@ -1,4 +1,4 @@
-"""The lower bound of the script's first byte."""
+"""Tests of the lower bound of the script's first byte."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,22 +16,28 @@ PAGE_BYTES, SCRIPT_DELAY_MS, IMAGE_BYTES = 558, 200, 716_800
 
 
 def bound_on(link: Mapping[str, Any], *, rate_steps: str | None = None) -> Bound:
-    """The bound of the Maps case's script on that link."""
+    """Returns the bound for the Maps case's script on a link."""
     page = builders.maps(IMAGE_BYTES, SCRIPT_DELAY_MS)
     assert page["page"].size_bytes == PAGE_BYTES
     return bound(page, page["script"], builders.scenario(**link, rate_steps=rate_steps))
 
 
 def test_the_default_link_by_hand() -> None:
-    """Two delays, the origin's, a page of 655 bytes and a packet of 98 on the wire, 7.8125 us each byte."""
+    """The bound is two delays of 300 ms, the origin's delay, and two transmissions at 7.8125 us per byte.
+
+    The page has 655 bytes on the wire, and the packet with the script's first byte has 98.
+    """
     limit = bound_on(LINK)
     assert limit.first_byte_ns == 800 * MS + (PAGE_BYTES + 31 + 66) * 7812.5 // 1 + (1 + 31 + 66) * 7812.5 // 1
-    # 25,600 bytes pass in 200 ms; of each 1514 on the wire 1448 are payload.
+    # 25,600 bytes pass in 200 ms; of each 1514 bytes on the wire 1448 are payload.
     assert limit.other_bytes == 25_600 * 1448 // 1514
 
 
 def test_an_unlimited_link_takes_the_delays_alone() -> None:
-    """Requests go up twice; the whole image may go before the script."""
+    """Without a rate the bound is the origin's delay and two round trips of the link.
+
+    The whole image may go before the script.
+    """
     limit = bound_on(LINK | {"rate_bit_s": None, "delay_up_ns": 50 * MS})
     assert limit.first_byte_ns == (2 * 50 + 2 * 300 + 200) * MS
     assert limit.other_bytes == 716_800
@@ -41,7 +47,7 @@ def test_an_unlimited_link_takes_the_delays_alone() -> None:
     rate=st.integers(1000, 10**9), delay=st.integers(0, 10**10), up=st.integers(0, 10**10), slower=st.integers(1, 10**6)
 )
 def test_a_worse_link_is_never_sooner(rate: int, delay: int, up: int, slower: int) -> None:
-    """Less rate, more delay: the bound does not fall."""
+    """A lower rate or a longer delay does not lower the bound, and jitter does not raise the bound."""
     link: dict[str, Any] = {"rate_bit_s": rate, "delay_ns": delay, "delay_up_ns": up, "jitter_ns": 0}
     here = bound_on(link).first_byte_ns
     assert bound_on(link | {"rate_bit_s": max(1, rate - slower)}).first_byte_ns >= here
@@ -50,7 +56,7 @@ def test_a_worse_link_is_never_sooner(rate: int, delay: int, up: int, slower: in
 
 
 def test_a_rate_that_changes_by_hand() -> None:
-    """The page crosses at 300 ms at the old rate; the image for 100 ms at either; the script at the new one."""
+    """Before the rate step the page and a part of the image cross the link; the script crosses after the step."""
     at_ns = 300 * MS + (PAGE_BYTES + 31 + 66) * 7812.5 // 1 + 300 * MS + 100 * MS
     limit = bound_on(LINK, rate_steps=f"10240000bit@{int(at_ns)}ns")
     assert limit.first_byte_ns == 800 * MS + (PAGE_BYTES + 31 + 66) * 7812.5 // 1 + 98 * 781.25 // 1
@@ -58,7 +64,7 @@ def test_a_rate_that_changes_by_hand() -> None:
 
 
 def test_a_packet_may_wait_for_a_better_rate() -> None:
-    """On a link of 1 kB/s that soon has 1 MB/s, who begins at once is through later than who waits a moment."""
+    """If the rate soon rises from 1 kB/s to 1 MB/s, a packet that waits for the rise arrives sooner."""
     slow = {"rate_bit_s": 8000, "delay_ns": 0, "delay_up_ns": 0, "jitter_ns": 0}
     limit = bound_on(slow, rate_steps=f"8000000bit@{MS}ns")
     assert limit.first_byte_ns == MS + (PAGE_BYTES + 31 + 66) * 1000 + 200 * MS + 98 * 1000
@@ -69,7 +75,7 @@ def test_a_packet_may_wait_for_a_better_rate() -> None:
     steps=st.lists(st.tuples(st.integers(1, 10**10), st.integers(1000, 10**7)), max_size=4, unique_by=lambda x: x[0]),
 )
 def test_a_rate_that_changes_is_between_its_extremes(rate: int, steps: list[tuple[int, int]]) -> None:
-    """No sooner than at its highest throughout, no later than at its lowest."""
+    """With rate steps the bound lies between the bounds with the highest and with the lowest rate."""
     text = "+".join(f"{changed}bit@{at_ns}ns" for at_ns, changed in sorted(steps)) or None
     rates = [rate, *(changed for _, changed in steps)]
     changing = bound_on(LINK | {"rate_bit_s": rate}, rate_steps=text)
@@ -79,7 +85,10 @@ def test_a_rate_that_changes_is_between_its_extremes(rate: int, steps: list[tupl
 
 
 def test_inversion_counts_what_was_avoidable() -> None:
-    """Late by the difference; image bytes beyond those that could go first without fault."""
+    """`late_ns` is the time by which the script's first byte is later than the bound.
+
+    `other_bytes` are the image bytes beyond those that the bound allows before the script.
+    """
     load = builders.page_load(image=[(400, 30_000), (900, 70_000)], script=[(1000, 10), (1100, 90)])
     lost = inversion(load, bound_on(LINK))
     assert lost.late_ns == 1000 * MS - lost.bound.first_byte_ns
@@ -88,6 +97,6 @@ def test_inversion_counts_what_was_avoidable() -> None:
 
 
 def test_nothing_is_lost_below_the_bound() -> None:
-    """Image bytes that an ideal server would have sent first are no inversion."""
+    """Image bytes that an ideal server would also have sent first do not count as inversion."""
     load = builders.page_load(image=[(400, 100), (2000, 900)], script=[(1000, 10), (1100, 90)])
     assert inversion(load, bound_on(LINK)).other_bytes == 0

@@ -1,4 +1,4 @@
-"""Loads of pages with many resources: verdict, bound, prediction, ledger, gaps, and what the records keep."""
+"""Tests of loads of pages with many resources: verdict, bound, prediction, ledger, gaps, and records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -41,7 +41,7 @@ AVAILABLE_MS = {"html": 1, "photo": 50, "movie": 60, "icon": 70, "style": 100, "
 
 
 def made(others: Mapping[str, Pieces], important: Mapping[str, Pieces]) -> PageLoad:
-    """A load of the page."""
+    """Returns a load of PAGE with this payload."""
     return load_of(PAGE, {"html": [(40, 1000)], **others, **important}, AVAILABLE_MS)
 
 
@@ -56,7 +56,10 @@ def verdict(load: PageLoad, favoured: Sequence[str], one_way_ms: int = 0) -> Jud
 
 
 def test_kept() -> None:
-    """The last of the important ones came before the last of the others, and app's first byte before half of them."""
+    """The verdict is `kept` if the important resources are complete before the others.
+
+    At most half of the others' bytes may arrive before the focal resource's first byte.
+    """
     others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(450, 500), (2900, 500)], "icon": [(3000, 1000)]}
     told = verdict(made(others, SOON), IMPORTANT_ONES)
     assert told.verdict == Verdict.KEPT
@@ -67,7 +70,10 @@ def test_kept() -> None:
 
 
 def test_one_that_is_late_undoes_it() -> None:
-    """All important ones have to be complete, and not only the focal one."""
+    """The verdict is not `kept` if any important resource is complete after the others.
+
+    The focal resource may be complete before.
+    """
     others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(2900, 1000)], "icon": [(3000, 1000)]}
     late: dict[str, Pieces] = {"style": [(100, 10), (3001, 990)], "app": SOON["app"]}
     told = verdict(made(others, late), IMPORTANT_ONES)
@@ -76,7 +82,10 @@ def test_one_that_is_late_undoes_it() -> None:
 
 
 def test_inverted() -> None:
-    """Nine tenths of all others before the focal one, and the last byte was important."""
+    """The verdict is `inverted` if 90 % of the others' bytes arrive before the focal resource's first byte.
+
+    The resource that is complete last must be an important resource.
+    """
     others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(450, 1000)], "icon": [(480, 700), (600, 300)]}
     told = verdict(made(others, SOON), IMPORTANT_ONES)
     assert told.verdict == Verdict.INVERTED
@@ -87,7 +96,10 @@ def test_inverted() -> None:
 
 
 def test_nothing_to_prioritize() -> None:
-    """The others were complete before the last important one existed, or had all but left."""
+    """The verdict is `nothing-to-prioritize` if the others are complete before the focal resource exists.
+
+    The same holds if 95 % of the others' bytes have left the front by then.
+    """
     early: dict[str, Pieces] = {"photo": [(90, 1000)], "movie": [(110, 1000)], "icon": [(200, 1000)]}
     told = verdict(made(early, SOON), IMPORTANT_ONES)
     assert (told.verdict, told.reason) == (
@@ -104,13 +116,13 @@ def test_nothing_to_prioritize() -> None:
 
 
 def test_no_order() -> None:
-    """Nothing is kept that was not asked for."""
+    """Without favoured resources the reason is that no order was asked for."""
     others: dict[str, Pieces] = {name: [(3000, 1000)] for name in OTHERS}
     assert verdict(made(others, SOON), ()).reason == "no order was asked for"
 
 
 def test_swapped() -> None:
-    """The others are asked for first: the last of them that the origin had is the one that counts."""
+    """If the others are favoured, the verdict uses the first byte of the other resource that the origin had last."""
     others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(350, 1000)], "icon": [(380, 1000)]}
     late: dict[str, Pieces] = {"style": [(379, 1000)], "app": [(2380, 1000)]}
     told = verdict(made(others, late), OTHERS)
@@ -138,7 +150,10 @@ def test_never_kept_both_ways(payload: dict[str, Pieces]) -> None:
 
 
 def test_the_focal_resource() -> None:
-    """It is the important one that the origin had last; bytes of all others are counted before and during it."""
+    """The focal resource is the important resource that the origin had last.
+
+    Bytes of the others are counted before and during the focal resource.
+    """
     others: dict[str, Pieces] = {"photo": [(300, 600), (600, 400)], "movie": [(500, 1000)], "icon": [(900, 1000)]}
     load = made(others, SOON)
     assert (load.focal.name, load.other_bytes_before, load.other_bytes_during) == ("app", 600, 2400)
@@ -147,13 +162,13 @@ def test_the_focal_resource() -> None:
 
 
 def kept_of(load: PageLoad, page: str) -> dict[str, Any]:
-    """The load as run.json of that page keeps it."""
+    """Returns the load as run.json keeps it for this page."""
     kept: dict[str, Any] = run(loads=[load.as_record()], knobs={"PAGE": page}).record.as_document()["loads"][0]
     return kept
 
 
 def test_the_document_of_a_load() -> None:
-    """Each resource by its name, the two groups together, and no key that names image or script."""
+    """run.json has each resource by name, and both groups. Only the page `maps` has keys of image and script."""
     others: dict[str, Pieces] = {"photo": [(300, 600), (600, 400)], "movie": [(500, 1000)], "icon": [(950, 1000)]}
     document = kept_of(made(others, SOON), "news")
     assert list(document.pop("resources")) == [each.name for each in PAGE.resources]
@@ -186,11 +201,11 @@ def stream_load(chunks: Sequence[Chunk], pieces: Pieces, name: str = "mine") -> 
 
 
 def test_gaps_by_hand() -> None:
-    """A piece has come when its last byte has; pieces that come together have no gap."""
+    """A chunk has arrived when its last byte has arrived; chunks that arrive together have the gap 0."""
     four = [Chunk(at_ns=0, size_bytes=10, every_ns=MS, count=3), Chunk(at_ns=9 * MS, size_bytes=20)]
-    # The pieces end at 10, 20, 30 and 50 bytes: the second has come at 140 ms, with the third.
+    # The chunks end at 10, 20, 30 and 50 bytes: the second arrives at 140 ms, with the third.
     load = stream_load(four, [(100, 10), (120, 5), (140, 15), (141, 19), (200, 1)])
-    # 40, 0 and 60 ms: the 99th percentile lies between the two longest, 98 % of the way.
+    # The gaps are 40, 0 and 60 ms: the 99th percentile lies between the two longest, 98 % of the way.
     told = kept_of(load, "news")["resources"]
     assert (told["tokens"]["gap_p50_ms"], told["tokens"]["gap_longest_ms"]) == (40, 60)
     assert told["tokens"]["gap_p99_ms"] == pytest.approx(59.6)
@@ -198,7 +213,7 @@ def test_gaps_by_hand() -> None:
 
 
 def test_gaps_of_a_hundred_and_one_pieces() -> None:
-    """One gap of a hundred that is long is the longest, and hardly the 99th percentile."""
+    """One long gap among 100 is the longest gap, and changes the 99th percentile little."""
     at_ms = [10 * index for index in range(100)] + [1990]
     load = stream_load([Chunk(at_ns=0, size_bytes=4, every_ns=10 * MS, count=101)], [(t_ms, 4) for t_ms in at_ms])
     gaps_ms = load.resources["tokens"].gaps_ms
@@ -206,7 +221,7 @@ def test_gaps_of_a_hundred_and_one_pieces() -> None:
 
 
 def test_gaps_of_few_pieces() -> None:
-    """Two pieces have one gap; one has none, nor has a response that is not complete."""
+    """Two chunks have one gap. A single chunk has no gap, and neither has an incomplete response."""
     two = stream_load([Chunk(at_ns=0, size_bytes=4, every_ns=MS, count=2)], [(10, 4), (17, 4)])
     assert two.resources["tokens"].gaps_ms == {"gap_p50_ms": 7, "gap_p99_ms": 7, "gap_longest_ms": 7}
     assert stream_load([Chunk(at_ns=0, size_bytes=4)], [(10, 4)]).resources["tokens"].gaps_ms == {}
@@ -222,7 +237,7 @@ ROUND_NS = 350 * MS
 
 
 def test_the_bound_of_a_chain() -> None:
-    """Each of three documents takes a round trip, its delay and its time on the link."""
+    """For each of three documents the bound has a round trip, the document's delay and its transmission."""
     page = page_of_parts(
         part("html", delay_ns=10 * MS),
         part("script", after="html", delay_ns=20 * MS),
@@ -235,12 +250,15 @@ def test_the_bound_of_a_chain() -> None:
     assert limit.first_byte_ns == pytest.approx(
         4 * ROUND_NS + 70 * MS + 2 * small_ns + large_ns + round((1 + 31 + 66) * BYTE_NS), abs=10
     )
-    assert limit.other_bytes == 1000  # all of the photo, which was there a second before
+    assert limit.other_bytes == 1000  # the whole photo, which the origin has a second earlier
     assert latest_important(page) is page["tile"]
 
 
 def test_the_bound_of_what_waits_for_nothing() -> None:
-    """A round trip and its own packet; the others have no time to go before it but what they had alone."""
+    """The bound of a resource without a document is a round trip, the delay and one packet.
+
+    Bytes of the others may go first only while the focal resource is not available.
+    """
     page = page_of_parts(
         part("a", size_bytes=10**6, delay_ns=100 * MS),
         part("b", size_bytes=10**6),
@@ -249,20 +267,20 @@ def test_the_bound_of_what_waits_for_nothing() -> None:
     limit = bound(page, page["c"], LINK)
     assert limit.first_byte_ns == ROUND_NS + 300 * MS + round(98 * BYTE_NS)
     assert limit.other_bytes == 38_400 * 1448 // 1514
-    # An important one that is there before all others allows none of them.
+    # If the important resource is available before all others, none of their bytes may go first.
     sooner = page_of_parts(part("a", delay_ns=MS), part("c", important=True))
     assert bound(sooner, sooner["c"], LINK).other_bytes == 0
 
 
 def test_a_document_in_chunks_is_complete_with_its_last() -> None:
-    """What waits for it cannot be requested sooner."""
+    """Resources that wait for a document in chunks are requested after its last chunk."""
     chunks = (Chunk(at_ns=0, size_bytes=500, every_ns=700 * MS, count=2),)
     page = page_of_parts(part("html", chunks=chunks), part("a", after="html"), part("b", after="html", important=True))
     assert bound(page, page["b"], LINK).first_byte_ns == 2 * ROUND_NS + 700 * MS + round(98 * BYTE_NS)
 
 
 def test_which_is_the_latest() -> None:
-    """The delays of what it waits for count, and of a response in chunks the first."""
+    """`latest_important` adds the delays of the documents; of a response in chunks only the first chunk counts."""
     slow = part("slow", important=True, chunks=(Chunk(at_ns=10 * MS, size_bytes=1, every_ns=900 * MS, count=1000),))
     page = page_of_parts(
         part("html", delay_ns=100 * MS), slow, part("soon", after="html", important=True), part("other")
@@ -271,7 +289,7 @@ def test_which_is_the_latest() -> None:
 
 
 def test_what_was_lost_against_it() -> None:
-    """The focal resource is late by the difference; of all others, what went before it and need not have."""
+    """The inversion is the focal resource's delay beyond the bound, and the others' bytes beyond those of the bound."""
     others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(450, 1000)], "icon": [(3000, 1000)]}
     load = made(others, SOON)
     lost = inversion(load, replace(bound(PAGE, PAGE["app"], LINK), first_byte_ns=400 * MS, other_bytes=600))
@@ -289,7 +307,7 @@ def predicted_ms(page: Page, **knobs: str) -> float:
 
 
 def test_a_prediction_of_many() -> None:
-    """All others go before an important one if nothing holds them back, however many they are."""
+    """With LOWAT unset the prediction counts the bytes of all others, whatever their number."""
     one, *rest = (part("html", size_bytes=558), part("i1", after="html", urgency=5, size_bytes=716_800))
     script = part("script", after="html", important=True, delay_ns=200 * MS, size_bytes=716_800)
     halves = [part(f"i{n}", after="html", urgency=5, size_bytes=358_400) for n in (1, 2)]
@@ -299,7 +317,7 @@ def test_a_prediction_of_many() -> None:
 
 
 def test_important_ones_that_are_there_before_count_as_well() -> None:
-    """What is asked for first, and is there first, goes before the focal one."""
+    """An important resource that is available earlier goes before the focal resource, so its bytes count."""
     html, photo = part("html"), part("photo", after="html", size_bytes=716_800)
     app = part("app", after="html", important=True, delay_ns=200 * MS)
     style = part("style", after="html", important=True, size_bytes=128_000)
@@ -308,7 +326,7 @@ def test_important_ones_that_are_there_before_count_as_well() -> None:
 
 
 def test_a_document_that_is_late_delays_all() -> None:
-    """By as much as the origin holds it back."""
+    """If the origin holds the document back for some time, the predicted first byte is later by this time."""
     rest = [part("photo", after="html", size_bytes=716_800), part("app", after="html", important=True)]
     late = page_of_parts(part("html", delay_ns=1500 * MS), *rest)
     assert predicted_ms(late) - predicted_ms(page_of_parts(part("html"), *rest)) == pytest.approx(1500)
@@ -319,7 +337,7 @@ def test_a_document_that_is_late_delays_all() -> None:
     [
         (
             [part("html"), part("a", after="html", delay_ns=MS), part("b", after="html", important=True)],
-            "a page with others that are held back or in chunks",
+            "a page with other resources that are held back or sent in chunks",
         ),
         (
             [
@@ -327,7 +345,7 @@ def test_a_document_that_is_late_delays_all() -> None:
                 part("a", after="html", chunks=(Chunk(at_ns=0, size_bytes=500, every_ns=MS, count=2),)),
                 part("b", after="html", important=True),
             ],
-            "a page with others that are held back or in chunks",
+            "a page with other resources that are held back or sent in chunks",
         ),
         (
             [part("html"), part("a"), part("b", after="html", important=True)],
@@ -340,19 +358,19 @@ def test_a_document_that_is_late_delays_all() -> None:
     ],
 )
 def test_pages_without_a_prediction(parts: Sequence[Any], words: str) -> None:
-    """Better no number than a wrong one."""
+    """NoPrediction names the property of the page that the model does not cover."""
     with pytest.raises(NoPrediction, match=f"^{words} is not covered$"):
         predicted_ms(page_of_parts(*parts))
 
 
 @pytest.mark.parametrize(("name", "covered"), [("maps", True), ("news", True), ("tokens", True), ("six", False)])
 def test_predictions_of_the_catalogue(name: str, *, covered: bool) -> None:
-    """Those of six are larger together than the client's window."""
+    """The page `six` has no prediction, because its other resources together are larger than the client's window."""
     page = page_of(name, Parameters(size_bytes=716_800, script_delay_ns=200 * MS))
     if covered:
         assert predicted_ms(page) > 0
     else:
-        with pytest.raises(NoPrediction, match="a WINDOW smaller than the others"):
+        with pytest.raises(NoPrediction, match="a WINDOW smaller than the other resources"):
             predicted_ms(page)
 
 
@@ -364,7 +382,10 @@ DOWN_MS, LOADED_MS = 300, 1000
 
 
 def told_of(page: Page, came_ms: Mapping[str, Sequence[int]]) -> Evidence:
-    """The events of a load of that page. came_ms: when the pieces of each came, each of as many bytes."""
+    """Returns the logs of a load of the page.
+
+    came_ms: for each resource the arrival times of its pieces, which have the same size.
+    """
 
     def event(t_ms: float, kind: str, name: str | None = None, **more: Any) -> Event:
         return Event(t_ns=round((LOADED_MS + t_ms) * MS), kind=Kind(kind), load=1, resource=name, **more)
@@ -404,33 +425,33 @@ _TWO = (part("a", after="html"), part("b", after="html", important=True, delay_n
 
 
 def test_a_load_of_many_without_a_lie() -> None:
-    """Three levels and four resources."""
+    """A consistent load with a chain of three requests has no contradiction."""
     page = page_of_parts(part("html"), *_TWO, part("c", after="b"))
     assert contradicted(told_of(page, {"html": [310], "a": [620], "b": [670], "c": [1000]})) == []
 
 
 def test_a_late_document_is_told() -> None:
-    """It came alone on an empty link, half a second after it could have."""
+    """A document that arrives half a second late, alone on an empty link, is a contradiction."""
     page = page_of_parts(part("html"), *_TWO)
     told = contradicted(told_of(page, {"html": [860], "a": [1200], "b": [1300]}))
-    assert told == ["from the origin's response, the html in load 1, to the client"]
+    assert told == ["time from the origin's response with the html in load 1 to the client"]
 
 
 def test_a_document_in_chunks_is_not_late() -> None:
-    """It is complete when its last piece is."""
+    """A document in chunks is not late if it is complete in time after its last chunk."""
     chunks = (Chunk(at_ns=0, size_bytes=500, every_ns=500 * MS, count=2),)
     page = page_of_parts(part("html", chunks=chunks), *_TWO)
     assert contradicted(told_of(page, {"html": [310, 810], "a": [1200], "b": [1300]})) == []
 
 
 def test_a_document_that_shares_the_link_is_not_late() -> None:
-    """Something else was requested with it, and came before it was complete."""
+    """A document is not late if another resource, requested at the same time, shares the link with it."""
     page = page_of_parts(part("html"), part("bulk", size_bytes=90_000), *_TWO)
     assert contradicted(told_of(page, {"html": [860], "bulk": [400, 850, 1100], "a": [1200], "b": [1300]})) == []
 
 
 def test_resources_that_the_origin_served_otherwise() -> None:
-    """Each of many has its own size, its own delay, and as many requests as there were loads."""
+    """A resource that the origin served with a wrong size, a wrong delay or too often is a contradiction."""
     page = page_of_parts(part("html"), *_TWO, part("c", after="b"))
     honest = told_of(page, {"html": [310], "a": [620], "b": [670], "c": [1000]})
     larger = page_of_parts(*(replace(each, size_bytes=1000 + (each.name == "c")) for each in page.resources))
@@ -451,7 +472,10 @@ def late(evidence: Evidence) -> dict[str, float]:
 
 
 def test_lateness_of_many() -> None:
-    """The first to come of all but documents, and the focal one."""
+    """Lateness is measured for the focal resource (IMPORTANT), and for the first resource to arrive (FIRST).
+
+    A document does not count as the first resource.
+    """
     page = page_of_parts(part("html"), *_TWO)
     evidence = told_of(page, {"html": [300], "a": [607], "b": [660]})
     assert late(evidence) == {IMPORTANT: 0, FIRST: 7}
@@ -459,27 +483,30 @@ def test_lateness_of_many() -> None:
 
 
 def test_lateness_behind_something_else() -> None:
-    """What came behind a document that it did not wait for is not late for want of a processor."""
+    """The lateness of the first resource to arrive (FIRST) is not measured if a document arrived before the resource.
+
+    This applies if the resource did not wait for the document.
+    """
     page = page_of_parts(part("html"), part("a"), part("b", after="html", important=True))
     assert late(told_of(page, {"html": [300], "a": [800], "b": [900]})) == {IMPORTANT: 0}
     assert late(told_of(page, {"html": [400], "a": [303], "b": [900]})) == {IMPORTANT: 100, FIRST: 3}
 
 
 def test_lateness_of_a_long_chain() -> None:
-    """What waits for two documents may be late for many reasons: nothing is said."""
+    """If a resource waits for a chain of two documents, lateness is not measured: the reasons may be too many."""
     page = page_of_parts(part("html"), part("data", after="html"), part("b", after="data", important=True), part("a"))
     assert late(told_of(page, {"html": [300], "data": [600], "b": [900], "a": [901]})) == {}
 
 
 def kept(found: Findings, page: str) -> dict[str, Any]:
-    """What run.json of that page keeps of the findings."""
+    """Returns the findings as run.json keeps them for this page."""
     record = run().record
     record = replace(record, **vars(found), scenario=replace(record.scenario, page=page))
     return record.as_document()
 
 
 def test_the_ledger_of_many() -> None:
-    """Its parts add up; the bytes of all others are in it, and none of the other important ones'."""
+    """The ledger's parts add up to the wait. The ledger counts the bytes of all others, not of important resources."""
     page = page_of_parts(
         part("html"), part("p1", after="html"), part("p2", after="html"), *_TWO[1:], part("s", important=True)
     )
@@ -514,7 +541,7 @@ def test_the_ledger_of_many() -> None:
 
 
 def test_keys_that_only_maps_has() -> None:
-    """The same load under the name of maps has them; a page of another name has not, whatever its resources."""
+    """run.json has keys of image and script only for the page `maps`, not for an equal page of another name."""
     pieces = {"page": [310], "image": [900, 1500], "script": [1700]}
     page = maps(4000, 50)
     evidence = replace(told_of(page, pieces), favoured=("script",))

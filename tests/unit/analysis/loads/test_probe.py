@@ -1,4 +1,4 @@
-"""What a probe saw, and the verdict on it."""
+"""Tests of the result of a probe, and of the verdict on a probe."""
 
 import pytest
 
@@ -16,7 +16,7 @@ STEP = event("window-opened", size_bytes=100)
 
 
 def test_only_what_was_a_choice_counts() -> None:
-    """Not what came before the first step of the connection's window, nor after the last byte of the first to end."""
+    """Payload counts from the connection's first window step to the last byte of the first stream that ends."""
     probe = probe_of(
         [
             event("data", "image", 1024),
@@ -39,7 +39,7 @@ def test_only_what_was_a_choice_counts() -> None:
 
 
 def test_what_comes_after_the_steps_does_not_count() -> None:
-    """The window is opened altogether when there have been enough of them, and nobody has ended."""
+    """The counting ends when the window is opened by more than a step, even if no stream has ended."""
     wide = event("window-opened", size_bytes=10**6)
     probe = probe_of(
         [STEP, event("data", "script", 100), wide, event("data", "image", 900), event("ended", "image")], maps()
@@ -49,7 +49,7 @@ def test_what_comes_after_the_steps_does_not_count() -> None:
 
 @pytest.mark.parametrize("events", [[], [event("data", "image", 1)], [STEP]])
 def test_no_probe(events: list[Event]) -> None:
-    """Without a step, or without a byte after it."""
+    """Without a window step, or without payload after a step, there is no result."""
     assert probe_of(events, maps()) is None
 
 
@@ -67,7 +67,7 @@ def test_no_probe(events: list[Event]) -> None:
     ],
 )
 def test_verdicts(script: int, favoured: str | None, verdict: str, told: str) -> None:
-    """By the share of the one that was asked for first."""
+    """The verdict is `kept` if the resource asked for first got 98 % of the bytes, `inverted` if 2 % or less."""
     probe = Probe(important="script", steps=1, served=(("script", script), ("image", 100 - script)))
     judgement = judge_probe(probe, () if favoured is None else (favoured,))
     assert judgement.verdict == verdict

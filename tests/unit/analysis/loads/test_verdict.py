@@ -1,4 +1,4 @@
-"""Was the order that was asked for kept?"""
+"""Tests of the verdict on a page load."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ SCRIPT = [(1000, 50), (1400, 50)]
 
 
 def test_nothing_to_prioritize() -> None:
-    """Where the image was complete before the script existed, there was nothing to order, whatever was asked."""
+    """If the image was complete before the script existed, there was nothing to order, whatever was asked for."""
     load = page_load([(50, 100), (150, 900)], SCRIPT, available_ms=200)
     for favoured in (("script",), ("image",), ()):
         judgement = judge(load, favoured, 0)
@@ -21,7 +21,7 @@ def test_nothing_to_prioritize() -> None:
 
 
 def test_an_image_that_had_left_is_nothing_to_prioritize() -> None:
-    """What was on its way when the script came to exist is beyond any reordering; a twentieth more does not matter."""
+    """There is nothing to prioritize if 95 % of the image had left the front when the script became available."""
     image = [(300, 950), (900, 50)]
     left = judge(page_load(image, SCRIPT, available_ms=200), ("script",), 100 * 10**6)
     assert (left.verdict, left.reason) == (Verdict.NOTHING, "95% of the image had left before the script existed")
@@ -30,13 +30,13 @@ def test_an_image_that_had_left_is_nothing_to_prioritize() -> None:
 
 
 def test_no_order_asked() -> None:
-    """Without priorities no order can be kept or broken."""
+    """Without priorities the verdict is `undecided`, because no order was asked for."""
     judgement = judge(page_load([(500, 100), (2000, 900)], SCRIPT), (), 0)
     assert (judgement.verdict, judgement.reason) == (Verdict.UNDECIDED, "no order was asked for")
 
 
 def test_kept() -> None:
-    """The script was complete first, and little of the image had come before it."""
+    """The verdict is `kept` if the script is complete first and little of the image came before the script."""
     judgement = judge(page_load([(500, 200), (1500, 300), (3400, 500)], SCRIPT), ("script",), 0)
     assert judgement.verdict == Verdict.KEPT
     assert (
@@ -46,7 +46,7 @@ def test_kept() -> None:
 
 
 def test_inverted() -> None:
-    """The script was complete last, and nearly all of the image had come before it."""
+    """The verdict is `inverted` if the script is complete last and nearly all of the image came before the script."""
     judgement = judge(page_load([(500, 950), (1200, 50)], SCRIPT), ("script",), 0)
     assert judgement.verdict == Verdict.INVERTED
     assert judgement.reason == (
@@ -55,7 +55,7 @@ def test_inverted() -> None:
 
 
 def test_shared() -> None:
-    """Anything between is undecided, with how they shared in the reason."""
+    """The verdict is `undecided` between `kept` and `inverted`; the reason has the script's share of the link."""
     judgement = judge(page_load([(500, 600), (1200, 300), (1300, 100)], SCRIPT), ("script",), 0)
     assert judgement.verdict == Verdict.UNDECIDED
     assert judgement.reason == (
@@ -77,12 +77,15 @@ def test_shared() -> None:
     ],
 )
 def test_limits(image: Pieces, verdict: Verdict) -> None:
-    """Half and nine tenths are within; last bytes at the same instant are not sooner."""
+    """The verdict is `kept` with at most half of the image before the script, and `inverted` with at least 9/10.
+
+    It is not `kept` if image and script are complete at the same time.
+    """
     assert judge(page_load(image, SCRIPT), ("script",), 0).verdict == verdict
 
 
 def test_swap_judges_the_image() -> None:
-    """Where the image was asked to come first, it is the script that must wait."""
+    """If the image was asked for first, the verdict is `kept` when the image comes first."""
     load = page_load([(500, 500), (900, 500)], SCRIPT)
     assert judge(load, ("image",), 0).verdict == Verdict.KEPT
     assert judge(load, ("script",), 0).verdict == Verdict.INVERTED
@@ -93,7 +96,7 @@ def test_swap_judges_the_image() -> None:
     script=st.lists(st.tuples(st.integers(200, 999), st.integers(1, 99)), min_size=1).map(sorted),
 )
 def test_never_kept_both_ways(image: Pieces, script: Pieces) -> None:
-    """No load keeps both an order and its opposite; each has a reason."""
+    """No load keeps both an order and its opposite, and each verdict has a reason."""
     load = page_load(image, script)
     judgements = [judge(load, ("script",), 0), judge(load, ("image",), 0)]
     assert [judgement.verdict for judgement in judgements].count(Verdict.KEPT) <= 1

@@ -1,4 +1,4 @@
-"""The matrix: what probes and loads of one cell come to, in words, as a page, and for programs."""
+"""Tests of the matrix: cells made of probes and loads, as text, as HTML, and as JSON."""
 
 import json
 from dataclasses import replace
@@ -34,14 +34,14 @@ def crossing(script_last_ms: float, image_last_ms: float, before: float = 0.2) -
 
 
 AFTER = crossing(8000, 4000, before=1.0)
-"""The script begins when the image is complete."""
+"""A load in which the script begins when the image is complete."""
 NOTHING = Pair(asked=AFTER, swapped=AFTER)
 ALL = Pair(asked=crossing(4000, 8000), swapped=AFTER)
 SOME = Pair(asked=crossing(7000, 8000), swapped=crossing(8000, 7400))
 
 
 def probe(script: int) -> Probe:
-    """A probe in which the script got so many hundredths."""
+    """Returns a probe in which the script got this percentage of the bytes."""
     return Probe(important="script", steps=100, served=(("script", script), ("image", 100 - script)))
 
 
@@ -55,7 +55,11 @@ def cell(
     lowat: Pair | None = ALL,
     native: Pair | None = None,
 ) -> Cell:
-    """A cell with such shares of the script."""
+    """Returns a cell with the percentages of the bytes that the script got in four probes.
+
+    asked: the script is asked for first. swapped: the image is asked for first. unasked: no priorities, the image is
+    requested first. turned: no priorities, the script is requested first.
+    """
     return Cell(
         server="nginx",
         dialect="plain",
@@ -91,7 +95,7 @@ def matrix(*cells: Cell) -> Matrix:
     ],
 )
 def test_readings(asked: int, swapped: int, reading: Reading) -> None:
-    """What counts is what asking for the contrary changes."""
+    """The reading of a dialect depends on the script's shares if the script, and if the image, is asked for first."""
     assert cell(asked, swapped).reading is reading
 
 
@@ -108,7 +112,10 @@ def test_readings(asked: int, swapped: int, reading: Reading) -> None:
     ],
 )
 def test_own_orders(unasked: int, turned: int, order: OwnOrder) -> None:
-    """Who comes first when the image is requested first, and when the script is."""
+    """A server's order without priorities follows from two shares of the script.
+
+    In one probe the image is requested first, in the other the script.
+    """
     assert cell(unasked=unasked, turned=turned).own_order is order
 
 
@@ -116,7 +123,10 @@ def test_own_orders(unasked: int, turned: int, order: OwnOrder) -> None:
     ("asked", "swapped", "effect"), [(100, 0, 1.0), (50, 50, 0.0), (75, 25, 2 / 3), (60, 40, 1 / 3), (45, 55, -2 / 11)]
 )
 def test_what_asking_should_change(asked: int, swapped: int, effect: float) -> None:
-    """With a share of three quarters one is complete after two thirds of the load, and so a third of it sooner."""
+    """The expected effect of asking is the script's lead if asked for first, less its lead if the image is.
+
+    With 3/4 of the link a resource is complete after 2/3 of the load, so its lead is 1/3.
+    """
     assert cell(asked, swapped).effect == pytest.approx(effect)
 
 
@@ -132,12 +142,18 @@ def test_what_asking_should_change(asked: int, swapped: int, effect: float) -> N
     ],
 )
 def test_outcomes(pair: Pair, outcome: Outcome) -> None:
-    """By what asking for the other changes, whatever the server does by itself."""
+    """The outcome depends on how much the loads change if the image instead of the script is asked for first.
+
+    It does not depend on the server's order without priorities.
+    """
     assert cell().outcome(pair) is outcome
 
 
 def test_a_little_may_be_all() -> None:
-    """A server that divides by weight has little to give, and a third of that is enough."""
+    """If a server shares by weight, the expected effect is small, and a third of it counts as `arrives`.
+
+    An ignored dialect has no outcome.
+    """
     assert cell(55, 45).outcome(SOME) is Outcome.ARRIVES
     assert cell(50, 50).outcome(SOME) is None
 
@@ -145,29 +161,29 @@ def test_a_little_may_be_all() -> None:
 @pytest.mark.parametrize(
     ("made", "layer", "told"),
     [
-        (cell(50, 50), Layer.SERVER, "does not order by it"),
+        (cell(50, 50), Layer.SERVER, "does not follow the dialect"),
         (cell(45, 55), Layer.SERVER, "does the contrary"),
-        (cell(), Layer.SOCKET, "LOWAT gives 100% of it back"),
-        (cell(control=ALL), Layer.NOWHERE, "without LOWAT as well"),
-        (cell(lowat=NOTHING), Layer.FRONT, "with LOWAT and without"),
+        (cell(), Layer.SOCKET, "with LOWAT 100% of the effect arrives"),
+        (cell(control=ALL), Layer.NOWHERE, "the order arrives, even with LOWAT unset"),
+        (cell(lowat=NOTHING), Layer.FRONT, "with LOWAT set or unset"),
         (cell(lowat=SOME), Layer.FRONT, "begins early, but does not get the share"),
     ],
 )
 def test_layers(made: Cell, layer: Layer, told: str) -> None:
-    """Both together say who lost it."""
+    """The outcomes with LOWAT unset and with LOWAT set together show the layer where the order was lost."""
     assert made.layer is layer
     assert told in made.sentence
 
 
 def test_own_order_on_the_link() -> None:
-    """The image requested first: it may be served first, both at once, or the script in spite of it."""
+    """Without priorities the image, requested first, may come first, share the link, or come after the script."""
     assert own_order_on_link(AFTER) is OwnOrder.FIRST_COME
     assert own_order_on_link(crossing(8000, 7900)) is OwnOrder.SHARED
     assert own_order_on_link(crossing(4000, 8000)) is OwnOrder.SCRIPT_FIRST
 
 
 def test_the_table() -> None:
-    """A row per server: what it reads, and what became of it."""
+    """The table has a row per server: for each dialect the reading, and if the order arrives or where it is lost."""
     other = replace(cell(54, 44), server="h2o")
     ignored = replace(cell(50, 50), server="h2o", dialect="header")
     both = matrix(cell(), replace(cell(lowat=NOTHING), dialect="header"), other, ignored)
@@ -180,7 +196,10 @@ def test_the_table() -> None:
 
 
 def test_the_document_names_what_was_not_there() -> None:
-    """Versions, and servers that were absent; a server's own mechanism only where there is one."""
+    """The document has the versions of the servers, and the servers that are not installed.
+
+    NATIVE=on is mentioned only if a server has its own mechanism.
+    """
     told = text.document(matrix(cell()))
     assert "- nginx: nginx <1.0>" in told
     assert "- caddy: not installed" in told
@@ -191,7 +210,7 @@ def test_the_document_names_what_was_not_there() -> None:
 
 
 def test_the_document_for_programs() -> None:
-    """JSON, of plain values."""
+    """The matrix as a document has only values that JSON can represent."""
     document = json.loads(json.dumps(matrix(cell()).document()))
     assert document["absent"] == {"caddy": "not installed"}
     of_server = document["servers"]["nginx"]
@@ -230,7 +249,10 @@ class _Links(HTMLParser):
 
 
 def test_the_page() -> None:
-    """A cell for each, its stripes inside; nothing is fetched; what a server calls itself is text."""
+    """The page has a table cell per cell of the matrix, with stripes for the probe and each load.
+
+    It fetches nothing, and escapes the servers' versions.
+    """
     made = page.html(matrix(cell(native=ALL), replace(cell(50, 50), dialect="header")))
     links = _Links()
     links.feed(made)
@@ -241,7 +263,7 @@ def test_the_page() -> None:
 
 
 def test_stamps_can_be_read() -> None:
-    """Dark on light, or light on dark, at 4.5 to 1 at least (WCAG 2.1)."""
+    """The text on each colour has a contrast of at least 4.5 to 1 (WCAG 2.1)."""
 
     def luminance(colour: str) -> float:
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]

@@ -1,4 +1,4 @@
-"""A rate over time."""
+"""Tests of a rate that changes over time."""
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ RATES = st.builds(
 
 
 def test_it_is_read_from_a_scenario() -> None:
-    """As the hub writes it."""
+    """A rate and its steps are read from a scenario; a malformed text of steps raises ValueError."""
     stepped = scenario({"RATE_STEPS": "1280kbps@2s+128kbps@6s"})
     assert steps_of(stepped) == [(2 * S, 10_240_000), (6 * S, 1_024_000)]
     assert steps_of(scenario()) == []
@@ -30,7 +30,7 @@ def test_it_is_read_from_a_scenario() -> None:
 
 
 def test_by_hand() -> None:
-    """A kilobyte a second, ten from second 3 to second 7 of the clock."""
+    """The link carries 1 kB/s, and 10 kB/s from second 3 to second 7 of the clock."""
     assert RATE is not None
     assert [RATE.at_bit_s(at_s * S) for at_s in (0, 2.9, 3, 6.9, 7, 99)] == [8000, 8000, 80_000, 80_000, 8000, 8000]
     assert RATE.slowest_bit_s == 8000
@@ -42,7 +42,10 @@ def test_by_hand() -> None:
 
 @given(rate=RATES, begins_ns=st.integers(0, 40 * S), size_bytes=st.integers(1, 10**8))
 def test_what_is_through_was_carried(rate: Rate, begins_ns: int, size_bytes: int) -> None:
-    """Between the first byte's begin and the last byte's end it carried just that, reckoned either way."""
+    """`carried_bytes` returns the given size between the start and the end of a transmission.
+
+    `through_ns` computes the end from the start, and `begun_ns` the start from the end.
+    """
     through_ns = rate.through_ns(begins_ns, size_bytes)
     assert rate.carried_bytes(begins_ns, through_ns) == pytest.approx(size_bytes, rel=1e-6, abs=1)
     begun_ns = rate.begun_ns(through_ns, size_bytes)

@@ -1,4 +1,4 @@
-"""Sentences for knobs that did nothing, or not what their name says."""
+"""Tests of the advice on knobs that have no effect, or another effect than their name says."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -15,13 +15,13 @@ def sentences(knobs: dict[str, str], **saw: Any) -> list[str]:
 
 
 def test_the_maps_case_needs_no_advice() -> None:
-    """Where every knob does what it says, nothing is said, in the control neither."""
+    """If every knob has its effect, there is no advice, neither for the treatment nor for the control."""
     assert sentences({}) == []
     assert sentences({"LOWAT": "none"}, notsent_most_bytes=3_000_000) == []
 
 
 def test_stock_send_buffer() -> None:
-    """A send buffer that never grew beyond four times LOWAT is told, with SNDBUF as the remedy."""
+    """If the stock send buffer never grew beyond four times LOWAT, the advice is to set SNDBUF."""
     stock = {"SNDBUF": "stock"}
     (sentence,) = sentences(stock, sndbuf_most_bytes=4 * 131_072 - 1)
     assert sentence.startswith("SNDBUF=stock: LOWAT=131072")
@@ -32,10 +32,10 @@ def test_stock_send_buffer() -> None:
 
 
 def test_one_offload_packet() -> None:
-    """A LOWAT that one offload packet overshot is told, with GSO as the remedy, unless GSO was set."""
+    """If one offload packet exceeded LOWAT, the advice is to set GSO, unless GSO was set."""
     small = {"LOWAT": "16384"}
     (sentence,) = sentences(small, notsent_most_bytes=65_000)
-    assert sentence.startswith("LOWAT=16384 let up to 65000 bytes stand unsent")
+    assert sentence.startswith("With LOWAT=16384 up to 65000 bytes were unsent")
     assert "GSO=2" in sentence
     assert sentences(small, notsent_most_bytes=16_384) == []
     assert sentences(small | {"GSO": "2"}, notsent_most_bytes=65_000) == []
@@ -43,7 +43,7 @@ def test_one_offload_packet() -> None:
 
 
 def test_lowat_larger_than_the_buffer() -> None:
-    """A LOWAT beyond the send buffer limits nothing; SNDBUF is named."""
+    """If LOWAT is not smaller than the send buffer, LOWAT is no limit; the advice names SNDBUF."""
     large = {"SIZE": "16M"}
     (sentence,) = sentences(large | {"LOWAT": "4M"})
     assert sentence.startswith("LOWAT=4194304 is no limit: the send buffer of 4194304 bytes")
@@ -53,7 +53,7 @@ def test_lowat_larger_than_the_buffer() -> None:
 
 @pytest.mark.parametrize("others", [{}, {"SNDBUF": "stock"}, {"SIZE": "2048"}])
 def test_the_kernels_own_value_is_no_limit(others: dict[str, str]) -> None:
-    """LOWAT=4294967295 is what the control has; said once, and nothing else about it."""
+    """LOWAT=4294967295 is the kernel's default, as in the control; the only advice says so."""
     (sentence,) = sentences({"LOWAT": "4294967295"} | others)
     assert sentence.startswith("LOWAT=4294967295 is the kernel's default")
     assert "the same as LOWAT=none" in sentence
@@ -62,7 +62,10 @@ def test_the_kernels_own_value_is_no_limit(others: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("others", [{}, {"SNDBUF": "stock"}, {"LOWAT": "4M"}, {"LOWAT": "4294967294"}])
 def test_lowat_not_less_than_the_image(others: dict[str, str]) -> None:
-    """A LOWAT that the whole image fits into is told, instead of a larger send buffer, which would not help."""
+    """If the image is not larger than LOWAT, the advice says so.
+
+    A larger send buffer would not help, so the advice does not name SNDBUF.
+    """
     (sentence,) = sentences({"LOWAT": "716800"} | others)
     assert "is not less than the 716800 bytes of the image" in sentence
     assert "SNDBUF" not in sentence
@@ -70,7 +73,7 @@ def test_lowat_not_less_than_the_image(others: dict[str, str]) -> None:
 
 
 def test_small_window() -> None:
-    """A window smaller than the image is a limit of its own; WINDOW is named."""
+    """If WINDOW is smaller than the image, the advice is a larger WINDOW."""
     (sentence,) = sentences({"WINDOW": "65535"})
     assert sentence.startswith("WINDOW=65535 is smaller than a resource")
     assert "as large as the largest resource" in sentence
@@ -82,12 +85,12 @@ def test_small_window() -> None:
     [({"QUEUE": "84"}, False), ({"QUEUE": "85"}, True), ({"QUEUE": "100000", "RATE": "unlimited"}, False)],
 )
 def test_deep_bottleneck(knobs: dict[str, str], told: bool) -> None:  # noqa: FBT001
-    """A bottleneck that holds a second or more is told; one without a rate holds nothing."""
+    """There is advice on a queue that holds a second or more; without a rate a queue holds nothing."""
     assert [sentence.split(":")[0] for sentence in sentences(knobs)] == (["QUEUE=85"] if told else [])
 
 
 def test_deep_bottleneck_with_bbr() -> None:
-    """What is in place already is not advised."""
+    """With CC=bbr the advice on a deep queue does not name bbr."""
     (sentence,) = sentences({"QUEUE": "85"})
     assert "A smaller QUEUE, or CC=bbr, keeps" in sentence
     (sentence,) = sentences({"QUEUE": "85", "CC": "bbr"})
@@ -96,14 +99,14 @@ def test_deep_bottleneck_with_bbr() -> None:
 
 
 def test_own_mechanism() -> None:
-    """A server that sets the socket option itself is told, with the values seen."""
+    """If the server sets the socket option itself, the advice has the values of the option that were sampled."""
     (sentence,) = sentences({"SERVER": "h2o", "NATIVE": "on"}, socket_lowat=[0, 1460])
     assert sentence.startswith("NATIVE=on: ")
     assert "seen: 0, 1460" in sentence
 
 
 def test_auto() -> None:
-    """With a tuner there is no one LOWAT to say anything about, and the socket's own value is the tuner's."""
+    """LOWAT=auto has no advice on a fixed LOWAT, and advice on the tuner only if it could not run in the kernel."""
     auto, saw = {"LOWAT": "auto"}, {"socket_lowat": [17_954], "notsent_most_bytes": 65_160}
     assert sentences(auto, tuner="bpf", tuner_reason=None, **saw) == []
     assert sentences(auto, tuner="userland", tuner_reason="as asked", **saw) == []
@@ -112,12 +115,10 @@ def test_auto() -> None:
 
 
 def test_a_ferry_that_was_not_asked_for() -> None:
-    """The reason is told, and how to ask for it."""
+    """If SHAPER=auto took the ferry, the advice has the reason."""
     assert sentences({}, shaper="ferry", shaper_reason=None) == []
     (sentence,) = sentences({}, shaper="ferry", shaper_reason="this kernel has no sch_netem")
-    assert sentence.startswith(
-        "SHAPER=auto took the ferry instead of the kernel's netem: this kernel has no sch_netem."
-    )
+    assert sentence.startswith("SHAPER=auto chose the ferry, not the kernel's netem: this kernel has no sch_netem.")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_a_ferry_that_was_not_asked_for() -> None:
     ],
 )
 def test_chance(knobs: dict[str, str], words: str) -> None:
-    """With loss or jitter, repetitions are advised."""
+    """With LOSS or JITTER the advice is to repeat the run."""
     (sentence,) = sentences(knobs)
     assert sentence.startswith(words)
     assert "REPEAT=5" in sentence
@@ -139,7 +140,7 @@ def test_chance(knobs: dict[str, str], words: str) -> None:
     ("step_ns", "told"), [(None, []), (256, []), (10**6, []), (10**6 + 1, ["1"]), (4 * 10**6, ["4"])]
 )
 def test_coarse_clock(step_ns: int | None, told: list[str]) -> None:
-    """A clock coarser than 1 ms is told, with its step; one that is not known, as in older folders, is not."""
+    """If the clock's step is longer than 1 ms, the advice has the step. Older folders have no step, and no advice."""
     saw = {} if step_ns is None else {"clock_resolution_ns": step_ns}
     found = sentences({}, **saw)
     assert [sentence.split(" steps of ")[1].split(" ms")[0] for sentence in found] == told
@@ -147,14 +148,14 @@ def test_coarse_clock(step_ns: int | None, told: list[str]) -> None:
 
 
 def test_own_egress() -> None:
-    """It flatters, and what a deep queue would do does not happen."""
+    """With SHAPER_AT=front the advice is SHAPER_AT=link. There is no advice on QUEUE, which has no effect there."""
     (sentence,) = sentences({"SHAPER_AT": "front", "QUEUE": "1000"})
     assert sentence.startswith("SHAPER_AT=front: ")
     assert "SHAPER_AT=link" in sentence
 
 
 def came_of(knobs: dict[str, str], **changes: Any) -> list[str]:
-    """What is said of a run of which this came."""
+    """Returns the advice for a run whose record has these changes."""
     return advice(replace(run(knobs=knobs).record, **changes))
 
 
@@ -173,7 +174,7 @@ def waited(
 
 
 def test_a_dialect_that_is_not_read() -> None:
-    """The front itself put the image first, though it was asked in these words for the script."""
+    """If the front put the image first despite DIALECT, and LOWAT is set, the advice is DIALECT=plain."""
     header = {"DIALECT": "header"}
     (sentence,) = came_of(header, verdict="inverted", ledger=waited())
     assert sentence.startswith("DIALECT=header: ")
@@ -187,7 +188,7 @@ def test_a_dialect_that_is_not_read() -> None:
 
 
 def test_a_front_that_had_not_enough_in_hand() -> None:
-    """The image went on during the script, from a front that is strict where it can be."""
+    """If a strict front sends much of the image during the script with BUFFERING=off, the advice is BUFFERING=on."""
     off, strict = {"BUFFERING": "off"}, {"strict": True}
     shared = replace(load_record((900, 5000), (100, 4000), before=100_000), other_bytes_during=500_000)
     (sentence,) = came_of(off, front=strict, loads=(shared,))
@@ -201,7 +202,10 @@ def test_a_front_that_had_not_enough_in_hand() -> None:
 
 
 def test_a_large_record() -> None:
-    """Told where it is a quarter of the wait, and long."""
+    """The advice is a smaller RECORD if the wait for the TLS record is 250 ms or more.
+
+    This wait must also be at least a quarter of the whole wait.
+    """
     (sentence,) = came_of({}, ledger=waited(tls_record=1000.0))
     assert "waited 1.00 s for its TLS record" in sentence
     assert "RECORD=1400" in sentence
@@ -211,7 +215,7 @@ def test_a_large_record() -> None:
 
 
 def test_fresh_connection() -> None:
-    """Without reloads a buffer was the limit if, with more to come, less than half of LOWAT stood unsent."""
+    """Without reloads SNDBUF is advised if less than half of LOWAT was unsent while the front had more data."""
     fresh = {"SNDBUF": "stock", "RELOADS": "0"}
 
     def stood(unsent: int, pending: int = 600_000) -> dict[str, Any]:
@@ -219,7 +223,7 @@ def test_fresh_connection() -> None:
 
     (sentence,) = came_of(fresh, **stood(65_535))
     assert sentence.startswith("RELOADS=0 with SNDBUF=stock: LOWAT=131072 changes little on a fresh connection")
-    assert "65535 bytes of the others stood unsent" in sentence
+    assert "65535 bytes of the other resources were unsent" in sentence
     assert "SNDBUF=4M" in sentence
     assert came_of(fresh, **stood(65_536)) == []
     assert came_of(fresh | {"LOWAT": "16384", "GSO": "2"}, **stood(23_111)) == []
@@ -231,16 +235,16 @@ def test_fresh_connection() -> None:
 
 
 def test_nothing_left() -> None:
-    """Which knob lets image and script meet depends on the link."""
+    """If nothing was left to prioritize, the advice depends on the link: a shorter delay, or a limited RATE."""
     nothing = {"verdict": "nothing-to-prioritize", "ledger": waited(tls_record=1000.0)}
     (sentence,) = came_of({"JS_DELAY": "8s"}, **nothing)
-    assert sentence.startswith("The origin holds the script back for 8000 ms: the others were gone")
+    assert sentence.startswith("The origin holds the script back for 8000 ms: the other resources were sent")
     assert "A shorter delay" in sentence
     (sentence,) = came_of({"RATE": "unlimited", "DELAY": "0ms"}, **nothing)
-    assert "A RATE that is limited" in sentence
+    assert "A limited RATE" in sentence
 
 
 def test_several_at_once() -> None:
-    """Each rule speaks for itself."""
+    """Several rules may apply to a run; each adds its own sentence."""
     found = sentences({"WINDOW": "65535", "LOSS": "1%", "QUEUE": "1000"})
     assert [sentence.split("=")[0] for sentence in found] == ["WINDOW", "QUEUE", "LOSS"]

@@ -1,4 +1,7 @@
-"""When figures of different fabrics agree."""
+"""Tests of the agreement of figures (times of script and image) that were measured in different ways.
+
+A way is a fabric with a shaper, such as `virtual, netem`.
+"""
 
 from dataclasses import asdict
 from typing import Any
@@ -25,7 +28,7 @@ def summary(
 
 
 def test_a_row_for_each_figure() -> None:
-    """Script first and last byte and image last byte, each with its value by way."""
+    """There is a row for each of three figures, with the figure's value in each way."""
     rows = compare({"virtual": summary(2900.0), "netns": summary(2950.0)})
     assert [row.figure for row in rows] == ["script first byte", "script last byte", "image last byte"]
     assert rows[0].by_way == {"virtual": 2900.0, "netns": 2950.0}
@@ -37,12 +40,15 @@ def test_a_row_for_each_figure() -> None:
     [(2900.0, 3028.0, True), (2900.0, 3028.1, False), (6000.0, 6185.0, True), (6000.0, 6186.0, False)],
 )
 def test_a_record_or_three_percent_whichever_is_larger(one: float, other: float, *, agrees: bool) -> None:
-    """At 128 kB/s a record is 128 ms, and three percent are more than that from 4.27 s on."""
+    """Figures agree if they differ by at most a TLS record's time, 128 ms at 128 kB/s, or by at most 3 %.
+
+    The larger limit counts: for figures above 4.27 s, the 3 %.
+    """
     assert compare({"virtual": summary(one), "netns": summary(other)})[0].agrees is agrees
 
 
 def test_without_a_rate_only_the_fraction_counts() -> None:
-    """A link without a rate has no time for a record."""
+    """On a link without a rate a record takes no time, so figures agree if they differ by at most 3 %."""
     summaries = {"virtual": summary(100.0, rate_bit_s=None), "netns": summary(104.0, rate_bit_s=None)}
     row = compare(summaries)[0]
     assert row.allowed_ms == pytest.approx(3.12)
@@ -50,20 +56,20 @@ def test_without_a_rate_only_the_fraction_counts() -> None:
 
 
 def test_a_missing_figure_is_no_agreement() -> None:
-    """A way that failed has no figure, and an arm that is missing in one way neither."""
+    """Figures do not agree if the arm's runs failed in one way, or if one way does not have the arm."""
     assert not compare({"virtual": summary(2900.0), "netns": summary(None)})[0].agrees
     assert not compare({"virtual": summary(2900.0), "netns": {"arms": []}})[0].agrees
 
 
 def test_an_arm_of_which_a_repetition_failed_has_no_figure() -> None:
-    """The median of the rest is not what was asked for."""
+    """An arm has no figure if a repetition failed, because the median of the other runs is not comparable."""
     row = compare({"virtual": summary(2900.0), "netns": summary(2900.0, status="failed")})[0]
     assert row.by_way == {"virtual": 2900.0, "netns": None}
     assert not row.agrees
 
 
 def test_the_table() -> None:
-    """Whole milliseconds, a word on each row, a dash for what is missing."""
+    """The table has whole milliseconds, `agree` or `differ` in each row, and a dash for a missing figure."""
     lines = markdown(compare({"virtual, netem": summary(2900.4), "netns, ferry": summary(None)})).splitlines()
     assert lines[0] == "| arm | figure | virtual, netem | netns, ferry | largest difference | allowed | |"
     assert lines[2] == "| cubic, control | script first byte | 2900 | - | - | 128 | **differ** |"

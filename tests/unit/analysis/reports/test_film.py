@@ -1,4 +1,4 @@
-"""Where the bytes were at a look, and the film of a load, which holds what was recorded and nothing else."""
+"""Tests of the positions of bytes at a sample, and of the film of a recorded load."""
 
 from bisect import bisect_right
 from dataclasses import replace
@@ -48,7 +48,10 @@ def _layers(*, queue: int = 4542, line: int = 7570, arrived: int = 20_000) -> La
 
 @pytest.mark.parametrize(("queue_first", "near"), [(False, 7570), (True, 4542)])
 def test_positions_follow_each_other(near: int, *, queue_first: bool) -> None:
-    """What was sent again counts once; frames' headers do not count; the nearer stage is the link's first."""
+    """Retransmitted bytes count once, and frame headers do not count.
+
+    With queue_first the queue is the stage nearer to the front, otherwise the delay line.
+    """
     seen = whereabouts(LOOK, _layers(), queue_first=queue_first)
     assert (seen.handed_bytes, seen.sent_bytes, seen.arrived_bytes) == (80_000, 50_000, 20_000)
     assert seen.near_from_bytes == 50_000 - round(unframed(near, _MSS))
@@ -57,27 +60,30 @@ def test_positions_follow_each_other(near: int, *, queue_first: bool) -> None:
 
 
 def test_what_has_arrived_is_not_on_the_link() -> None:
-    """Nor can more have arrived than was sent: looks at the link and at the client are not of one instant."""
+    """Bytes that have arrived are not on the link, and no more bytes have arrived than were sent.
+
+    The samples of the link and the client's arrivals are not of one instant.
+    """
     seen = whereabouts(LOOK, _layers(arrived=49_000), queue_first=False)
     assert (seen.far_from_bytes, seen.near_from_bytes) == (49_000, 49_000)
     assert whereabouts(LOOK, _layers(arrived=60_000), queue_first=False).arrived_bytes == 50_000
 
 
 def test_a_link_that_nobody_looked_at_holds_nothing() -> None:
-    """Then all that was sent and has not arrived counts as neither here nor there; acknowledged counts as arrived."""
+    """Without samples of the queue the link holds no bytes; without arrivals, acknowledged bytes have arrived."""
     seen = whereabouts(LOOK, Layers(sockets=(LOOK,), queue=(), arrivals=()), queue_first=False)
     assert (seen.arrived_bytes, seen.far_from_bytes, seen.near_from_bytes) == (10_000, 50_000, 50_000)
 
 
 @pytest.fixture(scope="module", params=["control", "lowat-16384"])
 def run(request: pytest.FixtureRequest) -> Run:
-    """A recorded one."""
+    """Returns the recorded run of an arm."""
     return next(run for run in load_experiment(_GOLDEN / "format-3").runs if run.arm == request.param)
 
 
 @pytest.fixture(scope="module")
 def made(run: Run) -> Film:
-    """Its film."""
+    """Returns the film of the run."""
     return film_of(run)
 
 
@@ -88,7 +94,7 @@ def _recorded(run: Run) -> tuple[Evidence, Layers]:
 
 
 def test_times_are_those_of_the_run(run: Run, made: Film) -> None:
-    """To the microsecond, from the page's request."""
+    """The film has the times of run.json, in milliseconds since the page's request, to the microsecond."""
     written = run.record.measured
     assert made.load == written.load
     for stream, name in (("others", "image"), ("important", "script")):
@@ -106,7 +112,10 @@ def test_times_are_those_of_the_run(run: Run, made: Film) -> None:
 
 
 def test_it_says_what_each_look_found(run: Run, made: Film) -> None:
-    """As `whereabouts` tells of it, counted from what had arrived when the load began; only what changed is kept."""
+    """The film has the positions of `whereabouts` at each sample that differs from the previous sample.
+
+    Positions count from the bytes that had arrived when the load began.
+    """
     evidence, layers = _recorded(run)
     load = measured_load(evidence)
     looks = [each for each in layers.sockets if load.started_ns <= each.t_ns <= load.finished_ns]
@@ -124,7 +133,7 @@ def test_it_says_what_each_look_found(run: Run, made: Film) -> None:
 
 
 def test_the_tape_has_all_payload(run: Run, made: Film) -> None:
-    """In the order of the stream, as much before any record's end as the stream's own account has."""
+    """The film has all payload in stream order. Up to each TLS record's end it has the bytes that `Payload` counts."""
     evidence, layers = _recorded(run)
     load = measured_load(evidence)
     base = max((each.tcp_bytes for each in layers.arrivals if each.t_ns < load.started_ns), default=0)
@@ -141,7 +150,7 @@ def test_the_tape_has_all_payload(run: Run, made: Film) -> None:
 
 
 def test_what_is_missing_is_told(run: Run) -> None:
-    """Instead of a film with holes."""
+    """NoFilm says what is missing: samples, arrivals, or positions in the TCP stream."""
     evidence, layers = _recorded(run)
     with pytest.raises(NoFilm, match="sampled 0 times"):
         film(evidence, replace(layers, sockets=()), queue_first=False)

@@ -1,4 +1,7 @@
-"""Whether a LOWAT follows the link's rate, on connections made by hand: 100 Mbit/s, a tenth of it from 1 s to 3 s."""
+"""Tests of LOWAT following the link's rate, on connections made by hand.
+
+The rate is 100 Mbit/s, but 10 Mbit/s from 1 s to 3 s.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +22,10 @@ FLIGHT_BYTES = 250_000
 
 
 def right_bytes(rate_bit_s: int, part: float = 1.0) -> int:
-    """The LOWAT that lets that part of the target's time stand, a packet buffer included."""
+    """Returns the LOWAT with which `part` of the target's bytes stay unsent; the target is 100 ms at the link's rate.
+
+    The kernel holds a packet buffer beyond LOWAT, so LOWAT is smaller than the unsent bytes by a packet buffer.
+    """
     return round(part * unframed(rate_bit_s) / 8 * TARGET_MS / 1000) - PACKET_BUFFER_BYTES
 
 
@@ -40,7 +46,10 @@ def look(t_ms: int, *, sent: int, acked: int, unsent: int = 0) -> SocketSample:
 
 
 def looks(unsent: Callable[[int], int] = lambda _: 0) -> list[SocketSample]:
-    """Every 10 ms, with 250 kB in flight: a round trip is 20 ms at 100 Mbit/s and 200 ms at 10. unsent: by ms."""
+    """Returns samples every 10 ms with 250 kB in flight: a round trip is 20 ms at 100 Mbit/s and 200 ms at 10 Mbit/s.
+
+    unsent: returns the unsent bytes for a time in milliseconds.
+    """
     found = []
     acked = 0
     for t_ms in range(0, UNTIL_MS + 200, 10):
@@ -50,7 +59,7 @@ def looks(unsent: Callable[[int], int] = lambda _: 0) -> list[SocketSample]:
 
 
 def seen(settings: Sequence[tuple[int, int | None]], unsent: Callable[[int], int] = lambda _: 0) -> Seen:
-    """settings: (milliseconds, LOWAT)."""
+    """Returns the observations of a connection. settings: (milliseconds, LOWAT) of each change."""
     return Seen(
         looks=looks(unsent),
         settings=[Setting(t_ns=t_ms * MS, lowat_bytes=lowat) for t_ms, lowat in settings],
@@ -65,7 +74,10 @@ def after_ms(found: Sequence[Step]) -> list[float | None]:
 
 
 def test_a_round_trip_ends_with_the_acknowledgment() -> None:
-    """Of all that had been sent when it began, whatever the smoothed round trip says; and at most so many are asked."""
+    """A round trip ends when all bytes sent at its start are acknowledged, whatever the smoothed round trip time.
+
+    The result has at most as many round trips as asked for.
+    """
     assert [t_ns / MS for t_ns in round_trips(looks(), 1000 * MS, 2)] == [1200, 1400]
     assert [t_ns / MS for t_ns in round_trips(looks(), 3000 * MS, 3)] == [3020, 3040, 3060]
     assert list(round_trips(looks()[:110], 1000 * MS, 2)) == []
@@ -75,7 +87,7 @@ def test_a_round_trip_ends_with_the_acknowledgment() -> None:
     ("drop_ms", "rise_ms", "followed"), [(1390, 3030, True), (1410, 3030, False), (1390, 3050, False)]
 )
 def test_in_time_is_within_two_round_trips(drop_ms: int, rise_ms: int, followed: bool) -> None:  # noqa: FBT001
-    """400 ms after the drop, 40 ms after the rise."""
+    """LOWAT follows a step within two round trips: 400 ms after the drop, 40 ms after the rise."""
     fast, slow = right_bytes(FAST_BIT_S), right_bytes(SLOW_BIT_S)
     found = steps(seen([(0, fast), (drop_ms, slow), (rise_ms, fast)]))
     assert after_ms(found) == [drop_ms - 1000, rise_ms - 3000]
@@ -85,7 +97,7 @@ def test_in_time_is_within_two_round_trips(drop_ms: int, rise_ms: int, followed:
 
 @pytest.mark.parametrize("part", [0.76, 1.24])
 def test_a_quarter_off_is_right(part: float) -> None:
-    """And more is not."""
+    """A LOWAT is right if its unsent bytes differ from the target by a quarter of the target or less."""
     off = [(0, right_bytes(FAST_BIT_S)), (1100, right_bytes(SLOW_BIT_S, part))]
     assert after_ms(steps(seen(off)))[0] == 100
     too_far = [(0, right_bytes(FAST_BIT_S)), (1100, right_bytes(SLOW_BIT_S, part + (0.03 if part > 1 else -0.03)))]
@@ -93,7 +105,7 @@ def test_a_quarter_off_is_right(part: float) -> None:
 
 
 def test_what_is_right_in_between_does_not_count() -> None:
-    """It is right from when it stays so: half way down, right, too little, right."""
+    """LOWAT has followed a step at the time from which on it stays right."""
     fast, slow = right_bytes(FAST_BIT_S), right_bytes(SLOW_BIT_S)
     settings = [(0, fast), (1100, slow), (1200, 4096), (1350, slow), (3020, fast)]
     assert after_ms(steps(seen(settings))) == [350, 20]
@@ -109,20 +121,23 @@ def test_what_is_right_in_between_does_not_count() -> None:
     ],
 )
 def test_a_fixed_value_does_not_follow(lowat_bytes: int | None, after: list[float | None]) -> None:
-    """Right for one rate it is wrong for the other; between them for both; and no limit is never right."""
+    """A fixed LOWAT is right for one rate or for neither; an unset LOWAT is never right."""
     found = steps(seen([(0, lowat_bytes)]))
     assert after_ms(found) == after
     assert not all(step.is_followed for step in found)
 
 
 def test_a_step_after_all_was_handed_over_is_none() -> None:
-    """There was nothing left to bound."""
+    """A step after the front has handed over all bytes does not count, because nothing is left to bound."""
     early = Seen(looks=looks(), settings=[], rate=RATE, until_ns=2900 * MS, target_ns=TARGET_MS * MS)
     assert [step.rate_bit_s for step in steps(early)] == [SLOW_BIT_S]
 
 
 def test_what_is_unsent_follows() -> None:
-    """From the look on after which it is never above the target and a quarter, and not below half of it for long."""
+    """The unsent bytes follow from the sample on after which they are never above 1.25 times the target.
+
+    They may be below half of the target for a short time only.
+    """
     slow_most = 120_000  # takes 100 ms
 
     def unsent(t_ms: int) -> int:

@@ -1,4 +1,4 @@
-"""The summary of an experiment."""
+"""Tests of the summary of an experiment."""
 
 import json
 
@@ -13,18 +13,21 @@ from tests.unit.builders import experiment, load_of, load_record, run
 
 
 def timed(first_byte_ms: float, **more: str) -> Run:
-    """A run whose script began then."""
+    """Returns a run with this time of the script's first byte."""
     loads = [load_record((5.0, 6.0), (1.0, 2.0)), load_record((first_byte_ms, 9000.0), (400.0, 8000.0), before=70)]
     return run(loads=loads, **more)  # type: ignore[arg-type]
 
 
 def test_measured_is_the_last_load() -> None:
-    """Reloads come first; the last load is the one that counts."""
+    """The measured load is the last load, after the reloads."""
     assert timed(800.0).record.measured.first_byte_ms == 800.0
 
 
 def test_typical_is_the_median_of_the_good() -> None:
-    """The run with the median first byte stands for its arm, the earlier of two; failed ones are left out."""
+    """The typical run of an arm is the ok run with the median first byte.
+
+    Of an even number of runs it is the run below the middle.
+    """
     runs = [timed(900.0), timed(700.0), run(status="failed"), timed(800.0)]
     assert typical(runs) is runs[3]
     assert typical(runs[:2]) is runs[1]
@@ -32,7 +35,7 @@ def test_typical_is_the_median_of_the_good() -> None:
 
 
 def test_one_run() -> None:
-    """A single run's figures are its measured load's, and there are no repetitions."""
+    """A single run's figures are those of its measured load, and its arm has no repetitions."""
     summary = summarize(experiment(timed(800.0)))
     assert (summary["format"], summary["fabric"], summary["status"]) == (1, "virtual", "ok")
     assert summary["experiment"] == "maps-20260101-000000-abcd"
@@ -47,7 +50,7 @@ def test_one_run() -> None:
 
 
 def test_repetitions_are_medians() -> None:
-    """Figures of repetitions are medians over the good ones; each repetition is listed."""
+    """Figures of repetitions are medians over the ok runs; each repetition is listed."""
     (arm,) = summarize(experiment(timed(900.0), timed(700.0), run(status="failed", wall_s=3.0)))["arms"]
     assert arm["script"]["first_byte_ms"] == 800.0
     assert arm["wall_s"] == 1.0
@@ -59,7 +62,7 @@ def test_repetitions_are_medians() -> None:
 
 
 def test_medians_are_no_finer_than_what_was_measured() -> None:
-    """Bytes stay whole bytes and times whole nanoseconds, also where the median lies between two runs."""
+    """Medians between two runs are rounded to whole bytes and whole nanoseconds."""
     loads = [load_record((0.1, 1.0), (2.0, 3.0), before=70), load_record((0.2, 1.0), (2.0, 3.0), before=73)]
     runs = [run(loads=[load], wall_s=wall_s) for load, wall_s in zip(loads, (0.1, 0.2), strict=True)]
     (arm,) = summarize(experiment(*runs))["arms"]
@@ -77,7 +80,7 @@ def test_medians_are_no_finer_than_what_was_measured() -> None:
     ],
 )
 def test_the_worst_status_counts(statuses: list[Status], worst: str) -> None:
-    """An experiment is as good as its worst run, and the reason of a run that is not ok is told."""
+    """An experiment has the status of its worst run, and the reason of a run that is not ok."""
     runs = [timed(1.0) if status == "ok" else run(status=status) for status in statuses]
     summary = summarize(experiment(*runs))
     assert summary["status"] == summary["arms"][0]["status"] == worst
@@ -85,14 +88,14 @@ def test_the_worst_status_counts(statuses: list[Status], worst: str) -> None:
 
 
 def test_an_arm_without_a_good_run_has_no_figures() -> None:
-    """Numbers of failed runs are not shown as results."""
+    """An arm without an ok run has no figures, because figures of failed runs are no results."""
     (arm,) = summarize(experiment(run(status="invalid")))["arms"]
     assert arm["script"] == {"first_byte_ms": None, "last_byte_ms": None}
     assert (arm["verdict"], arm["image_bytes_before_script"], arm["loads"], arm["warnings"]) == (None, None, [], [])
 
 
 def test_repetitions_that_disagree_are_undecided() -> None:
-    """Different verdicts of an arm are counted, not averaged away."""
+    """If the verdicts of an arm's runs differ, its verdict is `undecided`, and the reason counts the verdicts."""
     runs = [timed(1.0, verdict="kept"), timed(2.0, verdict="inverted"), timed(3.0, verdict="kept")]
     (arm,) = summarize(experiment(*runs))["arms"]
     assert (arm["verdict"], arm["verdict_reason"]) == (
@@ -102,7 +105,7 @@ def test_repetitions_that_disagree_are_undecided() -> None:
 
 
 def test_arms_stay_in_order() -> None:
-    """Arms come as they were run, control first, also when repetitions alternate."""
+    """Arms are in the order of the runs, the control first, also if repetitions alternate."""
     loads = [load_record((1.0, 2.0), (3.0, 4.0))]
     names = ["control", "lowat-131072", "control", "lowat-131072"]
     summary = summarize(experiment(*(run(name, loads=loads) for name in names)))
@@ -111,7 +114,7 @@ def test_arms_stay_in_order() -> None:
 
 
 def test_warnings_are_the_typical_runs_advice() -> None:
-    """Advice on the run that stands for its arm is part of the summary."""
+    """The warnings of an arm are the advice on its typical run."""
     loads = [load_record((1.0, 2.0), (3.0, 4.0))]
     (arm,) = summarize(experiment(run(loads=loads, knobs={"LOWAT": "4M"})))["arms"]
     told = "LOWAT=4194304 is not less than the 716800 bytes of the image"
@@ -119,7 +122,7 @@ def test_warnings_are_the_typical_runs_advice() -> None:
 
 
 def test_summary_is_json() -> None:
-    """Scripts read the summary as JSON, and lose nothing by it."""
+    """The summary is the same after a conversion to JSON and back."""
     summary = summarize(experiment(timed(1.0), timed(2.0, verdict="inverted")))
     assert json.loads(json.dumps(summary)) == summary
 
@@ -128,7 +131,7 @@ _OF_MAPS = {"script", "image", "image_bytes_before_script", "image_bytes_during_
 
 
 def _streamed(gap_ms: int, **more: str) -> Run:
-    """A run of a page with a stream of three pieces, two of them so far apart."""
+    """Returns a run of a page with a stream of three chunks, the last of which comes gap_ms later."""
     chunks = (Chunk(at_ns=0, size_bytes=10, every_ns=10**6, count=3),)
     stream = part("stream", after="html", important=True, size_bytes=30, chunks=chunks)
     page = page_of_parts(part("html"), part("a", after="html"), part("b", after="html"), stream)
@@ -142,7 +145,7 @@ def _streamed(gap_ms: int, **more: str) -> Run:
 
 
 def test_a_page_of_another_name() -> None:
-    """Each resource has its times, and one in chunks its gaps; no key names image or script."""
+    """Each resource has its times, and its gaps if it is in chunks; no key names image or script."""
     (arm,) = summarize(experiment(_streamed(10), _streamed(30), _streamed(20)))["arms"]
     assert not _OF_MAPS & set(arm)
     assert arm["focal"] == "stream"
@@ -162,7 +165,7 @@ def test_a_page_of_another_name() -> None:
 
 
 def test_a_page_of_another_name_without_a_good_run() -> None:
-    """It has no keys of maps either, in an arm or in a repetition."""
+    """A page other than `maps` has no keys of image and script, even if a run is not ok."""
     (arm,) = summarize(experiment(_streamed(10), _streamed(10, status="failed")))["arms"]
     assert not any(_OF_MAPS & set(each) for each in (arm, *arm["repetitions"]))
     assert [each["first_byte_ms"] for each in arm["repetitions"]] == [20, None]
@@ -172,7 +175,7 @@ def test_a_page_of_another_name_without_a_good_run() -> None:
 
 
 def test_maps_has_its_own_keys() -> None:
-    """Whether its runs are ok or not."""
+    """The page `maps` has the keys of image and script, whether its runs are ok or not."""
     for made in (timed(800.0), run(status="failed")):
         (arm,) = summarize(experiment(made))["arms"]
         assert set(arm) >= _OF_MAPS

@@ -1,4 +1,4 @@
-"""Whether a picture of the article's is reproduced, and the page that says so."""
+"""Tests of the reproduction of the article's pictures, and of the page that reports it."""
 
 import re
 from dataclasses import replace
@@ -6,11 +6,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from analysis.reproduction import claims
+from analysis.figures.picture import drawn
+from analysis.figures.sheet import Declaration
+from analysis.reproduction import charts, claims
 from analysis.reproduction.claims import Claim, Figures, chosen
 from analysis.reproduction.loads import LoadSeen
 from analysis.reproduction.page import Page, Picture, drawing, html
 from common.formats.run import Verdict
+from tests.declarations import valid
 
 CONTROL = Figures(
     lowat_bytes=None,
@@ -49,7 +52,7 @@ BOUNDED = [load(1, Verdict.KEPT, 1.6), load(2, Verdict.KEPT), load(3, Verdict.UN
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_pictures_go_by_their_verdict(verdict: Verdict) -> None:
-    """Each is reproduced by one verdict, and by no other."""
+    """Each of three pictures is reproduced by one verdict, and by no other verdict."""
     seen = replace(CONTROL, verdict=verdict)
     assert claims.fast_link(seen).holds == (verdict is Verdict.NOTHING)
     assert claims.slow_link(seen).holds == (verdict is Verdict.INVERTED)
@@ -57,23 +60,23 @@ def test_pictures_go_by_their_verdict(verdict: Verdict) -> None:
 
 
 def test_lowat_must_bring_it_sooner() -> None:
-    """An order that was kept anyway is not LOWAT's doing."""
+    """The picture with LOWAT is not reproduced if the script comes no sooner with LOWAT than without."""
     claim = claims.with_lowat(replace(CONTROL, script_first_s=2.9), TREATMENT)
     assert (claim.holds, claim.word) == (False, "not reproduced")
-    assert "0.10 s later than without" in claim.here
+    assert "0.10 s later than with LOWAT unset" in claim.here
 
 
 def test_what_is_measured_is_told() -> None:
-    """In seconds, with what was possible."""
+    """The claims state the measured times and the earliest possible time of the script's first byte."""
     assert (
         "Script first byte 6.70 s, where 0.80 s was possible; image last byte 6.50 s." in claims.slow_link(CONTROL).here
     )
-    assert "3.00 s, 3.70 s sooner than without" in claims.with_lowat(CONTROL, TREATMENT).here
+    assert "3.00 s, 3.70 s sooner than with LOWAT unset" in claims.with_lowat(CONTROL, TREATMENT).here
     assert "6000 ms after the origin had the script" in claims.fast_link(CONTROL).here
 
 
 def test_the_question_is_answered() -> None:
-    """With the largest value that is within one record of the best."""
+    """The answer is the largest LOWAT whose first byte is at most one TLS record's time after the earliest."""
     claim = claims.which_value(CONTROL, LADDER)
     assert chosen(LADDER).lowat_bytes == 16_384
     assert (claim.holds, claim.word) == (True, "answered")
@@ -81,7 +84,7 @@ def test_the_question_is_answered() -> None:
 
 
 def test_a_value_that_costs_time_leaves_the_question_open() -> None:
-    """So does one that brings the script later than a larger one."""
+    """The question is open if a LOWAT delays the page, or brings the script later than the next larger LOWAT."""
     slow = replace(LADDER[0], image_last_s=13.1)
     assert claims.which_value(CONTROL, [slow, *LADDER[1:]]).word == "not answered"
     late = replace(LADDER[0], script_first_s=2.2)
@@ -91,7 +94,12 @@ def test_a_value_that_costs_time_leaves_the_question_open() -> None:
 
 
 def test_only_after_several_reloads() -> None:
-    """Kept at first, inverted when the buffer has grown, and never with LOWAT."""
+    """The article's picture 5 is reproduced if the first load is kept, and a later load is inverted.
+
+    In the later load the send buffer has grown.
+
+    With LOWAT no load may be inverted.
+    """
     claim = claims.by_load(GROWN, BOUNDED)
     assert claim.holds
     assert "load 1 came at 1.60 s, with a send buffer of 45 KiB. Load 3 was inverted: first byte 7.90 s" in claim.here
@@ -107,8 +115,22 @@ def test_only_after_several_reloads() -> None:
     ids=["inverted at once", "never inverted", "inverted with LOWAT"],
 )
 def test_otherwise_it_is_not(control: list[LoadSeen], treatment: list[LoadSeen]) -> None:
-    """Each part of the criterion counts."""
+    """Picture 5 is not reproduced if the first load is inverted, if no load is, or if a load with LOWAT is."""
     assert claims.by_load(control, treatment).word == "not reproduced"
+
+
+@pytest.mark.parametrize(
+    ("figure", "words"),
+    [
+        (charts.by_value(CONTROL, LADDER), ("possible: 0.80 s", ">unset<", ">131072<", "script last byte", ">1.95<")),
+        (charts.by_number(GROWN, BOUNDED), ("load on the connection", "LOWAT unset", ">7.90<", ">720<")),
+    ],
+    ids=["by value", "by number"],
+)
+def test_charts_have_what_was_measured(figure: Declaration, words: tuple[str, ...]) -> None:
+    """The two charts of this page are valid Vega-Lite; their SVG has the measured values."""
+    svg = drawn(valid(figure))
+    assert [word for word in words if word not in svg] == []
 
 
 def page(*claims: Claim) -> Page:
@@ -125,7 +147,7 @@ def claim(*, holds: bool = True, is_question: bool = False) -> Claim:
 
 
 def test_the_page_counts() -> None:
-    """Pictures and the question apart; one that is not reproduced is one too many."""
+    """The headline counts pictures and the question apart. The page holds only if every claim holds."""
     asked = claim(is_question=True)
     assert page(claim(), claim(holds=False), asked).headline == (
         "1 of 2 pictures reproduced; the open question answered"
@@ -135,7 +157,7 @@ def test_the_page_counts() -> None:
 
 
 def test_the_html_is_alone() -> None:
-    """It names nothing outside of itself, escapes what it is told, and gives each picture ids of its own."""
+    """The HTML refers to nothing outside of the page, escapes texts, and has unique ids in its pictures."""
     text = html(page(claim(), claim(holds=False)))
     assert not re.search(r"<(link|script|img)|@import|url\((?!#)", text)
     assert "1. A &lt;link&gt;" in text
@@ -147,7 +169,7 @@ def test_the_html_is_alone() -> None:
 
 
 def test_the_drawing_holds_everything() -> None:
-    """Well-formed, one below the other, nothing beyond its lower edge."""
+    """The drawing is well-formed XML with its pictures one below the other; nothing begins below its lower edge."""
     root = ElementTree.fromstring(drawing(page(claim(), claim(holds=False))))
     height = float(root.attrib["height"])
     tops = [float(child.attrib["y"]) for child in root if "y" in child.attrib]

@@ -1,4 +1,4 @@
-"""Medians with bootstrap intervals."""
+"""Tests of medians with bootstrap intervals."""
 
 import random
 from collections import Counter
@@ -15,7 +15,7 @@ TIMES = st.lists(st.integers(0, 10**6), min_size=1, max_size=12)
 
 
 def drawn(values: list[int]) -> tuple[float, float]:
-    """The interval by drawing every sample there is."""
+    """Returns the interval, computed by drawing every possible sample."""
     counted = Counter(median(draw) for draw in product(values, repeat=len(values)))
     beyond = 0.025 * len(values) ** len(values)
     below = above = 0
@@ -32,14 +32,14 @@ def drawn(values: list[int]) -> tuple[float, float]:
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=5))
 def test_counting_is_drawing(values: list[int]) -> None:
-    """What is counted is what all draws give, of an odd number and of an even one, with equal values among them."""
+    """The counted interval is the interval from all draws, for an odd and an even number and for equal values."""
     estimate = Estimate.of(values)
     assert (estimate.low, estimate.high) == drawn(values)
 
 
 @given(TIMES)
 def test_the_interval_holds_the_median(values: list[int]) -> None:
-    """And nothing beyond what was seen."""
+    """The interval holds the median, and lies between the smallest and the largest value."""
     estimate = Estimate.of(values)
     assert min(values) <= estimate.low <= estimate.median <= estimate.high <= max(values)
     assert estimate.median == median(values)
@@ -48,7 +48,7 @@ def test_the_interval_holds_the_median(values: list[int]) -> None:
 
 @given(TIMES, st.integers(-1000, 1000))
 def test_it_moves_with_the_values(values: list[int], by: int) -> None:
-    """The order does not matter, and no value's place on the axis."""
+    """The order of the values does not matter, and a constant added to the values moves the interval."""
     one = Estimate.of(values)
     other = Estimate.of([value + by for value in reversed(values)])
     assert (other.low - by, other.median - by, other.high - by) == (one.low, one.median, one.high)
@@ -56,14 +56,14 @@ def test_it_moves_with_the_values(values: list[int], by: int) -> None:
 
 @pytest.mark.parametrize(("repetitions", "coverage"), [(1, 0.0), (2, 0.5), (3, 0.75), (5, 0.9375)])
 def test_few_repetitions_do_not_pretend(repetitions: int, coverage: float) -> None:
-    """Equal ones neither: an interval without length is not a certainty."""
+    """Few repetitions have a low coverage, also with equal values, whose interval has no length."""
     assert Estimate.of([1883.3] * repetitions).coverage == coverage
     assert Estimate.of([1000.0 + number for number in range(repetitions)]).coverage == coverage
 
 
 @pytest.mark.parametrize("repetitions", [3, 5, 9, 10])
 def test_as_often_as_it_says(repetitions: int) -> None:
-    """Of many samples no fewer intervals than `coverage` hold the true median, and of enough repetitions about 95 %."""
+    """The interval holds the true median at least as often as `coverage` says, and in 99 % of samples at most."""
     chance = random.Random(7)
     samples = [[chance.gauss(100, 10) for _ in range(repetitions)] for _ in range(400)]
     found = [Estimate.of(sample) for sample in samples]
@@ -73,6 +73,6 @@ def test_as_often_as_it_says(repetitions: int) -> None:
 
 
 def test_no_values() -> None:
-    """There is nothing to say."""
+    """Without values, `Estimate.of` raises ValueError."""
     with pytest.raises(ValueError, match="no values"):
         Estimate.of([])

@@ -1,4 +1,4 @@
-"""Which LOWAT is recommended."""
+"""Tests of the knee: the recommended LOWAT."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,33 +42,36 @@ def recommended(curve: Curve) -> str:
     ids=["monotone", "flat", "u-shaped", "goodput-falls", "one-value", "unset-only", "worse", "intervals-meet"],
 )
 def test_the_largest_that_is_as_good_as_the_best(curve: Curve, value: str) -> None:
-    """Whatever the curve looks like."""
+    """The recommended LOWAT is the largest that is as good as the best, whatever the shape of the curve."""
     assert recommended(curve) == value
 
 
 def test_goodput_falls_at_the_first_value_coming_from_unset() -> None:
-    """All that lose it are out, however soon their script comes."""
+    """`falls_at` is the largest LOWAT that loses goodput.
+
+    Values that lose goodput are never recommended, however early their script comes.
+    """
     found = network({"4096": (500, 700), "16384": (1000, 900), "65536": (2000, 980), "none": (6700, 980)})
     knee = find(found)
     assert knee.falls_at is found.level("16384")
     assert knee.recommended is found.level("65536")
-    assert "the soonest of those that keep goodput" in reason(found, knee)
+    assert "the soonest of the values that keep goodput" in reason(found, knee)
     assert falls(found, knee) == (
         "Goodput falls measurably at LOWAT=16384: 900 kbit/s, 8.2% less than with LOWAT unset."
     )
 
 
 def test_a_fall_that_hardly_costs_anything_is_let_pass() -> None:
-    """It is measured and told, and does not decide: 0.3 % of goodput against 400 ms."""
+    """A measurable loss of goodput of 0.3 % is reported, but does not exclude a LOWAT that saves 400 ms."""
     found = network({"131072": (270, 47_600), "none": (667, 47_750)})
     knee = find(found)
     assert knee.recommended is knee.falls_at is found.level("131072")
     assert falls(found, knee).endswith("47.6 Mbit/s, 0.3% less than with LOWAT unset; up to 1% is accepted.")
-    assert reason(found, knee).endswith("and goodput, 47.6 Mbit/s, is 0.3% less than unset.")
+    assert reason(found, knee).endswith("Goodput is 47.6 Mbit/s, 0.3% less than with LOWAT unset.")
 
 
 def test_a_fall_within_the_spread_is_none() -> None:
-    """The pair itself was as far apart."""
+    """Goodput does not fall if the difference is within the spread of the A/A pair."""
     curve: Curve = {"16384": (1000, 900), "none": (6700, 980)}
     pair = level("none", 6700, 980), level("none", 6700, 880)
     assert find(network(curve, pair=pair)).falls_at is None
@@ -76,17 +79,17 @@ def test_a_fall_within_the_spread_is_none() -> None:
 
 
 def test_without_the_control() -> None:
-    """The largest value stands in for what goodput is measured against, and it is said."""
+    """Without LOWAT unset, the largest LOWAT is the reference for goodput, and the sentences say so."""
     found = network({"4096": (1000, 700), "16384": (1500, 980), "65536": (3000, 981)}, lost("none"))
     knee = find(found)
     assert knee.reference is found.level("65536")
     assert knee.recommended is found.level("16384")
-    assert "there is no result for LOWAT unset" in reason(found, knee)
+    assert "There is no result for LOWAT unset" in reason(found, knee)
     assert "(not measured here)" in documentation(found, knee)
 
 
 def test_a_value_without_a_good_run_takes_no_part() -> None:
-    """It is neither the best nor recommended."""
+    """A LOWAT without an ok run is neither the best nor recommended."""
     found = network({"4096": (1000, 980), "none": (6700, 980)}, lost("16384"))
     knee = find(found)
     assert [each.value for each in knee.front] == ["4096"]
@@ -94,7 +97,7 @@ def test_a_value_without_a_good_run_takes_no_part() -> None:
 
 
 def test_nothing_is_known() -> None:
-    """No value, and a sentence."""
+    """Without ok runs no LOWAT is recommended, and the sentences say so."""
     found = network({}, lost("none"), lost("4096"))
     knee = find(found)
     assert (knee.recommended, knee.best, knee.falls_at, knee.front) == (None, None, None, ())
@@ -103,13 +106,16 @@ def test_nothing_is_known() -> None:
 
 
 def thin(value: str, first_ms: float, goodput: float, asked: int) -> Level:
-    """One good run of so many."""
+    """Returns a level with one ok run of `asked` runs."""
     troubles = tuple(Trouble(run=f"{value}.{number}", status="failed", reason="x") for number in range(2, asked + 1))
     return replace(level(value, first_ms, goodput), asked=asked, troubles=troubles)
 
 
 def test_a_value_with_hardly_a_good_run_takes_no_part() -> None:
-    """One lucky run of four against four: it is neither best nor recommended nor on the front, and that is said."""
+    """A LOWAT with one ok run is left out if other values have four, and a sentence says so.
+
+    It is not the best, not recommended and not on the front of trade-offs.
+    """
     four = {"65536": ((2000,) * 4, (980,) * 4), "none": ((6700,) * 4, (980,) * 4)}
     found = network(four, thin("16384", 100, 2000, 4))
     knee = find(found)
@@ -120,17 +126,17 @@ def test_a_value_with_hardly_a_good_run_takes_no_part() -> None:
 
 
 def test_unset_with_hardly_a_good_run_is_no_reference() -> None:
-    """Goodput is held against the largest fixed value then."""
+    """If LOWAT unset has one ok run of three, the largest fixed LOWAT is the reference for goodput."""
     found = network({"4096": ((1000,) * 3, (980,) * 3), "131072": ((2000,) * 3, (980,) * 3)}, thin("none", 1, 1, 3))
     knee = find(found)
     assert knee.reference is found.level("131072")
     assert knee.recommended is found.level("4096")
-    assert "goodput, 980 kbit/s, was compared with that of LOWAT=131072" in reason(found, knee)
+    assert "Goodput is 980 kbit/s; it was compared with that of LOWAT=131072" in reason(found, knee)
     assert "no limit (1 of 3 runs ok, too few)" in documentation(found, knee)
 
 
 def test_steered_values_take_no_part() -> None:
-    """However good LOWAT=auto is, nobody can set it by hand."""
+    """LOWAT=auto is never recommended, however good it is, because it is no fixed value that a user can set."""
     found = network(MONOTONE, level("auto", 100, 2000))
     assert find(found).recommended is found.level("16384")
 
@@ -144,13 +150,19 @@ def test_steered_values_take_no_part() -> None:
     ids=["two-things", "three-things"],
 )
 def test_the_front_of_trade_offs(cpu: Mapping[str, float], front: list[str]) -> None:
-    """No other value is better in one thing and worse in none; processor time counts where it was measured."""
+    """A LOWAT is on the front of trade-offs if no other LOWAT is better in one measure and worse in none.
+
+    The measures are first byte, goodput and, if measured, processor time.
+    """
     found = network(MONOTONE, cpu=cpu)
     assert [each.value for each in find(found).front] == front
 
 
 def test_the_front_is_never_empty() -> None:
-    """Each of three beats another in one thing, by more than the pair is apart, and is as good in the rest."""
+    """Three values that beat each other in a circle are all on the front of trade-offs.
+
+    A value that these three beat is not.
+    """
     curve: Curve = {"1": (100, 108), "2": (108, 100), "3": (116, 116)}
     cpu = {"1": 116.0, "2": 100.0, "3": 108.0}
     pair = (
@@ -166,7 +178,7 @@ def test_the_front_is_never_empty() -> None:
 
 @pytest.mark.parametrize("curve", [{"16384": (1000, 980)}, {"none": (6700, 980)}], ids=["one-value", "unset-only"])
 def test_of_a_single_value_nothing_is_known_of_goodput(curve: Curve) -> None:
-    """It would be held against itself."""
+    """With a single LOWAT there is no reference for goodput."""
     found = network(curve)
     knee = find(found)
     assert knee.reference is None
@@ -175,20 +187,20 @@ def test_of_a_single_value_nothing_is_known_of_goodput(curve: Curve) -> None:
 
 
 def test_the_reference_is_not_among_what_was_tried_against_it() -> None:
-    """Without the control."""
+    """The sentence on goodput lists the values that were compared with the reference, but not the reference."""
     found = network({"4096": (1000, 980), "16384": (1500, 980), "65536": (3000, 980)})
     assert falls(found, find(found)).endswith("at none of the values that were tried (4096 to 16384).")
 
 
 def test_the_sentences() -> None:
-    """Numbers and units; the documentation's default and the article's value beside what is recommended."""
+    """The sentences have numbers with units, the kernel's default and the article's value."""
     pair = level("none", (6700, 6700, 6700), 980), level("none", (6700, 6690, 6700), 980)
     found = network(MONOTONE, pair=pair)
     knee = find(found)
     assert reason(found, knee) == (
-        "LOWAT=16384: no larger value brings the script's first byte as soon, at 1.00 s (one repetition), not "
-        "measurably later than the soonest of all, 1.00 s (one repetition) at 4096; unset it is 6.70 s, and goodput, "
-        "980 kbit/s, is not measurably less than unset."
+        "LOWAT=16384: the script's first byte comes at 1.00 s (one repetition), not measurably later than the soonest "
+        "of all values, 1.00 s (one repetition) with LOWAT=4096. No larger value brings it as soon. With LOWAT unset "
+        "it comes at 6.70 s. Goodput is 980 kbit/s, not measurably less than with LOWAT unset."
     )
     assert documentation(found, knee) == (
         "The kernel's documentation names no value, and its default is no limit: 6.70 s, 5.70 s later. "

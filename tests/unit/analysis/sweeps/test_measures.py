@@ -1,4 +1,4 @@
-"""What is measured of a run of a sweep."""
+"""Tests of the measures of a run in a sweep."""
 
 import json
 from dataclasses import asdict, fields, replace
@@ -33,14 +33,14 @@ def goodput_over(busy_ms: float) -> float:
 
 
 def test_times_are_those_of_the_measured_load() -> None:
-    """The last one; complete is when both are there."""
+    """Times are those of the last load, which is complete when script and image are complete."""
     first, last = (builders.load_record((at, at + 1), (at, at + 5)) for at in (100.0, 300.0))
     found = measures(builders.run(loads=[first, last], knobs=KNOBS))
     assert (found[Measure.FIRST_BYTE], found[Measure.COMPLETE]) == (300.0, 305.0)
 
 
 def test_the_send_queue_is_a_part_of_the_ledger() -> None:
-    """None without a ledger."""
+    """The send queue is a part of the ledger, and None without a ledger."""
     one = run((1000.0, 5000.0), (400.0, 9000.0))
     assert measures(one)[Measure.SEND_QUEUE] is None
     unsent = LedgerRecord(
@@ -69,18 +69,24 @@ def test_the_send_queue_is_a_part_of_the_ledger() -> None:
 def test_goodput_is_over_the_time_with_something_to_send(
     script_ms: tuple[float, float], image_ms: tuple[float, float], busy_ms: float
 ) -> None:
-    """The script is with the origin at 200 ms and cannot be here before 250; a gap before that is nobody's fault."""
+    """Goodput counts the time in which the front has something to send.
+
+    The origin has the script at 200 ms, so the client cannot have it before 250 ms. A gap before 250 ms does not count.
+    """
     assert measures(run(script_ms, image_ms))[Measure.GOODPUT] == pytest.approx(goodput_over(busy_ms))
 
 
 def test_no_time_has_no_goodput() -> None:
-    """Which only a damaged record says."""
+    """A run whose payload came at one instant raises FolderError, because its record is damaged."""
     with pytest.raises(FolderError, match="at one instant"):
         measures(run((5.0, 5.0), (5.0, 5.0)))
 
 
 def test_a_time_means_nothing_finer_than_a_record() -> None:
-    """16 KiB lie in up to 13 packets; goodput means nothing finer than such a time makes of it."""
+    """The grain, the smallest difference that counts, is for times the transmission time of 13 packets.
+
+    The 13 packets may hold a TLS record of 16 KiB. The grain of goodput follows from the grain of times.
+    """
     found = grains(run((1000.0, 5000.0), (400.0, 9000.0)))
     packets_ms = 13 * 1514 * 8 / 1000
     assert found[Measure.FIRST_BYTE] == pytest.approx(packets_ms)
@@ -89,14 +95,17 @@ def test_a_time_means_nothing_finer_than_a_record() -> None:
 
 
 def test_of_a_rate_that_changes_the_lowest_counts() -> None:
-    """Wherever in the load a record was sent."""
+    """If the rate changes, the grain of times is computed from the lowest rate.
+
+    The rate during the record's transmission is not known.
+    """
     stepped = run((1000.0, 5000.0), (400.0, 9000.0), RATE_STEPS="500kbit@1s+2mbit@2s")
     assert grains(stepped)[Measure.FIRST_BYTE] == pytest.approx(13 * 1514 * 8 / 500)
     assert record_ms(stepped) == pytest.approx(16 * 1024 * 8 / 500)
 
 
 def test_on_an_unlimited_link_the_clock_counts() -> None:
-    """No transmission takes any time there."""
+    """On a link without a rate the grain of times is the clock's step."""
     load = builders.load_record((10.0, 20.0), (5.0, 30.0))
     one = builders.run(loads=[load], knobs=KNOBS | {"RATE": "unlimited"}, clock_resolution_ns=4 * 10**6)
     assert grains(one)[Measure.FIRST_BYTE] == 4
@@ -114,7 +123,10 @@ def costs(folder: Path, *samples: dict[str, Any]) -> dict[str, float | None]:
 
 
 def test_costs_are_per_megabyte_of_all_loads(tmp_path: Path) -> None:
-    """From the first look to the last at the process that serves the client at the end; there is 1 MB of payload."""
+    """Costs are per megabyte of payload in all loads, here 1 MB.
+
+    They are differences between the first and the last sample of the process that serves the client at the end.
+    """
     other = dict.fromkeys(COUNTED, 10**9) | {"pid": 6}
     assert costs(tmp_path, other, dict.fromkeys(COUNTED, 0), COUNTED) == {
         "front_cpu_ms_per_mb": 1.0,
@@ -126,7 +138,7 @@ def test_costs_are_per_megabyte_of_all_loads(tmp_path: Path) -> None:
 
 
 def test_what_nobody_counted_is_not_zero(tmp_path: Path) -> None:
-    """The guest's kernel has no account of processor time and calls."""
+    """A cost that was not counted is None, such as processor time and calls in the guest."""
     nulls = {"cpu_ns": None, "read_calls": None, "write_calls": None}
     found = costs(tmp_path, dict.fromkeys(COUNTED, 0) | nulls, COUNTED | nulls)
     assert [name for name, cost in found.items() if cost is None] == [
@@ -137,6 +149,6 @@ def test_what_nobody_counted_is_not_zero(tmp_path: Path) -> None:
 
 
 def test_one_look_is_no_difference(tmp_path: Path) -> None:
-    """Nor is none."""
+    """With a single sample, or without samples, costs are None."""
     assert set(costs(tmp_path, COUNTED).values()) == {None}
     assert measures(run((1000.0, 5000.0), (400.0, 9000.0)))[Measure.VOLUNTARY] is None

@@ -1,4 +1,4 @@
-"""A sweep's folder as networks."""
+"""Tests of the networks of a sweep, read from the sweep's folder."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ def found(folder: Path) -> list[Network]:
 
 
 def two_networks(folder: Path) -> Path:
-    """LOWAT none and 4096 at two rates, the first with a twin, twice each."""
+    """Writes a sweep of LOWAT none and 4096 at two rates, with two repetitions. The first network has a twin."""
     arms = [
         arm("a", RATE="1mbit", LOWAT="none"),
         arm("a-twin", "a", RATE="1mbit", LOWAT="none"),
@@ -40,7 +40,10 @@ def two_networks(folder: Path) -> Path:
 
 
 def test_all_but_lowat_is_a_network(tmp_path: Path) -> None:
-    """Named by what the sweep varies; with the words that make it again; the twin is in the pair and no value."""
+    """Arms that differ in LOWAT alone are one network, which is named by the varied knobs.
+
+    `words` are the knobs that make the network again. The twin is in the pair, and is no level.
+    """
     one, other = found(two_networks(tmp_path))
     assert (one.name, other.name) == ("RATE=1mbit", "RATE=2mbit")
     assert one.words == ("DELAY=300ms", "RATE=1mbit")
@@ -54,14 +57,17 @@ def test_all_but_lowat_is_a_network(tmp_path: Path) -> None:
 
 
 def test_one_network_is_named_by_what_says_most(tmp_path: Path) -> None:
-    """Where nothing is varied but LOWAT."""
+    """If only LOWAT varies, the network is named by RATE, DELAY, CC and SERVER."""
     write_sweep(tmp_path, [arm("a", LOWAT="none"), arm("b", LOWAT="4096")])
     (one,) = found(tmp_path)
     assert one.name == "RATE=128kbps DELAY=300ms CC=cubic SERVER=nginx"
 
 
 def test_what_steers_auto_belongs_to_its_value(tmp_path: Path) -> None:
-    """And means nothing to a fixed one, of which the first arm counts: the other's runs are the same again."""
+    """LOWAT=auto has a level for each TARGET_DELAY.
+
+    A fixed LOWAT has one level, from its first arm, because TARGET_DELAY does not affect the runs.
+    """
     arms = [
         {"arm": f"{lowat}-{target}", "knobs": knobs(LOWAT=lowat) | {"TARGET_DELAY": target}}
         for lowat in ("none", "4096", "auto")
@@ -77,7 +83,7 @@ def test_what_steers_auto_belongs_to_its_value(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_or_not_good_is_named(tmp_path: Path) -> None:
-    """And counts for nothing: never run, not finished, invalid."""
+    """Runs that are missing, unfinished or invalid are listed with a reason, and do not count."""
     folder = two_networks(tmp_path)
     shutil.rmtree(folder / "b.1")
     (folder / "d.2").rename(folder / "d.2.partial")
@@ -95,7 +101,7 @@ def test_what_is_missing_or_not_good_is_named(tmp_path: Path) -> None:
 
 
 def test_a_run_in_which_nothing_took_any_time(tmp_path: Path) -> None:
-    """It is a trouble of its own, and the others are read."""
+    """A run whose payload came at one instant is listed as invalid; the other runs count."""
     folder = two_networks(tmp_path)
     document = json.loads((folder / "c.1" / "run.json").read_text())
     edges = ("first_byte_ms", "important_last_byte_ms", "others_first_byte_ms", "others_last_byte_ms")
@@ -109,10 +115,13 @@ def test_a_run_in_which_nothing_took_any_time(tmp_path: Path) -> None:
 
 
 def test_lowat_in_other_words(tmp_path: Path) -> None:
-    """What 16k means the runs of older sweeps say; without one nobody does."""
+    """In an older sweep LOWAT may be `16k`; a run's record has the number of bytes.
+
+    Without an ok run of this LOWAT the sweep is refused.
+    """
     arms = [arm("a", LOWAT="none"), arm("b", LOWAT="16k"), arm("c", "b", LOWAT="16k")]
     write_sweep(tmp_path, arms)
-    with pytest.raises(FolderError, match=r"sweep\.json: LOWAT=16k is neither bytes nor none nor auto"):
+    with pytest.raises(FolderError, match=r"sweep\.json: LOWAT=16k is not in bytes"):
         load_sweep(tmp_path)
     write_run(tmp_path, "a", 1, knobs(LOWAT="none"), 6700.0)
     write_run(tmp_path, "b", 1, knobs(LOWAT="16k"), 1000.0)
@@ -123,7 +132,7 @@ def test_lowat_in_other_words(tmp_path: Path) -> None:
 
 
 def test_a_sweep_that_has_only_begun(tmp_path: Path) -> None:
-    """It has networks, and nothing is known of them."""
+    """A sweep without runs has networks without results."""
     write_sweep(tmp_path, [arm("a", LOWAT="none")])
     (one,) = found(tmp_path)
     assert not one.levels[0].is_good
@@ -131,13 +140,13 @@ def test_a_sweep_that_has_only_begun(tmp_path: Path) -> None:
 
 
 def test_no_sweep(tmp_path: Path) -> None:
-    """The file is named."""
-    with pytest.raises(FolderError, match=r"sweep\.json: missing; not a results folder"):
+    """FolderError names sweep.json if the file is missing."""
+    with pytest.raises(FolderError, match=r"sweep\.json: missing; the folder is no results folder"):
         load_sweep(tmp_path)
 
 
 def test_another_format(tmp_path: Path) -> None:
-    """Said, not guessed around."""
+    """A sweep of another format is refused, with both formats in the message."""
     with pytest.raises(FolderError, match=r"sweep\.json: format 2; this version reads format 1$"):
         load_sweep(write_sweep(tmp_path, [arm("a")], changes={"format": 2}))
 
@@ -152,30 +161,30 @@ def test_another_format(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_sweep(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
-    """Where in the file, and what is wrong."""
+    """The message has the damaged place in sweep.json and what is wrong."""
     with pytest.raises(FolderError, match=f"sweep.json: {told}"):
         load_sweep(write_sweep(tmp_path, [arm("a")], changes=changes))
 
 
 def test_a_twin_of_nobody(tmp_path: Path) -> None:
-    """Or of something else."""
-    with pytest.raises(FolderError, match="b is the twin of x, which is no arm of the same knobs"):
+    """A twin is refused if its original does not exist, or has other knobs."""
+    with pytest.raises(FolderError, match="b is the twin of x, which is no arm with the same knobs"):
         load_sweep(write_sweep(tmp_path, [arm("a"), arm("b", "x")]))
     with pytest.raises(FolderError, match="b is the twin of a"):
         load_sweep(write_sweep(tmp_path, [arm("a"), arm("b", "a", RATE="1mbit")]))
 
 
 def test_a_run_of_another_arm(tmp_path: Path) -> None:
-    """Folders that were mixed up."""
+    """A run folder with the run of another arm is refused."""
     folder = two_networks(tmp_path)
     shutil.rmtree(folder / "b.1")
     shutil.copytree(folder / "d.1", folder / "b.1")
-    with pytest.raises(FolderError, match=r"b\.1/run\.json: a run of d, not of b"):
+    with pytest.raises(FolderError, match=r"b\.1/run\.json: the run belongs to arm d, not to b"):
         load_sweep(folder)
 
 
 def test_a_damaged_run(tmp_path: Path) -> None:
-    """It is named."""
+    """The message names the damaged run.json."""
     folder = two_networks(tmp_path)
     (folder / "d.1" / "run.json").write_text("{")
     with pytest.raises(FolderError, match=r"d\.1/run\.json: "):

@@ -1,4 +1,4 @@
-"""What "no difference" means."""
+"""Tests of the noise band: which differences of medians are measurable."""
 
 import pytest
 
@@ -13,7 +13,10 @@ def estimate(*values: float) -> Estimate:
 
 
 def test_the_largest_distance_of_two_medians() -> None:
-    """Within the intervals of the pair; what counts is the ratio."""
+    """The spread is the largest distance and the largest ratio between medians in the intervals of the two halves.
+
+    The noise band of a median is as wide as this ratio, and at least as wide as the grain.
+    """
     spread = Spread.of((estimate(990, 1000, 1010), estimate(800, 1000, 1005)), grain=1)
     assert spread.amount == 210
     assert spread.ratio == 1010 / 800
@@ -25,7 +28,7 @@ def test_the_largest_distance_of_two_medians() -> None:
 
 
 def test_equal_runs_still_have_a_grain() -> None:
-    """Nothing finer than a TLS record means anything."""
+    """If all runs of the pair are equal, a difference up to the grain is not measurable."""
     spread = Spread.of((estimate(1000, 1000), estimate(1000, 1000)), grain=5)
     assert spread.amount == 0
     assert not difference(estimate(1004, 1004), estimate(1000, 1000), spread).is_measurable
@@ -33,7 +36,7 @@ def test_equal_runs_still_have_a_grain() -> None:
 
 
 def test_below_the_spread_is_no_difference() -> None:
-    """However short the intervals are; beyond it one is more, and the other less."""
+    """A difference below the spread is not measurable, however short the intervals. A larger difference is."""
     spread = Spread.of((estimate(1000), estimate(1100)), grain=1)
     assert not difference(estimate(1050), estimate(1000), spread).is_measurable
     found = difference(estimate(700), estimate(1000), spread)
@@ -41,7 +44,7 @@ def test_below_the_spread_is_no_difference() -> None:
 
 
 def test_intervals_that_meet_are_no_difference() -> None:
-    """However small the spread is."""
+    """If the intervals meet, a difference is not measurable, even with a spread of 0."""
     spread = Spread.of((estimate(1000), estimate(1000)), grain=1)
     found = difference(estimate(900, 1000, 1200), estimate(1100, 1300, 1400), spread)
     assert found.amount == -300
@@ -49,14 +52,14 @@ def test_intervals_that_meet_are_no_difference() -> None:
 
 
 def test_a_wait_of_seconds_does_not_measure_one_of_half_a_second() -> None:
-    """A lossy control's spread is its own size; small values can be told apart below it."""
+    """If the pair differs by 3 s, a difference of 1.6 s may be measurable: the ratio counts, not the distance."""
     spread = Spread.of((estimate(7000), estimate(4000)), grain=10)
     assert difference(estimate(2100), estimate(500), spread).is_more
     assert not difference(estimate(7000), estimate(4500), spread).is_measurable
 
 
 def test_however_far_a_pair_is_apart_something_is_more() -> None:
-    """Medians of 1 s and 7 s in both halves: a tenth of that is less, and ten times that is more."""
+    """With medians of 1 s to 7 s in both halves, values that differ by a factor of 10 differ measurably."""
     spread = Spread.of((estimate(1000, 1100, 7000), estimate(1000, 6900, 7000)), grain=10)
     assert spread.ratio == 7
     assert difference(estimate(100), estimate(1000), spread).is_less
@@ -65,7 +68,7 @@ def test_however_far_a_pair_is_apart_something_is_more() -> None:
 
 
 def test_what_is_reached_is_what_is_not_apart() -> None:
-    """From any value, whatever the ratio and the grain, zero and values below the grain included."""
+    """`reach` returns the limits of the medians for which `are_apart` is False, for any pair, grain and median."""
     for pair in (None, (estimate(100), estimate(100)), (estimate(3), estimate(100)), (estimate(0), estimate(100))):
         for grain in (0.0, 10.0):
             spread = Spread.of(pair, grain)
@@ -76,14 +79,14 @@ def test_what_is_reached_is_what_is_not_apart() -> None:
 
 
 def test_without_a_pair() -> None:
-    """The grain alone, and that is known."""
+    """Without a pair the noise band is the grain alone."""
     found = spreads(network({"none": (1000, 900)}))[Measure.FIRST_BYTE]
     assert (found.amount, found.ratio, found.part, found.repetitions) == (None, None, None, None)
     assert found.reach(1000, 1000) == (1000 - GRAIN_MS, 1000 + GRAIN_MS)
 
 
 def test_half_a_pair_is_none() -> None:
-    """If no run of the twin is ok."""
+    """If no run of the twin is ok, there is no pair."""
     whole, broken = level("none", 1000, 900), level("none", 1, 1)
     broken = type(broken)(value="none", asked=1, estimates={})
     assert spreads(network({"none": (1000, 900)}, pair=(whole, broken)))[Measure.GOODPUT].amount is None
@@ -91,14 +94,17 @@ def test_half_a_pair_is_none() -> None:
 
 @pytest.mark.parametrize("value", [0.0, 0])
 def test_a_pair_of_nothing(value: float) -> None:
-    """Nothing is as often in nothing as it is in itself; the grain is left."""
+    """If both halves of the pair are 0, the ratio is 1 and the grain alone counts."""
     spread = Spread.of((estimate(value), estimate(value)), grain=2)
     assert (spread.amount, spread.ratio, spread.part) == (0, 1, 0)
     assert spread.reach(100, 100) == (98, 102)
 
 
 def test_a_pair_of_nothing_and_something() -> None:
-    """The distance is kept, and nothing is told apart that is not further than the grain goes into it."""
+    """If one half of the pair is 0, the grain (the smallest meaningful difference) replaces it in the ratio.
+
+    With the grain 0 the pair's ratio is infinite. No difference exceeds that, so none is measurable.
+    """
     spread = Spread.of((estimate(0), estimate(100)), grain=10)
     assert (spread.amount, spread.ratio) == (100, 10)
     assert not difference(estimate(0), estimate(100), spread).is_measurable

@@ -1,4 +1,4 @@
-"""LOWAT=auto against the best fixed value."""
+"""Tests of the comparison of LOWAT=auto with the best fixed value."""
 
 from analysis.sweeps.networks import Level
 from analysis.sweeps.steered import Judgement, judge
@@ -14,7 +14,7 @@ def judged(auto: Level, curve: Curve = FIXED) -> Judgement:
 
 
 def test_the_best_keeps_goodput() -> None:
-    """What is asked of auto is asked of the value it is compared with: 4096 is sooner and loses 5 %."""
+    """A fixed LOWAT that loses goodput cannot be the best: 4096 has the earliest first byte, but loses 5 %."""
     found = judged(level("auto", 1149, 991))
     assert (found.best, found.left_out) == ("16384", ("4096",))
     assert found.ratio == 1.149
@@ -23,25 +23,31 @@ def test_the_best_keeps_goodput() -> None:
 
 
 def test_too_late_and_too_slow() -> None:
-    """More than 15 % and more than a record later; more than 1 % of goodput gone."""
+    """Auto is not near if its first byte is more than 15 % later than with the best fixed value.
+
+    Goodput is not kept if it is more than 1 % lower than with LOWAT unset.
+    """
     found = judged(level("auto", 1151, 989))
     assert found.is_near is False
     assert found.keeps_goodput is False
     assert judgement(found) == (
-        "LOWAT=auto: script first byte 1.15 s, not near the best fixed value, 1.00 s at 16384 (1.15 of it); "
+        "LOWAT=auto: script first byte 1.15 s, not near the best fixed value, 1.00 s at 16384 (ratio 1.15); "
         "goodput 98.9% of unset, not kept."
     )
 
 
 def test_a_record_later_is_near() -> None:
-    """On a fast link 15 % may be less than one record."""
+    """Auto is near if its first byte is at most a TLS record's time later than with the best fixed value.
+
+    The time may be more than 15 %.
+    """
     curve: Curve = {"16384": (20, 1000), "none": (100, 1000)}
     assert judged(level("auto", 30, 1000), curve).is_near
     assert judged(level("auto", 31, 1000), curve).is_near is False
 
 
 def test_what_is_not_known_is_not_judged() -> None:
-    """Neither yes nor no: without a run of auto, of a fixed value, of LOWAT unset."""
+    """A judgement is None if the runs of auto, of fixed values or of LOWAT unset are missing."""
     assert judged(lost("auto")).is_near is None
     assert judgement(judged(lost("auto"))) == "LOWAT=auto: no run is ok."
     alone = judged(level("auto", 1000, 1000), {"none": (6700, 1000)})
@@ -51,7 +57,7 @@ def test_what_is_not_known_is_not_judged() -> None:
 
 
 def test_every_way_of_steering_is_judged() -> None:
-    """And none if there is none."""
+    """LOWAT=auto is judged for each TARGET_DELAY; without LOWAT=auto there is no judgement."""
     found = judge(
         network(FIXED, level("auto TARGET_DELAY=50ms", 1000, 1000), level("auto TARGET_DELAY=9ms", 900, 1000))
     )

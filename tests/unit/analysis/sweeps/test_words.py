@@ -1,4 +1,4 @@
-"""What a sweep says, in words."""
+"""Tests of the sentences about a sweep."""
 
 from math import inf
 
@@ -26,7 +26,7 @@ from tests.unit.sweeps import level, network
     ],
 )
 def test_amounts_have_units(measure: Measure, value: float, words: str) -> None:
-    """And no more digits than are of use; counts have none."""
+    """Amounts have a unit and few digits; counts have no unit."""
     assert amount(measure, value) == words
 
 
@@ -40,18 +40,18 @@ def test_amounts_have_units(measure: Measure, value: float, words: str) -> None:
     ],
 )
 def test_an_interval(values: list[float], words: str) -> None:
-    """The unit once if it is the same; a single repetition is said to be one."""
+    """The two ends of an interval share a unit if it is the same; a single repetition is marked."""
     assert interval(Measure.FIRST_BYTE, Estimate.of(values)) == words
 
 
 @pytest.mark.parametrize(("ratio", "words"), [(1.0, "factor 1"), (1.25649, "factor 1.256"), (inf, "any factor")])
 def test_a_factor(ratio: float, words: str) -> None:
-    """Four digits; there may be no end to it."""
+    """A factor has at most four digits; an infinite ratio is `any factor`."""
     assert factor(ratio) == words
 
 
 def test_a_distance_from_nothing_is_told() -> None:
-    """Half of the pair at 0, half at 3 s: the distance is not lost, however small the median."""
+    """The distance between the intervals of the A/A pair, here 3 s, is named even if both medians are 0."""
     pair = level("none", (0.0, 0.0, 3000.0), 980), level("none", (0.0, 0.0, 0.0), 980)
     found = network({"none": (1000, 980)}, pair=pair)
     assert "up to 3.00 s (factor 300) and 0 bit/s (factor 1) apart" in no_difference(found, find(found))

@@ -1,4 +1,7 @@
-"""A browser's net log made into a client's events: a real one, of two small page loads, cut down to what is read."""
+"""Tests of a browser's net log converted to a client's events.
+
+The log is a real one of two small page loads, without the entries that the conversion does not read.
+"""
 
 import base64
 import copy
@@ -39,7 +42,7 @@ Log = dict[str, Any]
 
 @pytest.fixture
 def log() -> Log:
-    """The document, to be changed at will."""
+    """Returns a copy of the net log, which a test may change."""
     return copy.deepcopy(_LOG)
 
 
@@ -48,19 +51,19 @@ _LOG: Log = json.loads((_FOLDER / "netlog.json").read_text())
 
 @pytest.fixture
 def plan() -> Plan:
-    """What was asked for: two loads."""
+    """Returns the plan of the log: two loads."""
     return read_plan(_FOLDER / "plan.json")
 
 
 @pytest.fixture
 def secrets() -> Secrets:
-    """Of all its connections."""
+    """Returns the TLS secrets of all connections in the log."""
     return read_secrets(_FOLDER / "keys.log")
 
 
 @pytest.fixture
 def made(log: Log, secrets: Secrets, plan: Plan) -> Account:
-    """The account of all of it."""
+    """Returns the account of the whole log."""
     return account(netlog_from(log), secrets, plan)
 
 
@@ -69,7 +72,7 @@ def _of(made: Account, kind: Kind, load: int | None = None) -> list[Event]:
 
 
 def test_loads_are_those_of_a_client(made: Account) -> None:
-    """Each begins with the request of the page and ends with the last stream; all payload is there, and no padding."""
+    """Each load begins with the page's request, ends with the last stream, and has all payload but no padding."""
     assert made.trouble is None
     assert made.events[0].kind is Kind.CONNECTED
     assert made.events[1].kind is Kind.SECURED
@@ -84,7 +87,10 @@ def test_loads_are_those_of_a_client(made: Account) -> None:
 
 
 def test_what_came_has_its_place_in_the_stream(made: Account) -> None:
-    """Ends of TLS records, as the lab's own client has them: they grow, and the last is all that the socket had."""
+    """Events have the end of their TLS record in the TCP stream.
+
+    The ends never decrease, and the last is the number of bytes that the socket received.
+    """
     places = [event.tcp_bytes for event in made.events if event.kind in (Kind.HEADERS, Kind.DATA, Kind.DATA_HEADER)]
     assert all(earlier <= later for earlier, later in pairwise(place or 0 for place in places))
     (carrying,) = (each for each in made.connections if each.requests)
@@ -94,7 +100,10 @@ def test_what_came_has_its_place_in_the_stream(made: Account) -> None:
 
 
 def test_priorities_are_told_with_the_requests(made: Account) -> None:
-    """RFC 7540's and RFC 9218's, and the frame that moves the script when the parser has come to it."""
+    """Requests have the signals of RFC 7540 and RFC 9218.
+
+    The PRIORITY frame for the script, sent when the parser reaches it, is an event.
+    """
     asked = {event.resource: event.detail for event in _of(made, Kind.REQUEST_SENT, 1)}
     assert asked == {
         "page": "weight=256 exclusive; priority: u=0, i",
@@ -109,7 +118,7 @@ def test_priorities_are_told_with_the_requests(made: Account) -> None:
 
 
 def test_the_record_says_what_was_asked(made: Account, plan: Plan, log: Log) -> None:
-    """By the tree the script is first; by the header field neither."""
+    """RFC 7540's tree puts the script first; RFC 9218's field puts neither image nor script first."""
     netlog = netlog_from(log)
     found = document(plan, netlog, made, [])
     assert found["asked_first"] == [
@@ -132,7 +141,10 @@ def _entries(log: Log, kind: str) -> list[dict[str, Any]]:
 
 
 def test_what_is_said_in_one_millisecond_keeps_its_order(log: Log, secrets: Secrets, plan: Plan) -> None:
-    """The script is raised, then the image above it: of all the image is first, though the times do not tell."""
+    """Signals with the same time count in the log's order.
+
+    The script is raised, and then the image is put above it, so the image is first.
+    """
     raised = _entries(log, "HTTP2_STREAM_SEND_PRIORITY")[-1]
     image = _entries(log, "HTTP2_SESSION_SEND_HEADERS")[-2]["params"]["stream_id"]
     above = copy.deepcopy(raised)
@@ -146,7 +158,7 @@ def test_what_is_said_in_one_millisecond_keeps_its_order(log: Log, secrets: Secr
 
 
 def test_the_command_line_is_told_without_paths_and_passwords(log: Log, plan: Plan, made: Account) -> None:
-    """Values may hold blanks; what names this machine's folders, or somebody, stands nowhere."""
+    """The record has the browser's switches; `...` replaces paths, and values with an @. Values may hold blanks."""
     log["constants"]["clientInfo"]["command_line"] = (
         "/usr/lib/chromium/chromium --headless --rules=MAP a 198.18.1.2:443, MAP * ~NOTFOUND --log=/home/me/netlog.json"
         " --proxy-server=me:secret@198.18.0.9 --flag-switches-begin"
@@ -174,33 +186,33 @@ def _no_request(log: Log) -> None:
     ("spoil", "words"),
     [
         (_another_status, "load 2 of 2: the front answered script with status 502"),
-        (_no_end, "load 2 of 2: it is not complete; unfinished: script"),
+        (_no_end, "load 2 of 2: not complete; unfinished: script"),
         (_no_request, "the browser requested no page over HTTP/2 (ALPN: h2"),
     ],
 )
 def test_a_load_that_came_to_nothing_is_told(
     log: Log, secrets: Secrets, plan: Plan, spoil: Callable[[Log], None], words: str
 ) -> None:
-    """With what was left of it; the events up to then are kept."""
+    """`trouble` has the reason for a failed load: a status other than 200, an incomplete response, or no request."""
     spoil(log)
     made = account(netlog_from(log), secrets, plan)
     assert str(made.trouble).startswith(words)
 
 
 def test_a_load_that_was_not_made_is_told(log: Log, secrets: Secrets, plan: Plan) -> None:
-    """The net log has two, and three were asked for."""
+    """If the plan has three loads and the log has two, `trouble` names the third load."""
     trouble = account(netlog_from(log), secrets, replace(plan, loads=3)).trouble
-    assert str(trouble) == "load 2 of 3: the browser did not request it"
+    assert str(trouble) == "load 3 of 3: the browser did not request the page"
 
 
 def test_without_its_secrets_a_connection_cannot_be_read(log: Log, plan: Plan) -> None:
-    """It says which is missing."""
+    """Without TLS secrets the message names the missing secret."""
     with pytest.raises(Unreadable, match="no SERVER_HANDSHAKE_TRAFFIC_SECRET"):
         account(netlog_from(log), {}, plan)
 
 
 def test_an_older_tls_cannot_be_read(log: Log, secrets: Secrets, plan: Plan) -> None:
-    """By its cipher suite."""
+    """A cipher suite older than TLS 1.3 is refused, with its number in the message."""
     for event in _entries(log, "SSL_CONNECT"):
         event.get("params", {}).update(cipher_suite=0xC02F)
     with pytest.raises(Unreadable, match="cipher suite 0xc02f"):
@@ -208,7 +220,7 @@ def test_an_older_tls_cannot_be_read(log: Log, secrets: Secrets, plan: Plan) -> 
 
 
 def test_wrong_secrets_are_noticed(log: Log, secrets: Secrets, plan: Plan) -> None:
-    """Authenticated encryption does not open with another key."""
+    """Wrong secrets raise Unreadable, because authenticated encryption detects another key."""
     wrong = {name: bytes(len(secret)) for name, secret in secrets.items()}
     with pytest.raises(Unreadable, match="do not decrypt"):
         account(netlog_from(log), wrong, plan)
@@ -218,7 +230,7 @@ def test_wrong_secrets_are_noticed(log: Log, secrets: Secrets, plan: Plan) -> No
     ("kind", "lacking"), [("SOCKET_BYTES_RECEIVED", "bytes"), ("HTTP2_SESSION_SEND_HEADERS", "weight")]
 )
 def test_a_log_that_lacks_something_is_refused(log: Log, secrets: Secrets, plan: Plan, kind: str, lacking: str) -> None:
-    """Another version's may; what it is stands in the reason."""
+    """A log without a required parameter, as of another version, is refused; the message names the parameter."""
     del _entries(log, kind)[0]["params"][lacking]
     with pytest.raises(NetlogError, match=f"not a net log of the expected form: KeyError\\('{lacking}'\\)"):
         account(netlog_from(log), secrets, plan)
@@ -226,7 +238,7 @@ def test_a_log_that_lacks_something_is_refused(log: Log, secrets: Secrets, plan:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"constants": {}, "events": []}'])
 def test_what_is_no_net_log_is_refused(tmp_path: Path, text: str) -> None:
-    """A browser that was killed leaves half of one."""
+    """An incomplete or missing net log is refused; a browser that was killed leaves half of one."""
     file = tmp_path / "netlog.json"
     file.write_text(text)
     with pytest.raises(NetlogError):
@@ -236,7 +248,7 @@ def test_what_is_no_net_log_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_it_is_kept_without_the_bytes(log: Log, tmp_path: Path) -> None:
-    """Compressed, and without paths; all else is as it was."""
+    """The net log is kept compressed, with all entries, but without the sockets' bytes and without paths."""
     file = tmp_path / "netlog.json.gz"
     events = len(log["events"])
     log["constants"]["clientInfo"]["command_line"] = "/usr/bin/chromium --log=/home/me/netlog.json --headless"
@@ -249,7 +261,7 @@ def test_it_is_kept_without_the_bytes(log: Log, tmp_path: Path) -> None:
 
 
 def test_only_the_front_is_resolved_and_trusted(plan: Plan, tmp_path: Path) -> None:
-    """Its name alone, by the key of its certificate; and no proxy of the user's is asked."""
+    """The browser resolves the front's name alone, trusts its certificate's key, and uses no proxy of the user."""
     words = arguments(plan, issue(tmp_path, plan.server_name, seed=1).chain, tmp_path)
     assert "--host-resolver-rules=MAP maps.test 198.18.1.2:443, MAP * ~NOTFOUND" in words
     (trusted,) = (word for word in words if "spki" in word)
@@ -268,7 +280,7 @@ def test_only_the_front_is_resolved_and_trusted(plan: Plan, tmp_path: Path) -> N
     ],
 )
 def test_what_a_page_must_show(changed: dict[str, Any], words: str | None) -> None:
-    """The picture and the script's doing."""
+    """`trouble` names the first thing that is missing from the page after a load."""
     shown = Shown(
         load=1,
         image_complete=True,
@@ -284,7 +296,7 @@ def test_what_a_page_must_show(changed: dict[str, Any], words: str | None) -> No
 
 
 def _encrypted(log: Log, secrets: Secrets, plaintext: bytes) -> bytes:
-    """The record that the browser would have sent next."""
+    """Returns the TLS record with this plaintext that the browser would have sent next."""
     sent = b"".join(base64.b64decode(event["params"]["bytes"]) for event in _entries(log, "SOCKET_BYTES_SENT")[:-2])
     direction = Direction(secrets, "CLIENT", client_random(sent), 0x1301)
     list(direction.feed(sent, 0))
@@ -296,7 +308,7 @@ def _encrypted(log: Log, secrets: Secrets, plaintext: bytes) -> bytes:
 
 
 def test_a_priority_update_is_read_from_what_was_sent(log: Log, secrets: Secrets, plan: Plan) -> None:
-    """The net log itself does not tell it; it is a saying as the others are."""
+    """A PRIORITY_UPDATE frame is read from the bytes sent, because the net log has no entry for it."""
     last = _entries(log, "HTTP2_SESSION_SEND_HEADERS")[-1]["params"]["stream_id"]
     *earlier, one, other = _entries(log, "SOCKET_BYTES_SENT")
     record = _encrypted(log, secrets, priority_update(last, "u=1"))

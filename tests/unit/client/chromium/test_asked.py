@@ -1,4 +1,4 @@
-"""Who is asked to come first, by trees of RFC 7540 and urgencies of RFC 9218."""
+"""Tests of the resource that a browser asks for first, by RFC 7540's tree and RFC 9218's urgency."""
 
 import pytest
 
@@ -8,7 +8,7 @@ _IMAGE, _SCRIPT = 3, 5
 
 
 def _say(stream_id: int, weight: int | None = None, on: int = 0, *, field: str | None = None) -> Saying:
-    """As Chromium does: always exclusively."""
+    """Returns a signal as Chromium sends it: a dependency, on stream `on`, is always exclusive."""
     return Saying(t_ns=0, stream_id=stream_id, weight=weight, depends_on=on, exclusive=weight is not None, field=field)
 
 
@@ -33,7 +33,7 @@ def _share(stream_id: int, weight: int, on: int = 0) -> Saying:
     ],
 )
 def test_by_the_tree(sayings: list[Saying], first: int | None) -> None:
-    """Ancestors come before their dependants, siblings by weight, and what is said last counts."""
+    """A parent comes before its children, siblings come by weight, and a later signal replaces an earlier one."""
     found = asked(sayings, _SCRIPT, _IMAGE)
     assert (found.by_tree, found.first, found.spoke_tree) == (first, first, True)
 
@@ -49,18 +49,18 @@ def test_by_the_tree(sayings: list[Saying], first: int | None) -> None:
     ],
 )
 def test_by_the_field(fields: list[tuple[int, str]], first: int | None) -> None:
-    """Urgency alone, 3 where none is said; it counts where no tree is spoken."""
+    """Without a tree the urgency alone counts; the default is 3."""
     found = asked([_say(stream, field=field) for stream, field in fields], _SCRIPT, _IMAGE)
     assert (found.by_tree, found.by_field, found.first) == (None, first, first)
 
 
 def test_a_tree_counts_before_a_field() -> None:
-    """As it does for a server that was not told otherwise."""
+    """If tree and field are sent, only the tree counts, as for a server by default."""
     found = asked([_say(_IMAGE, 183, field="u=1"), _say(_SCRIPT, 220, field="u=2")], _SCRIPT, _IMAGE)
     assert (found.by_tree, found.by_field, found.first) == (_SCRIPT, _IMAGE, _SCRIPT)
 
 
 @pytest.mark.parametrize(("field", "found"), [("u=0, i", 0), ("i", 3), ("i, u=5", 5), ("", 3), ("xu=1", 3)])
 def test_urgency(field: str, found: int) -> None:
-    """Of 0 to 7, 3 if it is not said."""
+    """The urgency is a number from 0 to 7, and 3 by default."""
     assert urgency(field) == found

@@ -1,4 +1,4 @@
-"""The client engine: what it asks for, and what it tells of the answers."""
+"""Tests of the HTTP/2 engine: its requests, and its events for the responses."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -22,7 +22,7 @@ def seen(events: Iterable[Event]) -> list[tuple[Kind, str | None]]:
 
 
 def test_page_first_then_image_and_script(pair: Pair) -> None:
-    """The page is asked for alone; image and script follow in this order once it is complete."""
+    """The client requests the page alone. When the page is complete, it requests image and script, in this order."""
 
     def paths() -> list[str]:
         return [dict(event.headers)[b":path"].decode() for event in pair.requests()]
@@ -45,7 +45,7 @@ def test_page_first_then_image_and_script(pair: Pair) -> None:
     ],
 )
 def test_weights_as_the_server_sees_them(priorities: Priorities, weights: list[int | None]) -> None:
-    """Page, image and script carry the plan's weights, none of them exclusive or dependent on another."""
+    """Page, image and script carry the plan's weights, without exclusive flag and without parent."""
     pair = Pair(priorities)
     pair.begin_load()
     pair.answer(PAGE)
@@ -55,7 +55,7 @@ def test_weights_as_the_server_sees_them(priorities: Priorities, weights: list[i
 
 
 def test_events_of_a_load_in_order(pair: Pair) -> None:
-    """A load is told from its start to its finish, each event with the time it was given."""
+    """A load has events from its start to its finish, each with the time at which it was received or sent."""
     pair.answer(PAGE)
     pair.answer(SCRIPT, b"script")
     pair.answer(IMAGE, b"image")
@@ -76,7 +76,7 @@ def test_events_of_a_load_in_order(pair: Pair) -> None:
 
 
 def test_a_load_ends_with_its_last_stream(resources: Pair) -> None:
-    """A load goes on until each of its streams has ended; what is missing has a name."""
+    """A load goes on until each of its streams has ended; `unfinished` names the resources of open streams."""
     assert resources.engine.unfinished == ["image", "script"]
     resources.answer(SCRIPT)
     assert resources.engine.loading
@@ -87,7 +87,7 @@ def test_a_load_ends_with_its_last_stream(resources: Pair) -> None:
 
 
 def test_reload_on_the_same_connection() -> None:
-    """The next load asks anew on the same connection and is counted."""
+    """A second load makes the same requests on the same connection, and its events have the number 2."""
     pair = Pair(reloads=1)
     for first in (1, 7):
         pair.begin_load()
@@ -100,7 +100,7 @@ def test_reload_on_the_same_connection() -> None:
 
 
 def test_payload_of_an_unfinished_frame_is_reported(resources: Pair) -> None:
-    """The first byte of a DATA frame is an event of its own, long before the frame is complete."""
+    """The first payload byte of a DATA frame is an event of its own, long before the frame is complete."""
     resources.server.send_headers(SCRIPT, OK)
     resources.down()
     resources.server.send_data(SCRIPT, bytes(10_000))
@@ -117,7 +117,7 @@ def test_payload_of_an_unfinished_frame_is_reported(resources: Pair) -> None:
 
 
 def test_early_hints_are_no_answer(pair: Pair) -> None:
-    """An informational response before the real one changes nothing."""
+    """An informational response (103) before the final response causes no HEADERS event."""
     pair.server.send_headers(PAGE, [(":status", "103")])
     pair.answer(PAGE)
     assert [event.detail for event in pair.events if event.kind == Kind.HEADERS] == ["200"]
@@ -125,7 +125,7 @@ def test_early_hints_are_no_answer(pair: Pair) -> None:
 
 @pytest.mark.parametrize("window_bytes", [65_535, 2**24, 2**31 - 1])
 def test_windows_announced(window_bytes: int) -> None:
-    """The plan's window is offered for each stream by SETTINGS and for the connection by WINDOW_UPDATE."""
+    """The client sets the plan's window: for each stream by SETTINGS, for the connection by WINDOW_UPDATE."""
     pair = Pair(window_bytes=window_bytes)
     pair.begin_load()
     settings = next(event for event in pair.at_server if isinstance(event, RemoteSettingsChanged))
@@ -138,7 +138,7 @@ def test_windows_announced(window_bytes: int) -> None:
 
 
 def test_window_is_given_back() -> None:
-    """A response larger than the window arrives whole: what was received is acknowledged."""
+    """A response larger than the window arrives whole, because the client enlarges the window as data arrives."""
     pair = Pair(window_bytes=65_535)
     pair.begin_load()
     pair.answer(PAGE)
@@ -156,13 +156,13 @@ def test_window_is_given_back() -> None:
 
 
 def places(pair: Pair) -> list[tuple[int | None, bool | None, int | None] | None]:
-    """Weight, exclusive, parent of each request, as the server saw them."""
+    """Returns (weight, exclusive, parent) of each request, as the server saw them."""
     orders = [event.priority_updated for event in pair.requests()]
     return [(order.weight, order.exclusive, order.depends_on) if order else None for order in orders]
 
 
 def moved(pair: Pair) -> list[tuple[int | None, int | None, bool | None, int | None]]:
-    """Stream, weight, exclusive, parent of each PRIORITY frame, as the server saw them."""
+    """Returns (stream, weight, exclusive, parent) of each PRIORITY frame, as the server saw them."""
     frames = [event for event in pair.at_server if isinstance(event, PriorityUpdated)]
     with_headers = [event.priority_updated for event in pair.requests()]
     return [
@@ -171,7 +171,7 @@ def moved(pair: Pair) -> list[tuple[int | None, int | None, bool | None, int | N
 
 
 def test_a_chain_of_dependencies() -> None:
-    """A name is the stream that has it in this load; a later load's names are its own streams."""
+    """A request that depends on a resource depends on this resource's stream in the same load."""
     pair = Pair(Priorities.SWAP, parse("chrome"), reloads=1)
     for first in (1, 7):
         pair.begin_load()
@@ -182,7 +182,10 @@ def test_a_chain_of_dependencies() -> None:
 
 
 def test_groups_come_before_the_requests() -> None:
-    """Their streams are never opened; the first request is on the stream after the last of them, as Firefox's is."""
+    """Firefox's groups are sent before the requests, on streams that are never opened.
+
+    The first request has the next stream after the groups, as Firefox's has.
+    """
     pair = Pair(dialect=parse("firefox"))
     pair.begin_load()
     assert moved(pair) == [
@@ -199,7 +202,10 @@ def test_groups_come_before_the_requests() -> None:
 
 
 def test_streams_are_moved_when_the_first_byte_is_there() -> None:
-    """Not with the headers, and once in a load."""
+    """The client sends PRIORITY frames when a response's first payload byte arrives, and only once in a load.
+
+    Response headers alone do not cause PRIORITY frames.
+    """
     pair = Pair(dialect=parse("plain+reprioritize"))
     pair.begin_load()
     pair.answer(PAGE)
@@ -215,7 +221,7 @@ def test_streams_are_moved_when_the_first_byte_is_there() -> None:
 
 
 def test_what_has_ended_is_not_moved() -> None:
-    """An image that comes whole needs no frame, and the script still gets its own."""
+    """A stream that has ended gets no PRIORITY frame, while the script's stream still gets one."""
     pair = Pair(dialect=parse("reprioritize"))
     pair.begin_load()
     pair.answer(PAGE)
@@ -224,7 +230,7 @@ def test_what_has_ended_is_not_moved() -> None:
 
 
 def test_the_header_field() -> None:
-    """RFC 9218's field is among the request's, and no weight beside it."""
+    """The dialect `header` puts RFC 9218's field into each request, without a weight."""
     pair = Pair(dialect=parse("header"))
     pair.begin_load()
     pair.answer(PAGE)
@@ -235,7 +241,7 @@ def test_the_header_field() -> None:
 
 
 def test_priority_update_frames() -> None:
-    """Type 16 on stream 0, with the stream it is about and the field's value."""
+    """A PRIORITY_UPDATE frame has type 16, is on stream 0, and has the number of a stream and the field's value."""
     pair = Pair(dialect=parse("update"))
     pair.begin_load()
     pair.answer(PAGE)
@@ -250,7 +256,7 @@ def test_priority_update_frames() -> None:
 
 
 def test_the_setting_is_in_the_first_settings() -> None:
-    """SETTINGS_NO_RFC7540_PRIORITIES is 1, and only where the dialect says so."""
+    """SETTINGS_NO_RFC7540_PRIORITIES is 1 in the first SETTINGS if the dialect has `no7540`, otherwise absent."""
     for text, expected in (("header+no7540", 1), ("header", None)):
         pair = Pair(dialect=parse(text))
         pair.begin_load()
@@ -260,7 +266,10 @@ def test_the_setting_is_in_the_first_settings() -> None:
 
 
 def test_a_probe_opens_its_window_step_by_step() -> None:
-    """Both streams are parked; then the server may send a step's bytes, of whichever it likes, and no more."""
+    """Image and script wait while the client keeps their windows closed.
+
+    Then the connection's window grows by 8192 bytes in each step, which the server may use for either stream.
+    """
     pair = Pair(steps=Steps(size_bytes=8192, quiet_ns=1))
     pair.begin_load()
     pair.answer(PAGE)
@@ -294,7 +303,7 @@ def test_a_probe_opens_its_window_step_by_step() -> None:
 
 
 def test_a_probe_may_leave() -> None:
-    """When the valve is open there is nothing more to see."""
+    """With leave=True a probe's load ends after the first stream has ended, without the rest of the other response."""
     pair = Pair(steps=Steps(size_bytes=8192, quiet_ns=1, leave=True))
     pair.begin_load()
     pair.answer(PAGE)
@@ -311,7 +320,7 @@ def test_a_probe_may_leave() -> None:
 
 @pytest.mark.parametrize("authority", [None, "[::1]:8443"])
 def test_the_authority_may_be_another_than_the_name(authority: str | None) -> None:
-    """That of a URL has its port (RFC 9113, 8.3.1)."""
+    """The plan's authority, with a port as in a URL (RFC 9113, 8.3.1), replaces the server's name."""
     pair = Pair(authority=authority)
     pair.begin_load()
     headers = dict(pair.requests()[0].headers or [])
@@ -319,7 +328,7 @@ def test_the_authority_may_be_another_than_the_name(authority: str | None) -> No
 
 
 def test_page_loads_do_not_care_for_quiet(resources: Pair) -> None:
-    """Without steps nothing is opened."""
+    """In a load that is no probe, the client enlarges no window when nothing arrives for a while."""
     assert resources.engine.quiet(9) == []
     assert resources.engine.data_to_send() == b""
 
@@ -334,7 +343,7 @@ _MANY = page_of_parts(
 
 
 def _asked(pair: Pair) -> list[tuple[str, int, int, int]]:
-    """Of each request its path, its stream, its weight and the stream it depends on."""
+    """Returns (path, stream, weight, parent) of each request."""
     found = []
     for event in pair.requests():
         order = event.priority_updated
@@ -345,7 +354,10 @@ def _asked(pair: Pair) -> list[tuple[str, int, int, int]]:
 
 
 def test_a_chain_on_the_connection() -> None:
-    """Each request is made when what it waits for is complete; a stream that has ended is no parent any more."""
+    """Each request is made when the resource that it waits for is complete.
+
+    A stream that has ended is no parent any more.
+    """
     pair = Pair(plan=plan_of(_MANY))
     pair.begin_load()
     assert _asked(pair) == [("/html", 1, 256, 0)]
@@ -375,7 +387,7 @@ def test_a_chain_on_the_connection() -> None:
 
 
 def test_header_fields_of_many() -> None:
-    """Each request has its own urgency, and no place in a tree."""
+    """With the dialect `header` each request has its own urgency, and no place in a tree."""
     pair = Pair(plan=plan_of(_MANY, dialect=parse("header")))
     pair.begin_load()
     for stream_id in (1, 5, 3, 7, 9):

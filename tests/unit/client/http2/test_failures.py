@@ -1,4 +1,4 @@
-"""The client engine when the front misbehaves, or gives up."""
+"""Tests of the HTTP/2 engine with a front that breaks the protocol or gives up."""
 
 import contextlib
 
@@ -14,14 +14,14 @@ from tests.unit.client.pair import IMAGE, PAGE, SCRIPT, Pair
 
 
 def test_reset_stream_fails_the_load(resources: Pair) -> None:
-    """A stream reset by the front fails the load, with the resource and the code."""
+    """A stream reset by the front fails the load; the message has the resource and the code."""
     resources.server.reset_stream(SCRIPT, ErrorCodes.REFUSED_STREAM)
     with pytest.raises(LoadFailed, match="reset the stream of script: REFUSED_STREAM"):
         resources.down()
 
 
 def test_goaway_with_open_streams_fails_the_load(resources: Pair) -> None:
-    """A GOAWAY while streams are open fails the load, and is written down all the same."""
+    """A GOAWAY while streams are open fails the load, and is an event nevertheless."""
     resources.server.close_connection(ErrorCodes.ENHANCE_YOUR_CALM)
     with pytest.raises(LoadFailed, match=r"GOAWAY \(ENHANCE_YOUR_CALM\)") as failed:
         resources.down()
@@ -29,7 +29,7 @@ def test_goaway_with_open_streams_fails_the_load(resources: Pair) -> None:
 
 
 def test_a_reset_is_written_down_with_what_came_before_it(resources: Pair) -> None:
-    """Payload that arrived together with the reset is not lost from the record."""
+    """Payload that arrives together with a reset has its events."""
     server = resources.server
     server.send_headers(3, [(":status", "200")])
     server.send_data(3, b"x" * 100)
@@ -42,7 +42,7 @@ def test_a_reset_is_written_down_with_what_came_before_it(resources: Pair) -> No
 
 
 def test_goaway_between_loads_is_an_event(resources: Pair) -> None:
-    """A GOAWAY after everything has ended is written down, no more."""
+    """A GOAWAY after all streams have ended is an event, and no failure."""
     resources.answer(IMAGE)
     resources.answer(SCRIPT)
     resources.server.close_connection()
@@ -51,7 +51,7 @@ def test_goaway_between_loads_is_an_event(resources: Pair) -> None:
 
 
 def test_no_load_after_a_goaway() -> None:
-    """Who has said it takes no more requests."""
+    """After a GOAWAY the next load fails, because the front takes no more requests."""
     pair = Pair(reloads=1)
     pair.begin_load()
     for stream_id in (PAGE, IMAGE, SCRIPT):
@@ -63,7 +63,7 @@ def test_no_load_after_a_goaway() -> None:
 
 
 def test_no_load_where_no_stream_is_allowed() -> None:
-    """The front's SETTINGS may say so between two loads."""
+    """A load fails if the front's SETTINGS allow no stream."""
     pair = Pair(reloads=1)
     pair.begin_load()
     for stream_id in (PAGE, IMAGE, SCRIPT):
@@ -75,7 +75,10 @@ def test_no_load_where_no_stream_is_allowed() -> None:
 
 
 def test_too_few_streams_are_allowed() -> None:
-    """That is no breach: what the page asked for cannot be had at once."""
+    """The load fails if the front does not allow all streams that the page needs at once.
+
+    This is no breach of the protocol.
+    """
     pair = Pair()
     pair.server.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: 1})
     pair.down()
@@ -87,7 +90,7 @@ def test_too_few_streams_are_allowed() -> None:
 
 
 def test_goaway_together_with_the_page() -> None:
-    """The page is complete, and nothing more can be asked for."""
+    """A GOAWAY together with the page's end fails the load, because image and script can no longer be requested."""
     pair = Pair()
     pair.begin_load()
     pair.server.send_headers(PAGE, [(":status", "200")], end_stream=True)
@@ -99,7 +102,7 @@ def test_goaway_together_with_the_page() -> None:
 
 @pytest.mark.parametrize("status", ["404", "502", "204"])
 def test_other_status_fails_the_load(resources: Pair, status: str) -> None:
-    """Only 200 is an answer; any other status fails the load and is named."""
+    """Any status other than 200 fails the load; the message has the status."""
     resources.server.send_headers(IMAGE, [(":status", status)], end_stream=True)
     with pytest.raises(LoadFailed, match=f"answered image with status {status}"):
         resources.down()
@@ -116,7 +119,7 @@ def test_other_status_fails_the_load(resources: Pair, status: str) -> None:
     ],
 )
 def test_garbage_fails_the_load(pair: Pair, garbage: bytes) -> None:
-    """Whatever breaks the protocol is a failed load."""
+    """Bytes that break HTTP/2 fail the load."""
     pair.down()
     with pytest.raises(LoadFailed, match="the front broke HTTP/2"):
         pair.feed(garbage)
@@ -124,7 +127,7 @@ def test_garbage_fails_the_load(pair: Pair, garbage: bytes) -> None:
 
 @given(kind=st.integers(min_value=0, max_value=10), flags=st.integers(min_value=0, max_value=255), body=st.binary())
 def test_no_frame_raises_anything_else(kind: int, flags: int, body: bytes) -> None:
-    """Any single frame on the page's stream is survived, or is a failed load."""
+    """Any frame on the page's stream is accepted or raises LoadFailed, and no other exception."""
     pair = Pair()
     pair.begin_load()
     pair.down()

@@ -1,4 +1,4 @@
-"""The frame scanner: DATA seen as it arrives, wherever the bytes are cut."""
+"""Tests of the frame scanner, which reports DATA as it arrives, wherever the bytes are cut."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from client.pieces import DataHeader, DataPiece
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """A frame as bytes, and what of it is DATA payload."""
+    """A frame as bytes, with the size of its DATA payload."""
 
     wire: bytes
     stream_id: int
@@ -55,7 +55,7 @@ FRAMES = st.one_of(
 
 @st.composite
 def cut_streams(draw: st.DrawFn) -> tuple[list[Sent], list[bytes]]:
-    """Frames, and their bytes cut at arbitrary places."""
+    """Draws frames, and their bytes cut at arbitrary places."""
     frames = [sent(frame) for frame in draw(st.lists(FRAMES, max_size=8))]
     wire = b"".join(frame.wire for frame in frames)
     cuts = draw(st.lists(st.integers(min_value=0, max_value=len(wire)), max_size=20))
@@ -70,7 +70,7 @@ def scan(chunks: list[bytes]) -> list[DataHeader | DataPiece]:
 
 @given(cut_streams())
 def test_totals_do_not_depend_on_the_cuts(stream: tuple[list[Sent], list[bytes]]) -> None:
-    """Each stream gets exactly its payload, padding excluded, wherever the bytes were cut."""
+    """Each stream has exactly its payload, without padding, wherever the bytes are cut."""
     frames, chunks = stream
     totals: Counter[int] = Counter()
     for seen in scan(chunks):
@@ -85,7 +85,10 @@ def test_totals_do_not_depend_on_the_cuts(stream: tuple[list[Sent], list[bytes]]
 
 @given(cut_streams())
 def test_each_data_frame_is_announced_once_with_its_length(stream: tuple[list[Sent], list[bytes]]) -> None:
-    """DATA frames, and no others, are announced in order with the length field, empty ones included."""
+    """Each DATA frame, even if empty, is announced once, in order, with its length field.
+
+    Other frames are not announced.
+    """
     frames, chunks = stream
     headers = [seen for seen in scan(chunks) if isinstance(seen, DataHeader)]
     assert headers == [
@@ -97,7 +100,7 @@ def test_each_data_frame_is_announced_once_with_its_length(stream: tuple[list[Se
 
 @given(cut_streams())
 def test_byte_by_byte_sees_the_same_as_at_once(stream: tuple[list[Sent], list[bytes]]) -> None:
-    """Pieces of one byte each add up to the pieces of a whole read."""
+    """Fed byte by byte, the scanner reports the same payload for each stream as fed at once."""
     wire = b"".join(stream[1])
     single = scan([wire[place : place + 1] for place in range(len(wire))])
     at_once = scan([wire])
@@ -111,7 +114,7 @@ def test_byte_by_byte_sees_the_same_as_at_once(stream: tuple[list[Sent], list[by
 
 
 def test_payload_is_reported_before_its_frame_is_complete() -> None:
-    """The first payload byte of a frame is reported at once, not when the frame's last byte is here."""
+    """The first payload byte of a frame is reported at once, not when the frame's last byte arrives."""
     wire = DataFrame(5, data=bytes(16_384)).serialize()
     scanner = FrameScanner()
     assert list(scanner.feed(wire[:9])) == [DataHeader(stream_id=5, length_bytes=16_384)]
@@ -121,7 +124,7 @@ def test_payload_is_reported_before_its_frame_is_complete() -> None:
 
 
 def test_padding_is_never_payload() -> None:
-    """The pad length and the padding are skipped, also when they arrive on their own."""
+    """The pad length and the padding are skipped, also if they arrive on their own."""
     wire = padded(1, b"abc", 4).serialize()
     scanner = FrameScanner()
     assert list(scanner.feed(wire[:10])) == [DataHeader(stream_id=1, length_bytes=8)]

@@ -1,4 +1,4 @@
-"""HTTP/2 frames walked through afterwards, however their bytes were cut."""
+"""Tests of the division of a recorded HTTP/2 stream into frames, wherever the bytes are cut."""
 
 from itertools import pairwise
 
@@ -29,7 +29,7 @@ _STREAM = b"".join(
 
 @given(st.lists(st.integers(0, len(_STREAM)), max_size=12))
 def test_cuts_change_nothing(cuts: list[int]) -> None:
-    """Frames, their ends and payload without padding; the preface is no frame."""
+    """Frames, their ends and payload without padding are the same for any cuts. The preface is no frame."""
     walker = FrameWalker(preface=True)
     at = [0, *sorted(cuts), len(_STREAM)]
     seen = [each for start, end in pairwise(at) for each in walker.feed(_STREAM[start:end])]

@@ -1,4 +1,4 @@
-"""The engine of HTTP/3, back to back with a server made of aioquic, in memory."""
+"""Tests of the HTTP/3 engine with a server made of aioquic, in memory."""
 
 import contextlib
 import io
@@ -19,7 +19,8 @@ from client.loads import LoadFailed
 from client.priorities import Priorities
 from common.formats.events import Event, Kind
 from common.formats.plan import Protocol
-from proxy.certificates import Certificates, issue
+from proxy.certificate_files import Certificates
+from proxy.certificates import issue
 from tests.pages import maps_plan
 
 _CLIENT = ("198.18.0.3", 40_000)
@@ -28,7 +29,7 @@ PAGE, IMAGE, SCRIPT = 0, 4, 8
 
 
 class Pair:
-    """Both ends; every exchange takes a millisecond."""
+    """A client engine and a server, in memory. Every exchange takes a millisecond."""
 
     def __init__(self, certificates: Certificates, priorities: Priorities = Priorities.SPDY, alpn: str = "h3") -> None:
         self.keys = io.StringIO()
@@ -65,7 +66,7 @@ class Pair:
                     self.events += self.engine.receive(self.spoil(datagram), self.now_ns)
 
     def end(self) -> None:
-        """Until the client's timer tells it that the connection is over, which it does not say at once."""
+        """Advances the time until the client's timer reports the end of the connection."""
         self.exchange(2)
         for _ in range(3):
             if (timer_ns := self.engine.timer_ns) is not None:
@@ -86,7 +87,7 @@ class Pair:
                 self.at_server += self.http.handle_event(event)
 
     def begin(self) -> None:
-        """Shake hands, and ask for the page."""
+        """Completes the handshake and requests the page."""
         self.exchange(4)
         assert self.engine.ready
         self.events += self.engine.begin_load(self.now_ns)
@@ -116,7 +117,10 @@ def pair(certificates: Certificates) -> Pair:
 
 
 def test_a_page_load(pair: Pair) -> None:
-    """The page alone, then image and script; told from the handshake to the end, as over HTTP/2."""
+    """The client requests the page alone, then image and script.
+
+    It has events from the handshake to the end of the load, as over HTTP/2.
+    """
     assert [request[b":path"] for request in pair.requests()] == [b"/"]
     pair.answer(PAGE, b"page")
     assert [request[b":path"] for request in pair.requests()] == [b"/", b"/image.jpg", b"/script.js"]
@@ -137,7 +141,7 @@ def test_a_page_load(pair: Pair) -> None:
 
 
 def test_reload_on_the_same_connection(pair: Pair) -> None:
-    """The next load asks anew."""
+    """The next load requests the page again on the same connection."""
     for stream_id in (PAGE, IMAGE, SCRIPT):
         pair.answer(stream_id, b"x")
     pair.events += pair.engine.begin_load(pair.now_ns)
@@ -153,7 +157,7 @@ def test_reload_on_the_same_connection(pair: Pair) -> None:
 def test_priorities_are_header_fields(
     certificates: Certificates, priorities: Priorities, fields: list[bytes | None]
 ) -> None:
-    """RFC 9218 is all that HTTP/3 has."""
+    """Over HTTP/3 priorities are header fields of RFC 9218."""
     pair = Pair(certificates, priorities)
     pair.begin()
     pair.answer(PAGE, b"x")
@@ -161,7 +165,7 @@ def test_priorities_are_header_fields(
 
 
 def test_an_informational_response_is_no_answer(pair: Pair) -> None:
-    """103 before 200."""
+    """A response 103 before the response 200 causes no HEADERS event."""
     assert pair.http is not None
     pair.http.send_headers(PAGE, [(b":status", b"103")])
     pair.answer(PAGE, b"x")
@@ -169,7 +173,7 @@ def test_an_informational_response_is_no_answer(pair: Pair) -> None:
 
 
 def test_trailers_are_no_answer(pair: Pair) -> None:
-    """Headers behind the data end the stream like any others."""
+    """Trailers, which are headers behind the data, can end the stream."""
     assert pair.http is not None
     pair.answer(PAGE, b"x", end=False)
     pair.http.send_headers(PAGE, [(b"x-checksum", b"7")], end_stream=True)
@@ -178,7 +182,7 @@ def test_trailers_are_no_answer(pair: Pair) -> None:
 
 
 def test_a_stream_of_the_fronts_fails_the_load(pair: Pair) -> None:
-    """Nobody asked for it."""
+    """A stream that the front opens with response headers fails the load."""
     assert pair.quic is not None
     assert pair.http is not None
     stream_id = pair.quic.get_next_available_stream_id()
@@ -188,13 +192,13 @@ def test_a_stream_of_the_fronts_fails_the_load(pair: Pair) -> None:
 
 
 def test_another_status_fails_the_load(pair: Pair) -> None:
-    """It is named, with the resource."""
+    """A status other than 200 fails the load; the message has the status and the resource."""
     with pytest.raises(LoadFailed, match="answered page with status 502"):
         pair.answer(PAGE, b"x", status="502")
 
 
 def test_a_reset_stream_fails_the_load(pair: Pair) -> None:
-    """With the code, as QUIC has it."""
+    """A stream reset by the front fails the load; the message has QUIC's error code."""
     assert pair.quic is not None
     pair.quic.reset_stream(PAGE, ErrorCode.H3_INTERNAL_ERROR)
     with pytest.raises(LoadFailed, match="reset the stream of page: 0x102"):
@@ -202,7 +206,7 @@ def test_a_reset_stream_fails_the_load(pair: Pair) -> None:
 
 
 def test_the_end_of_the_connection_fails_the_load(pair: Pair) -> None:
-    """When a stream is open."""
+    """The end of the connection fails the load if a stream is open."""
     assert pair.quic is not None
     pair.quic.close(error_code=ErrorCode.H3_INTERNAL_ERROR, reason_phrase="tired")
     with pytest.raises(LoadFailed, match=r"GOAWAY \(0x102, tired\)"):
@@ -210,14 +214,14 @@ def test_the_end_of_the_connection_fails_the_load(pair: Pair) -> None:
 
 
 def test_another_protocol_fails(certificates: Certificates) -> None:
-    """Nobody shakes hands on HTTP/3 who speaks something else."""
+    """The handshake fails if the server does not offer HTTP/3."""
     pair = Pair(certificates, alpn="hq-interop")
     with pytest.raises(LoadFailed, match="the handshake failed"):
         pair.end()
 
 
 def test_another_authority_fails(certificates: Certificates, tmp_path: Path) -> None:
-    """The client trusts its run's authority alone."""
+    """The handshake fails with a certificate of another certificate authority than that of the run."""
     pair = Pair(certificates)
     pair.engine = Http3Engine(pair.engine._plan, issue(tmp_path, "maps.test").ca, pair.keys)
     pair.engine.connect(0)
@@ -226,14 +230,14 @@ def test_another_authority_fails(certificates: Certificates, tmp_path: Path) -> 
 
 
 def test_frames_that_break_the_protocol(pair: Pair) -> None:
-    """DATA before HEADERS."""
+    """DATA before HEADERS fails the load."""
     assert pair.quic is not None
     pair.quic.send_stream_data(PAGE, b"\x00\x01x")
     with pytest.raises(LoadFailed, match=r"GOAWAY \(0x105, DATA frame is not allowed in this state\)"):
         pair.end()
 
 
-_UNIDIRECTIONAL = 15  # the server's first that HTTP/3 has not opened itself
+_UNIDIRECTIONAL = 15  # the server's first unidirectional stream that HTTP/3 has not opened itself
 _SPOKEN = st.tuples(st.sampled_from([PAGE, _UNIDIRECTIONAL]), st.binary(min_size=1, max_size=64), st.booleans())
 
 
@@ -242,7 +246,7 @@ _SPOKEN = st.tuples(st.sampled_from([PAGE, _UNIDIRECTIONAL]), st.binary(min_size
 def test_whatever_is_said_ends_the_load_or_nothing(
     certificates: Certificates, spoken: list[tuple[int, bytes, bool]], *, answered: bool
 ) -> None:
-    """Frames of any kind and length, header blocks, ends: on the page's stream and on one of the server's own."""
+    """Any bytes on the page's stream or on a stream of the server raise LoadFailed, or no exception."""
     pair = Pair(certificates)
     pair.begin()
     assert pair.quic is not None
@@ -267,7 +271,7 @@ def test_whatever_is_said_ends_the_load_or_nothing(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(data=st.binary(min_size=1, max_size=64), at=st.integers(min_value=0, max_value=1500))
 def test_a_damaged_datagram_is_as_good_as_lost(certificates: Certificates, data: bytes, at: int) -> None:
-    """QUIC drops what it cannot decrypt: nothing arrives of what it held, and nothing else happens."""
+    """QUIC drops a damaged datagram, which it cannot decrypt: no payload of this datagram arrives."""
     pair = Pair(certificates)
     pair.begin()
     pair.spoil = lambda datagram: datagram[:at] + data + datagram[at + len(data) :]

@@ -1,6 +1,6 @@
-"""A client engine and a small server of SPDY/3.1, back to back, in memory.
+"""A client engine and a small SPDY/3.1 server that exchange bytes in memory.
 
-The server has framing and compression of its own: what both ends read in the same wrong way would be found by nobody.
+The server has its own framing and compression: code shared with the client would hide an error in both.
 """
 
 import struct
@@ -18,7 +18,7 @@ from common.formats.plan import Protocol, Steps
 from tests.pages import maps_plan
 
 PAGE, IMAGE, SCRIPT = 1, 3, 5
-"""Streams of the first load."""
+"""The streams of the first load."""
 OK = {":status": "200 OK", ":version": "HTTP/1.1"}
 SYN_STREAM, SYN_REPLY, RST_STREAM, SETTINGS, PING, GOAWAY, HEADERS, WINDOW_UPDATE = 1, 2, 3, 4, 6, 7, 8, 9
 
@@ -32,7 +32,7 @@ def data_frame(stream_id: int, payload: bytes, flags: int = 0) -> bytes:
 
 
 def block(fields: Mapping[str, str]) -> bytes:
-    """Not yet compressed."""
+    """Returns a header block that is not yet compressed."""
     pairs = (struct.pack("!I", len(text)) + text.encode() for pair in fields.items() for text in pair)
     return struct.pack("!I", len(fields)) + b"".join(pairs)
 
@@ -48,7 +48,7 @@ class Asked:
 
 
 class SpdyServer:
-    """Reads what the client writes, into `asked` and `frames`; makes the bytes of answers, within the windows."""
+    """A server that reads the client's bytes into `asked` and `frames`, and makes responses within the windows."""
 
     def __init__(self) -> None:
         self._inflater = zlib.decompressobj(zdict=DICTIONARY)
@@ -95,7 +95,7 @@ class SpdyServer:
         return dict(zip(texts[::2], texts[1::2], strict=True))
 
     def window(self, stream_id: int) -> int:
-        """What may be sent on that stream now; 0 is the session."""
+        """Returns the number of bytes that may be sent on a stream now. Stream 0 is the session."""
         session = 65_536 + self._opened[0]
         return session if stream_id == 0 else min(session, self._window_bytes + self._opened[stream_id])
 
@@ -113,10 +113,7 @@ class SpdyServer:
 
 
 class SpdyPair:
-    """Both ends, joined by method calls; every exchange advances the time by one nanosecond.
-
-    events: what the engine told.
-    """
+    """A client engine and a server; every exchange advances the time by one nanosecond. events: the engine's events."""
 
     def __init__(
         self,
@@ -167,14 +164,14 @@ class SpdyPair:
 
 
 def page_asked(steps: Steps | None = None) -> SpdyPair:
-    """The page is asked for."""
+    """Returns a pair whose client has requested the page."""
     pair = SpdyPair(steps=steps)
     pair.begin_load()
     return pair
 
 
 def resources_asked() -> SpdyPair:
-    """The page has come, image and script are asked for."""
+    """Returns a pair whose client has received the page, and has requested image and script."""
     pair = page_asked()
     pair.answer(PAGE)
     pair.events.clear()

@@ -1,4 +1,4 @@
-"""The SPDY engine: what it asks for, and what it tells of the answers."""
+"""Tests of the SPDY engine: its requests, and its events for the responses."""
 
 from collections.abc import Iterable
 
@@ -30,7 +30,7 @@ def seen(events: Iterable[Event]) -> list[tuple[Kind, str | None]]:
 
 
 def test_a_request() -> None:
-    """A SYN_STREAM that ends its stream at once, with the names of SPDY/3."""
+    """A request is a SYN_STREAM that ends its stream at once, with the header names of SPDY/3."""
     pair = page_asked()
     (asked,) = pair.server.asked
     assert (asked.stream_id, asked.flags) == (PAGE, 1)
@@ -45,7 +45,7 @@ def test_a_request() -> None:
 
 
 def test_page_first_then_image_and_script() -> None:
-    """The page is asked for alone; image and script follow in this order once it is complete."""
+    """The client requests the page alone. When the page is complete, it requests image and script, in this order."""
     pair = page_asked()
     pair.feed(pair.server.reply(PAGE))
     assert [asked.fields[":path"] for asked in pair.server.asked] == ["/"]
@@ -58,7 +58,10 @@ def test_page_first_then_image_and_script() -> None:
     [(Priorities.SPDY, [0, 3, 2]), (Priorities.SWAP, [0, 2, 3]), (Priorities.NONE, [3, 3, 3])],
 )
 def test_levels_as_the_server_sees_them(priorities: Priorities, levels: list[int]) -> None:
-    """Page, image and script have the plan's levels; all the same if no order is asked. Each is told of."""
+    """Page, image and script have the plan's levels, or equal levels if no order is asked for.
+
+    The events of the requests have the levels, too.
+    """
     pair = SpdyPair(priorities)
     pair.begin_load()
     pair.answer(PAGE)
@@ -68,7 +71,7 @@ def test_levels_as_the_server_sees_them(priorities: Priorities, levels: list[int
 
 
 def test_events_of_a_load_in_order() -> None:
-    """A load is told from its start to its finish, in the order in which things came."""
+    """A load has events from its start to its finish, in order of arrival."""
     pair = page_asked()
     pair.answer(PAGE)
     pair.answer(SCRIPT, b"script")
@@ -89,7 +92,7 @@ def test_events_of_a_load_in_order() -> None:
 
 
 def test_reload_in_the_same_session() -> None:
-    """The next load asks anew, with the compression that the session has come to, and is counted."""
+    """A second load continues the session's compression, and its events have the number 2."""
     pair = SpdyPair(reloads=1)
     for first in (1, 7):
         pair.begin_load()
@@ -101,7 +104,7 @@ def test_reload_in_the_same_session() -> None:
 
 
 def test_payload_of_an_unfinished_frame_is_reported() -> None:
-    """The first byte of a DATA frame is an event of its own, with the TLS record it came in."""
+    """The first payload byte of a DATA frame is an event of its own, with the position of its TLS record."""
     pair = resources_asked()
     pair.feed(pair.server.reply(SCRIPT))
     wire = pair.server.data(SCRIPT, bytes(10_000))
@@ -114,7 +117,7 @@ def test_payload_of_an_unfinished_frame_is_reported() -> None:
 
 
 def test_a_reply_has_its_place() -> None:
-    """HEADERS tell the TLS record they came in."""
+    """The event of the response headers has the position and the time of its TLS record."""
     pair = resources_asked()
     record = Record(data=b"", end_bytes=77, started_ns=3, received_ns=9)
     (event,) = pair.engine.receive(pair.server.reply(SCRIPT), 9, record)
@@ -123,14 +126,14 @@ def test_a_reply_has_its_place() -> None:
 
 @pytest.mark.parametrize("status", ["200", "200 OK", "200 "])
 def test_a_status_may_have_a_reason(status: str) -> None:
-    """The number alone counts."""
+    """The number of the status alone counts, with or without a reason phrase."""
     pair = page_asked()
     pair.feed(pair.server.reply(PAGE, OK | {":status": status}))
     assert pair.events[-1].detail == "200"
 
 
 def test_an_answer_may_end_in_any_way() -> None:
-    """With a DATA frame, an empty one, the reply itself, or headers that follow it."""
+    """A response may end with a DATA frame, even an empty one, with its SYN_REPLY, or with later HEADERS."""
     pair = SpdyPair(reloads=1)
     pair.begin_load()
     server = pair.server
@@ -142,7 +145,10 @@ def test_an_answer_may_end_in_any_way() -> None:
 
 @pytest.mark.parametrize("window_bytes", [65_535, 65_536, 2**24, 2**31 - 1])
 def test_windows_announced(window_bytes: int) -> None:
-    """The plan's window is offered for each stream by SETTINGS and for the session by WINDOW_UPDATE; no push is."""
+    """The client sets the plan's window: for each stream by SETTINGS, for the session by WINDOW_UPDATE.
+
+    It allows no pushed streams.
+    """
     pair = SpdyPair(window_bytes=window_bytes)
     pair.begin_load()
     assert pair.server.settings == {4: 0, 7: window_bytes}
@@ -151,7 +157,7 @@ def test_windows_announced(window_bytes: int) -> None:
 
 
 def test_window_is_given_back() -> None:
-    """A response larger than the window arrives whole: what was received is given back."""
+    """A response larger than the window arrives whole, because the client enlarges the window as data arrives."""
     pair = SpdyPair(window_bytes=65_535)
     pair.begin_load()
     pair.answer(PAGE)
@@ -167,7 +173,10 @@ def test_window_is_given_back() -> None:
 
 @pytest.mark.parametrize(("promised_bytes", "opened"), [(65_535, [0]), (65_536, [IMAGE, 0])])
 def test_no_window_is_opened_for_a_stream_that_may_have_ended(promised_bytes: int, opened: list[int]) -> None:
-    """If the window has room for the rest, the front may have sent it and closed the stream; a front resets it then."""
+    """A stream gets no WINDOW_UPDATE if the rest of its response fits into the window.
+
+    The front may have sent the rest and closed the stream, and would answer a WINDOW_UPDATE with a reset.
+    """
     pair = SpdyPair(window_bytes=65_535)
     pair.begin_load()
     pair.answer(PAGE)
@@ -179,7 +188,10 @@ def test_no_window_is_opened_for_a_stream_that_may_have_ended(promised_bytes: in
 
 
 def test_a_probe_opens_its_window_step_by_step() -> None:
-    """Both streams are parked; then the server may send a step's bytes, of whichever it likes, and no more."""
+    """Image and script wait while the client keeps their windows closed.
+
+    Then the session's window grows by 8192 bytes in each step, which the server may use for either stream.
+    """
     pair = SpdyPair(steps=Steps(size_bytes=8192, quiet_ns=1))
     pair.begin_load()
     server = pair.server
@@ -206,14 +218,17 @@ def test_a_probe_opens_its_window_step_by_step() -> None:
 
 
 def test_page_loads_do_not_care_for_quiet() -> None:
-    """Without steps nothing is opened."""
+    """In a load that is no probe, the client enlarges no window when nothing arrives for a while."""
     pair = resources_asked()
     assert pair.engine.quiet(9) == []
     assert pair.engine.data_to_send() == b""
 
 
 def test_pings() -> None:
-    """The server's, which are even, come back; an odd one would be an answer to one that nobody sent."""
+    """The client returns the server's pings, which have even numbers.
+
+    It ignores pings with odd numbers, which could only be answers to pings of the client; it sends none.
+    """
     pair = page_asked()
     pair.feed(control(PING, bytes(3) + b"\7"))
     assert PING not in dict(pair.server.frames)
@@ -222,7 +237,7 @@ def test_pings() -> None:
 
 
 def test_what_is_passed_over() -> None:
-    """Unknown frames, windows for what the client does not send, and headers after the reply."""
+    """Unknown frames, WINDOW_UPDATE for data of the client, and HEADERS after the reply are ignored."""
     pair = resources_asked()
     pair.feed(control(0xF000, b"\0\0\0\1x") + control(5, b"") + control(10, b"credential"))
     pair.feed(control(WINDOW_UPDATE, bytes(7) + b"\1") + control(WINDOW_UPDATE, b"\0\0\0\1\0\0\0\1"))
@@ -231,6 +246,6 @@ def test_what_is_passed_over() -> None:
 
 
 def test_the_plan_chooses_the_engine() -> None:
-    """By its protocol."""
+    """The plan's protocol decides which engine is used."""
     pair = page_asked()
     assert isinstance(engine_for(pair.engine._plan), SpdyEngine)

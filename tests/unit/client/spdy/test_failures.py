@@ -1,4 +1,4 @@
-"""The SPDY engine when the front misbehaves, or gives up: a failed load that says why, and nothing else."""
+"""Tests of the SPDY engine with a front that breaks the protocol or gives up: only LoadFailed is raised."""
 
 import struct
 import zlib
@@ -36,7 +36,7 @@ from tests.unit.client.spdy.spdy_pair import (
 )
 
 NEXT = 7
-"""The stream that the client would open next."""
+"""The number of the stream that the client would open next."""
 
 
 def numbers(*values: int) -> bytes:
@@ -44,7 +44,7 @@ def numbers(*values: int) -> bytes:
 
 
 def test_reset_stream_fails_the_load() -> None:
-    """With the resource and the code; what came before it is told of, too."""
+    """A reset fails the load; the message has resource and code. Frames before the reset have their events."""
     pair = resources_asked()
     server = pair.server
     wire = server.reply(IMAGE) + server.data(IMAGE, b"x" * 100) + control(RST_STREAM, numbers(IMAGE, 6))
@@ -55,7 +55,10 @@ def test_reset_stream_fails_the_load() -> None:
 
 
 def test_a_reply_that_breaks_off_is_told_of() -> None:
-    """A SYN_REPLY that is also the end, though it promised a body: the breach, and what came with it."""
+    """A SYN_REPLY that ends its stream fails the load if its content-length announces a body.
+
+    The SYN_REPLY has its event.
+    """
     pair = resources_asked()
     with pytest.raises(LoadFailed, match="ended after 0 bytes of DATA; its content-length was 5") as failed:
         pair.feed(pair.server.reply(IMAGE, {**OK, "content-length": "5"}, flags=1))
@@ -63,21 +66,21 @@ def test_a_reply_that_breaks_off_is_told_of() -> None:
 
 
 def test_a_reset_after_the_end_is_nothing() -> None:
-    """Whoever is done with a stream may say so."""
+    """A RST_STREAM on a stream that has ended is ignored."""
     pair = resources_asked()
     pair.feed(control(RST_STREAM, numbers(PAGE, 5)))
     assert pair.events == []
 
 
 def test_goaway_with_open_streams_fails_the_load() -> None:
-    """It is written down all the same."""
+    """A GOAWAY while streams are open fails the load, and is an event nevertheless."""
     with pytest.raises(LoadFailed, match=r"GOAWAY \(INTERNAL_ERROR\)") as failed:
         resources_asked().feed(control(GOAWAY, numbers(0, 2)))
     assert [(event.kind, event.detail) for event in failed.value.events] == [(Kind.GOAWAY, "INTERNAL_ERROR")]
 
 
 def test_goaway_between_loads() -> None:
-    """After everything has ended it is an event, and the next load fails at once."""
+    """A GOAWAY after all streams have ended is an event, and the next load fails at once."""
     pair = resources_asked()
     pair.answer(IMAGE)
     pair.answer(SCRIPT)
@@ -89,14 +92,14 @@ def test_goaway_between_loads() -> None:
 
 @pytest.mark.parametrize("status", ["404 Not Found", "502", "204 No Content"])
 def test_other_status_fails_the_load(status: str) -> None:
-    """Only 200 is an answer; any other status fails the load and is named."""
+    """Any status other than 200 fails the load; the message has the status."""
     pair = resources_asked()
     with pytest.raises(LoadFailed, match=f"answered image with status {status[:3]}$"):
         pair.feed(pair.server.reply(IMAGE, OK | {":status": status}))
 
 
 def test_a_server_that_takes_one_at_a_time() -> None:
-    """The page would come, image and script at once would not."""
+    """A server that allows one stream delivers the page, but fails the load when image and script are due."""
     pair = page_asked()
     pair.feed(control(SETTINGS, numbers(1, 4, 1)))
     with pytest.raises(LoadFailed, match="allows 1 streams at once") as failed:
@@ -105,7 +108,7 @@ def test_a_server_that_takes_one_at_a_time() -> None:
 
 
 def packed(fields: bytes) -> Callable[[SpdyServer], bytes]:
-    """A SYN_REPLY for the page with that as its block, before compression."""
+    """Returns a function that makes a SYN_REPLY for the page. fields: the header block before compression."""
     return lambda server: control(SYN_REPLY, numbers(PAGE) + server.pack(fields))
 
 
@@ -168,7 +171,7 @@ BREACHES: dict[str, Callable[[SpdyServer], bytes]] = {
 
 @pytest.mark.parametrize(("told", "wire"), BREACHES.items(), ids=BREACHES)
 def test_a_breach_fails_the_load(told: str, wire: Callable[[SpdyServer], bytes]) -> None:
-    """Whatever breaks the protocol is a failed load, and the sentence says what it was."""
+    """Each breach of the protocol fails the load, and the message names the breach."""
     pair = SpdyPair(window_bytes=65_536)
     pair.begin_load()
     with pytest.raises(LoadFailed, match=f"^the front broke SPDY: .*{told}"):
@@ -176,7 +179,7 @@ def test_a_breach_fails_the_load(told: str, wire: Callable[[SpdyServer], bytes])
 
 
 def test_nothing_comes_after_the_end() -> None:
-    """Be it DATA, a reply or headers."""
+    """DATA, a SYN_REPLY or HEADERS on a stream that has ended fail the load."""
     pair = resources_asked()
     server = pair.server
     for late in (data_frame(PAGE, b""), server.reply(PAGE), server.reply(PAGE, {}, kind=HEADERS)):
@@ -185,7 +188,10 @@ def test_nothing_comes_after_the_end() -> None:
 
 
 def test_a_parked_stream_stays_parked() -> None:
-    """A probe gives nothing back, and knows to the byte what the front may send."""
+    """While a probe waits for all response headers, it does not enlarge a stream's window of 1024 bytes.
+
+    A byte beyond the window fails the load.
+    """
     pair = SpdyPair(steps=Steps(size_bytes=8192, quiet_ns=1))
     pair.begin_load()
     pair.answer(PAGE)
@@ -195,7 +201,7 @@ def test_a_parked_stream_stays_parked() -> None:
 
 
 def test_the_sessions_window_binds_too() -> None:
-    """Two streams within their own windows may be too much together."""
+    """DATA within the windows of two streams fails the load if the sum exceeds the session's window."""
     pair = SpdyPair(window_bytes=65_536)
     pair.begin_load()
     pair.answer(PAGE)
@@ -216,7 +222,7 @@ def _cut(wire: bytes, cuts: list[int]) -> list[bytes]:
 
 
 def _survives(pair: SpdyPair, pieces: list[bytes]) -> list[Event]:
-    """Events up to the end, or up to the failure."""
+    """Returns the events up to the end of the pieces, or up to LoadFailed."""
     events: list[Event] = []
     try:
         for piece in pieces:
@@ -229,7 +235,7 @@ def _survives(pair: SpdyPair, pieces: list[bytes]) -> list[Event]:
 
 @given(wire=ANYTHING, cuts=CUTS)
 def test_no_bytes_raise_anything_else(wire: bytes, cuts: list[int]) -> None:
-    """Any bytes at all are survived, or are a failed load."""
+    """Any bytes are accepted or raise LoadFailed, and no other exception."""
     _survives(page_asked(), _cut(wire, cuts))
 
 
@@ -241,7 +247,7 @@ def test_no_bytes_raise_anything_else(wire: bytes, cuts: list[int]) -> None:
     cuts=CUTS,
 )
 def test_no_frame_raises_anything_else(kind: int, flags: int, stream_id: int, body: bytes, cuts: list[int]) -> None:
-    """Any single frame, about any stream, is survived, or is a failed load."""
+    """Any single frame, on any stream, is accepted or raises LoadFailed, and no other exception."""
     for wire in (control(kind, numbers(stream_id) + body, flags), data_frame(stream_id, body, flags)):
         _survives(resources_asked(), _cut(wire, cuts))
 
@@ -252,7 +258,7 @@ def test_no_frame_raises_anything_else(kind: int, flags: int, stream_id: int, bo
     count=st.none() | st.integers(min_value=0, max_value=2**32 - 1),
 )
 def test_no_block_raises_anything_else(fields: dict[str, str], tail: bytes, count: int | None) -> None:
-    """Whatever was compressed."""
+    """Any header block is accepted or raises LoadFailed, and no other exception."""
     pair = page_asked()
     plain = block(OK | {name: value for name, value in fields.items() if name.isascii() and value.isascii()}) + tail
     if count is not None:
@@ -261,7 +267,7 @@ def test_no_block_raises_anything_else(fields: dict[str, str], tail: bytes, coun
 
 
 def _session() -> bytes:
-    """All that a server sends in a load of three answers, with what else there is to send."""
+    """Returns all that a server sends in a load: three responses, SETTINGS, WINDOW_UPDATE, PING and GOAWAY."""
     pair = page_asked()
     server = pair.server
     wires = [
@@ -282,7 +288,7 @@ SESSION = _session()
 
 @given(cuts=CUTS)
 def test_a_session_is_the_same_wherever_it_is_cut(cuts: list[int]) -> None:
-    """But for the pieces of DATA, which add up."""
+    """The events are the same wherever the bytes are cut, except for the number of pieces of DATA."""
 
     def told(pieces: list[bytes]) -> tuple[list[tuple[Kind, str | None]], int]:
         events = _survives(page_asked(), pieces)
@@ -298,7 +304,7 @@ def test_a_session_is_the_same_wherever_it_is_cut(cuts: list[int]) -> None:
 
 @given(data=st.data(), cuts=CUTS, steps=st.none() | st.just(Steps(size_bytes=100, quiet_ns=1)))
 def test_no_damaged_session_raises_anything_else(data: st.DataObject, cuts: list[int], steps: Steps | None) -> None:
-    """Bytes changed, left out, put in or said twice, in a session that was good; also in a probe."""
+    """A session with changed, missing, added or repeated bytes is accepted or raises LoadFailed, also in a probe."""
     wire = bytearray(SESSION)
     for _ in range(data.draw(st.integers(min_value=1, max_value=4))):
         place = data.draw(st.integers(min_value=0, max_value=len(wire)))
@@ -309,7 +315,7 @@ def test_no_damaged_session_raises_anything_else(data: st.DataObject, cuts: list
 
 
 def test_less_than_there_should_be_is_waited_for() -> None:
-    """That the connection has ended is the transport's matter."""
+    """The engine accepts an incomplete session and waits; the transport notices the connection's end."""
     for size in range(len(SESSION)):
         pair = page_asked()
         pair.feed(SESSION[:size])

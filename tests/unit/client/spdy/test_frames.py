@@ -1,4 +1,4 @@
-"""SPDY frames, written and read, against bytes worked out by hand; and the blocks and their dictionary."""
+"""Tests of SPDY frames against bytes worked out by hand, and of header blocks and their dictionary."""
 
 import zlib
 
@@ -16,12 +16,15 @@ def read(wire: bytes) -> list[frames.Seen]:
 
 
 def test_the_dictionary() -> None:
-    """Length and Adler-32 of the specification's; zlib sends the latter, so any other would be refused."""
+    """The dictionary has the length and the Adler-32 of the specification's dictionary.
+
+    zlib sends the Adler-32, so a server would refuse any other dictionary.
+    """
     assert (len(DICTIONARY), zlib.adler32(DICTIONARY)) == (1423, 0xE3C6A7C2)
 
 
 def test_written_frames() -> None:
-    """To the bit: version 3, a 24-bit length, three bits of priority."""
+    """Each bit of a written frame is as specified: version 3, a length of 24 bits, a priority of 3 bits."""
     assert frames.syn_stream(5, 2, b"block") == bytes.fromhex("80030001 0100000f 00000005 00000000 4000") + b"block"
     assert frames.syn_stream(5, 7, b"")[16] == 0xE0
     assert frames.settings({Setting.INITIAL_WINDOW_SIZE: 65_536}) == bytes.fromhex(
@@ -32,7 +35,7 @@ def test_written_frames() -> None:
 
 
 def test_read_frames() -> None:
-    """The reserved bits of streams and windows are ignored."""
+    """The reserved bits of stream numbers and of window sizes are ignored."""
     assert read(bytes.fromhex("80030002 01000006 80000003 abcd")) == [
         Block(is_reply=True, stream_id=3, block=b"\xab\xcd", is_last=True)
     ]
@@ -41,7 +44,10 @@ def test_read_frames() -> None:
 
 
 def test_data_is_told_of_as_it_comes() -> None:
-    """The first payload byte at once, the end with the last; an empty frame ends, too."""
+    """The first payload byte is reported at once, and the end with the last byte.
+
+    An empty frame can end a stream, too.
+    """
     reader = FrameReader()
     wire = bytes.fromhex("00000003 01000003") + b"abc"
     assert list(reader.feed(wire[:7])) == []
@@ -57,13 +63,16 @@ def test_data_is_told_of_as_it_comes() -> None:
 
 
 def test_of_a_setting_that_comes_twice_the_first_counts() -> None:
-    """As the draft has it; flags are no part of the number."""
+    """If a setting comes twice in a frame, the first value counts, as in the draft of SPDY/3.1.
+
+    Flags are no part of the setting's number.
+    """
     wire = bytes.fromhex("80030004 00000014 00000002 01000004 00000005 00000004 00000006")
     assert read(wire) == [frames.Settings(values={4: 5})]
 
 
 def test_blocks() -> None:
-    """What is packed is unpacked, block after block, and repetition costs hardly anything."""
+    """`BlockReader` unpacks what `BlockWriter` has packed, block after block. A repeated block is shorter."""
     writer, reader = BlockWriter(), BlockReader()
     fields = {":status": "200 OK", "set-cookie": "a\0b", "empty": ""}
     first, second = writer.pack(fields), writer.pack(fields)
@@ -73,7 +82,7 @@ def test_blocks() -> None:
 
 
 def test_blocks_depend_on_each_other() -> None:
-    """One that is left out spoils what follows."""
+    """If a header block is left out, the next header block cannot be unpacked."""
     writer, reader = BlockWriter(), BlockReader()
     writer.pack({"x": "left out"})
     with pytest.raises(Breach, match="cannot be unpacked"):

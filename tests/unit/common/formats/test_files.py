@@ -1,4 +1,4 @@
-"""Files that come from anywhere: what is read of them, and what is written beside them."""
+"""Tests of files from unknown sources: how they are read, and how files are written beside them."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tests.unit.builders import experiment_record
 
 
 def test_only_regular_files_are_read(tmp_path: Path) -> None:
-    """A FIFO would be waited for, a device never ends; a folder is none either."""
+    """FIFOs, devices, and folders are refused: reading a FIFO could wait for ever, a device may have no end."""
     os.mkfifo(tmp_path / "fifo")
     for file in (tmp_path / "fifo", Path("/dev/zero")):
         with pytest.raises(FolderError, match=r"^\S+: it is not a regular file$"):
@@ -37,7 +37,7 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
 
 
 def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not read to its end."""
+    """A file over the size limit is refused without being read to its end."""
     monkeypatch.setattr("common.formats.reading.MOST_JOURNAL_BYTES", 2**20)
     with (tmp_path / "journal").open("wb") as file:
         file.truncate(2**20 + 1)
@@ -50,7 +50,7 @@ def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("levels", [65, 2000, 200_000])
 def test_what_is_nested_too_deeply(tmp_path: Path, levels: int) -> None:
-    """Wherever it stands."""
+    """Documents that are nested too deeply are refused in every kind of file."""
     (tmp_path / "client").mkdir()
     deep = "[" * levels + "]" * levels
     (tmp_path / "client" / "plan.json").write_text(deep)
@@ -60,7 +60,7 @@ def test_what_is_nested_too_deeply(tmp_path: Path, levels: int) -> None:
     with pytest.raises(FolderError, match=r"nested too deeply|format None"):
         load_experiment(tmp_path)
     (tmp_path / "journal").write_text(deep + "\n")
-    with pytest.raises(FolderError, match=r"journal:1: not an event"):
+    with pytest.raises(FolderError, match=r"journal:1: not a valid line"):
         read_journal(tmp_path / "journal", Arrival)
     (tmp_path / "mine.toml").write_text(f"knobs = {deep}")
     with pytest.raises(ScenarioError, match=r"nested too deeply|a table of KNOB"):
@@ -68,7 +68,7 @@ def test_what_is_nested_too_deeply(tmp_path: Path, levels: int) -> None:
 
 
 def test_nothing_is_written_through_a_symlink(tmp_path: Path) -> None:
-    """What it leads to stays as it was, and the link becomes the file."""
+    """A symlink is replaced by the new file, and its target stays unchanged."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("as it was")
     (tmp_path / "picture").symlink_to(elsewhere)
@@ -80,7 +80,7 @@ def test_nothing_is_written_through_a_symlink(tmp_path: Path) -> None:
 
 
 def test_a_document_is_not_written_through_a_symlink_either(tmp_path: Path) -> None:
-    """Whatever name somebody guessed for what it is made under."""
+    """A symlink with the name of the temporary file does not redirect a document either."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("as it was")
     for name in ("knee.md", ".knee.md.new"):
@@ -92,12 +92,12 @@ def test_a_document_is_not_written_through_a_symlink_either(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 def test_numbers_that_are_not_json(tmp_path: Path, number: str) -> None:
-    """Python would take them; nobody can reckon with them."""
+    """NaN and Infinity, which Python's parser accepts, are refused."""
     (tmp_path / "experiment.json").write_text(f'{{"format": {number}}}')
     with pytest.raises(FolderError, match=f"{number} is not a JSON number"):
         load_experiment(tmp_path)
     (tmp_path / "journal").write_text(f'{{"t_ns": {number}, "tcp_bytes": 1}}\n')
-    with pytest.raises(FolderError, match="journal:1: not an event: JSON is malformed"):
+    with pytest.raises(FolderError, match="journal:1: not a valid line: JSON is malformed"):
         read_journal(tmp_path / "journal", Arrival)
 
 
@@ -118,7 +118,7 @@ class At:
     ],
 )
 def test_numbers_that_are_not_whole_or_beyond_all(tmp_path: Path, text: str, told: str) -> None:
-    """1.0 is a whole number to JSON, and none to whoever counts with it."""
+    """Whole numbers must be JSON integers, so 1.0 is refused, and so are numbers beyond 2**63."""
     file = tmp_path / "document"
     file.write_text(text)
     with pytest.raises(FolderError) as caught:
@@ -127,13 +127,13 @@ def test_numbers_that_are_not_whole_or_beyond_all(tmp_path: Path, text: str, tol
 
 
 def test_what_a_reader_does_not_know(tmp_path: Path) -> None:
-    """Other keys are passed over."""
+    """Unknown keys are ignored."""
     (tmp_path / "document").write_text(json.dumps({"at": 2**62, "new": ["?"]}))
     assert read_document(tmp_path / "document", At) == At(at=2**62)
 
 
 def test_texts_are_as_they_can_be_shown(tmp_path: Path) -> None:
-    """A terminal obeys nothing in them, and a picture can hold them."""
+    """Control characters and lone surrogates in texts are escaped."""
     odd = {"experiment": "\x1b[31m\u202e", "fabric": "\ud800"}
     (tmp_path / "experiment.json").write_text(json.dumps(asdict(experiment_record("a.1")) | odd))
     record = read_experiment(tmp_path)
@@ -141,7 +141,7 @@ def test_texts_are_as_they_can_be_shown(tmp_path: Path) -> None:
 
 
 def test_none_before_all(tmp_path: Path) -> None:
-    """One that cannot be written keeps the others from appearing."""
+    """If one of several files cannot be written, none appears."""
     with pytest.raises(OSError, match="No such file"):
         files.write_all({tmp_path / "one": b"1", tmp_path / "nowhere" / "two": b"2"})
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The page as a value: groups of resources, times, and its document."""
+"""Tests of the page as a value: groups of resources, times, and its JSON document."""
 
 import json
 from dataclasses import asdict
@@ -10,7 +10,7 @@ from tests.pages import MS, page_of_parts, part
 
 
 def _page() -> Page:
-    """Four levels: html, then style and script, then data after the script, then a tile after the data."""
+    """Return a page with four levels: html, then style and script, then data, then tile. `lone` waits for nothing."""
     return page_of_parts(
         part("html", size_bytes=100, delay_ns=10 * MS),
         part("style", after="html", delay_ns=500 * MS),
@@ -26,7 +26,9 @@ def _names(resources: tuple[object, ...]) -> list[str]:
 
 
 def test_three_groups() -> None:
-    """What others wait for is a document unless it is important; contents are all but the documents."""
+    """A resource that others wait for is a document unless it is important.
+    `contents` has all resources except the documents.
+    """
     page = _page()
     assert _names(page.documents) == ["html", "data"]
     assert _names(page.important) == ["script", "lone"]
@@ -36,7 +38,7 @@ def test_three_groups() -> None:
 
 
 def test_what_comes_before() -> None:
-    """A resource waits for a chain; the first of it was requested when the load began."""
+    """`before` returns the chain of resources that a resource waits for, the first request first."""
     page = _page()
     assert [_names(page.before(each)) for each in page.resources] == [
         [],
@@ -49,14 +51,14 @@ def test_what_comes_before() -> None:
 
 
 def test_a_resource_by_its_name() -> None:
-    """A name that no resource has is a KeyError."""
+    """A page is indexed by names of resources, and an unknown name raises KeyError."""
     assert _page()["data"].size_bytes == 5000
     with pytest.raises(KeyError):
         _page()["nobody"]
 
 
 def test_the_longest_chain() -> None:
-    """The times of a chain add up; the longest counts, whichever resource ends it."""
+    """The longest time is that of the chain with the largest sum of delays."""
     assert _page().longest_ns == (10 + 500) * MS
     slower = [part("html", delay_ns=471 * MS), *_page().resources[1:]]
     assert page_of_parts(*slower).longest_ns == (471 + 500) * MS
@@ -68,13 +70,13 @@ def test_the_longest_chain() -> None:
 
 
 def test_a_response_at_once() -> None:
-    """Its first and its last byte are there after its delay, and there are no pieces."""
+    """A response without chunks has its first and last byte after its delay."""
     resource = part("a", delay_ns=7 * MS)
     assert (resource.first_ns, resource.last_ns, resource.ends_bytes) == (7 * MS, 7 * MS, [])
 
 
 def test_a_response_in_chunks() -> None:
-    """A chunk with a count stands for so many pieces, and each ends somewhere in the response."""
+    """A chunk with a count is written `count` times. `ends_bytes` has the offset in the response after each write."""
     once, more = Chunk(at_ns=30 * MS, size_bytes=7), Chunk(at_ns=50 * MS, size_bytes=40, every_ns=20 * MS, count=3)
     assert (once.total_bytes, once.last_ns, more.total_bytes, more.last_ns) == (7, 30 * MS, 120, 90 * MS)
     resource = part("a", size_bytes=127, chunks=(once, more))
@@ -83,7 +85,7 @@ def test_a_response_in_chunks() -> None:
 
 
 def test_the_document() -> None:
-    """JSON and back; a key that is unknown or missing is refused."""
+    """A page survives the way to JSON and back. Unknown or missing keys are refused."""
     page = page_of_parts(*_page().resources, part("end", chunks=(Chunk(at_ns=1, size_bytes=1000),)))
     document = json.loads(json.dumps(asdict(page)))
     assert Page.from_document(document) == page

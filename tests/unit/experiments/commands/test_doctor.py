@@ -1,4 +1,4 @@
-"""What the doctor says about the guest, and about programs that are slow to answer."""
+"""Tests of the doctor's findings on the guest, and on programs that answer slowly."""
 
 import subprocess
 import threading
@@ -19,7 +19,7 @@ _RECORD = kernel.BuildRecord(
 
 @pytest.fixture
 def image(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Where the guest kernel would be."""
+    """Return a path for the guest kernel, where no file exists yet."""
     path = tmp_path / "linux-7.2-0"
     monkeypatch.setattr(kernel, "path", lambda: path)
     return path
@@ -27,7 +27,7 @@ def image(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("image")
 def test_a_missing_kernel_is_one_cause() -> None:
-    """Nothing is said about what a kernel offers that is not there."""
+    """If the guest kernel is missing, netem needs the guest kernel, and is not reported as missing from it."""
     found, netem = doctor._guest()
     assert (found.detail, found.remedy) == ("not built", "make kernel")
     assert (netem.present, netem.detail, netem.remedy) == (False, "needs the guest kernel", "make kernel")
@@ -36,19 +36,21 @@ def test_a_missing_kernel_is_one_cause() -> None:
 
 @pytest.mark.parametrize(("offers", "lack"), [(True, None), (False, "the guest kernel has no sch_netem")])
 def test_a_kernel_is_asked(monkeypatch: pytest.MonkeyPatch, image: Path, *, offers: bool, lack: str | None) -> None:
-    """One that is there has netem or has not."""
+    """The doctor reports whether the guest kernel has netem."""
     image.touch()
     kernel._write(image, _RECORD)
     monkeypatch.setattr(kernel, "offers", lambda _: offers)
     found, netem = doctor._guest()
     assert found.present
-    assert found.detail.startswith("Linux 7.2.13; 2 changes in force (one, two); missing, which costs time: three; ")
+    assert found.detail.startswith(
+        "Linux 7.2.13; 2 changes of the source (one, two); changes not applied, which would make runs faster: three; "
+    )
     assert (netem.present, netem.detail) == (offers, lack or "sch_netem")
     assert dict(Virtual().shapers())[Shaper.NETEM] == lack
 
 
 def test_the_slower_way_in_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With its cost and the reason."""
+    """If programs enter the guest kernel by ptrace, the doctor says that runs take longer, and gives the reason."""
     monkeypatch.setattr(kernel, "why_ptrace", lambda: "this system refuses seccomp(2): EPERM")
     assert doctor._entry() == (
         "entered by ptrace, so runs take about twice as long: this system refuses seccomp(2): EPERM"
@@ -56,7 +58,7 @@ def test_the_slower_way_in_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_guest_kernel_that_is_slow_to_answer(monkeypatch: pytest.MonkeyPatch, image: Path) -> None:
-    """It is said in words."""
+    """If the guest kernel does not list its options in time, the doctor reports the time limit and proposes a retry."""
     image.touch()
     kernel._write(image, _RECORD)
 
@@ -70,7 +72,7 @@ def test_a_guest_kernel_that_is_slow_to_answer(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_a_program_that_is_slow_to_tell_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is there, and its version is unknown."""
+    """A program that does not print its version in time is present, with an unknown version."""
     (tmp_path / "slow").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "slow").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
@@ -80,7 +82,9 @@ def test_a_program_that_is_slow_to_tell_its_version(tmp_path: Path, monkeypatch:
 
 
 def test_programs_are_asked_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that many slow ones take no longer than one: nobody is answered before the third has asked."""
+    """The doctor asks programs for their versions side by side, so that several slow programs take no longer than one.
+    Here no program answers before all three have been started.
+    """
     together = threading.Barrier(3)
 
     def version(*_: str) -> str:

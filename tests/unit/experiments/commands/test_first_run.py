@@ -1,4 +1,4 @@
-"""The first experiment on a machine: in real time where it can be, and the guest kernel afterwards."""
+"""Tests of the first experiment on a machine: in real time where possible, with the guest kernel built afterwards."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,13 +21,13 @@ class _Manner:
 
 @dataclass(frozen=True)
 class _Request:
-    """As much of a request as counts here."""
+    """The part of a request that these tests need."""
 
     manner: _Manner = field(default_factory=_Manner)
 
 
 class _Saying(Report):
-    """Keeps what it is given to say."""
+    """A report that records its lines."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class _Saying(Report):
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
-    """What is asked for, on a machine without a kernel."""
+    """Return the list of requested knobs, on a machine without a guest kernel."""
     requests: list[Mapping[str, str]] = []
 
     def request_from(words: Mapping[str, str]) -> _Request:
@@ -62,7 +62,7 @@ def _fail() -> None:
 
 @pytest.mark.parametrize("fabric", [{}, {"FABRIC": "auto"}])
 def test_the_picture_comes_first(asked: list[Mapping[str, str]], fabric: Mapping[str, str]) -> None:
-    """In real time, which is said, and the kernel comes later."""
+    """The first experiment runs in real time, with a message, and the kernel is built afterwards."""
     report = _Saying()
     first = first_run.first_run({"LOWAT": "131072", **fabric}, report, _fail)
     assert first.builds_afterwards
@@ -74,7 +74,7 @@ def test_the_picture_comes_first(asked: list[Mapping[str, str]], fabric: Mapping
 def test_where_there_are_no_namespaces_the_kernel_is_built_first(
     monkeypatch: pytest.MonkeyPatch, asked: list[Mapping[str, str]]
 ) -> None:
-    """So is it where guests are asked for."""
+    """The kernel is built first if there are no namespaces or FABRIC=virtual is given."""
 
     def request_from(words: Mapping[str, str]) -> Any:
         asked.append(dict(words))
@@ -95,7 +95,7 @@ def test_where_there_are_no_namespaces_the_kernel_is_built_first(
 def test_nothing_is_built_for_those_who_need_no_kernel(
     monkeypatch: pytest.MonkeyPatch, asked: list[Mapping[str, str]], fabric: str, *, is_built: bool
 ) -> None:
-    """Whose fabric is another, or who have one."""
+    """No kernel is built for another fabric, or if there is one."""
     monkeypatch.setattr(kernel, "is_built", lambda: is_built)
     first = first_run.first_run({"FABRIC": fabric}, _Saying(), _fail)
     assert not first.builds_afterwards
@@ -103,7 +103,7 @@ def test_nothing_is_built_for_those_who_need_no_kernel(
 
 
 def test_a_build_that_fails_afterwards_is_told() -> None:
-    """The experiment is done all the same."""
+    """A failed build after the experiment is reported and not raised."""
     report = _Saying()
 
     def build() -> None:

@@ -1,4 +1,4 @@
-"""What others have written, on a terminal."""
+"""Tests of texts from unknown sources on a terminal."""
 
 import pytest
 
@@ -17,12 +17,12 @@ from experiments.commands.printable import printable
     ],
 )
 def test_nothing_that_a_terminal_obeys(text: str, seen: str) -> None:
-    """Nor what turns the direction of writing; line ends stay."""
+    """Control characters and characters that reverse the direction of writing are escaped; line ends stay."""
     assert printable(text) == seen
 
 
 def test_a_path_stays_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither an emoji nor a style is made of it, on either stream."""
+    """Paths are printed unchanged on both streams, without emoji or styles."""
     report = Report()
     for text in ("/tmp/a:b:c:smile:", "/tmp/[bold]x[/bold]", "\x1b]0;title\x07"):
         report.say(text)
@@ -37,7 +37,7 @@ def test_a_path_stays_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_complaint_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """And no longer than anybody reads, its beginning and its end."""
+    """An error message is one line, and only beginning and end of a long text are shown."""
     Report().complain("begin\n" + "x" * 10**6 + "end")
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("priolab: begin\\nx")

@@ -1,4 +1,4 @@
-"""`priolab probe` without a server: what a URL means, and what an answer is called."""
+"""Tests of `priolab probe` without a server: its URLs and its results."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def seen(steps: int, script: int) -> Probe:
     ],
 )
 def test_a_url(url: str, means: tuple[str, int, str]) -> None:
-    """Host, port, and what a request says; nothing that may not stand there."""
+    """A URL gives host, port, and the path of the request with its special characters escaped."""
     assert probe._url("url", url) == means
 
 
@@ -44,13 +44,13 @@ def test_a_url(url: str, means: tuple[str, int, str]) -> None:
     ],
 )
 def test_a_step_more_or_less_decides_nothing(steps: int, asked: int, swapped: int, word: str) -> None:
-    """With few steps a frame out of place weighs much."""
+    """One step of the window more or less does not change a dialect's result, even if there are few steps."""
     probes = iter((seen(steps, asked), seen(steps, swapped)))
     assert probe._answer(PLAIN, lambda _: next(probes)).word == word
 
 
 def test_a_refusal_is_an_answer() -> None:
-    """The other dialects have theirs."""
+    """A dialect that the server refuses has the refusal as its result."""
 
     def refused(_: object) -> Probe:
         raise StepFailed("probing", "the server said no")
@@ -70,7 +70,7 @@ def test_a_refusal_is_an_answer() -> None:
     ],
 )
 def test_own_order(unasked: float, turned: float, told: str) -> None:
-    """In words of URLs."""
+    """The server's own order is named in terms of the two URLs."""
     assert probe._own_order(unasked, turned) == told
 
 
@@ -78,7 +78,7 @@ def test_own_order(unasked: float, turned: float, told: str) -> None:
 def test_the_deadline_comes_between_dialects(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was seen until then is shown, what was not is named, and the command has failed."""
+    """At the deadline the command fails, prints the results so far, and names the dialects without a result."""
     target = probe._Target(
         host="a.test", authority="a.test", address="::1", port=443, paths=("/", "/"), ca=Path("ca.pem"), steps=STEPS
     )

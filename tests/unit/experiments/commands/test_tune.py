@@ -1,4 +1,4 @@
-"""`priolab tune`: what it says when it cannot, to root and to anybody."""
+"""Tests of error messages of `priolab tune`, for root and for other users."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ from proxy.tuner.tuner import CannotTune
 
 @pytest.fixture(autouse=True, params=[0, 1000], ids=["root", "anybody"])
 def user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks."""
+    """Run each test as root and as another user."""
     monkeypatch.setattr(os, "geteuid", lambda: request.param)
 
 
@@ -46,12 +46,12 @@ def _said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     ],
 )
 def test_words_that_are_not_allowed(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line, what is allowed, and the code for bad input."""
+    """The error is one line that says what is allowed, with exit code 2."""
     assert _said(capsys, "--pid", "1", *words) == (2, f"priolab: {message}")
 
 
 def test_no_such_process(capsys: pytest.CaptureFixture[str]) -> None:
-    """A process that has ended."""
+    """The error names a process that has ended."""
     child = os.fork()
     if child == 0:
         os._exit(0)
@@ -63,7 +63,7 @@ def test_no_such_process(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_process_of_somebody_elses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Who may is named, and nothing else is advised."""
+    """The error says which user may tune another user's process, and gives no other advice."""
 
     def refused(_: int) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
@@ -71,11 +71,11 @@ def test_a_process_of_somebody_elses(monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setattr(userland, "check_borrowing", refused)
     code, said = _said(capsys, "--pid", str(os.getpid()))
     assert code == 1
-    assert said.endswith("(ptrace(2) says who may); run as its user, or as root with CAP_SYS_PTRACE")
+    assert said.endswith("(see ptrace(2)); run as the process's user, or as root with CAP_SYS_PTRACE")
 
 
 def test_no_such_cgroup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder that is not there, and one that is no cgroup."""
+    """The error names a folder that is missing, or is no cgroup."""
     for path in (tmp_path / "none", tmp_path):
         code, said = _said(capsys, "--cgroup", str(path))
         assert code == 2
@@ -85,7 +85,7 @@ def test_no_such_cgroup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_a_cgroup_that_may_not_be_looked_into(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line."""
+    """The error is one line if the cgroup's folder cannot be read."""
 
     def refused(*_: object, **__: object) -> os.stat_result:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -97,13 +97,13 @@ def test_a_cgroup_that_may_not_be_looked_into(
 
 
 def test_a_log_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Said before anything is tuned."""
+    """A log that cannot be written is reported before anything is tuned."""
     code, said = _said(capsys, "--pid", str(os.getpid()), "--log", str(tmp_path))
     assert (code, said.endswith("cannot be written: Is a directory")) == (1, True)
 
 
 def test_no_log_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where nothing can be tuned, none is begun."""
+    """If nothing can be tuned, no log file is created."""
     log = tmp_path / "log"
     for words in (["--pid", "0"], ["--cgroup", str(tmp_path)]):
         assert _said(capsys, *words, "--log", str(log))[0] == 2
@@ -112,13 +112,13 @@ def test_no_log_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.fixture
 def cgroup(tmp_path: Path) -> Path:
-    """What looks like one."""
+    """Return a folder that looks like a cgroup."""
     (tmp_path / "cgroup.controllers").touch()
     return tmp_path
 
 
 def test_no_compiler(cgroup: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The remedy is named."""
+    """The error names the packages to install."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
     code, said = _said(capsys, "--cgroup", str(cgroup))
     remedy = "install gcc-bpf and libbpf-dev, or use --pid for a server of your own"
@@ -128,7 +128,7 @@ def test_no_compiler(cgroup: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
 def test_a_kernel_that_does_not_take_it(
     cgroup: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What it takes is named; where nothing is known to help, there is still the other tuner."""
+    """The error gives the remedy if there is one, and always proposes `--pid`, the user-space tuner."""
     reasons = iter([CannotTune("it may not", "run as root"), CannotTune("it will not")])
 
     def refusing(*_: object, **__: object) -> None:
@@ -143,7 +143,7 @@ def test_a_kernel_that_does_not_take_it(
 def test_no_libbpf(
     cgroup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The library is named."""
+    """The error names the missing library."""
     libbpf._library.cache_clear()
     monkeypatch.setattr(libbpf, "_LIBRARY", "libbpf.so.0.none")
     monkeypatch.setattr(compiler, "compiled", lambda _: tmp_path / "x.o")
@@ -153,7 +153,7 @@ def test_no_libbpf(
 
 @pytest.mark.usefixtures("gcc")
 def test_a_program_that_cannot_be_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiler's first error is the reason, and nothing half-made is left."""
+    """The error is the compiler's first error, and no incomplete file is left."""
     broken = tmp_path / "broken.c"
     broken.write_text("int f(void) { return none; }\n")
     monkeypatch.setattr(compiler, "_SOURCES", (broken,))

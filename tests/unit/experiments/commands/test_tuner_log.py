@@ -1,4 +1,4 @@
-"""What `priolab tune` says of connections: a line for each change that lasts."""
+"""Tests of the lines that `priolab tune` prints for a connection's changes of LOWAT."""
 
 from dataclasses import replace
 
@@ -13,13 +13,13 @@ _S = 10**9
 
 @pytest.fixture
 def said() -> list[str]:
-    """What was said."""
+    """Return the list of printed lines."""
     return []
 
 
 @pytest.fixture
 def lines(said: list[str]) -> DecisionPrinter:
-    """That say it."""
+    """Return a printer that appends to the list."""
     return DecisionPrinter(said.append)
 
 
@@ -32,7 +32,9 @@ def _changes(said: list[str]) -> list[str]:
 
 
 def test_a_change_at_once_and_the_rest_as_one(lines: DecisionPrinter, said: list[str]) -> None:
-    """What follows within a second is said at its end, from the first value to the last."""
+    """A connection's first change is printed at once.
+    Later changes of the same second are printed as one at its end.
+    """
     lines.note(_change(0, 0, 10_000))
     lines.note(_change(1, 10_000, 20_000))
     lines.note(_change(2, 20_000, 40_000))
@@ -46,7 +48,9 @@ def test_a_change_at_once_and_the_rest_as_one(lines: DecisionPrinter, said: list
 
 
 def test_a_change_that_is_undone(lines: DecisionPrinter, said: list[str]) -> None:
-    """It is none; and after a second without changes the next is said at once."""
+    """A change that is undone within the second is not printed.
+    After a second without changes, the next is printed at once.
+    """
     lines.note(_change(0, 0, 67_108_864))
     lines.note(_change(1, 67_108_864, 393_216))
     lines.note(_change(2, 393_216, 67_108_864))
@@ -57,7 +61,7 @@ def test_a_change_that_is_undone(lines: DecisionPrinter, said: list[str]) -> Non
 
 
 def test_each_connection_by_itself(lines: DecisionPrinter, said: list[str]) -> None:
-    """Of another one the first change is said at once, too; what was refused always is."""
+    """The first change of each connection is printed at once. A refused change is always printed at once."""
     lines.note(_change(0, 0, 10_000))
     lines.note(replace(_change(1, 0, 20_000), peer_port=1))
     lines.note(replace(_change(2, 10_000, 30_000), outcome=refused("x")))

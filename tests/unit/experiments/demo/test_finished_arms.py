@@ -1,4 +1,4 @@
-"""Finished arms, found again."""
+"""Tests of the search for finished arms."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ ASKED = request_of({"LOWAT": "16384"})
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On no machine in particular."""
+    """Replace the properties of this machine."""
     settle(monkeypatch)
 
 
@@ -33,7 +33,7 @@ def finished(
     repeat: int = 1,
     **changes: Any,
 ) -> Path:
-    """An experiment of the arms of these requests."""
+    """Write an experiment with the arms of these requests, and return its folder."""
     arms = tuple(arm for request in requests or (ASKED,) for arm in request.arms)
     found = fingerprint(replace(ASKED, arms=arms, repeat=repeat), VERSIONS, KERNEL, CODE) | changes
     runs = [f"{arm.name}.{number}" for arm in arms for number in range(1, repeat + 1)]
@@ -47,13 +47,13 @@ def finished(
 
 
 def test_nothing_is_there(tmp_path: Path) -> None:
-    """Nor is a results folder."""
+    """No arm is found in an empty results folder or a missing one."""
     assert FinishedArms(tmp_path).find(ASKED) is None
     assert FinishedArms(tmp_path / "nowhere").find(ASKED) is None
 
 
 def test_an_arm_among_others(tmp_path: Path) -> None:
-    """Whatever experiment it belongs to, and whatever it is called there."""
+    """An arm is found in any experiment and under any name."""
     both = request_of({"LOWAT": "none"}), ASKED
     folder = finished(tmp_path, "one", *both)
     assert FinishedArms(tmp_path).find(ASKED) == FinishedArm(folder=folder, arm="lowat-16384")
@@ -64,7 +64,7 @@ def test_an_arm_among_others(tmp_path: Path) -> None:
 
 
 def test_the_newest_counts(tmp_path: Path) -> None:
-    """As it was started, not as it is called."""
+    """The experiment that started last is used, whatever its name."""
     newer = finished(tmp_path, "a", started_at="2026-03-01T00:00:00+00:00")
     finished(tmp_path, "b", started_at="2026-02-01T00:00:00+00:00")
     assert FinishedArms(tmp_path).find(ASKED) == FinishedArm(folder=newer, arm="lowat-16384")
@@ -76,7 +76,7 @@ def test_the_newest_counts(tmp_path: Path) -> None:
         {"code": "0ther"},
         {"kernel": "linux-6.2"},
         {"fabric": "netns"},
-        {"sample_ns": None},
+        {"sample": None},
         {"versions": {**VERSIONS, "nginx": "nginx/1.24.0"}},
         {"versions": {"nginx": "nginx/1.22.1"}},
         {"seed": 2},
@@ -86,19 +86,21 @@ def test_the_newest_counts(tmp_path: Path) -> None:
     ids=str,
 )
 def test_what_would_come_out_otherwise(tmp_path: Path, changes: dict[str, Any]) -> None:
-    """Is another arm; and one that is not ok is none."""
+    """An arm with a difference that affects results is not found, nor is an arm that is not ok."""
     finished(tmp_path, "other", **changes)
     assert FinishedArms(tmp_path).find(ASKED) is None
 
 
 def test_more_versions_than_it_needs(tmp_path: Path) -> None:
-    """Those of another arm's server, which was in the same experiment."""
+    """Versions of another arm's server in the same experiment do not matter."""
     finished(tmp_path, "one", versions={**VERSIONS, "h2o": "2.2.5"})
     assert FinishedArms(tmp_path).find(ASKED) is not None
 
 
 def test_what_is_no_result(tmp_path: Path) -> None:
-    """Unfinished folders, other names of a folder, damaged files, several repetitions, other shapers."""
+    """Folders without a usable result are skipped.
+    These are unfinished or damaged folders, symlinks, and experiments with several repetitions or another shaper.
+    """
     folder = finished(tmp_path, "whole.partial")
     (tmp_path / "latest").symlink_to(folder)
     (tmp_path / "broken").mkdir()
@@ -114,7 +116,7 @@ def test_what_is_no_result(tmp_path: Path) -> None:
 
 
 def test_it_sees_what_comes_and_goes(tmp_path: Path) -> None:
-    """Between two questions."""
+    """Each search reads the folder anew."""
     arms = FinishedArms(tmp_path)
     assert arms.find(ASKED) is None
     folder = finished(tmp_path, "one")

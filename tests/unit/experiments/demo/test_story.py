@@ -1,4 +1,4 @@
-"""What the page offers and tells before anything is run, and what it shows of a run."""
+"""Tests of the demo page's story: what it offers and states before a run, and what it shows of a run."""
 
 import json
 import re
@@ -23,7 +23,9 @@ _GOLDEN = Path(__file__).parents[3] / "golden"
 
 @pytest.mark.parametrize("step", steps(), ids=lambda step: step.title)
 def test_a_step_compares(step: StoryStep) -> None:
-    """Two scenarios that differ in one knob, and are called for it; at a speed that the page has."""
+    """A step compares two scenarios that differ in one knob, which their names contain.
+    The step's speed is one that the page allows.
+    """
     first, second = (scenario_from(arm) for arm in step.arms)
     assert first != second
     assert {name for name in step.arms[0] if step.arms[0][name] != step.arms[1][name]} == {step.compare}
@@ -33,13 +35,13 @@ def test_a_step_compares(step: StoryStep) -> None:
 
 
 def test_the_story_fits_a_page() -> None:
-    """Each step has a title of its own, in a line, and a few lines of text."""
+    """Each step has its own title of one line and a few lines of text."""
     assert len({step.title for step in steps()}) == len(steps()) >= 5
     assert all(len(step.title) < 70 and 20 < len(step.text) < 250 for step in steps())
 
 
 def test_every_offer_is_allowed() -> None:
-    """Knobs once each with the defaults that the command line has, and values of which each makes a scenario."""
+    """Each knob is offered once, with the command line's default, and each offered value makes a scenario."""
     offered = offers()
     assert json.loads(json.dumps(offered))
     assert [knob["name"] for knob in offered["knobs"]] == list(KNOBS)
@@ -52,7 +54,7 @@ def test_every_offer_is_allowed() -> None:
 
 
 def test_scenarios_that_can_be_watched() -> None:
-    """Named ones that load a page; the first visit's is among them."""
+    """The offered scenarios load a page, and the Maps case is among them."""
     scenarios = {each["name"]: each for each in offers()["scenarios"]}
     assert scenario_from(scenarios["maps"]["knobs"]) == scenario_from({})
     for each in scenarios.values():
@@ -61,7 +63,7 @@ def test_scenarios_that_can_be_watched() -> None:
 
 
 def test_servers_that_are_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Are not offered."""
+    """Servers that are not installed are not offered."""
     monkeypatch.setattr(choices, "lack_of", lambda server: None if server.name == "h2o" else "it")
     (server,) = (knob for knob in offers()["knobs"] if knob["name"] == "SERVER")
     assert server["values"] == ["h2o"]
@@ -69,7 +71,7 @@ def test_servers_that_are_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("arm", ["control", "lowat-16384"])
 def test_what_is_shown_is_the_summary(arm: str) -> None:
-    """Word for word that of `priolab show --json`, with the film."""
+    """The demo shows the arm's part of `priolab show --json`, and the film."""
     folder = _GOLDEN / "format-3"
     shown = document(FinishedArm(folder=folder, arm=arm))
     summary = summarize(load_experiment(folder))
@@ -82,7 +84,7 @@ def test_what_is_shown_is_the_summary(arm: str) -> None:
 
 
 def test_a_run_without_a_film(tmp_path: Path) -> None:
-    """Says why."""
+    """A run that cannot have a film gives the reason."""
     shutil.copytree(_GOLDEN / "format-3", tmp_path / "given")
     (tmp_path / "given" / "control.1" / "front" / "sockets.jsonl").write_text("")
     shown = document(FinishedArm(folder=tmp_path / "given", arm="control"))
@@ -90,6 +92,6 @@ def test_a_run_without_a_film(tmp_path: Path) -> None:
 
 
 def test_an_arm_that_there_is_not() -> None:
-    """Is told by name."""
+    """The error names an arm that does not exist."""
     with pytest.raises(FolderError, match="no arm nobody"):
         document(FinishedArm(folder=_GOLDEN / "format-3", arm="nobody"))

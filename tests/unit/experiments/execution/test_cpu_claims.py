@@ -1,4 +1,4 @@
-"""Which processor a job keeps to."""
+"""Tests of the choice of a processor for each job."""
 
 import os
 from contextlib import ExitStack
@@ -10,14 +10,14 @@ from experiments.execution import cpu_claims
 
 @pytest.fixture
 def three(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Processors that no machine has, so that nobody else claims them."""
+    """Return numbers of processors that no machine has, so that no other process claims them."""
     numbers = [100_000 + 10 * os.getpid() % 10**6 + number for number in range(3)]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(numbers))
     return numbers
 
 
 def test_claims_are_spread(three: list[int]) -> None:
-    """Everyone is given one before anyone gets a second, and what was given up is given again."""
+    """Each processor is claimed once before any is claimed twice, and a free one is claimed again."""
     with ExitStack() as stack:
         first = [stack.enter_context(cpu_claims.claim()).cpu for _ in three]
         assert sorted(first) == three
@@ -31,6 +31,6 @@ def test_claims_are_spread(three: list[int]) -> None:
 
 
 def test_where_nothing_can_be_claimed(three: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any will do."""
+    """If claims cannot be recorded, any processor is returned."""
     monkeypatch.setattr(cpu_claims, "_MOST", 0)
     assert cpu_claims.claim().cpu in three

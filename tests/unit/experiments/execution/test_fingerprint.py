@@ -1,4 +1,4 @@
-"""Which finished experiment may be taken instead of running again."""
+"""Tests of the choice of a finished experiment that is used instead of a new run."""
 
 import json
 import tomllib
@@ -27,7 +27,7 @@ def request(*, control: bool = True, **knobs: str) -> Request:
         name="maps",
         arms=tuple(arms_for(knobs, control=control)),
         repeat=1,
-        manner=Manner(fabric=Virtual(), fabric_reason="as asked", sample_ns=10**7),
+        manner=Manner(fabric=Virtual(), fabric_reason="as asked", sample=10**7),
         results=Path("results"),
     )
 
@@ -42,7 +42,7 @@ USUAL = made(request())
 
 
 def otherwise(**manner: Any) -> Request:
-    """The same arms, made in another manner."""
+    """Return a request with the same arms and other ways to carry them out."""
     usual = request()
     return replace(usual, manner=replace(usual.manner, **manner))
 
@@ -59,7 +59,7 @@ def finished(
 
 
 def test_the_same_words_are_the_same() -> None:
-    """Whatever the folder, the name and the reason for the fabric, and however values are spelt."""
+    """Folder, name, the reason for the fabric, and the spelling of values do not change the fingerprint."""
     same = replace(request(LOWAT="128k"), name="mine", results=Path("/elsewhere"), reuse=True)
     other = replace(same, manner=replace(same.manner, fabric_reason="alone"))
     assert made(other) == USUAL
@@ -77,7 +77,7 @@ def test_the_same_words_are_the_same() -> None:
         made(replace(request(), seed=2)),
         made(otherwise(fabric=Netns())),
         made(otherwise(shaper=Shaper.FERRY)),
-        made(otherwise(sample_ns=None)),
+        made(otherwise(sample=None)),
         made(otherwise(load_deadline_ns=10**9)),
         made(otherwise(capture=True)),
         made(request(), {**VERSIONS, "nginx": "nginx/1.24.0"}),
@@ -88,21 +88,23 @@ def test_the_same_words_are_the_same() -> None:
     ],
 )
 def test_what_makes_another(tmp_path: Path, other: object) -> None:
-    """Another arm, condition, version, kernel or source; and a folder from before there were fingerprints."""
+    """Another arm, setting, version, kernel, or source makes another fingerprint.
+    Old folders without one do not match.
+    """
     finished(tmp_path, "maps-1", other)
     assert newest(tmp_path, USUAL) is None
 
 
 @pytest.mark.parametrize("status", ["failed", "invalid", "unsupported"])
 def test_what_went_wrong_is_not_taken(tmp_path: Path, status: str) -> None:
-    """An older one that is ok is."""
+    """An older experiment that is ok is preferred to a newer one that is not."""
     good = finished(tmp_path, "maps-1")
     finished(tmp_path, "maps-2", started_at="2026-02-01T00:00:00+00:00", status=status)
     assert newest(tmp_path, USUAL) == good
 
 
 def test_the_newest_is_taken(tmp_path: Path) -> None:
-    """By when it was started, not by its name or the order in a folder."""
+    """The experiment that started last is used, whatever its name."""
     finished(tmp_path, "maps-3")
     newer = finished(tmp_path, "maps-1", started_at="2026-03-01T00:00:00+00:00")
     finished(tmp_path, "maps-2", started_at="2026-02-01T00:00:00+00:00")
@@ -111,7 +113,7 @@ def test_the_newest_is_taken(tmp_path: Path) -> None:
 
 
 def test_what_is_no_finished_experiment_is_passed_over(tmp_path: Path) -> None:
-    """Unfinished, damaged or foreign folders, and no folder at all."""
+    """Unfinished, damaged, and foreign folders are skipped, and the results folder may be missing."""
     finished(tmp_path, "maps-1.partial")
     for name, text in (("a", "{"), ("b", "[]"), ("c", "{}"), ("d", json.dumps({"fingerprint": USUAL}))):
         (tmp_path / name).mkdir()
@@ -121,7 +123,7 @@ def test_what_is_no_finished_experiment_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_source_file_that_changes_is_another_code(tmp_path: Path) -> None:
-    """Its bytes and its name count; what is set apart or was made by running does not."""
+    """The digest depends on the bytes and names of source files, but not on excluded folders and bytecode."""
     (tmp_path / "part" / "apart").mkdir(parents=True)
     (tmp_path / "part" / "__pycache__").mkdir()
     source = tmp_path / "part" / "one.py"
@@ -144,7 +146,7 @@ def test_a_source_file_that_changes_is_another_code(tmp_path: Path) -> None:
 
 
 def test_what_decides_a_run_is_in_the_digest_of_the_code() -> None:
-    """All that the floor which writes run.json imports, directly or by way of others; and no more of the hub."""
+    """The digest covers everything that `experiments.execution` imports, directly or indirectly, but no commands."""
     names = digest.deciding()
     assert all((home.ROOT / name).exists() for name in names)
     graph = grimp.build_graph("analysis", "client", "common", "experiments", "netem", "proxy", cache_dir=None)
@@ -155,7 +157,7 @@ def test_what_decides_a_run_is_in_the_digest_of_the_code() -> None:
 
 
 def test_the_floors_are_those_that_are_checked() -> None:
-    """lint-imports checks what pyproject.toml says."""
+    """FLOORS equals the layers in pyproject.toml that lint-imports checks."""
     contracts = tomllib.loads((home.ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (layers,) = (each["layers"] for each in contracts if each.get("containers") == ["experiments"])
     assert layers == [" | ".join(floor) for floor in reversed(FLOORS)]

@@ -1,4 +1,4 @@
-"""What run.json says of the cost of the instruments."""
+"""Tests of the cost of the instruments in run.json."""
 
 import json
 from pathlib import Path
@@ -24,14 +24,14 @@ def test_what_an_instrument_costs(
     ns_per_event: int | None,
     reason: str | None,
 ) -> None:
-    """Nanoseconds per event, or null and why."""
+    """The cost is in nanoseconds per event, or null with a reason."""
     found = cost(account, stands_still=stands_still)
     assert (found["ns_per_event"], found["reason"]) == (ns_per_event, reason)
     assert found["events"] == (account["events"] if account else None)
 
 
 def test_instruments_are_read_from_the_folder(tmp_path: Path) -> None:
-    """What the client counted, and whether its clock moved; a run that came to nothing has no account."""
+    """The cost is computed from the client's counts and its clock. A run without these files has no cost."""
     folder = RunFolder(tmp_path / "control.1")
     folder.create()
     assert instruments(folder)["client"]["reason"] == "the instrument left no record"

@@ -1,4 +1,4 @@
-"""What words on a command line ask for."""
+"""Tests of the arguments of the command line."""
 
 from pathlib import Path
 
@@ -11,19 +11,19 @@ from experiments.scenario.named import read_entry
 
 
 def test_split_words() -> None:
-    """NAME=VALUE sets a knob, a bare word names a scenario, and the last one counts."""
+    """NAME=VALUE sets a knob, and an argument without `=` names a scenario. The last value of a knob is used."""
     words = ["swap", "LOWAT=16384", "CONTROL=no", "RESULTS=a=b", "LOWAT=none"]
     assert split_words(words) == {"SCENARIO": "swap", "LOWAT": "none", "CONTROL": "no", "RESULTS": "a=b"}
     assert split_words([]) == {}
 
 
 def test_knobs_that_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever gives one twice, or in the environment, is told."""
+    """A knob that is given twice or in the environment causes a message."""
     monkeypatch.setenv("LOWAT", "4096")
     monkeypatch.setenv("CC", "bbr")
     assert list(ignored(["swap", "LOWAT=16384", "CONTROL=no", "LOWAT=none", "LOWAT=none"])) == [
-        "LOWAT=16384 changes nothing: LOWAT=none comes after it",
-        "CC=bbr of the environment changes nothing: a knob has to be on the command line",
+        "LOWAT=16384 has no effect: LOWAT=none comes after it",
+        "CC=bbr in the environment has no effect: give knobs on the command line",
     ]
     assert list(ignored(["LOWAT=1", "CC=cubic"])) == []
 
@@ -32,20 +32,20 @@ def test_knobs_that_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ("word", "near"), [("LOWATT=1", "LOWAT"), ("lowat=1", "LOWAT"), ("repeat=3", "REPEAT"), ("JSDELAY=1s", "JS_DELAY")]
 )
 def test_did_you_mean(word: str, near: str) -> None:
-    """A name that is nearly a knob's is answered with that knob."""
+    """The error for an unknown name proposes the knob with the most similar name."""
     with pytest.raises(ScenarioError, match=rf"^{word.split('=')[0]}\b.*did you mean .*\b{near}\b"):
         split_words([word])
 
 
 def test_a_name_like_no_other_is_answered_with_all() -> None:
-    """A name far from every knob's is answered with the list of knobs, those of the run included."""
+    """The error for a name unlike every knob lists all knobs, including the execution options."""
     with pytest.raises(ScenarioError, match=r"^QQQQ\b.*LOWAT.*REPEAT"):
         split_words(["QQQQ=1"])
 
 
 @pytest.mark.usefixtures("guest")
 def test_request_of_no_words() -> None:
-    """Without words it is the Maps case, control and treatment, once, in the virtual fabric."""
+    """Without arguments, a request is the Maps case with control and treatment, once, in the virtual fabric."""
     request = request_from({})
     assert (request.name, request.repeat, request.manner.fabric.name) == ("maps", 1, "virtual")
     assert (request.results, request.manner.load_deadline_ns) == (Path("results"), None)
@@ -56,7 +56,7 @@ def test_request_of_no_words() -> None:
 
 
 def test_words_go_over_the_named_scenario() -> None:
-    """A knob on the command line wins over the named scenario's, which wins over the default."""
+    """A knob on the command line overrides the named scenario's, which overrides the default."""
     request = request_from(split_words(["maps-16384", "DELAY=10ms"]))
     scenario = request.arms[-1].scenario
     assert (scenario.lowat_bytes, scenario.link.delay_ns) == (16_384, 10_000_000)
@@ -64,7 +64,7 @@ def test_words_go_over_the_named_scenario() -> None:
 
 
 def test_how_to_run() -> None:
-    """Words of the run say how often, where, how long and into which folder."""
+    """Execution options set the repetitions, the fabric, the deadline, and the results folder."""
     words = ["REPEAT=3", "FABRIC=netns", "DEADLINE=90s", "RESULTS=/tmp/somewhere", "CONTROL=no"]
     request = request_from(split_words(words))
     assert (request.repeat, request.manner.fabric.name, request.manner.load_deadline_ns) == (3, "netns", 90 * 10**9)
@@ -85,8 +85,8 @@ def test_how_to_run() -> None:
         ("DEADLINE=90", "a time such as 90s, from 100ms to 86400s, or auto"),
         ("DEADLINE=1ns", "from 100ms to 86400s"),
         ("DEADLINE=99999999999999999s", "from 100ms to 86400s"),
-        ("RESULTS=a\nb", "of printable names with at most 200 bytes"),
-        (f"RESULTS=/tmp/{'a' * 300}", "of printable names with at most 200 bytes"),
+        ("RESULTS=a\nb", "printable, with at most 200 bytes"),
+        (f"RESULTS=/tmp/{'a' * 300}", "printable, with at most 200 bytes"),
         ("RESULTS=", "a folder that can be written"),
         ("SCENARIO=mops", "maps"),
         ("SCENARIO=/nowhere/mine.toml", "a readable TOML file"),
@@ -94,7 +94,7 @@ def test_how_to_run() -> None:
     ],
 )
 def test_bad_words(word: str, allowed: str) -> None:
-    """A value that cannot be is refused with the word as given and what is allowed."""
+    """The error for a bad value repeats the argument and says what is allowed."""
     with pytest.raises(ScenarioError) as caught:
         request_from(split_words([word]))
     assert str(caught.value).startswith(f"{word} is not allowed; allowed: ")
@@ -110,7 +110,7 @@ def test_control_is_the_same_with_lowat_unset() -> None:
 
 
 def test_several_servers_have_their_arms_each() -> None:
-    """Named for them; one alone needs no name."""
+    """Each of several servers has its own arms, which have its name. For a single server the name is omitted."""
     arms = arms_for({"SERVER": "nginx, h2o,nginx", "LOWAT": "4k"}, control=True)
     assert [arm.name for arm in arms] == ["nginx-control", "nginx-lowat-4096", "h2o-control", "h2o-lowat-4096"]
     assert [arm.scenario.server for arm in arms] == ["nginx", "nginx", "h2o", "h2o"]
@@ -119,7 +119,9 @@ def test_several_servers_have_their_arms_each() -> None:
 
 
 def test_several_clients_have_their_arms_each() -> None:
-    """Within a server's; the names say which where there are several."""
+    """Each of several clients has its own arms, within those of a server.
+    Names of a single client or server are omitted.
+    """
     arms = arms_for({"CLIENT": "h2,chromium", "LOWAT": "4k"}, control=True)
     assert [arm.name for arm in arms] == ["h2-control", "h2-lowat-4096", "chromium-control", "chromium-lowat-4096"]
     assert [arm.scenario.client for arm in arms] == ["h2", "h2", "chromium", "chromium"]
@@ -135,14 +137,14 @@ def test_several_clients_have_their_arms_each() -> None:
 
 
 def test_a_probe_is_one_arm() -> None:
-    """LOWAT plays no part in it, so there is nothing to compare."""
+    """A probe has one arm, because LOWAT does not affect it."""
     arms = arms_for({"PLAN": "probe", "RELOADS": "0", "LOWAT": "4k,none"}, control=True)
     assert [arm.name for arm in arms] == ["probe"]
 
 
 @pytest.mark.parametrize("control", [True, False])
 def test_lowat_none_is_the_control_alone(control: bool) -> None:  # noqa: FBT001
-    """Where LOWAT is unset there is nothing to compare the control with."""
+    """With LOWAT=none, the only arm is the control."""
     assert [(arm.name, arm.scenario.lowat_bytes) for arm in arms_for({"LOWAT": "none"}, control=control)] == [
         ("control", None)
     ]
@@ -159,7 +161,9 @@ def test_lowat_none_is_the_control_alone(control: bool) -> None:  # noqa: FBT001
     ],
 )
 def test_several_values_are_an_arm_each(lowat: str, control: bool, names: list[str]) -> None:  # noqa: FBT001
-    """In the order in which they are given, after the control; the same value in two spellings is one arm."""
+    """Each value of LOWAT is an arm, after the control and in the given order.
+    Equal values in two spellings are one arm.
+    """
     arms = arms_for({"LOWAT": lowat, "GSO": "2"}, control=control)
     assert [arm.name for arm in arms] == names
     assert {arm.scenario.gso_segments for arm in arms} == {2}
@@ -167,13 +171,13 @@ def test_several_values_are_an_arm_each(lowat: str, control: bool, names: list[s
 
 @pytest.mark.parametrize("lowat", ["4096,", "4096,abc"])
 def test_each_of_several_values_is_checked(lowat: str) -> None:
-    """The one that cannot be is named."""
+    """The error names the bad value in a list."""
     with pytest.raises(ScenarioError, match=f"^LOWAT={lowat.partition(',')[2]} is not allowed"):
         arms_for({"LOWAT": lowat}, control=True)
 
 
 def test_own_scenario_file(tmp_path: Path) -> None:
-    """A scenario can be a file of one's own, its numbers with or without quotes."""
+    """A scenario can be a file of the user, with numbers with or without quotes."""
     path = tmp_path / "mine.toml"
     path.write_text('title = "Mine"\nexpect = "much"\n[knobs]\nLOWAT = 4096\nSERVER = "h2o"\n')
     entry = read_entry(path)
@@ -194,7 +198,7 @@ def test_own_scenario_file(tmp_path: Path) -> None:
     ],
 )
 def test_bad_scenario_file(tmp_path: Path, text: str, named: str) -> None:
-    """A file that is not TOML, has a foreign key, or a knob that cannot be, is refused by name."""
+    """A scenario file that is not TOML, has an unknown key, or has a bad knob is refused with its name."""
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(ScenarioError) as caught:

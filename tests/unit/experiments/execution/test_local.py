@@ -1,4 +1,4 @@
-"""The executor on this machine, with a fabric that copies: real jobs, real run folders."""
+"""Tests of the executor on this machine, with a fabric that copies: real jobs, real run folders."""
 
 import json
 import os
@@ -13,8 +13,9 @@ from analysis.records.runs import Evidence, load_experiment
 from analysis.reports.summary import summarize
 from common.formats.run import RunRecord
 from experiments.errors import StepFailed
-from experiments.execution import local
+from experiments.execution import executor, local
 from experiments.execution.conclusion import Ending, Run
+from experiments.execution.cost import GUEST_S, cost_s
 from experiments.execution.executor import OnEnded, RunStore
 from experiments.execution.experiment import side_by_side
 from experiments.execution.local import Local, bearable
@@ -41,7 +42,7 @@ def carried_out(sweep: Sweep, executor: Local) -> tuple[Path, dict[str, Ending]]
 
 
 def test_bad_runs_do_not_stop_the_others(tmp_path: Path) -> None:
-    """Each is told of by name, with a reason whose log is there; the others are ok, and the folder is an experiment."""
+    """Each bad run has a reason and a log; all others are ok, and the folder is a complete experiment."""
     fabric = CopyingFabric(
         troubles={
             "lowat-4096": "echo no such luck; exit 3",
@@ -75,11 +76,12 @@ def test_bad_runs_do_not_stop_the_others(tmp_path: Path) -> None:
 
 
 def test_runs_that_share_a_command(tmp_path: Path) -> None:
-    """Each is concluded when it ends; of a command that breaks off, what it had begun failed, the rest is made anew."""
+    """Each run of a shared command is finished on its own. If the command breaks off, the run in progress failed.
+    Runs that had not begun are started again.
+    """
     fabric = CopyingFabric(troubles={"lowat-4096": "exit 3"}, log=tmp_path / "made", runs_per_command=4)
     sweep = sweep_of(VALUES, repeat=3, results=tmp_path / "results", fabric=fabric)
-    executor = Local(sweep.manner, 2)
-    folder, heard = carried_out(sweep, executor)
+    folder, heard = carried_out(sweep, Local(sweep.manner, 2))
     bad = {name for name, ending in heard.items() if ending.status != "ok"}
     assert bad == {f"lowat-4096.{number}" for number in (1, 2, 3)}
     made = (tmp_path / "made").read_text().split()
@@ -88,20 +90,43 @@ def test_runs_that_share_a_command(tmp_path: Path) -> None:
     assert len([path for path in folder.iterdir() if path.is_dir()]) == len(sweep.order())
 
 
+def test_what_the_other_commands_have_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The division knows the expected cost of the next runs, of all waiting runs, and of what other commands do."""
+    asked: list[tuple[list[float], float, list[float]]] = []
+
+    def share(costs_s: list[float], waiting_s: float, others_s: list[float], start_s: float) -> int:
+        assert start_s == GUEST_S
+        asked.append((costs_s, waiting_s, others_s))
+        return min(4, len(costs_s))
+
+    monkeypatch.setattr(executor, "share", share)
+    sweep = sweep_of(VALUES, repeat=3, results=tmp_path, fabric=CopyingFabric(runs_per_command=5))
+    carried_out(sweep, Local(sweep.manner, 2))
+    run_s = cost_s(sweep.scenarios[0], virtual_clock=True, sample=sweep.manner.sample)
+    assert [len(costs_s) for costs_s, _, _ in asked] == [5, 5, 5, 3]
+    assert [waiting_s / run_s for _, waiting_s, _ in asked] == pytest.approx([15, 11, 7, 3])
+    (first_s,), (second_s,), *later = (others_s for _, _, others_s in asked)
+    assert first_s == 0.0
+    assert second_s == pytest.approx(GUEST_S + 4 * run_s)
+    assert all(0.0 <= left_s <= GUEST_S + 4 * run_s for (left_s,) in later)
+
+
 def broken_runs(number: int, trouble: str, results: Path) -> tuple[str, dict[str, str], Path]:
-    """A sweep in one command, one of its runs in trouble: that one's name, the reasons by run, the command's log."""
+    """Carry out a sweep in one command, in which one run does the shell commands `trouble`.
+    number: the run's index in the sweep's order. Return the run's name, the reasons by run, and the command's log.
+    """
     fabric = CopyingFabric(runs_per_command=10)
     sweep = sweep_of(VALUES, results=results, fabric=fabric)
     broken = sweep.order()[number]
     fabric.troubles = {broken.rpartition(".")[0]: trouble}
-    folder, heard = carried_out(sweep, Local(sweep.manner, 1, share=lambda waiting, *_: waiting))
+    folder, heard = carried_out(sweep, Local(sweep.manner, 1))
     assert sorted(heard) == sorted(sweep.order())
     bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
     return broken, bad, folder / sweep.order()[0] / "console.log"
 
 
 def test_the_run_at_work_has_the_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Of a command that several share: who hangs is named, with its own limit and a log that is there; others go on."""
+    """In a shared command, the run that hangs has its own time limit, reason, and log. The other runs go on."""
     monkeypatch.setattr(local, "wall_limit_s", lambda *_: 1.0)
     hung, bad, log = broken_runs(1, "echo so far; exec sleep 66.5", tmp_path)
     assert bad == {hung: f"{hung}: it took longer than 1 s of wall time (log: {log})"}
@@ -109,7 +134,10 @@ def test_the_run_at_work_has_the_limit(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_a_command_that_breaks_off(tmp_path: Path) -> None:
-    """The run that was at work tells what was said last, and where the rest of it is: in the folder of the first."""
+    """The run in progress fails. Its reason has the command's last line, and the path of the command's log.
+
+    The log is in the folder of the command's first run.
+    """
     broken, bad, log = broken_runs(2, "echo no such luck; exit 3", tmp_path)
     assert list(bad) == [broken]
     assert bad[broken].startswith(f"{broken}: it ended without an outcome: ")
@@ -118,7 +146,7 @@ def test_a_command_that_breaks_off(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_judged_has_failed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Whatever is raised by whoever judges: the sweep goes on, and when it is resumed as well."""
+    """A run whose evaluation raises any exception has failed, and the sweep goes on."""
 
     def findings(evidence: Evidence, *rest: Any) -> Any:
         if "lowat-4096.1" in evidence.source:
@@ -140,7 +168,7 @@ def test_what_cannot_be_judged_has_failed(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 @pytest.mark.parametrize("outcome", ["", "[]", '{"status": "ok"}'])
 def test_an_outcome_that_is_none(tmp_path: Path, outcome: str) -> None:
-    """Whatever the guest left of it."""
+    """A run with an unreadable outcome has failed."""
     fabric = CopyingFabric(troubles={"lowat-4096": f"printf %s '{outcome}' >outcome.json"})
     sweep = sweep_of(VALUES, results=tmp_path, fabric=fabric)
     _, heard = carried_out(sweep, Local(sweep.manner, 2))
@@ -150,7 +178,7 @@ def test_an_outcome_that_is_none(tmp_path: Path, outcome: str) -> None:
 
 
 def test_an_interruption_leaves_what_is_done(tmp_path: Path) -> None:
-    """The others' jobs are gone, and whoever goes on makes no run twice that was filed."""
+    """After an interruption, finished runs stay, and the next sweep carries out only the missing ones."""
     fabric = CopyingFabric(log=tmp_path / "made")
     sweep = sweep_of(VALUES, repeat=2, results=tmp_path / "results", fabric=fabric)
     told: list[str] = []
@@ -172,14 +200,14 @@ def test_an_interruption_leaves_what_is_done(tmp_path: Path) -> None:
 
 
 class Forgetful(Local):
-    """Does not carry out one of the runs."""
+    """An executor that omits one of the runs."""
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         super().carry_out([run for run in runs if run.name != "lowat-4096.1"], store, ended)
 
 
 def test_a_run_that_did_not_come_back(tmp_path: Path) -> None:
-    """The sweep is not finished, and can be gone on with."""
+    """A sweep that lacks a run fails, and can be continued."""
     sweep = sweep_of(VALUES, results=tmp_path)
     with pytest.raises(StepFailed, match=r"the sweep: 1 run had no result, lowat-4096\.1 among them"):
         carried_out(sweep, Forgetful(sweep.manner, 2))
@@ -188,7 +216,7 @@ def test_a_run_that_did_not_come_back(tmp_path: Path) -> None:
 
 
 def test_no_more_side_by_side_than_there_is_memory_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """One per processor, fewer where a guest's memory is more than its share, and one at least."""
+    """The number of runs side by side is limited by processors and by memory for guests, and is at least 1."""
     sweep = sweep_of(VALUES)
     memory = tmp_path / "meminfo"
     monkeypatch.setattr(local, "_MEMORY", memory)
@@ -209,7 +237,9 @@ def test_no_more_side_by_side_than_there_is_memory_for(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(("processors", "most"), [(1, 1), (2, 1), (3, 1), (8, 4)])
 def test_on_a_real_clock_an_arm_has_two_processors(monkeypatch: pytest.MonkeyPatch, processors: int, most: int) -> None:
-    """Waiting for one would be measured; where guests' memory would be does not matter."""
+    """On a real clock each arm has two processors, because waiting for one would affect results.
+    Memory for guests does not limit it.
+    """
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
     monkeypatch.setattr(local, "_available_mib", lambda: 100_000)
     monkeypatch.setattr(local, "memory_room_mib", lambda _: 0)
@@ -230,7 +260,9 @@ def test_on_a_real_clock_an_arm_has_two_processors(monkeypatch: pytest.MonkeyPat
 def test_an_experiment_has_as_many_arms_at_once_as_the_machine_bears(
     monkeypatch: pytest.MonkeyPatch, clients: tuple[str, ...], fabric: CopyingFabric, processors: int, most: int
 ) -> None:
-    """Of ordinary arms two on two processors; a browser is many processes, and its guest large."""
+    """Two arms with the lab's client run side by side on two processors. A browser's arm needs more.
+    It needs more processors, and more memory for its guest.
+    """
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
     monkeypatch.setattr(local, "_available_mib", lambda: 3500)
     monkeypatch.setattr(local, "memory_room_mib", lambda _: 100_000)

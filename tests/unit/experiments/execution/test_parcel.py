@@ -1,4 +1,4 @@
-"""Run folders as bytes."""
+"""Tests of run folders as archives."""
 
 import gzip
 import tarfile
@@ -25,7 +25,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
 
 
 def test_what_was_packed_comes_out(tmp_path: Path) -> None:
-    """Files, empty ones and empty folders included, with their permissions."""
+    """Unpacked folders have all files and folders, including empty ones, and their permissions."""
     made = tmp_path / "made"
     (made / "asked").mkdir(parents=True)
     (made / "wire").mkdir()
@@ -62,7 +62,7 @@ def test_what_was_packed_comes_out(tmp_path: Path) -> None:
     ids=lambda info: f"{info.name} {info.type!r}",
 )
 def test_what_no_run_folder_holds(tmp_path: Path, bad: tarfile.TarInfo) -> None:
-    """Paths that lead outside, links and devices are refused, and nothing of them is written."""
+    """Paths outside the folder, links, and devices are refused, and not written."""
     room = tmp_path / "room"
     room.mkdir()
     with pytest.raises(BadParcel):
@@ -72,14 +72,14 @@ def test_what_no_run_folder_holds(tmp_path: Path, bad: tarfile.TarInfo) -> None:
 
 
 def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small parcel may hold more than any memory does; it is not unpacked to its end."""
+    """An archive that would exceed the size limit is not unpacked to its end."""
     monkeypatch.setattr("experiments.execution.parcel._MOST_BYTES", 2**20)
     with pytest.raises(BadParcel, match="it holds more than 1 MiB"):
         unpack(gzip.compress(bytes(2**20 + 1)), tmp_path / "there")
 
 
 def test_what_was_damaged(tmp_path: Path) -> None:
-    """Half a parcel is none, nor is one with another byte in it."""
+    """An incomplete archive or one with a changed byte is refused."""
     content = archive(*(member(f"file-{number}") for number in range(100)))
     middle = len(content) // 2
     other = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]

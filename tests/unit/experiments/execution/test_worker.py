@@ -1,4 +1,4 @@
-"""What a worker does, without a cluster around it."""
+"""Tests of a worker without a cluster."""
 
 import json
 from dataclasses import replace
@@ -31,8 +31,8 @@ def settings_of(sweep: Sweep) -> BatchSettings:
 
 
 def test_a_batch(tmp_path: Path) -> None:
-    """Its folders come back packed, as the head wants them; nothing is left where they were made."""
-    trouble = "sleep 0.5; echo lowat-4096.1 is bad; exit 3"  # by then the first one, with the log, has been packed
+    """A worker returns its run folders packed, with paths as on the head, and removes its own copies."""
+    trouble = "sleep 0.5; echo lowat-4096.1 is bad; exit 3"  # then the folder with the log has been packed
     fabric = CopyingFabric(runs_per_command=10, troubles={"lowat-4096": trouble})
     sweep = sweep_of(VALUES, fabric=fabric)
     scratch = tmp_path / "scratch"
@@ -56,7 +56,7 @@ def test_a_batch(tmp_path: Path) -> None:
 
 
 def test_one_that_is_different_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In a line, what differs there from here; and it runs nothing."""
+    """A worker with other versions than the head refuses in one line with the differences, and starts nothing."""
     sweep = sweep_of(VALUES)
     settings = settings_of(sweep)
     assert refusal(settings) is None
@@ -64,9 +64,9 @@ def test_one_that_is_different_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv(KERNEL, "another")
     told = refusal(settings)
     assert told is not None
-    assert told.startswith("guest kernel another there and none here; ")
-    assert told.endswith("; nginx 1 there and 2 here")
-    assert " there and 3.12.0 here" in told
+    assert told.startswith("guest kernel another on the worker and none on the head; ")
+    assert told.endswith("; nginx 1 on the worker and 2 on the head")
+    assert " on the worker and 3.12.0 on the head" in told
     with pytest.raises(Refusal) as caught:
         carry_out(settings, list(sweep.runs().values()), final=FINAL, scratch=tmp_path, worker="w", wanted=lambda: True)
     assert (caught.value.worker, caught.value.why) == ("w", told)
@@ -78,7 +78,7 @@ def test_one_that_is_different_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path
     [(OSError(24, "Too many open files"), "Too many open files"), (ValueError("odd"), "ValueError: odd")],
 )
 def test_a_mishap_is_no_refusal(tmp_path: Path, fault: Exception, why: str) -> None:
-    """The worker is the head's equal all the same; nothing is left."""
+    """An exception in a batch is reported as a failed batch and not as a refusal, and no file is left."""
     sweep = sweep_of(VALUES, fabric=CopyingFabric(faults={"lowat-4096": fault}))
     with pytest.raises(BatchFailed) as caught:
         carry_out(
@@ -95,7 +95,7 @@ def test_a_mishap_is_no_refusal(tmp_path: Path, fault: Exception, why: str) -> N
 
 
 def test_one_whose_code_has_changed_under_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it has read is not what it would start."""
+    """A worker refuses if its code has changed since it started."""
     monkeypatch.setattr(worker, "_CODE", "0123456789ab")
     assert (
         refusal(settings_of(sweep_of(VALUES)))
@@ -104,7 +104,7 @@ def test_one_whose_code_has_changed_under_it_refuses(monkeypatch: pytest.MonkeyP
 
 
 def test_what_nobody_wants_ends(tmp_path: Path) -> None:
-    """Its job is ended, and its folder removed."""
+    """A batch that is no longer wanted ends its job and removes its folder."""
     sweep = sweep_of(VALUES, fabric=CopyingFabric(troubles={"lowat-none": "exec sleep 60"}))
     with pytest.raises(BatchCancelled):
         carry_out(
@@ -119,7 +119,7 @@ def test_what_nobody_wants_ends(tmp_path: Path) -> None:
 
 
 def test_one_of_each_kind_is_looked_at() -> None:
-    """Servers, congestion controls, LOWAT=auto, and the largest page; not every arm."""
+    """`kinds` returns one scenario for each combination of server, LOWAT=auto or not, and largest page or not."""
     sweep = sweep_of({"LOWAT": ("none", "4096", "auto"), "SERVER": ("nginx", "h2o"), "SIZE": ("20480", "40960")})
     found = kinds(sweep.scenarios)
     assert {(each.server, each.lowat == "auto", each.size_bytes) for each in found} == {

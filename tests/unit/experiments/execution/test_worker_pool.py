@@ -1,4 +1,4 @@
-"""Who of a cluster's workers may work."""
+"""Tests of the choice of a cluster's workers."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -15,7 +15,7 @@ A, B, C = (f"tcp://10.0.0.{number}:1" for number in (1, 2, 3))
 
 
 class Workers:
-    """In the place of Dask's client. there: threads by address; answers: of those that do not simply agree."""
+    """A substitute for Dask's client. there: number of threads by address. answers: answers other than agreement."""
 
     def __init__(self, there: Mapping[str, int], answers: Mapping[str, object] | None = None) -> None:
         self.there = dict(there)
@@ -42,7 +42,7 @@ def pool_of(workers: Workers) -> tuple[WorkerPool, list[str]]:
 
 
 def test_everyone_is_asked_once() -> None:
-    """Also who comes later; one that went and came back is asked again."""
+    """Each worker is asked once, including those that connect later. One that left and came back is asked again."""
     workers = Workers({A: 1, B: 2})
     pool, told = pool_of(workers)
     pool.update()
@@ -58,15 +58,17 @@ def test_everyone_is_asked_once() -> None:
 
 
 def test_who_refuses_is_left_out() -> None:
-    """With the reason, also where the lab is missing; who goes while he is asked has refused nothing."""
+    """A worker that refuses is left out, with its reason, also if the lab is missing there.
+    A worker that leaves while it is asked has not refused.
+    """
     missing = ModuleNotFoundError("No module named 'experiments'")
-    workers = Workers({A: 1, B: 1, C: 1}, {A: "code 1 there and 2 here", B: missing, C: OSError("closed")})
+    workers = Workers({A: 1, B: 1, C: 1}, {A: "another code", B: missing, C: OSError("closed")})
     pool, told = pool_of(workers)
-    with pytest.raises(Unavailable, match=r"all its workers refuse: .*code 1 there and 2 here; .* the lab is not"):
+    with pytest.raises(Unavailable, match=r"all its workers refuse: .*another code; .* the lab, or the"):
         pool.update()
     assert told == [
-        f"worker {A} refuses: code 1 there and 2 here",
-        f"worker {B} refuses: the lab is not installed there, or another version of it ({missing})",
+        f"worker {A} refuses: another code",
+        f"worker {B} refuses: the lab, or the head's version of it, is not installed on the worker ({missing})",
     ]
     workers.answers[C] = None
     pool.update()
@@ -74,7 +76,7 @@ def test_who_refuses_is_left_out() -> None:
 
 
 def test_one_that_refuses_later() -> None:
-    """It gets nothing any more, and is told of once."""
+    """A worker that refuses later gets no further batches, and is reported once."""
     workers = Workers({A: 1, B: 1})
     pool, told = pool_of(workers)
     pool.update()
@@ -85,7 +87,7 @@ def test_one_that_refuses_later() -> None:
 
 
 def test_one_with_which_nothing_comes_to_anything() -> None:
-    """Three batches in a row, none of them twice: it may not work any more, until it has gone and come back."""
+    """A worker is left out after three different batches in a row failed there, until it has left and come back."""
     workers = Workers({A: 1, B: 1})
     pool, told = pool_of(workers)
     pool.update()
@@ -108,13 +110,13 @@ def test_one_with_which_nothing_comes_to_anything() -> None:
 
 
 def test_nobody_is_there() -> None:
-    """It is said at once."""
+    """If no worker is connected, an error follows at once."""
     with pytest.raises(Unavailable, match=r"tcp://10\.0\.0\.9:8786 cannot be used here: no worker is connected"):
         pool_of(Workers({}))[0].update()
 
 
 def test_all_were_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They may come back for a while."""
+    """If all workers were lost, the pool waits some time before it raises an error."""
     workers = Workers({A: 1})
     pool, _ = pool_of(workers)
     pool.update()

@@ -1,4 +1,4 @@
-"""Where the lab's own files are, in a clone and where it was installed."""
+"""Tests of the paths of the lab's own files, in a clone and in an installation."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from experiments.host import home
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place with the packages and no more; what is shared lies elsewhere, as in an environment."""
+    """Make an installation: the packages in one folder, shared files in another."""
     packages, data = tmp_path / "packages", tmp_path / "share"
     data.mkdir()
     for name in home._IN_IMAGES:
@@ -19,13 +19,13 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (data / name).write_text(f"# {name}\n")
     monkeypatch.setattr(home, "ROOT", packages)
     monkeypatch.setattr(home, "is_clone", lambda: False)
-    monkeypatch.setattr(home, "distribution", lambda _: _Installed(data))
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: _Installed(data))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path
 
 
 class _Installed:
-    """As much of a distribution as is asked."""
+    """The part of a distribution that these tests need."""
 
     def __init__(self, data: Path) -> None:
         self.files = [_File(path) for path in data.iterdir()]
@@ -41,7 +41,7 @@ class _File:
 
 
 def test_this_is_a_clone() -> None:
-    """Tests run in one: there images are made of the tree itself, and messages speak of make."""
+    """In a clone, images are built from the tree itself, and messages name make."""
     assert home.is_clone()
     assert home.image_folder("tag") == home.ROOT
     assert home.shared("compose.yaml") == home.ROOT / "compose.yaml"
@@ -50,13 +50,13 @@ def test_this_is_a_clone() -> None:
 
 
 def test_an_installed_lab_has_no_make(installed: Path) -> None:
-    """The command line does the same."""
+    """Messages of an installed lab name `priolab` and not make."""
     assert installed.is_dir()
     assert home.setup_command("SERVER=h2o") == "`priolab setup SERVER=h2o`"
 
 
 def test_images_of_an_installed_lab(installed: Path) -> None:
-    """What they are made of is gathered in the cache, once, as it lies in a clone."""
+    """The files for images are copied once to the cache, in the layout of a clone."""
     folder = home.image_folder("tag")
     assert folder == installed / "cache/priolab/images-tag"
     files = {str(file.relative_to(folder)) for file in folder.rglob("*")}
@@ -67,12 +67,12 @@ def test_images_of_an_installed_lab(installed: Path) -> None:
 
 
 def test_what_is_not_shared_is_missed(installed: Path) -> None:
-    """By name."""
+    """The error names a shared file that is missing."""
     assert installed.is_dir()
     with pytest.raises(FileNotFoundError, match=r"^no-such-file is not among the files of the installed lab$"):
         home.shared("no-such-file")
 
 
 def test_all_that_images_are_made_of_is_there() -> None:
-    """Their name is a digest of it."""
+    """All sources of the images exist, because the images' name is a digest of them."""
     assert [name for name in home.IMAGE_SOURCES if not (home.ROOT / name).exists()] == []

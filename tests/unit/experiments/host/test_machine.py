@@ -1,4 +1,4 @@
-"""Facts about a machine: its distribution, what is there of it, and what it forbids."""
+"""Tests of facts about a machine: its distribution, installed programs, and restrictions."""
 
 import os
 from pathlib import Path
@@ -25,7 +25,7 @@ _MINT = 'NAME="Linux Mint"\nID=linuxmint\nID_LIKE="ubuntu debian"\n'
     ],
 )
 def test_distributions(release: str, name: str, families: tuple[str, ...]) -> None:
-    """By what the system says of itself; one that says nothing is just that."""
+    """Name and families come from os-release; without it the name is `this system`."""
     assert machine.distribution(release) == machine.Distribution(name=name, families=families)
 
 
@@ -47,7 +47,7 @@ def _setting(folder: Path, name: str, value: str) -> Path:
     ],
 )
 def test_settings_that_forbid_namespaces(tmp_path: Path, name: str, value: str, remedy: str | None) -> None:
-    """Ordinary users are told which, and what changes it; to root they are nothing."""
+    """An ordinary user is told the setting and its remedy. For root the setting does not matter."""
     settings = _setting(tmp_path, name, value)
     told = machine.no_namespaces(settings, is_root=False)
     expected = (
@@ -58,7 +58,7 @@ def test_settings_that_forbid_namespaces(tmp_path: Path, name: str, value: str, 
 
 
 def test_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of the programs, and all of the files; a file may be a pattern."""
+    """A `Want` is met if one of its programs and all of its files exist. Files may be patterns."""
     (tmp_path / "a-server").write_text("#!/bin/sh\n")
     (tmp_path / "a-server").chmod(0o755)
     (tmp_path / "source-6.8.0.tar.bz2").touch()
@@ -78,27 +78,27 @@ def test_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_systems_own_folders_are_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An ordinary user's PATH lacks them on Debian."""
+    """Programs in sbin are found although an ordinary user's PATH on Debian lacks sbin."""
     monkeypatch.setenv("PATH", "/nowhere")
     assert find("ldconfig") in ("/usr/sbin/ldconfig", "/sbin/ldconfig")
 
 
 def test_a_cache_that_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is, and then there is no trouble."""
+    """A missing cache folder is made."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
     assert machine.cache_trouble() is None
     assert (tmp_path / "new" / "priolab").is_dir()
 
 
 def test_a_cache_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder, and what the system says of it."""
+    """The error names the cache folder and the system's reason."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert machine.cache_trouble() == f"the cache folder {tmp_path}/file/priolab cannot be made: Not a directory"
 
 
 def test_a_cache_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That is told, too."""
-    monkeypatch.setattr(os, "access", lambda *_: False)  # to root everything is allowed
+    """A cache folder without permission to write is an error."""
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert machine.cache_trouble() == f"the cache folder {tmp_path}/priolab cannot be written: permission denied"

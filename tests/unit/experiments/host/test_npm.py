@@ -1,4 +1,4 @@
-"""Packages of npm: where they go, that they are asked for once, and what is said where they are missing."""
+"""Tests of npm packages: their folder, that npm runs once, and messages if they are missing."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,12 +12,12 @@ from experiments.host.npm import install, modules_of
 from experiments.host.programs import lack_of, remedy_for
 from proxy.server import Server, catalogue
 
-NPM = "a package of npm"
+NPM = "an npm package"
 
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """One that needs something, on a machine with nothing."""
+    """Return a server that needs npm packages, on a machine without them."""
     folder = tmp_path / "museum"
     folder.mkdir()
     for name in ("package.json", "package-lock.json"):
@@ -31,7 +31,7 @@ FakeNpm = Callable[[str], Path]
 
 @pytest.fixture
 def fake_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeNpm:
-    """Makes an npm that does that, and counts how often it was asked."""
+    """Return a function that installs a script as npm, and returns the file in which the script logs its calls."""
 
     def make(does: str) -> Path:
         programs, asked = tmp_path / "bin", tmp_path / "asked"
@@ -46,14 +46,14 @@ def fake_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeNpm:
 
 
 def test_most_servers_need_nothing() -> None:
-    """And nothing is asked of npm for them."""
+    """Servers without npm packages cause no call of npm."""
     nginx = catalogue()["nginx"]
     assert (modules_of(nginx), install(nginx)) == (None, None)
     assert lack_of(nginx) != NPM
 
 
 def test_the_folder_is_named_for_what_is_asked_for(server: Server) -> None:
-    """Another lock file is another folder."""
+    """The folder's name depends on the lock file."""
     before = modules_of(server)
     assert server.npm
     assert before
@@ -63,18 +63,18 @@ def test_the_folder_is_named_for_what_is_asked_for(server: Server) -> None:
 
 
 def test_both_spdy_fronts_share_theirs() -> None:
-    """They are the same program."""
+    """Both SPDY fronts use the same packages, because they are the same program."""
     assert modules_of(catalogue()["spdy"]) == modules_of(catalogue()["spdy-strict"])
 
 
 def test_what_is_missing_is_said_with_the_remedy(server: Server) -> None:
-    """A sentence, before anything begins."""
+    """Missing packages are reported with the command that installs them."""
     assert lack_of(server) == NPM
-    assert remedy_for(server) == "`make setup SERVER=museum` installs nodejs and its packages of npm"
+    assert remedy_for(server) == "`make setup SERVER=museum` installs nodejs and its npm packages"
 
 
 def test_npm_is_asked_once(server: Server, fake_npm: FakeNpm) -> None:
-    """For exactly what the lock file says, without running anybody's scripts; the result is whole or not there."""
+    """npm runs once, for exactly the lock file's packages and without their scripts. No incomplete folder is left."""
     asked = fake_npm("[ -e package.json ] && [ -e package-lock.json ] && mkdir node_modules")
     folder = install(server)
     assert folder
@@ -87,7 +87,7 @@ def test_npm_is_asked_once(server: Server, fake_npm: FakeNpm) -> None:
 
 
 def test_a_folder_of_its_own(server: Server, fake_npm: FakeNpm) -> None:
-    """What is no server's is asked for by its folder."""
+    """Packages of a folder that belongs to no server can be installed, too."""
     asked = fake_npm("mkdir node_modules")
     assert server.npm
     folder = npm.install_for(server.npm, "somebody needs")
@@ -97,13 +97,13 @@ def test_a_folder_of_its_own(server: Server, fake_npm: FakeNpm) -> None:
 
 
 def test_a_folder_that_asks_for_nothing(tmp_path: Path) -> None:
-    """Which file is missing is told."""
+    """The error names the missing file."""
     with pytest.raises(StepFailed, match=r"package\.json: No such file"):
         npm.install_for(tmp_path, "nobody needs")
 
 
 def test_an_npm_that_fails(server: Server, fake_npm: FakeNpm) -> None:
-    """What it was is told, and nothing is left."""
+    """The error gives npm's error lines, and no folder is left."""
     fake_npm("echo warning >&2; echo npm error no network >&2; echo more >&2; echo npm error A log >&2; exit 7")
     with pytest.raises(StepFailed, match=r"npm ended with 7: npm error no network \| npm error A log$"):
         install(server)
@@ -113,7 +113,7 @@ def test_an_npm_that_fails(server: Server, fake_npm: FakeNpm) -> None:
 
 
 def test_a_disk_that_is_full(server: Server, fake_npm: FakeNpm) -> None:
-    """npm only warns of files that it cannot write; nothing that lacks some is left."""
+    """If npm only warns about files that it cannot write, the installation fails, and no folder is left."""
     fake_npm("mkdir node_modules; echo 'npm warn tar TAR_ENTRY_ERROR ENOSPC: no space left on device, write' >&2")
     with pytest.raises(StepFailed, match=r"npm could not unpack a file: ENOSPC: no space left on device, write$"):
         install(server)
@@ -123,7 +123,7 @@ def test_a_disk_that_is_full(server: Server, fake_npm: FakeNpm) -> None:
 
 
 def test_without_npm(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That it is not installed."""
+    """The error says that npm is not installed."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StepFailed, match="npm is not installed"):
         install(server)

@@ -1,4 +1,4 @@
-"""The line that tells why pip failed, of what real ones printed."""
+"""Tests of the line that says why pip failed, with output of real pips."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ _LOGS = Path(__file__).parent / "pip"
     ],
 )
 def test_the_cause_is_told(log: str, cause: str) -> None:
-    """And not that a subprocess exited with an error."""
+    """The reported cause is the first one, and not that a subprocess ended with an error."""
     assert cause_of((_LOGS / f"{log}.log").read_text()) == cause
 
 
@@ -58,7 +58,7 @@ def test_the_cause_is_told(log: str, cause: str) -> None:
     ],
 )
 def test_other_ends(said: str, cause: str) -> None:
-    """A full disk comes first, whatever follows from it."""
+    """A full disk is reported before its consequences."""
     assert cause_of(said) == cause
 
 
@@ -75,12 +75,14 @@ def test_other_ends(said: str, cause: str) -> None:
     ],
 )
 def test_apts_own_line(said: str, line: str) -> None:
-    """The first of its errors, or the last line."""
+    """The reported line is the first error of apt-get, or else the last line."""
     assert complaint(said) == line
 
 
 def test_packages_that_can_be_had() -> None:
-    """Those with a candidate, of what `apt-cache policy` prints; unknown ones are not mentioned there at all."""
+    """`candidates` returns the packages with a candidate in the output of `apt-cache policy`.
+    Unknown packages are not in the output.
+    """
     said = (
         "nginx:\n  Installed: (none)\n  Candidate: 1.26.3-3\n  Version table:\n     1.26.3-3 500\n"
         "chromium:\n  Installed: (none)\n  Candidate: (none)\n  Version table:\n"

@@ -1,4 +1,4 @@
-"""What an entry of the catalogue makes possible: levels that came later, and what is missing of a server."""
+"""Tests of the server catalogue on a machine: values of knobs that need newer servers, and missing programs."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,14 +27,14 @@ LATER = Switch(name="notsent-lowat", levels={"on": {}, "off": {}}, since={"on": 
     ],
 )
 def test_a_level_may_have_come_later(said: str, lacking: str | None) -> None:
-    """Versions are compared number by number; one that cannot be read, or is newer than anybody knows, has it."""
+    """Versions are compared number by number. An unreadable version counts as new enough."""
     assert LATER.lacked_until("on", said) == lacking
     assert LATER.lacked_until("off", said) is None
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
-    """The default server, as if its own mechanism had come later."""
+    """Return the default server, for which NATIVE=on needs a newer version than the installed one."""
     server = replace(catalogue()["nginx"], native=LATER)
     monkeypatch.setattr(programs, "catalogue", lambda: {"nginx": server})
     return server
@@ -42,7 +42,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 
 @pytest.mark.usefixtures("server")
 def test_an_older_server_is_told_of_beforehand() -> None:
-    """What is asked, what brought it, what is here, and what helps; whoever does not ask for it is not stopped."""
+    """The error names the knob, the required and the installed version, and the remedy.
+    Scenarios without the knob are accepted.
+    """
     asked = [scenario_from({}), replace(scenario_from({}), native="on")]
     with pytest.raises(Unavailable) as caught:
         check_levels(asked, "nginx version: nginx/1.22.1")
@@ -56,7 +58,7 @@ def test_an_older_server_is_told_of_beforehand() -> None:
 
 
 def test_an_older_haproxy_has_no_hard_limit() -> None:
-    """RECORD is what came with 2.6; the older setting holds at the beginning of a transfer only."""
+    """RECORD needs HAProxy 2.6: the older setting applies only to the beginning of a transfer."""
     stock = scenario_from({"SERVER": "haproxy"})
     sized = scenario_from({"SERVER": "haproxy", "RECORD": "1400"})
     with pytest.raises(
@@ -68,7 +70,7 @@ def test_an_older_haproxy_has_no_hard_limit() -> None:
 
 
 def test_a_server_may_be_incomplete(server: Server, tmp_path: Path) -> None:
-    """It takes its program and its files; the remedy names all packages."""
+    """A server needs its program and its files. The remedy names all of its packages."""
     shell = replace(server, program="sh", packages=("a-shell", "a-module"), files=(str(tmp_path / "module.so"),))
     assert lack_of(replace(shell, program="no-such-program")) == "no-such-program"
     assert lack_of(shell) == str(tmp_path / "module.so")

@@ -1,4 +1,4 @@
-"""What a set-up decides to do, for many kinds of machine."""
+"""Tests of the steps that a set-up plans on many kinds of machine."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,7 +31,7 @@ def _plan(
     kernel_built: bool = True,
     there: set[str] = frozenset(),  # type: ignore[assignment]
 ) -> SetupPlan:
-    """On a bare machine, but for these packages."""
+    """Return the plan for a machine on which only the packages in `there` are installed."""
     request = setup_request_from(part, words, ROOT)
     built = kernel_built or not (request.in_guests or part is SetupPart.ENVIRONMENT)
     wants = wants_of(request, catalogue(), kernel_built=built, families=machine.distribution.families)
@@ -44,7 +44,7 @@ def _optional(plan: SetupPlan) -> dict[str, str]:
 
 
 def test_the_base_set() -> None:
-    """nginx, Node and what makes links; nothing else is asked of a machine by an experiment."""
+    """An experiment needs nginx, Node, and the programs that make links, and nothing else."""
     plan = _plan()
     assert plan.install == ("nginx", "nodejs", "iproute2", "ethtool")
     assert plan.optional == (
@@ -59,7 +59,7 @@ def test_the_base_set() -> None:
 @pytest.mark.parametrize("distribution", [BOOKWORM, TRIXIE, SID, UBUNTU])
 @pytest.mark.parametrize("words", [(), ("FABRIC=netns",), ("LOWAT=131072",), ("SERVER=nginx",)])
 def test_a_server_nobody_asked_for_stops_nobody(distribution: Distribution, words: tuple[str, ...]) -> None:
-    """That a distribution has no h2o is nothing to an experiment with nginx."""
+    """A missing package h2o does not affect an experiment with nginx."""
     plan = _plan(*words, machine=replace(DEBIAN, distribution=distribution), obtainable=WITHOUT_H2O)
     assert plan.refusals == ()
     assert plan.notes == ()
@@ -68,18 +68,18 @@ def test_a_server_nobody_asked_for_stops_nobody(distribution: Distribution, word
 
 @pytest.mark.parametrize("words", [("SERVER=h2o",), ("SERVER=nginx,h2o",), ("SCENARIO=h2o",), ("SWEEP=modem",)])
 def test_a_server_that_was_asked_for_and_is_not_to_be_had(words: tuple[str, ...]) -> None:
-    """One line says so, and what can be done; nothing is installed."""
+    """One line names the requested server without a package and the alternatives. Nothing is installed."""
     plan = _plan(*words, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
     (line,) = plan.refusals
     assert line == (
-        "SERVER=h2o: Debian GNU/Linux 13 (trixie) has no package h2o: name another SERVER, FABRIC=compose has it in its"
-        " images, or put a h2o of your own in PATH"
+        "SERVER=h2o: Debian GNU/Linux 13 (trixie) has no package h2o: use another SERVER or FABRIC=compose, whose"
+        " images have this server, or put a h2o of your own in PATH"
     )
     assert (plan.install, plan.optional) == ((), ())
 
 
 def test_a_server_that_was_asked_for_and_is_to_be_had() -> None:
-    """It is needed, beside the base set."""
+    """A requested server with a package is installed in addition to the base set."""
     plan = _plan("SERVER=h2o", obtainable={"h2o": True, "nginx": True})
     assert plan.install == ("h2o", "nginx", "nodejs", "iproute2", "ethtool")
     assert plan.services == ("h2o", "nginx")
@@ -87,9 +87,9 @@ def test_a_server_that_was_asked_for_and_is_to_be_had() -> None:
 
 @pytest.mark.parametrize("part", [SetupPart.SERVERS, SetupPart.DEMO, SetupPart.TEST])
 def test_many_servers_are_wanted_and_none_is_needed(part: SetupPart) -> None:
-    """Those that the distribution has are tried; of the others there is a note."""
+    """Servers with a package are optional. A note names each server without one."""
     plan = _plan(part=part, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
-    assert "Debian GNU/Linux 13 (trixie) has no package h2o; without it, there is no SERVER=h2o" in plan.notes
+    assert "Debian GNU/Linux 13 (trixie) has no package h2o; without it, SERVER=h2o cannot be used" in plan.notes
     assert plan.refusals == ()
     assert {"caddy", "haproxy", "apache2"} <= _optional(plan).keys()
     assert not {"h2o", "caddy"} & set(plan.install)
@@ -97,15 +97,15 @@ def test_many_servers_are_wanted_and_none_is_needed(part: SetupPart) -> None:
 
 
 def test_the_default_sweep_names_no_server() -> None:
-    """Those of its servers that cannot be had are a note; those that can are tried."""
+    """The default sweep's servers are optional, and a note names each server without a package."""
     plan = _plan("REPEAT=1", part=SetupPart.SWEEP, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
     assert plan.refusals == ()
-    assert "Debian GNU/Linux 13 (trixie) has no package h2o; without it, there is no SERVER=h2o" in plan.notes
+    assert "Debian GNU/Linux 13 (trixie) has no package h2o; without it, SERVER=h2o cannot be used" in plan.notes
     assert "h2o" in _optional(_plan(part=SetupPart.SWEEP))
 
 
 def test_a_part_of_the_matrix_needs_a_part() -> None:
-    """Where servers are named, these are needed and the others are not tried."""
+    """Requested servers are required, and the other servers are not installed."""
     plan = _plan("SERVER=haproxy", part=SetupPart.SERVERS)
     assert "haproxy" in plan.install
     assert not {"h2o", "caddy"} & _optional(plan).keys()
@@ -116,29 +116,29 @@ def test_a_part_of_the_matrix_needs_a_part() -> None:
     [((), True), (("FABRIC=auto",), True), (("FABRIC=virtual",), True), (("FABRIC=netns",), False)],
 )
 def test_the_kernel_is_for_those_who_use_guests(words: tuple[str, ...], *, needs_kernel: bool) -> None:
-    """Nobody else is asked for what builds it."""
+    """Packages that build the kernel are installed only if guests may be used."""
     assert bool(BUILDING & set(_plan(*words, kernel_built=False).install)) is needs_kernel
 
 
 def test_a_kernel_that_is_there_needs_no_compiler() -> None:
-    """What builds it is asked for until it is built."""
+    """Packages that build the kernel are not installed if the kernel exists."""
     assert not BUILDING & set(_plan().install)
 
 
 def test_containers_need_nothing_of_the_machine() -> None:
-    """Their programs are in images."""
+    """With containers nothing is installed, because the programs are in the images."""
     plan = _plan("FABRIC=compose", "SERVER=h2o", "CAPTURE=yes", kernel_built=False, obtainable=WITHOUT_H2O)
     assert plan == SetupPlan()
 
 
 def test_checks_need_nothing_but_node() -> None:
-    """And can do without that."""
+    """Checks need no package. Node is optional."""
     plan = _plan(part=SetupPart.LINT, kernel_built=False)
     assert (plan.install, _optional(plan)) == ((), {"nodejs": "the demo's page is not checked"})
 
 
 def test_looking_around_needs_nothing() -> None:
-    """What is missing, and how it is had, is told."""
+    """The environment's set-up installs nothing, and notes what is missing and how to install it."""
     plan = _plan("SERVER=h2o", part=SetupPart.ENVIRONMENT, kernel_built=False)
     assert (plan.install, plan.optional, plan.refusals) == ((), (), ())
     missing, remedy, kernel = plan.notes
@@ -150,7 +150,7 @@ def test_looking_around_needs_nothing() -> None:
 
 @pytest.mark.parametrize("part", [SetupPart.ENVIRONMENT, SetupPart.EVERYTHING])
 def test_the_environment_is_for_everybody(part: SetupPart) -> None:
-    """Where it cannot be made, its package is installed whatever is asked for, or there is no going on."""
+    """If venv is missing, every part of the set-up installs its package, or refuses if it may not install packages."""
     request, lacking = setup_request_from(part, [], ROOT), [Want(packages=("python3-venv",), makes_environment=True)]
     assert decide(request, DEBIAN, lacking, {}, builds_kernel=False).install == ("python3-venv",)
     nobody = replace(DEBIAN, rights=Rights.NONE)
@@ -159,7 +159,7 @@ def test_the_environment_is_for_everybody(part: SetupPart) -> None:
 
 
 def test_who_may_not_install_is_told_what_is_missing() -> None:
-    """In one line, the command in a second."""
+    """A user without rights to install is told the missing packages in one line, the command in another."""
     plan = _plan("FABRIC=netns", machine=replace(DEBIAN, rights=Rights.NONE))
     assert plan.refusals == (
         "these packages are missing: nginx nodejs iproute2 ethtool",
@@ -168,7 +168,9 @@ def test_who_may_not_install_is_told_what_is_missing() -> None:
 
 
 def test_who_may_not_install_a_compiler_can_do_without_guests() -> None:
-    """With FABRIC=auto, that is; who asks for guests needs them."""
+    """With FABRIC=auto, a user who cannot install a compiler is told that FABRIC=netns needs none.
+    With FABRIC=virtual, the compiler is required.
+    """
     nobody = replace(DEBIAN, rights=Rights.NONE)
     base = {"nginx", "nodejs", "iproute2", "ethtool"}
     plan = _plan(machine=nobody, kernel_built=False, there=base)
@@ -179,7 +181,7 @@ def test_who_may_not_install_a_compiler_can_do_without_guests() -> None:
 
 
 def test_who_may_not_install_is_not_sent_for_what_is_not_there() -> None:
-    """The command that is told would fail."""
+    """The proposed command does not contain packages that do not exist."""
     nobody = replace(DEBIAN, rights=Rights.NONE, distribution=TRIXIE)
     plan = _plan("SERVER=h2o", machine=nobody, obtainable=WITHOUT_H2O)
     assert plan.refusals[0].startswith("SERVER=h2o: Debian GNU/Linux 13 (trixie) has no package h2o")
@@ -187,7 +189,7 @@ def test_who_may_not_install_is_not_sent_for_what_is_not_there() -> None:
 
 
 def test_what_can_be_done_without_is_no_reason_to_stop() -> None:
-    """It is noted, with the command."""
+    """Missing optional packages are noted with the command that installs them."""
     there = {"nginx", "nodejs", "iproute2", "ethtool"}
     plan = _plan(machine=replace(DEBIAN, rights=Rights.NONE), there=there)
     assert (plan.refusals, plan.optional) == ((), ())
@@ -198,12 +200,12 @@ def test_what_can_be_done_without_is_no_reason_to_stop() -> None:
 
 
 def test_sudo_is_as_good_as_root() -> None:
-    """Where it asks for no password."""
+    """sudo without a password is as good as root."""
     assert _plan(machine=replace(DEBIAN, rights=Rights.SUDO)) == _plan()
 
 
 def test_an_unknown_distribution() -> None:
-    """There are only names to be told."""
+    """On an unknown distribution, the plan gives Debian's names of the packages."""
     plan = _plan(machine=Machine(distribution=ARCH, has_apt=False, rights=Rights.ROOT))
     assert plan.refusals == (
         "these packages are missing: nginx nodejs iproute2 ethtool",
@@ -213,19 +215,19 @@ def test_an_unknown_distribution() -> None:
 
 @pytest.mark.parametrize(("distribution", "wanted"), [(BOOKWORM, False), (UBUNTU, True)])
 def test_ubuntus_kernel_source_is_packed_another_way(distribution: Distribution, *, wanted: bool) -> None:
-    """linux-source-6.8.0.tar.bz2, where Debian has .tar.xz."""
+    """Ubuntu's kernel source needs bzip2: it is linux-source-6.8.0.tar.bz2, where Debian has .tar.xz."""
     plan = _plan(machine=replace(DEBIAN, distribution=distribution), kernel_built=False)
     assert ("bzip2" in plan.install) is wanted
 
 
 def test_ubuntu_has_chromium_as_a_snap_only() -> None:
-    """Where the browser was asked for, that is the end; for the tests it is a note."""
+    """If Chromium was requested and has no package, the set-up refuses. For the tests it is a note."""
     machine = replace(DEBIAN, distribution=UBUNTU)
     plan = _plan("CLIENT=chromium", machine=machine, obtainable={"chromium": False})
     assert plan.refusals == ("Ubuntu 24.04.3 LTS has no package chromium; install chromium by other means",)
     plan = _plan(part=SetupPart.TEST, machine=machine, obtainable={"chromium": False})
     assert plan.refusals == ()
-    assert "Ubuntu 24.04.3 LTS has no package chromium; without it, there is no CLIENT=chromium" in plan.notes
+    assert "Ubuntu 24.04.3 LTS has no package chromium; without it, CLIENT=chromium cannot be used" in plan.notes
 
 
 _FORBIDDEN = (
@@ -235,7 +237,7 @@ _FORBIDDEN = (
 
 @pytest.mark.parametrize(("words", "stops"), [(("FABRIC=netns",), True), ((), False), (("FABRIC=virtual",), False)])
 def test_ubuntu_forbids_namespaces_to_ordinary_users(words: tuple[str, ...], *, stops: bool) -> None:
-    """Who asks for them is told before anything is installed; guests need none."""
+    """FABRIC=netns is refused before anything is installed. Guests need no namespaces."""
     plan = _plan(*words, machine=replace(DEBIAN, rights=Rights.SUDO, no_namespaces=_FORBIDDEN))
     assert plan.refusals == ((f"FABRIC=netns: {_FORBIDDEN}, or use FABRIC=virtual",) if stops else ())
 
@@ -254,7 +256,7 @@ _TROUBLE = "the cache folder /home/me/.cache/priolab cannot be made: Read-only f
     ],
 )
 def test_a_cache_that_cannot_be_written(part: SetupPart, *, has_cache: bool, kernel_built: bool, stops: bool) -> None:
-    """That is the end, before anything is installed, where something is to be put there."""
+    """A cache that cannot be written is refused before anything is installed, if the part needs the cache."""
     machine = replace(DEBIAN, has_cache=has_cache, cache_trouble=_TROUBLE)
     plan = _plan(part=part, machine=machine, kernel_built=kernel_built)
     lines = (f"{_TROUBLE}; set XDG_CACHE_HOME to a folder that can be written",)
@@ -273,7 +275,7 @@ def test_a_cache_that_cannot_be_written(part: SetupPart, *, has_cache: bool, ker
     ],
 )
 def test_wireshark_is_for_those_who_want_it(part: SetupPart, words: tuple[str, ...], wanted: set[str]) -> None:
-    """An ordinary set-up neither installs nor misses it."""
+    """An ordinary set-up does not install Wireshark, and does not report it as missing."""
     plan = _plan(*words, part=part)
     assert {"tcpdump", "wireshark-common", "tshark"} & {*plan.install, *" ".join(plan.notes).split()} == wanted
 
@@ -292,7 +294,7 @@ def test_wireshark_is_for_those_who_want_it(part: SetupPart, words: tuple[str, .
 def test_a_browser_is_for_those_who_want_it(
     part: SetupPart, words: tuple[str, ...], *, needed: bool, wanted: bool
 ) -> None:
-    """An ordinary set-up neither installs nor misses it."""
+    """An ordinary set-up does not install a browser."""
     plan = _plan(*words, part=part)
     assert ("chromium" in plan.install) is needed
     assert ("chromium" in {*plan.install, *_optional(plan)}) is wanted
@@ -300,7 +302,7 @@ def test_a_browser_is_for_those_who_want_it(
 
 @pytest.mark.parametrize("name", sorted(name for name, server in catalogue().items() if not server.base))
 def test_a_server_is_for_those_who_want_it(name: str) -> None:
-    """Its packages are needed where it is named, and npm where it has packages of that."""
+    """A named server's packages are required, and npm if the server has npm packages."""
     plan, server = _plan(f"SERVER={name}"), catalogue()[name]
     assert set(server.packages) <= set(plan.install)
     assert ("npm" in plan.install) is (server.npm is not None)
@@ -308,12 +310,12 @@ def test_a_server_is_for_those_who_want_it(name: str) -> None:
 
 
 def test_unknown_servers_are_left_to_the_lab() -> None:
-    """It says what there is."""
+    """The set-up ignores an unknown server, because the lab's own error says which servers exist."""
     assert _plan("SERVER=no-such-server") == _plan()
 
 
 def test_an_experiment_goes_on_without_what_compiles_the_kernel() -> None:
-    """It is run in real time then, which is told. Who asks for guests needs it."""
+    """An experiment without a compiler runs in real time, with a note. With FABRIC=virtual the compiler is required."""
     nobody = replace(DEBIAN, rights=Rights.NONE)
     base = {"nginx", "nodejs", "iproute2", "ethtool"}
     plan = _plan(part=SetupPart.EXPERIMENT, machine=nobody, kernel_built=False, there=base)

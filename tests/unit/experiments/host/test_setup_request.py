@@ -1,4 +1,4 @@
-"""What a set-up is for: parts, and the knobs of what will be run."""
+"""Tests of a set-up's request: its part, and the knobs of later runs."""
 
 from pathlib import Path
 
@@ -27,20 +27,20 @@ ROOT = Path(__file__).resolve().parents[4]
     ],
 )
 def test_which_servers_are_asked_for(part: SetupPart, words: list[str], servers: set[str]) -> None:
-    """By name, or by the name of a scenario or sweep that has them."""
+    """Servers are requested by name, or by the name of a scenario or sweep."""
     assert setup_request_from(part, words, ROOT).servers == servers
 
 
 @pytest.mark.parametrize("words", [[], ["REPEAT=5", "FABRIC=virtual"]])
 def test_nobody_names_the_default_sweeps_servers(words: list[str]) -> None:
-    """They are of use, and none of them is needed."""
+    """The default sweep's servers are optional."""
     request = setup_request_from(SetupPart.SWEEP, words, ROOT)
     assert not request.servers
     assert request.others == {"nginx", "h2o"}
 
 
 def test_a_scenario_in_a_file(tmp_path: Path) -> None:
-    """It names servers, fabrics are the run's."""
+    """A scenario file names servers and clients. The fabric comes from the command line."""
     path = tmp_path / "mine.toml"
     path.write_text('title = "Mine"\n[knobs]\nSERVER = "haproxy"\nCLIENT = "chromium"\n')
     request = setup_request_from(SetupPart.EVERYTHING, [f"SCENARIO={path}", "FABRIC=netns", "CAPTURE=yes"], ROOT)
@@ -52,7 +52,7 @@ def test_a_scenario_in_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "title = 1", "[knobs", "knobs = 3"])
 def test_a_file_that_says_nothing(tmp_path: Path, content: str) -> None:
-    """Whoever runs it will complain."""
+    """The set-up ignores a bad scenario file, because the lab's own error reports it."""
     path = tmp_path / "bad.toml"
     path.write_text(content)
     assert setup_request_from(SetupPart.EVERYTHING, [f"SCENARIO={path}"], ROOT).servers == set()
@@ -74,17 +74,17 @@ def test_a_file_that_says_nothing(tmp_path: Path, content: str) -> None:
     ],
 )
 def test_where_it_runs(part: SetupPart, fabric: str, *, here: bool, guests: bool) -> None:
-    """The guest is for those who may use it, this machine's programs for those who do not bring their own."""
+    """Guests are set up if they may be used, and this machine's programs unless containers are used."""
     request = setup_request_from(part, [fabric] if fabric else [], ROOT)
     assert (request.runs_here, request.in_guests) == (here, guests)
 
 
 def test_words_of_make() -> None:
-    """As make exports them: blanks escaped, dollars doubled."""
+    """Words are read as make exports them: spaces escaped, dollar signs doubled."""
     assert words_in(r"RESULTS=my\ results LOWAT=1 SCENARIO=a$$b") == ["RESULTS=my results", "LOWAT=1", "SCENARIO=a$b"]
 
 
 def test_the_default_sweep() -> None:
-    """It is a named one, and the words about the run alone are execution options."""
+    """The default sweep exists, and RUN_WORDS are execution options."""
     assert DEFAULT_SWEEP in sweep_file.catalogue()
     assert set(RUN_WORDS) <= set(RUN_KNOBS)

@@ -1,4 +1,4 @@
-"""The record: JSON files that appear whole, folders that appear complete, wrecks that can be told."""
+"""Tests of JSON files and run folders, which appear only when complete, and of wrecks: folders of killed runs."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from experiments.results.run_folder import PartialFolder, RunFolder, read_json, 
 
 
 def test_write_json_leaves_one_file(tmp_path: Path) -> None:
-    """What was written can be read back, and no temporary file stays."""
+    """A written document can be read back, and no temporary file is left."""
     path = tmp_path / "run.json"
     write_json(path, {"lowat": None, "rate_bit_s": 128_000})
     assert read_json(path) == {"lowat": None, "rate_bit_s": 128_000}
@@ -18,7 +18,7 @@ def test_write_json_leaves_one_file(tmp_path: Path) -> None:
 
 
 def test_a_document_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
-    """A failure on the way leaves what was there, whole."""
+    """If writing fails, the old document stays complete."""
     path = tmp_path / "run.json"
     write_json(path, {"status": "ok"})
     with pytest.raises(TypeError):
@@ -44,7 +44,7 @@ def test_write_json_never_opens_the_file_itself(tmp_path: Path, monkeypatch: pyt
 
 
 def test_run_folder_has_its_rooms(tmp_path: Path) -> None:
-    """A run folder is made with a room for each place and one for what was asked."""
+    """A new run folder has a folder for each place and one for the order."""
     folder = RunFolder(tmp_path / "control.1")
     folder.create()
     assert {path.name for path in folder.path.iterdir()} == {"asked", "client", "front", "origin", "link"}
@@ -53,7 +53,7 @@ def test_run_folder_has_its_rooms(tmp_path: Path) -> None:
 
 
 def test_published_folder_has_its_final_name(tmp_path: Path) -> None:
-    """Until it is published a folder has a partial name; afterwards its own, and no trace of the building."""
+    """Until it is published, a folder has a partial name. Afterwards it has its own name and no temporary files."""
     final = tmp_path / "maps-1"
     with PartialFolder(final) as folder:
         (folder.path / "experiment.json").write_text("{}")
@@ -65,7 +65,7 @@ def test_published_folder_has_its_final_name(tmp_path: Path) -> None:
 
 
 def test_latest_points_at_the_newest(tmp_path: Path) -> None:
-    """`latest` is a relative link to whatever was published last."""
+    """`latest` is a relative symlink to the folder that was published last."""
     for name in ("maps-1", "maps-2"):
         with PartialFolder(tmp_path / name) as folder:
             folder.publish()
@@ -73,7 +73,7 @@ def test_latest_points_at_the_newest(tmp_path: Path) -> None:
 
 
 def test_exception_removes_the_folder(tmp_path: Path) -> None:
-    """An experiment that is interrupted leaves nothing."""
+    """An interrupted experiment leaves no folder."""
 
     def interrupted() -> None:
         with PartialFolder(tmp_path / "maps-1") as folder:
@@ -86,14 +86,14 @@ def test_exception_removes_the_folder(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_use_is_not_a_wreck(tmp_path: Path) -> None:
-    """While its owner holds the lock a partial folder is left alone; afterwards it is a wreck."""
+    """A partial folder is a wreck only if its owner does not hold the lock."""
     with PartialFolder(tmp_path / "maps-1") as folder:
         assert wrecks(tmp_path) == []
     assert wrecks(tmp_path) == [folder.path]
 
 
 def test_wrecks_are_partial_folders_without_owner(tmp_path: Path) -> None:
-    """Folders of killed experiments are named, in order, with a free lock or long without one."""
+    """`wrecks` lists partial folders by name if their lock is free, or if they are old and without a lock."""
     for name in ("b.partial", "a.partial", "maps-1"):
         (tmp_path / name).mkdir()
     (tmp_path / "b.partial" / ".lock").touch()
@@ -104,5 +104,5 @@ def test_wrecks_are_partial_folders_without_owner(tmp_path: Path) -> None:
 
 
 def test_no_results_folder_has_no_wrecks(tmp_path: Path) -> None:
-    """Before the first experiment there is nothing to clean up."""
+    """A missing results folder has no wrecks."""
     assert wrecks(tmp_path / "results") == []

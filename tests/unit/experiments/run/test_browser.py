@@ -1,4 +1,4 @@
-"""How a browser is started, and which of its runs count."""
+"""Tests of a browser's start, and of the conditions for a valid run with a browser."""
 
 import json
 from pathlib import Path
@@ -27,14 +27,16 @@ _TOOLS = Tools(programs={"chromium": "/usr/bin/chromium"}, versions={})
 
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
-    """Of a run."""
+    """Return a new run folder."""
     folder = RunFolder(tmp_path / "run")
     folder.create()
     return folder
 
 
 def test_each_client_is_told_what_it_needs(folder: RunFolder) -> None:
-    """The lab's own trusts the authority, the browser the front's key; and the browser is named."""
+    """The lab's client gets the path of the certificate authority.
+    The browser's driver gets the front's certificate and the browser's program.
+    """
     plan, client, asked = folder.client / "plan.json", folder.client, folder.asked
     own = client_command(scenario_from({}), folder, "python3", Tools(programs={}, versions={}))
     assert own == ("python3", "-P", "-m", "client", str(plan), str(asked / "ca.pem"), str(client))
@@ -45,15 +47,17 @@ def test_each_client_is_told_what_it_needs(folder: RunFolder) -> None:
 
 @pytest.mark.parametrize(("name", "link_s"), [("maps", 3 * 12.5), ("modem", 3 * 97.0)])
 def test_a_browsers_guest_has_the_time_of_its_link(name: str, link_s: float) -> None:
-    """There a browser may take all of its link time; the lab's own client does not."""
-    manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample_ns=None)
+    """In a guest, a browser's run has a longer limit of wall time than a run of the lab's client.
+    The limit is longer by more than twice the run's link time.
+    """
+    manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample=None)
     knobs = dict(entry_of(name).knobs)
     own = wall_limit_s(scenario_from(knobs), manner)
     assert wall_limit_s(scenario_from(knobs | {"CLIENT": "chromium"}), manner) > own + 2 * link_s
 
 
 def test_the_guest_has_room_for_the_net_log() -> None:
-    """Which grows with every byte of payload."""
+    """The guest's memory grows with the payload, because the net log grows with each byte."""
     usual, long, large = (
         memory_mib(scenario_from({"CLIENT": "chromium", "RELOADS": reloads, "SIZE": size}))
         for reloads, size in (("2", "1M"), ("11", "1M"), ("2", "4M"))
@@ -63,7 +67,7 @@ def test_the_guest_has_room_for_the_net_log() -> None:
 
 
 def test_containers_have_no_browser() -> None:
-    """Said before an engine is looked for."""
+    """CLIENT=chromium is refused with FABRIC=compose, before a container engine is searched."""
     with pytest.raises(
         Unavailable, match="CLIENT=chromium with FABRIC=compose cannot be used here: the client's image"
     ):
@@ -72,10 +76,10 @@ def test_containers_have_no_browser() -> None:
 
 @pytest.mark.parametrize(("client", "named"), [("h2", ["nginx"]), ("chromium", ["nginx", "chromium", "playwright"])])
 def test_an_arm_names_what_it_uses(tmp_path: Path, client: str, named: list[str]) -> None:
-    """Not the browser of another arm with the same server."""
+    """An arm records the versions of the programs that it uses, and no browser of another arm."""
     knobs = {"CLIENT": client}
     tools = Tools(programs={}, versions={"nginx": "1", "chromium": "2", "playwright": "3"})
-    manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample_ns=None)
+    manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample=None)
     folder = RunFolder(tmp_path / "run")
     lay_out(Run(arm=Arm(name="control", knobs=knobs), repetition=1, seed=1), folder, manner, tools)
     assert list(Order.read(folder).tools.versions) == named
@@ -107,7 +111,9 @@ def _document(*requests: int, first: str | None = "script") -> dict[str, Any]:
     ],
 )
 def test_what_a_browser_must_have_done(folder: RunFolder, document: dict[str, Any], words: str | None) -> None:
-    """One connection for all requests, whatever it made to spare, and in the measured load the script first."""
+    """A browser must send all requests on one connection. In the measured load it must ask for the script first.
+    Spare connections are allowed.
+    """
     (folder.client / "browser.json").write_text(json.dumps(document))
     found = observed_browser(folder, 256)
     assert found["seeded"] is False
@@ -122,19 +128,19 @@ def test_what_a_browser_must_have_done(folder: RunFolder, document: dict[str, An
 
 @pytest.mark.parametrize(("own_ns", "coarser_ns"), [(256, 10**6), (None, 10**6), (4 * 10**6, 4 * 10**6)])
 def test_the_coarser_clock_counts(folder: RunFolder, own_ns: int | None, coarser_ns: int) -> None:
-    """The net log has whole milliseconds, whatever clock it reads."""
+    """The recorded resolution is the coarser of the clock's and the net log's, which counts in milliseconds."""
     (folder.client / "browser.json").write_text(json.dumps(_document(6)))
     assert observed_browser(folder, own_ns)["clock_resolution_ns"] == coarser_ns
 
 
 def test_the_last_event_is_the_end(folder: RunFolder) -> None:
-    """Of a browser's connection, which is over before its net log is read."""
+    """The time of the browser's last event is the end of its connection."""
     (folder.client / "events.jsonl").write_text('{"t_ns": 1}\n{"t_ns": 27}\n')
     assert last_event_ns(folder) == 27
 
 
 def test_the_measured_payload(folder: RunFolder) -> None:
-    """Of the last load; of what is asked for before, nothing is said."""
+    """The measured payload covers the last load, and not the loads before it."""
     lines = [
         (5, "data", 1),
         (6, "ended", 1),
@@ -161,7 +167,7 @@ def test_the_measured_payload(folder: RunFolder) -> None:
 def test_the_connection_looked_at_is_the_one_that_carried(
     seen: list[tuple[int, int | None]], others: str | None
 ) -> None:
-    """From the first payload on; before that a spare one is as good."""
+    """From the first payload on, the sampled connection must be the payload's. Before, any connection is allowed."""
     samples = [process_sample(t_ns, port) for t_ns, port in seen]
     if others is None:
         check_connection(50_001, samples, range(12, 16))

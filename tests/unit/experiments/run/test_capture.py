@@ -1,4 +1,4 @@
-"""What a capture needs, and what is made of raw packets."""
+"""Tests of a capture's requirements, and of the files made from raw packets."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from experiments.errors import StepFailed, Unavailable
-from experiments.execution.experiment import Progress, run_experiment
+from experiments.execution.experiment import run_experiment
+from experiments.execution.progress import Progress
 from experiments.execution.request import Manner, Request, arms_for
 from experiments.host import processes
 from experiments.results.run_folder import RunFolder
@@ -34,7 +35,7 @@ def test_all_that_is_missing_is_said(
     missing: Sequence[str],
     said: str,
 ) -> None:
-    """In one line, with the packages; containers bring tcpdump with them."""
+    """One line names all missing programs and their packages. Containers have their own tcpdump."""
     monkeypatch.setattr(capture, "find", lambda program: None if program in missing else program)
     with pytest.raises(Unavailable) as caught:
         capture.check(own_tcpdump=own_tcpdump)
@@ -43,7 +44,7 @@ def test_all_that_is_missing_is_said(
 
 @pytest.mark.parametrize("fabric", FABRICS)
 def test_nothing_is_run_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fabric: str) -> None:
-    """No image is built and no folder made before it is known that packets can be captured."""
+    """A request for packets that cannot be captured fails before an image is built or a folder made."""
     monkeypatch.setattr(capture, "find", lambda _: None)
     request = Request(
         name="maps",
@@ -52,7 +53,7 @@ def test_nothing_is_run_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
         manner=Manner(
             fabric=FABRICS[fabric],
             fabric_reason="as asked",
-            sample_ns=None,
+            sample=None,
             capture=True,
         ),
         results=tmp_path / "results",
@@ -66,7 +67,7 @@ def test_nothing_is_run_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
-    """A run folder with keys and the raw packets of both ends."""
+    """Return a run folder with TLS keys and the raw packets of both ends."""
     folder = RunFolder(tmp_path / "run")
     folder.create()
     folder.wire.mkdir()
@@ -96,7 +97,7 @@ def _wire(folder: RunFolder) -> set[str]:
 
 
 def test_both_ends_get_the_keys(monkeypatch: pytest.MonkeyPatch, folder: RunFolder) -> None:
-    """And raw packets do not stay."""
+    """The keys are added to the packets of both ends, and the raw packets are removed."""
     commands = _fake_editcap(monkeypatch)
     capture.finish(folder)
     assert _wire(folder) == {"client.pcapng", "server.pcapng"}
@@ -104,7 +105,7 @@ def test_both_ends_get_the_keys(monkeypatch: pytest.MonkeyPatch, folder: RunFold
 
 
 def test_without_a_handshake_there_are_no_keys(monkeypatch: pytest.MonkeyPatch, folder: RunFolder) -> None:
-    """The packets of a run that failed so early can be looked at all the same."""
+    """A run without keys, which failed before the TLS handshake, still has its packets."""
     (folder.client / "keys.log").unlink()
     commands = _fake_editcap(monkeypatch)
     capture.finish(folder)
@@ -113,7 +114,7 @@ def test_without_a_handshake_there_are_no_keys(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_a_file_is_whole_or_not_there(monkeypatch: pytest.MonkeyPatch, folder: RunFolder) -> None:
-    """What was begun for one end is removed and the reason told; the other end's is made."""
+    """If the file of one end cannot be made, it is removed and the reason given. The other end's file is made."""
     _fake_editcap(monkeypatch, fails_on="client.pcap")
     with pytest.raises(StepFailed, match=r"the capture wire/client\.pcapng: no space left"):
         capture.finish(folder)
@@ -121,7 +122,7 @@ def test_a_file_is_whole_or_not_there(monkeypatch: pytest.MonkeyPatch, folder: R
 
 
 def test_an_end_without_packets_is_told(monkeypatch: pytest.MonkeyPatch, folder: RunFolder) -> None:
-    """The other end's are kept."""
+    """An end without packets is reported, and the other end's packets are kept."""
     _fake_editcap(monkeypatch)
     (folder.wire / "server.pcap").unlink()
     with pytest.raises(StepFailed, match=r"the capture wire/server\.pcapng: no packets were recorded"):

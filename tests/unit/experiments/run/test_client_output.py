@@ -1,4 +1,4 @@
-"""What the client says while it runs."""
+"""Tests of the client's output while it runs."""
 
 import os
 
@@ -8,7 +8,7 @@ from experiments.run.client_output import Listening
 
 
 class Heard:
-    """Who hears it."""
+    """A record of lines and of loads that began."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -24,7 +24,7 @@ def heard() -> Heard:
 
 
 def test_loads_are_told_and_the_rest_is_passed_on(heard: Heard) -> None:
-    """In order, also in pieces; what is not said yet is not waited for."""
+    """Loads are recorded and other lines passed on, in order, also if a line arrives in pieces."""
     with Listening(pass_on=heard.lines.append, began=heard.began) as listening:
         assert not listening.hear()
         os.write(listening.writing, b"@ load 1 of 2\nbegan 1 12345\n@ load 2 of 2\nbeg")
@@ -36,7 +36,7 @@ def test_loads_are_told_and_the_rest_is_passed_on(heard: Heard) -> None:
 
 
 def test_nobody_is_waited_for_who_has_ended(heard: Heard) -> None:
-    """Once the last writer is gone there is nothing to wait for."""
+    """After the last writer has closed its end, there is nothing to wait for."""
     with Listening(pass_on=heard.lines.append, began=heard.began) as listening:
         assert len(listening.waited_for) == 1
         listening.started()

@@ -1,4 +1,4 @@
-"""env.json: what it says of clocks, and when."""
+"""Tests of env.json: its description of the clocks, and when it is written."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ SEEN = {"source": "tsc", "resolution_ns": 140, "read_cost_ns": 150.5, "reasons":
 
 
 class MadePlaces:
-    """Places of which only the clocks are asked."""
+    """Places that only describe their clocks."""
 
     def __init__(self, resolution_ns: int | None) -> None:
         self._python = {"resolution_ns": resolution_ns, "reads": Route.VDSO}
@@ -40,7 +40,7 @@ def environment(tmp_path: Path, resolution_ns: int | None) -> tuple[Environment,
 
 
 def test_env_json_is_there_before_the_origin_answers(tmp_path: Path) -> None:
-    """With the reason for what is missing; the origin's answer fills it in and takes nothing away."""
+    """Until the origin answers, env.json has a reason instead of the data of Node's clock. Then the data replace it."""
     found, folder = environment(tmp_path, 60)
     before = read_json(folder.environment)
     assert before["clock"]["node"]["resolution_ns"] is None
@@ -54,7 +54,7 @@ def test_env_json_is_there_before_the_origin_answers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("python_ns", "coarser_ns"), [(60, 140), (4_000_000, 4_000_000), (None, 140)])
 def test_the_coarser_clock_is_the_runs(tmp_path: Path, python_ns: int | None, coarser_ns: int) -> None:
-    """Of those whose step is known."""
+    """The run's resolution is the coarser of the known resolutions."""
     found, _ = environment(tmp_path, python_ns)
     assert found.resolution_ns == python_ns
     found.origin_answers(SEEN)
@@ -62,7 +62,7 @@ def test_the_coarser_clock_is_the_runs(tmp_path: Path, python_ns: int | None, co
 
 
 def test_what_is_null_has_its_reason() -> None:
-    """The route's beside those of the origin."""
+    """Each missing figure of Node's clock has a reason. `reads`, vDSO or system call, has the reason of the route."""
     seen = SEEN | {"read_cost_ns": None, "reasons": {"read_cost_ns": "too coarse"}}
     clock = node_clock(ClockRoute(route=None, reason="not tried"), seen)
     assert clock["reads"] is None
@@ -71,7 +71,7 @@ def test_what_is_null_has_its_reason() -> None:
 
 @pytest.mark.parametrize("found", [None, ClockRoute(route=Route.VDSO), ClockRoute(route=None, reason="not tried")])
 def test_an_order_hands_the_route_on(tmp_path: Path, found: ClockRoute | None) -> None:
-    """As it was found out before the experiment, if it was."""
+    """The order contains the route of Node's clock (vDSO or system call) if it was measured before the experiment."""
     folder = RunFolder(tmp_path / "control.1")
     folder.create()
     Order(
@@ -80,7 +80,7 @@ def test_an_order_hands_the_route_on(tmp_path: Path, found: ClockRoute | None) -
         fabric="compose",
         shaper=None,
         seed=1,
-        sample_ns=None,
+        sample=None,
         load_deadline_ns=1,
         capture=False,
         programs={},

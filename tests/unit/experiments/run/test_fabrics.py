@@ -1,4 +1,4 @@
-"""Which fabric is taken when none is asked for."""
+"""Tests of the choice of a fabric if the user names none."""
 
 from typing import Any
 
@@ -28,33 +28,33 @@ def given(monkeypatch: pytest.MonkeyPatch, **lacks: str | None) -> None:
 
 
 def test_the_order_of_preference() -> None:
-    """Virtual where it can run, else compose, else netns."""
+    """The order of preference is virtual, compose, netns."""
     assert list(fabrics.FABRICS) == ["virtual", "compose", "netns"]
 
 
 def test_the_first_that_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With its merit as the reason."""
+    """The first usable fabric is chosen, with its merit as the reason."""
     given(monkeypatch, virtual=None, compose=None)
     chosen, why = fabrics.choose("auto", SCENARIOS, None)
     assert (chosen.name, why) == ("virtual", "virtual is good")
 
 
 def test_what_was_passed_over_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every better fabric with the reason why it could not be used."""
+    """The reason names each preferred fabric that cannot be used, and why."""
     given(monkeypatch, virtual="no kernel", compose="no engine", netns=None)
     chosen, why = fabrics.choose("auto", SCENARIOS, None)
     assert (chosen.name, why) == ("netns", "netns is good; virtual: no kernel; compose: no engine")
 
 
 def test_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All the reasons, and where the remedies are."""
+    """If no fabric can be used, the error gives all reasons and `priolab doctor`."""
     given(monkeypatch, virtual="no kernel", netns="no namespaces")
     with pytest.raises(Unavailable, match=r"virtual: no kernel; netns: no namespaces; `priolab doctor`"):
         fabrics.choose("auto", SCENARIOS, None)
 
 
 def test_one_that_was_asked_for_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is taken, or says why it cannot be used."""
+    """A fabric that the user named is used, or the error says why it cannot be."""
     given(monkeypatch, virtual="no kernel", netns=None)
     assert fabrics.choose("netns", SCENARIOS, None)[0].name == "netns"
     with pytest.raises(Unavailable, match="FABRIC=virtual cannot be used here: no kernel"):
@@ -62,6 +62,6 @@ def test_one_that_was_asked_for_is_not_replaced(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_unknown_one() -> None:
-    """The names are told."""
+    """The error lists the names of the fabrics."""
     with pytest.raises(ScenarioError, match="FABRIC=cloud is not allowed; allowed: auto, virtual, compose, netns"):
         fabrics.choose("cloud", SCENARIOS, None)

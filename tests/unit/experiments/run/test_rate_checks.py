@@ -1,4 +1,4 @@
-"""Rate steps asked for against those that were made."""
+"""Tests that compare the requested rate steps with the observed ones."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ SPAN = Span(began_ns=100 * S, ended_ns=110 * S)
 
 
 def noted(folder: Path, *lines: tuple[int, int, int]) -> Path:
-    """changes.jsonl with lines of (asked, late, rate)."""
+    """Write changes.jsonl with lines of (requested time in ns, lateness in ns, rate)."""
     text = [
         json.dumps({"t_ns": asked_ns + late_ns, "asked_ns": asked_ns, "rate_bit_s": rate_bit_s})
         for asked_ns, late_ns, rate_bit_s in lines
@@ -30,7 +30,7 @@ def noted(folder: Path, *lines: tuple[int, int, int]) -> Path:
 
 
 def test_steps_that_were_made(tmp_path: Path) -> None:
-    """With their lateness; kernels round down to whole bytes."""
+    """Steps have their lateness. A rate may be rounded down to whole bytes, as kernels do."""
     folder = noted(tmp_path, (102 * S, 50, 10_000_000), (106 * S, 2_000_000, 1_000_000))
     found = observed_steps(LINK, folder, SPAN)
     assert [(step["at_ns"], step["rate_bit_s"], step["late_ns"], step["reason"]) for step in found] == [
@@ -41,7 +41,7 @@ def test_steps_that_were_made(tmp_path: Path) -> None:
 
 
 def test_a_step_after_the_load_is_no_fault(tmp_path: Path) -> None:
-    """It is noted as such."""
+    """A rate step after the end of the load has no observed rate, but a reason, and the run stays valid."""
     found = observed_steps(LINK, noted(tmp_path, (102 * S, 0, 10_000_001)), Span(began_ns=100 * S, ended_ns=105 * S))
     assert (found[1]["rate_bit_s"], found[1]["late_ns"]) == (None, None)
     assert found[1]["reason"] == "the load had ended before this step"
@@ -58,7 +58,7 @@ def test_a_step_after_the_load_is_no_fault(tmp_path: Path) -> None:
     ],
 )
 def test_a_step_that_is_not_what_was_asked(tmp_path: Path, line: tuple[int, int, int], text: str) -> None:
-    """Late, another rate, or missed."""
+    """A step that is late, has another rate, or is missing makes the run invalid."""
     found = observed_steps(LINK, noted(tmp_path, (102 * S, 0, 10_000_001), line), SPAN)
     with pytest.raises(InvalidRun) as caught:
         check_steps(found, REAL)
@@ -66,5 +66,5 @@ def test_a_step_that_is_not_what_was_asked(tmp_path: Path, line: tuple[int, int,
 
 
 def test_a_link_without_steps_has_no_record(tmp_path: Path) -> None:
-    """And nobody looks for one."""
+    """A link without rate steps needs no file."""
     assert observed_steps(Link(rate_bit_s=1000, delay_ns=0), tmp_path, SPAN) == []

@@ -1,4 +1,4 @@
-"""What was asked against what was found."""
+"""Tests that compare requested settings with observed ones."""
 
 import pytest
 
@@ -20,27 +20,30 @@ UNLIMITED = GOOD | {"longest_queue_packets": 0}
 
 
 def test_a_punctual_ferry() -> None:
-    """What the Link's own rules drop or lose is no fault."""
+    """Packets that the link's rules drop or lose are valid."""
     check_ferry({"down": GOOD, "up": GOOD}, REAL)
 
 
 def test_no_packet_at_all_is_not_late() -> None:
-    """Before the first packet lateness is -1."""
+    """A lateness of -1, which means that no packet came, is valid."""
     for never in (GOOD, UNLIMITED):
         check_ferry({"down": never | {"lateness_p50_ns": -1, "lateness_p99_ns": -1}}, REAL)
 
 
 @pytest.mark.parametrize("name", ["kernel_drops", "refused"])
 def test_packets_lost_before_the_model(name: str) -> None:
-    """The link was then not the one that was asked for."""
+    """Packets that the ferry could not accept make the run invalid."""
     with pytest.raises(
-        InvalidRun, match="packets that the ferry could not take in, direction down: asked for 0, observed 2"
+        InvalidRun,
+        match="packets that the ferry lost because it was overloaded, direction down: asked for 0, observed 2",
     ):
         check_ferry({"down": GOOD | {name: 2}}, REAL)
 
 
 def test_a_late_ferry() -> None:
-    """More than one packet in a hundred left later than the tolerance of the round trip."""
+    """A run is invalid if the ferry sent more than 1% of the packets too late.
+    Too late is a lateness above the tolerance of the round trip.
+    """
     with pytest.raises(
         InvalidRun, match=r"lateness in ns, direction up: asked for at most 20000000, observed 20000001"
     ):
@@ -48,7 +51,7 @@ def test_a_late_ferry() -> None:
 
 
 def test_a_burst_on_an_unlimited_link() -> None:
-    """Its end may be as late as the ferry takes for all of it; half of all packets may not."""
+    """On an unlimited link the end of a burst may be late, but not half of all packets."""
     check_ferry({"down": UNLIMITED | {"lateness_p99_ns": 21_700_000}}, REAL)
     with pytest.raises(
         InvalidRun, match=r"lateness in ns, direction down: asked for at most 20000000, observed 20000001"
@@ -60,7 +63,7 @@ def test_a_burst_on_an_unlimited_link() -> None:
     ("asked", "buffering", "found"), [("stock", "on", None), ("1400", "on", 1400), ("1400", "off", 900)]
 )
 def test_a_record_as_asked_for(asked: str, buffering: str, found: int | None) -> None:
-    """Whoever buffers fills it; of whoever does not it is only known that it is no larger."""
+    """A front that buffers fills TLS records to the requested size. Without buffering records may be smaller."""
     check_record(scenario_from({"RECORD": asked, "BUFFERING": buffering}), {"record_bytes": found})
 
 
@@ -68,6 +71,6 @@ def test_a_record_as_asked_for(asked: str, buffering: str, found: int | None) ->
     ("buffering", "found"), [("on", 16_384), ("on", 900), ("on", None), ("off", 1401), ("off", None)]
 )
 def test_another_record_is_invalid(buffering: str, found: int | None) -> None:
-    """Larger, smaller though there was enough to fill it, or not seen at all."""
+    """A run is invalid if the largest TLS record is too large, too small despite buffering, or unknown."""
     with pytest.raises(InvalidRun, match=f"largest TLS record at the client: asked for 1400, observed {found}"):
         check_record(scenario_from({"RECORD": "1400", "BUFFERING": buffering}), {"record_bytes": found})

@@ -1,4 +1,4 @@
-"""The link carried the client's connection, all of it and nothing else."""
+"""Tests that the link carried the client's connection completely, and no other traffic."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ def _check(folder: Path, shaper_at: str, came_bytes: int) -> None:
     ("shaper_at", "came_bytes"), [("link", ARRIVED + AGAIN), ("front", ARRIVED), ("front", ARRIVED + AGAIN)]
 )
 def test_all_of_it(tmp_path: Path, shaper_at: str, came_bytes: int) -> None:
-    """Lost behind the link's device a packet comes twice, lost on the front's own egress once."""
+    """A retransmitted packet crosses the link twice. With SHAPER_AT=front it may cross the link only once."""
     _check(tmp_path, shaper_at, came_bytes)
 
 
@@ -50,6 +50,6 @@ def test_all_of_it(tmp_path: Path, shaper_at: str, came_bytes: int) -> None:
     ],
 )
 def test_less_or_more(tmp_path: Path, shaper_at: str, came_bytes: int) -> None:
-    """Says what was asked for and what was seen."""
+    """The error gives the expected and the observed number of bytes."""
     with pytest.raises(InvalidRun, match=f"asked for the connection's {ARRIVED + AGAIN}, observed {came_bytes}"):
         _check(tmp_path, shaper_at, came_bytes)

@@ -1,10 +1,10 @@
-"""Named scenarios as files, and the cards in them."""
+"""Tests of named scenarios as files, and of their cards."""
 
 from pathlib import Path
 
 import pytest
 
-from analysis.loads.ledger import Layer
+from analysis.loads.layer import Layer
 from experiments.errors import ScenarioError
 from experiments.scenario.knobs import KNOBS
 from experiments.scenario.named import LAYERS, Card, catalogue, read_entry, sabotage
@@ -19,7 +19,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_card_is_read(tmp_path: Path) -> None:
-    """With its cure as knobs, if it has one."""
+    """A card is read, with its cure as knobs if it has one."""
     entry = read_entry(written(tmp_path, f'[knobs]\nQUEUE = 1000\n{_CARD}cure = "QUEUE=25 CC=bbr"\n'))
     assert entry.card == Card(see="much", layer="tls_record", tell="so", cure="QUEUE=25 CC=bbr")
     assert entry.card.cure_knobs == {"QUEUE": "25", "CC": "bbr"}
@@ -33,7 +33,7 @@ def test_a_card_is_read(tmp_path: Path) -> None:
     ("text", "named"),
     [
         ('card = "x"', "a table of see, layer, tell, cure"),
-        ('[card]\nsee = "x"\nlayer = "origin"', "a table with tell, too"),
+        ('[card]\nsee = "x"\nlayer = "origin"', "a table that also has tell"),
         (_CARD.replace('"much"', "1"), "each a text"),
         (_CARD.replace('"much"', '""'), "each a text"),
         (_CARD.replace("tls_record", "gremlins"), "gremlins"),
@@ -46,7 +46,7 @@ def test_a_card_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_card_is_refused(tmp_path: Path, text: str, named: str) -> None:
-    """By what is wrong with it."""
+    """The error names the fault in the card."""
     with pytest.raises(ScenarioError) as caught:
         read_entry(written(tmp_path, text))
     assert named in str(caught.value)
@@ -62,22 +62,22 @@ def test_a_bad_card_is_refused(tmp_path: Path, text: str, named: str) -> None:
         ("[knobs]\nqueue = 25", "(did you mean QUEUE?)"),
         (_CARD + 'cure = "RELOAD=4"', "(did you mean RELOADS?)"),
         ("[knobs]\nREPEAT = 5", f"({', '.join(KNOBS)})"),
-        ("[knobs]\nREPEAT = 5", "execution options belong on the command line"),
+        ("[knobs]\nREPEAT = 5", "give execution options on the command line"),
     ],
 )
 def test_a_strange_knob_is_refused(tmp_path: Path, text: str, named: str) -> None:
-    """With the nearest names, or all of them, and the file."""
+    """The error names the file, and the most similar knobs or all of them."""
     with pytest.raises(ScenarioError) as caught:
         read_entry(written(tmp_path, text))
     assert named in str(caught.value)
 
 
 def test_a_card_may_name_each_layer_of_the_ledger() -> None:
-    """But for what has no name."""
+    """A card may name each layer of the ledger except `unexplained`."""
     assert {layer.value for layer in Layer} - set(LAYERS) == {"unexplained"}
 
 
 def test_the_sabotage_catalogue_is_what_has_a_card() -> None:
-    """And the plain scenarios are not in it."""
+    """The sabotage catalogue has exactly the scenarios with a card."""
     assert set(sabotage()) == {name for name, entry in catalogue().items() if entry.card}
     assert "maps" not in sabotage()

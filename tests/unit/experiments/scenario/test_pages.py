@@ -1,4 +1,4 @@
-"""Pages as files: the catalogue, the user's own, and what is said about wrong ones."""
+"""Tests of pages as files: the catalogue, the user's own, and errors in them."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def read(folder: Path, text: str) -> Page:
 
 
 def told(folder: Path, text: str | bytes) -> str:
-    """What is said about a wrong file, without its name."""
+    """Return the error for a wrong file, without the file's name."""
     file = written(folder, text)
     with pytest.raises(ScenarioError) as raised:
         read_page(file, PARAMETERS)
@@ -52,14 +52,14 @@ def told(folder: Path, text: str | bytes) -> str:
 
 
 def test_maps_is_the_origins_own_page() -> None:
-    """An origin that was given no page serves the Maps case."""
+    """The page that the origin serves by default is the Maps case."""
     known = json.loads((BACKEND / "maps.json").read_text())
     made = json.loads(json.dumps(asdict(page_of(MAPS, PARAMETERS))))
     assert {"parameters": ["SIZE", "JS_DELAY"], **known} == made
 
 
 def test_the_catalogue() -> None:
-    """Each page has the name of its file, a title, and resources as docs/pages.md counts them."""
+    """Each page has the name of its file, a title, and the numbers of resources that docs/pages.md gives."""
     pages = {name: page_of(name, PARAMETERS) for name in catalogue()}
     assert {name: page.name for name, page in pages.items()} == {name: name for name in pages}
     assert {name: page.title for name, page in pages.items()} == dict(page_titles())
@@ -73,7 +73,7 @@ def test_the_catalogue() -> None:
 
 
 def test_parameters() -> None:
-    """SIZE and JS_DELAY set what names them; a page that does not name them has none."""
+    """SIZE and JS_DELAY set the values that refer to them. A page without such values has no parameters."""
     page = page_of(MAPS, Parameters(size_bytes=5000, script_delay_ns=7 * MS))
     assert page.parameters == ("SIZE", "JS_DELAY")
     assert [(each.size_bytes, each.delay_ns) for each in page.resources] == [(558, 0), (5000, 0), (5000, 7 * MS)]
@@ -82,18 +82,18 @@ def test_parameters() -> None:
 
 @pytest.mark.parametrize("name", sorted(catalogue()))
 def test_a_page_goes_with_the_usual_scenario(name: str) -> None:
-    """Nothing else has to be set, and the scenario has the parameters that the page names."""
+    """Each page works with the default scenario, which has exactly the parameters that the page names."""
     scenario = scenario_from({"PAGE": name})
     assert scenario.page == page_of(name, PARAMETERS)
     assert (scenario.size_bytes is not None) == ("SIZE" in scenario.page.parameters)
     assert (scenario.script_delay_ns is not None) == ("JS_DELAY" in scenario.page.parameters)
 
 
-# --- one's own file --------------------------------------------------------------------------------------------------
+# --- the user's own file ---------------------------------------------------------------------------------------------
 
 
 def test_what_is_not_said(tmp_path: Path) -> None:
-    """Every key but name, type and size has a value without being given."""
+    """Every key except name, type, and size has a default."""
     page = read(tmp_path, A + B)
     assert (page.name, page.title, page.parameters) == ("mine", "mine", ())
     assert asdict(page["a"]) == {
@@ -156,13 +156,13 @@ def test_what_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_the_path_follows_from_the_type(tmp_path: Path, kind: str, path: str) -> None:
-    """HTML is the root, and what has a usual suffix gets it."""
+    """The default path of HTML is the root. Other resources have the usual suffix of their type."""
     assert read(tmp_path, A + B.replace("text/plain", kind).replace("size = 5", "size = 4096"))["b"].path == path
 
 
 @pytest.mark.parametrize("urgency", range(8))
 def test_the_weight_follows_from_the_urgency(tmp_path: Path, urgency: int) -> None:
-    """It is the one that Chrome sent for that level."""
+    """The default weight is the one that Chrome sent for the urgency."""
     assert read(tmp_path, A + B + f"urgency = {urgency}\n")["b"].weight == http2_weight(urgency)
 
 
@@ -173,7 +173,7 @@ def test_sizes(tmp_path: Path, size: str, bytes_: int) -> None:
 
 
 def test_a_file_of_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PAGE is a path from where the user is."""
+    """PAGE is a path relative to the user's folder."""
     (tmp_path / "here").mkdir()
     written(tmp_path, A + B)
     monkeypatch.chdir(tmp_path / "here")
@@ -181,7 +181,9 @@ def test_a_file_of_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_copy_of_a_page_of_the_catalogue_has_a_name_of_its_own(tmp_path: Path) -> None:
-    """Its results are not those of the catalogue's page; a path to the page itself changes nothing."""
+    """A copy of a catalogue page has another name, so that their results differ by name.
+    A path to the catalogue's own file means the catalogue's page.
+    """
     other = read_page(written(tmp_path, A + B, "maps.toml"), PARAMETERS)
     assert (other.name, other.title) == ("maps.toml", "maps")
     assert page_of(os.path.relpath(catalogue()[MAPS]), PARAMETERS) == page_of(MAPS, PARAMETERS)
@@ -210,8 +212,8 @@ def test_a_copy_of_a_page_of_the_catalogue_has_a_name_of_its_own(tmp_path: Path)
         ("path = '/../b'", "resource 2 (b): path=/../b is not allowed; allowed: a path such as /image.jpg"),
         ("path = '/b/.'", "resource 2 (b): path=/b/. is not allowed; allowed: a path such as /image.jpg"),
         ("path = '/b?c'", "resource 2 (b): path=/b?c is not allowed; allowed: a path such as /image.jpg"),
-        ("path = '/a'", "b: path=/a is not allowed; allowed: a path that nothing else has"),
-        ("path = '/ready'", "b: path=/ready is not allowed; allowed: a path that nothing else has"),
+        ("path = '/a'", "b: path=/a is not allowed; allowed: a path that no other resource has, and not /ready"),
+        ("path = '/ready'", "b: path=/ready is not allowed; allowed: a path that no other resource has, and not"),
         ("after = 'c'", "b: after=c is not allowed; allowed: the name of an earlier resource of the page"),
         ("after = 'b'", "b: after=b is not allowed; allowed: the name of an earlier resource of the page"),
         ("after = 3", "resource 2 (b): after=3 is not allowed; allowed: the name of an earlier resource of the page"),
@@ -239,7 +241,7 @@ def test_a_copy_of_a_page_of_the_catalogue_has_a_name_of_its_own(tmp_path: Path)
         ),
         (
             "chunks = [{at = '1s', bytes = 4}]",
-            "resource 2 (b): size=5 is not allowed; allowed: 4, the bytes of its chunks, or none",
+            "resource 2 (b): size=5 is not allowed; allowed: 4, the sum of its chunks, or no size",
         ),
         (
             "chunks = [{at = '2s', bytes = 4}, {at = '1s', bytes = 1}]",
@@ -251,12 +253,12 @@ def test_a_copy_of_a_page_of_the_catalogue_has_a_name_of_its_own(tmp_path: Path)
         ),
         (
             "delay = '1s'\nchunks = [{at = '1s', bytes = 5}]",
-            "resource 2 (b): delay=1s is not allowed; allowed: no delay beside chunks, which have their own times",
+            "resource 2 (b): delay=1s is not allowed; allowed: no delay with chunks, which have times of their own",
         ),
     ],
 )
 def test_a_wrong_line(tmp_path: Path, line: str, words: str) -> None:
-    """One line names the file, the resource, the key, the value and what is allowed."""
+    """One line names the file, the resource, the key, the value, and what is allowed."""
     assert told(tmp_path, A + B + line).startswith(words)
 
 
@@ -282,13 +284,13 @@ def test_a_wrong_line(tmp_path: Path, line: str, words: str) -> None:
         ("size = 5", f'size = "{99 * "9"}"', f"resource 2 (b): size={60 * '9'}... is not allowed; allowed: 1 byte"),
         ("text/plain", "image/jpeg", "resource 2 (b): size=5 is not allowed; allowed: 2048 to 64M bytes for image/"),
         ("text/plain", "text/javascript", "resource 2 (b): size=5 is not allowed; allowed: 256 to 64M bytes for text"),
-        ("text/plain", "text/html", "b: size=5 is not allowed; allowed: at least 400 bytes, for its tags"),
+        ("text/plain", "text/html", "b: size=5 is not allowed; allowed: at least 400 bytes, for HTML that"),
         ("true", "1", "resource 2 (b): important=1 is not allowed; allowed: true, false"),
-        ("important = true\n", "", "important=none is not allowed; allowed: true for one resource at least"),
+        ("important = true\n", "", "important=none is not allowed; allowed: true for at least one resource"),
     ],
 )
 def test_a_wrong_value(tmp_path: Path, given: str, instead: str, words: str) -> None:
-    """Of the keys that a resource must have."""
+    """One line names the resource, a required key, its value, and what is allowed."""
     assert given in B
     assert told(tmp_path, A + B.replace(given, instead)).startswith(words)
 
@@ -306,12 +308,12 @@ def test_a_wrong_value(tmp_path: Path, given: str, instead: str, words: str) -> 
         ("title = [\n", " is not allowed; allowed: a readable TOML file (Invalid"),
         (b"title = '\xff'\n", " is not allowed; allowed: a readable TOML file ('utf-8' codec can't decode"),
         ("x = " + 5000 * "[" + 5000 * "]", " is not allowed; allowed: a readable TOML file (it is nested too deeply)"),
-        (B + A.replace("name", "important = true\nname"), "important=all is not allowed; allowed: false for one"),
-        (A + B + "after = 'a'\n", "important=all is not allowed; allowed: false for one resource at least that no"),
+        (B + A.replace("name", "important = true\nname"), "important=all is not allowed; allowed: false for at"),
+        (A + B + "after = 'a'\n", "important=all is not allowed; allowed: false for at least one resource that no"),
     ],
 )
 def test_a_wrong_file(tmp_path: Path, text: str | bytes, words: str) -> None:
-    """What is not TOML, or no page."""
+    """The error says why a file is not TOML or not a page."""
     assert told(tmp_path, text).startswith(words)
 
 
@@ -323,10 +325,10 @@ def _numbered(count: int, rest: str) -> str:
     ("text", "words"),
     [
         (_numbered(100, "size = 5") + B, "resource=101 tables is not allowed; allowed: 2 to 100 tables [[resource]]"),
-        (_numbered(16, 'size = "64M"') + B, "size=1073741829 bytes in all is not allowed; allowed: 1073741824 at most"),
+        (_numbered(16, 'size = "64M"') + B, "size=1073741829 bytes in all is not allowed; allowed: at most 1073741824"),
         (
             A + STREAM + "chunks = [{at = '0ms', bytes = 1, count = 10000}, {at = '1s', bytes = 1}]",
-            "resource 2 (b): chunks=10001 pieces is not allowed; allowed: 10000 at most",
+            "resource 2 (b): chunks=10001 pieces is not allowed; allowed: at most 10000",
         ),
         (
             A + STREAM + "chunks = [{at = '0ms', bytes = '64M'}, {at = '1s', bytes = 1}]",
@@ -335,12 +337,12 @@ def _numbered(count: int, rest: str) -> str:
     ],
 )
 def test_too_much(tmp_path: Path, text: str, words: str) -> None:
-    """Of resources, of pieces, of bytes in one resource or in all."""
+    """Too many resources, chunks, or bytes, in one resource or in all, are refused."""
     assert told(tmp_path, text) == words
 
 
 def test_as_much_as_is_allowed(tmp_path: Path) -> None:
-    """The limits themselves are within."""
+    """Values equal to the limits are allowed."""
     assert len(read(tmp_path, _numbered(99, "size = 5") + B).resources) == 100
     pieces = STREAM + "chunks = [{at = '0ms', bytes = 1, count = 9999}, {at = '0ms', bytes = 2}]"
     assert read(tmp_path, A + pieces)["b"].size_bytes == 10_001
@@ -351,15 +353,15 @@ def test_as_much_as_is_allowed(tmp_path: Path) -> None:
     [{"a": "b", "b": "a"}, {"a": "b", "b": "c", "c": "a"}],
 )
 def test_dependencies_in_a_circle(tmp_path: Path, of: dict[str, str]) -> None:
-    """A tree has none, whoever is named in it."""
+    """Dependencies that form a circle are refused."""
     tables = {"a": A, "b": B, "c": A.replace('"a"', '"c"')}
     text = "".join(table + (f'depends_on = "{of[name]}"\n' if name in of else "") for name, table in tables.items())
-    words = "a: depends_on=b is not allowed; allowed: the name of a resource that does not depend on this one"
+    words = "a: depends_on=b is not allowed; allowed: the name of a resource that does not depend on this resource"
     assert told(tmp_path, text) == words
 
 
 def test_dependencies_in_a_row(tmp_path: Path) -> None:
-    """A resource may depend on one that stands behind it."""
+    """A resource may depend on a later one."""
     text = A + 'depends_on = "b"\n' + B + 'depends_on = "c"\n' + A.replace('"a"', '"c"')
     assert [each.depends_on for each in read(tmp_path, text).resources] == ["b", "c", None]
 
@@ -383,7 +385,7 @@ def _large(file: Path) -> None:
     ],
 )
 def test_files_that_are_not_read(tmp_path: Path, make: Callable[[Path], None], why: str) -> None:
-    """A FIFO would be waited for, and what is too large is not read to its end."""
+    """FIFOs and folders are refused, and a file that is too large is not read to its end."""
     file = tmp_path / "mine.toml"
     make(file)
     with pytest.raises(ScenarioError) as raised:
@@ -393,7 +395,7 @@ def test_files_that_are_not_read(tmp_path: Path, make: Callable[[Path], None], w
 
 
 def test_a_file_with_a_strange_name(tmp_path: Path) -> None:
-    """What is said of it is one line."""
+    """The error for a file with control characters in its name is one line."""
     with pytest.raises(ScenarioError) as raised:
         page_of(f"{tmp_path}/a\nb\x1b.toml", PARAMETERS)
     assert str(raised.value).isprintable()
@@ -414,7 +416,7 @@ def _one_of(names: list[str]) -> st.SearchStrategy[str]:
 
 @st.composite
 def page_texts(draw: st.DrawFn) -> str:
-    """Files of valid pages: of any shape, the last two resources neither awaited nor of the same importance."""
+    """Generate files of valid pages. No resource waits for the last two, of which one is important."""
     count = draw(st.integers(2, 12))
     lines: list[str] = []
     names: list[str] = []
@@ -444,7 +446,7 @@ def page_texts(draw: st.DrawFn) -> str:
 
 @given(text=page_texts())
 def test_any_page_survives_its_document(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    """It is written as JSON and read back the same, and each resource is in exactly one of three groups."""
+    """A page survives the way to JSON and back, and each resource is in exactly one of three groups."""
     page = read_page(written(tmp_path_factory.mktemp("any"), text), PARAMETERS)
     assert Page.from_document(json.loads(json.dumps(asdict(page)))) == page
     assert sorted((*page.documents, *page.important, *page.others), key=page.resources.index) == list(page.resources)

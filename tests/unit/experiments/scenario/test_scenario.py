@@ -1,4 +1,4 @@
-"""From knobs to a scenario, and to the document that results record."""
+"""Tests of scenarios made from knobs, and of their records in results."""
 
 from dataclasses import asdict
 
@@ -16,7 +16,7 @@ from tests.pages import maps_page
 
 
 def test_defaults_are_the_maps_case() -> None:
-    """Without knobs the scenario is the Google Maps case."""
+    """The default scenario is the Maps case."""
     assert scenario_from({}) == Scenario(
         server="nginx",
         native="off",
@@ -43,14 +43,14 @@ def test_defaults_are_the_maps_case() -> None:
 
 
 def test_over_spdy_there_is_one_dialect() -> None:
-    """Whoever asks for another is told which, and why."""
+    """SPDY servers support only DIALECT=plain, and the error says so with the reason."""
     assert scenario_from({"SERVER": "spdy", "DIALECT": "plain"}).server == "spdy"
-    with pytest.raises(ScenarioError, match=r"^DIALECT=chrome .* allowed: plain with SERVER=spdy-strict: SPDY has"):
+    with pytest.raises(ScenarioError, match=r"^DIALECT=chrome .* allowed: plain with SERVER=spdy-strict: a SPDY"):
         scenario_from({"SERVER": "spdy-strict", "DIALECT": "chrome"})
 
 
 def test_each_default_is_allowed() -> None:
-    """Writing out every default changes nothing."""
+    """Giving every knob its default value changes nothing."""
     assert scenario_from({name: knob.default for name, knob in KNOBS.items()}) == scenario_from({})
 
 
@@ -86,7 +86,7 @@ def test_each_default_is_allowed() -> None:
     ],
 )
 def test_a_knob_reaches_its_field(knobs: dict[str, str], field: str, value: object) -> None:
-    """Each knob sets its own field, and nothing else changes."""
+    """Each knob changes its own field and no other."""
     document = asdict(as_record(scenario_from(knobs)))
     assert document[field] == value
     defaults = asdict(as_record(scenario_from({})))
@@ -96,7 +96,7 @@ def test_a_knob_reaches_its_field(knobs: dict[str, str], field: str, value: obje
 
 
 def test_the_target_is_autos() -> None:
-    """It is recorded where something aims at it, and says nothing elsewhere."""
+    """TARGET_DELAY is recorded with LOWAT=auto, and is null otherwise."""
     document = asdict(as_record(scenario_from({"LOWAT": "auto", "TARGET_DELAY": "20ms"})))
     assert (document["lowat"], document["target_delay_ns"]) == ("auto", 20_000_000)
     assert scenario_from({"LOWAT": "auto"}).lowat_bytes is None
@@ -138,13 +138,13 @@ def test_the_target_is_autos() -> None:
         ({"SIZE": "2047"}, "SIZE=2047", "2048 bytes to 64M"),
         ({"JS_DELAY": "200"}, "JS_DELAY=200", "whole milliseconds such as 200ms"),
         ({"JS_DELAY": "0.5ms"}, "JS_DELAY=0.5ms", "whole milliseconds such as 200ms"),
-        ({"QUEUE": "1kb"}, "QUEUE=1kb", "at least one packet"),
+        ({"QUEUE": "1kb"}, "QUEUE=1kb", "at least 1514 bytes"),
         ({"RELOADS": "101"}, "RELOADS=101", "0 to 100"),
         ({"RATE_STEPS": "fast@2s"}, "RATE_STEPS=fast@2s", "up to 16 steps RATE@TIME"),
-        ({"RATE_STEPS": "1mbit@2s", "QUEUE": "1"}, "RATE_STEPS=1mbit@2s", "which it must be with RATE=unlimited"),
+        ({"RATE_STEPS": "1mbit@2s", "QUEUE": "1"}, "RATE_STEPS=1mbit@2s", "the only value with RATE=unlimited"),
         ({"JITTER": "301ms"}, "JITTER=301ms", "at most DELAY"),
         ({"WINDOW": "2g"}, "WINDOW=2g", "65535 bytes to 2047M"),
-        ({"DIALECT": "plain+chrome"}, "DIALECT=plain+chrome", "one of plain, chrome, firefox, safari, or none of them"),
+        ({"DIALECT": "plain+chrome"}, "DIALECT=plain+chrome", "parts joined by +: at most one of plain, chrome"),
         ({"CLIENT": "lynx"}, "CLIENT=lynx", "h2, chromium"),
         (
             {"CLIENT": "chromium", "PRIORITY": "swap"},
@@ -152,34 +152,34 @@ def test_the_target_is_autos() -> None:
             "spdy with CLIENT=chromium: Chromium has its own",
         ),
         ({"CLIENT": "chromium", "DIALECT": "chrome"}, "DIALECT=chrome", "plain with CLIENT=chromium: Chromium has its"),
-        ({"CLIENT": "chromium", "FIRST": "script"}, "FIRST=script", "as-written with CLIENT=chromium: Chromium asks"),
+        ({"CLIENT": "chromium", "FIRST": "script"}, "FIRST=script", "as-written with CLIENT=chromium: Chromium keeps"),
         ({"CLIENT": "chromium", "WINDOW": "1M"}, "WINDOW=1M", "16M with CLIENT=chromium: Chromium has its own windows"),
         (
             {"CLIENT": "chromium", "SIZE": "7M"},
             "SIZE=7M",
-            "at most 6M per resource with CLIENT=chromium: Chromium's window of a stream",
+            "at most 6M per resource with CLIENT=chromium: the flow-control window of",
         ),
         (
             {"CLIENT": "chromium", "RATE_STEPS": "1mbit@2s", "RELOADS": "0"},
             "RATE_STEPS=1mbit@2s",
             "none with CLIENT=chromium and RELOADS=0: the first load begins before the connection exists",
         ),
-        ({"CLIENT": "chromium", "SERVER": "spdy"}, "SERVER=spdy", "one that speaks h2 over TCP with CLIENT=chromium"),
-        ({"CLIENT": "chromium", "SERVER": "caddy-h3"}, "SERVER=caddy-h3", "one that speaks h2 over TCP with CLIENT="),
+        ({"CLIENT": "chromium", "SERVER": "spdy"}, "SERVER=spdy", "a server that uses HTTP/2 over TCP with CLIENT="),
+        ({"CLIENT": "chromium", "SERVER": "caddy-h3"}, "SERVER=caddy-h3", "a server that uses HTTP/2 over TCP with"),
         ({"CLIENT": "chromium", "PLAN": "probe", "RELOADS": "0"}, "PLAN=probe", "loads with CLIENT=chromium: Chromium"),
         ({"PLAN": "race"}, "PLAN=race", "loads, probe"),
         ({"FIRST": "page"}, "FIRST=page", "image, script, or as-written"),
         ({"PAGE": "nobody"}, "PAGE=nobody", "maps, news, six, tokens, or a path that ends in .toml"),
         ({"PAGE": "news", "SIZE": "1M"}, "SIZE=1M", "the default with PAGE=news, which does not use SIZE"),
-        ({"PAGE": "six", "CLIENT": "chromium"}, "PAGE=six", "one whose first resource is HTML"),
-        ({"PAGE": "news", "PLAN": "probe", "RELOADS": "0"}, "PAGE=news", "one with one important resource and one"),
+        ({"PAGE": "six", "CLIENT": "chromium"}, "PAGE=six", "a page whose first resource is HTML"),
+        ({"PAGE": "news", "PLAN": "probe", "RELOADS": "0"}, "PAGE=news", "a page with one important resource"),
         ({"PLAN": "probe"}, "RELOADS=2", "0 with PLAN=probe; SCENARIO=probe sets what a probe needs"),
-        ({"PLAN": "probe", "RELOADS": "0", "SIZE": "100k"}, "SIZE=100k", "262144 bytes at least with PLAN=probe"),
+        ({"PLAN": "probe", "RELOADS": "0", "SIZE": "100k"}, "SIZE=100k", "at least 262144 bytes with PLAN=probe"),
         ({"PLAN": "probe", "RELOADS": "0", "RATE_STEPS": "1mbit@2s"}, "RATE_STEPS=1mbit@2s", "none with PLAN=probe"),
     ],
 )
 def test_bad_input(knobs: dict[str, str], culprit: str, allowed: str) -> None:
-    """What cannot be is refused with the knob, the value given and what is allowed."""
+    """The error names the knob, the value, and what is allowed."""
     with pytest.raises(ScenarioError) as caught:
         scenario_from(knobs)
     text = str(caught.value)
@@ -189,7 +189,7 @@ def test_bad_input(knobs: dict[str, str], culprit: str, allowed: str) -> None:
 
 @pytest.mark.parametrize("name", ["LOWATT", "lowat", "CONTROL", ""])
 def test_unknown_knob(name: str) -> None:
-    """A name that is no knob of a scenario is refused with the names of all there are."""
+    """The error for an unknown knob lists all knobs."""
     with pytest.raises(ScenarioError) as caught:
         scenario_from({name: "1"})
     assert str(caught.value).startswith(name)
@@ -198,7 +198,7 @@ def test_unknown_knob(name: str) -> None:
 
 @pytest.mark.parametrize(("lowat", "recorded"), [("131072", 131_072), ("none", None)])
 def test_document_is_flat_json(lowat: str, recorded: int | None) -> None:
-    """Results record plain values only, but for the page's resources; `lowat` in bytes or null."""
+    """The record consists of plain values, except for the page's resources. `lowat` is in bytes or null."""
     document = asdict(as_record(scenario_from({"LOWAT": lowat, "RATE_STEPS": "1mbit@2s"})))
     resources = document.pop("resources")
     assert [each["name"] for each in resources] == ["page", "image", "script"]
@@ -210,7 +210,7 @@ def test_document_is_flat_json(lowat: str, recorded: int | None) -> None:
 
 
 def test_document_leaves_the_scenario_alone() -> None:
-    """Making the document changes nothing in the scenario."""
+    """Making the record does not change the scenario."""
     scenario = scenario_from({})
     as_record(scenario)
     assert scenario == scenario_from({})
@@ -218,13 +218,13 @@ def test_document_leaves_the_scenario_alone() -> None:
 
 @pytest.mark.parametrize("value", ["511", "16385", "17k", "none"])
 def test_a_record_is_as_large_as_tls_allows(value: str) -> None:
-    """And not so small that it is hardly more than its header."""
+    """RECORD is at most the 16384 bytes that TLS allows, and at least 512, so that headers stay a small part."""
     with pytest.raises(ScenarioError, match=f"^RECORD={value} is not allowed; allowed: 512 to 16384 bytes, or stock"):
         scenario_from({"RECORD": value})
 
 
 def test_not_every_server_has_a_record_size() -> None:
-    """The one that has none is told with those that have."""
+    """The error for a server without RECORD names the servers that have it."""
     with pytest.raises(ScenarioError, match=r"^RECORD=1400 .* stock with SERVER=h2o.* SERVER=haproxy or nginx"):
         scenario_from({"SERVER": "h2o", "RECORD": "1400"})
     assert scenario_from({"SERVER": "h2o", "RECORD": "stock"}).record_bytes is None
@@ -234,6 +234,6 @@ def test_not_every_server_has_a_record_size() -> None:
     ("name", "value"), [("RATE", "unlimited"), ("QUEUE", "1"), ("RATE_STEPS", "1mbit@2s"), ("JITTER", "5ms")]
 )
 def test_what_the_fronts_own_egress_cannot_be(name: str, value: str) -> None:
-    """A bottleneck there needs a rate that stays and can be measured, and a queue."""
+    """A bottleneck on the front's own egress needs a constant rate, a queue, and no jitter."""
     with pytest.raises(ScenarioError, match=f"^{name}={value} is not allowed; .* with SHAPER_AT=front"):
         scenario_from({"SHAPER_AT": "front", name: value})

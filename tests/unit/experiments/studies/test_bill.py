@@ -1,4 +1,4 @@
-"""The bill of materials of an image, of what its programs printed."""
+"""Tests of an image's bill of materials, made from the output of the image's programs."""
 
 import json
 from dataclasses import replace
@@ -21,13 +21,13 @@ IMAGE = ContainerImage(
 
 
 def test_the_bill_is_valid() -> None:
-    """By CycloneDX's own schema, every format in it checked."""
+    """The bill is valid by CycloneDX's own schema, with all formats checked."""
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(document(IMAGE)) is None
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str("{}") is not None
 
 
 def test_every_package_is_named_once() -> None:
-    """As scanners for known faults look it up: with the distribution and its release."""
+    """Each package is listed once, with distribution and release as vulnerability scanners need it."""
     bill = json.loads(document(IMAGE))
     assert {each["purl"]: each["version"] for each in bill["components"]} == {
         "pkg:deb/debian/libstdc%2B%2B6@12.2.0-14?arch=amd64&distro=debian-12": "12.2.0-14",
@@ -44,7 +44,7 @@ def test_every_package_is_named_once() -> None:
 
 
 def test_the_same_image_gives_the_same_bill() -> None:
-    """And another image another one."""
+    """Equal images have equal bills, and different images different serial numbers."""
     assert document(IMAGE) == document(IMAGE)
     other = replace(IMAGE, id="sha256:" + "cd" * 32)
     assert json.loads(document(other))["serialNumber"] != json.loads(document(IMAGE))["serialNumber"]

@@ -1,4 +1,4 @@
-"""The script at other moments: which sweeps are asked for, and what is made of them."""
+"""Tests of sweeps over several delays of the script (JS_DELAY): the requested sweeps, and their evaluation."""
 
 from dataclasses import replace
 from typing import Any
@@ -27,14 +27,16 @@ def _at(moment_ms: int, curve: Curve, *, knobs: dict[str, str] = _KNOBS) -> Netw
 
 
 def test_moments_go_over_two_packet_buffers() -> None:
-    """Two of 64 KiB take 105 ms at 10 Mbit/s; the last moment is a twelfth before their end."""
+    """Twelve delays, from 200 ms on, are spread evenly over the time that two packet buffers of 64 KiB take.
+    This time is 105 ms at 10 Mbit/s. Without a rate there is one delay.
+    """
     found = moments_ms(_KNOBS)
     assert (found[0], found[-1], len(found)) == (200, 296, 12)
     assert moments_ms({**_KNOBS, "RATE": "unlimited"}) == (200,)
 
 
 def test_a_sweep_is_asked_for_each_rate() -> None:
-    """With every value that auto is judged against, unset is not among them, and every other knob's words."""
+    """A sweep is requested for each rate. It has all knobs of the first sweep, and its values of LOWAT except unset."""
     slow = {**_KNOBS, "RATE": "1mbit"}
     found = grids(_summary(_KNOBS, {**_KNOBS, "CC": "bbr"}, slow))
     assert [[word for word in words if not word.startswith("JS_DELAY")] for words in found] == [
@@ -45,7 +47,9 @@ def test_a_sweep_is_asked_for_each_rate() -> None:
 
 
 def test_means_are_compared() -> None:
-    """4096 is soonest at one moment and late at all others: 131072 is the best, and auto is near that."""
+    """Values of LOWAT are compared by the mean time of the script's first byte over all delays.
+    LOWAT=4096 is best with one delay, but 131072 is best on average.
+    """
     curve: Curve = {"4096": (500, 1), "131072": (400, 1), "auto": (420, 1)}
     lucky: Curve = {**curve, "4096": (300, 1)}
     found = [_at(moment, lucky if moment == 200 else curve) for moment in moments_ms(_KNOBS)]
@@ -57,7 +61,7 @@ def test_means_are_compared() -> None:
 
 
 def test_a_value_that_costs_goodput_is_not_the_best() -> None:
-    """What is asked of auto is asked of what it is compared with."""
+    """A value of LOWAT that the first sweep left out because it costs goodput is not the best value."""
     found = [_at(moment, {"4096": (300, 1), "131072": (400, 1), "auto": (420, 1)}) for moment in moments_ms(_KNOBS)]
     (trial,) = gather(_summary(_KNOBS, left_out=("4096",)), found).values()
     assert trial.best == "131072"
@@ -66,14 +70,16 @@ def test_a_value_that_costs_goodput_is_not_the_best() -> None:
 
 
 def test_one_record_later_is_near() -> None:
-    """However much that is of a short wait."""
+    """LOWAT=auto is near the best value if its mean is at most one TLS record's time later, whatever the ratio."""
     found = [_at(moment, {"4096": (30, 1), "auto": (42, 1)}) for moment in moments_ms(_KNOBS)]
     (trial,) = gather(_summary(_KNOBS), found).values()
     assert (round(trial.ratio, 1), trial.is_near) == (1.4, True)
 
 
 def test_what_is_not_known_at_every_moment_is_left_out() -> None:
-    """A value, or the network if it is auto, or a moment."""
+    """A value of LOWAT that has no result with one of the delays is left out.
+    The whole network is left out if this value is auto, or if a delay is missing for every value.
+    """
     curve: Curve = {"131072": (400, 1), "auto": (420, 1)}
     known = [_at(moment, {"4096": (300, 1), **curve}) for moment in moments_ms(_KNOBS)]
     partly = [*known[:-1], replace(known[-1], levels=(*_at(296, curve).levels, lost("4096")))]

@@ -1,4 +1,4 @@
-"""What `priolab reproduce` runs."""
+"""Tests of the experiments of `priolab reproduce`."""
 
 from pathlib import Path
 
@@ -12,14 +12,16 @@ from experiments.studies import reproduce
 
 
 def test_only_how_it_is_run_may_be_chosen(tmp_path: Path) -> None:
-    """Another LOWAT would not be the article's picture; nothing is made before that is said."""
+    """`reproduce` accepts execution options alone, because another LOWAT would not reproduce the article.
+    The error comes before any file is made.
+    """
     with pytest.raises(ScenarioError, match=r"^LOWAT=1 is not allowed; allowed: .* FABRIC, SHAPER, RESULTS, REUSE$"):
         reproduce.reproduce({"LOWAT": "1"}, tmp_path / "out", Report())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_arms_are_those_of_the_pictures() -> None:
-    """The control everywhere, the article's value on the slow link and load by load."""
+    """Each experiment has the control. The experiments SLOW and GROWING also have an arm with the article's LOWAT."""
     fast, slow, growing = (
         [arm.scenario for arm in arms_for(knobs, control=True)]
         for knobs in (reproduce.FAST, reproduce.SLOW, reproduce.GROWING)

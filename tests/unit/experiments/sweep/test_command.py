@@ -1,7 +1,8 @@
-"""`priolab sweep` and `priolab list SWEEP` as their user sees them, with a fabric that copies."""
+"""Tests of the output of `priolab sweep` and `priolab list SWEEP`, with a fabric that copies."""
 
 import argparse
 import errno
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from experiments.commands.console import Report
 from experiments.errors import GridError, Unavailable
 from experiments.execution import conclusion
-from experiments.sweep import command
+from experiments.sweep import command, listing, pace
 from tests.unit.sweeping import CopyingFabric
 
 Swept = Callable[..., tuple[int, argparse.Namespace]]
@@ -21,13 +22,14 @@ WORDS = ("LOWAT=none,4096", "CC=cubic,bbr", "SIZE=20480", "RELOADS=0")
 
 @pytest.fixture
 def swept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Swept:
-    """Runs `priolab sweep`; keywords are the troubles of arms."""
+    """Return a function that runs `priolab sweep`. troubles: shell commands by arm."""
 
     def run(
         *words: str, scheduler: str | None = None, print_folder: bool = False, **troubles: str
     ) -> tuple[int, argparse.Namespace]:
         fabric = CopyingFabric(troubles=troubles)
         monkeypatch.setattr("experiments.sweep.sweep.choose", lambda *_: (fabric, "for a test"))
+        monkeypatch.setattr(pace, "_file", lambda: tmp_path / "pace.json")
         options = argparse.Namespace(
             words=[*words, f"RESULTS={tmp_path}"], yes=False, scheduler=scheduler, from_make=False, kept=None
         )
@@ -38,7 +40,9 @@ def swept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Swept:
 
 
 def test_a_sweep_that_went_well(swept: Swept, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """What it is, how far it is, and a line per arm, network by network; the exit code is 0."""
+    """The output has the sweep's size, its progress, and a line for each arm in order of networks.
+    The exit code is 0.
+    """
     code, options = swept(*WORDS, "REPEAT=2")
     lines = capsys.readouterr().out.splitlines()
     assert code == 0
@@ -63,8 +67,25 @@ def test_a_sweep_that_went_well(swept: Swept, capsys: pytest.CaptureFixture[str]
     assert options.kept() == f"{(tmp_path / 'latest').resolve()} is complete"
 
 
+def test_a_sweep_is_measured_for_the_next(
+    swept: Swept, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A sweep teaches this machine's pace, unless one of its runs is bad."""
+    monkeypatch.setattr(pace, "_LEAST_S", 0.0)
+    monkeypatch.setattr(pace, "free", lambda _: 0.5)
+    guess = "other programs use 50% of the processors (a guess: no such sweep was measured on this machine yet)"
+    assert swept(*WORDS, **{"lowat-4096_cc-bbr": "exit 3"})[0] == 1
+    assert guess in capsys.readouterr().out
+    assert not (tmp_path / "pace.json").exists()
+    assert swept(*WORDS)[0] == 0
+    assert guess in capsys.readouterr().out
+    assert list(json.loads((tmp_path / "pace.json").read_text())) == ["copying"]
+    assert swept(*WORDS, "SEED=2")[0] == 0
+    assert "use 50% of the processors; " in capsys.readouterr().out
+
+
 def test_a_finished_sweep_serves_again(swept: Swept, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """With REUSE=yes, and nothing is run; --print-folder prints where it is and nothing after it."""
+    """With REUSE=yes a finished sweep is used again. With --print-folder its path is the last line."""
     assert swept(*WORDS, print_folder=True)[0] == 0
     first = (tmp_path / "latest").resolve()
     assert capsys.readouterr().out.splitlines()[-1] == str(first)
@@ -77,7 +98,7 @@ def test_a_finished_sweep_serves_again(swept: Swept, capsys: pytest.CaptureFixtu
 
 
 def test_bad_arms_are_named_and_counted(swept: Swept, capsys: pytest.CaptureFixture[str]) -> None:
-    """With their reasons, at once and at the end; the exit code is 1."""
+    """Bad arms are printed with their reasons at once and at the end, and the exit code is 1."""
     code, _ = swept(*WORDS, **{"lowat-4096_cc-bbr": "echo no such luck; exit 3"})
     said = capsys.readouterr().out
     assert code == 1
@@ -91,7 +112,10 @@ def test_bad_arms_are_named_and_counted(swept: Swept, capsys: pytest.CaptureFixt
 def test_a_sweep_that_cannot_go_on(
     swept: Swept, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Says why, and what it leaves; the next one goes on with that."""
+    """The error gives the reason and how many runs were finished. The same command continues the sweep.
+    A sweep in parts does not teach the machine's pace.
+    """
+    monkeypatch.setattr(pace, "_LEAST_S", 0.0)
     real, full = conclusion.conclude, [False, False, True]
 
     def conclude(*arguments: Any, **more: Any) -> Any:
@@ -105,15 +129,16 @@ def test_a_sweep_that_cannot_go_on(
     assert code == 1
     assert "No space left on device" in err
     assert " of 6 runs are in " in err
-    assert "the same command resumes it" in err
+    assert "the same command resumes the sweep" in err
     code, _ = swept(*WORDS)
     said = capsys.readouterr().out
     assert code == 0
     assert "resuming " in said
+    assert not pace._file().exists()
 
 
 def test_a_cluster_without_dask(swept: Swept, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It is an extra: the reason, and the pip that installs it; nothing is begun."""
+    """The error names the missing package and the command that installs it, before anything starts."""
     monkeypatch.delitem(sys.modules, "experiments.execution.cluster", raising=False)
     monkeypatch.delitem(sys.modules, "experiments.execution.worker_pool", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
@@ -125,7 +150,7 @@ def test_a_cluster_without_dask(swept: Swept, monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_what_a_sweep_would_run(capsys: pytest.CaptureFixture[str]) -> None:
-    """Arms, networks, twins, runs, link time, time on this machine; and a line per arm."""
+    """The listing has the numbers of arms, networks, twins, and runs, the times, and a line for each arm."""
     command.show_expansion(["maps", "FABRIC=netns"], Report())
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("16 arms in 2 networks, and 2 twins, 3 times each: 54 runs")
@@ -136,14 +161,14 @@ def test_what_a_sweep_would_run(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_a_target_means_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    """With the count."""
+    """If TARGET_DELAY has several values, the listing says that it applies to LOWAT=auto alone."""
     command.show_expansion(["LOWAT=none,4096,auto", "TARGET_DELAY=20ms,50ms", "FABRIC=netns"], Report())
     said = capsys.readouterr().out
     assert "4 arms in 1 network, and 1 twin: 5 runs; TARGET_DELAY applies to LOWAT=auto alone" in said
 
 
 def test_a_grid_too_large_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor expanded: it is told of as `priolab sweep` would."""
+    """A grid that is too large is refused with the error of `priolab sweep`, before it is expanded."""
     monkeypatch.setattr("experiments.sweep.sweep.expand", None)
     lowat = f"LOWAT={','.join(map(str, range(1, 2001)))}"
     with pytest.raises(GridError, match=r"10,005 runs: 2,000 arms and 1 twin, 5 times each; about "):
@@ -151,7 +176,7 @@ def test_a_grid_too_large_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_targets_in_the_table(swept: Swept, capsys: pytest.CaptureFixture[str]) -> None:
-    """A cell is empty where a knob means nothing to the arm."""
+    """In the table a cell is empty if the knob does not apply to the arm."""
     code, _ = swept("LOWAT=none,4096,auto", "TARGET_DELAY=20ms,50ms", "SIZE=20480", "RELOADS=0")
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert code == 0
@@ -160,7 +185,7 @@ def test_targets_in_the_table(swept: Swept, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_the_named_sweeps(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each with the number of its arms."""
-    command.show_named(Report())
+    """Each named sweep is listed with its number of arms."""
+    listing.show_named(Report())
     said = capsys.readouterr().out
     assert "networks: Which LOWAT is best for which network (sweep: 144 arms in 24 networks, and 24 twins" in said

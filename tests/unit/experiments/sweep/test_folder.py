@@ -1,4 +1,4 @@
-"""A sweep's folder: killed at any moment, somebody else goes on with it."""
+"""Tests of a sweep's folder, which another process continues if the lab was killed."""
 
 import json
 import os
@@ -20,8 +20,7 @@ from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import OnEnded, RunStore
 from experiments.host.tools import Tools
 from experiments.results.run_folder import PARTIAL, wrecks
-from experiments.sweep.command import wreck_in_words
-from experiments.sweep.folder import SweepFolder, unfinished
+from experiments.sweep.folder import SweepFolder, unfinished, wreck_in_words
 from experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from tests.unit import builders
 from tests.unit.sweeping import sweep_of
@@ -33,12 +32,13 @@ DEAF = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_
 
 
 class Scribe:
-    """An executor that writes a run.json and nothing else, and tells through a pipe which it begins.
+    """An executor that writes a run.json and no other file, and writes the names of its runs to a pipe.
 
-    statuses: of runs that are not ok. stop_at: an exception comes in place of this run.
+    statuses: by run, for runs that are not ok.
+    stop_at: the number of the run at which KeyboardInterrupt is raised.
     """
 
-    side_by_side = 1
+    side_by_side = runs_per_command = 1
 
     def __init__(
         self, pipe: int | None = None, *, statuses: dict[str, Status] | None = None, stop_at: int = -1
@@ -73,7 +73,7 @@ def sweep(results: Path, **more: Any) -> Sweep:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
-    """Whenever the lab is killed, the next one goes on, and makes again at most what was in flight."""
+    """Whenever the lab is killed, the next process continues, and repeats at most the run that was in progress."""
     draw, wanted = random.Random(seed), sweep(tmp_path)
     names = wanted.order()
     begun: Counter[str] = Counter()
@@ -96,7 +96,9 @@ def test_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
 
 
 def _killed(wanted: Sweep, at: int) -> tuple[list[str], bool]:
-    """A process that runs the sweep, killed before it touches files for that time; runs it began, whether it ended."""
+    """Run the sweep in a process that is killed before its `at`-th operation on files.
+    Return the runs that began, and whether the process ended by itself.
+    """
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -116,7 +118,7 @@ def _killed(wanted: Sweep, at: int) -> tuple[list[str], bool]:
 
 
 def _die_at(number: int, results: Path) -> None:
-    """Of this process's operations on files there."""
+    """Kill this process before its operation of this number on files in the results folder."""
     touched = 0
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
@@ -130,7 +132,7 @@ def _die_at(number: int, results: Path) -> None:
 
 
 def test_the_document(tmp_path: Path) -> None:
-    """sweep.json is there before the first run, and says what analysis wants to know."""
+    """sweep.json exists before the first run, and has the sweep's grid, arms, and order."""
     wanted = sweep(tmp_path, seed=3)
     seen: list[dict[str, Any]] = []
     progress = SweepProgress(
@@ -155,7 +157,7 @@ def test_the_document(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_sweep_stays(tmp_path: Path) -> None:
-    """With what was done; and goes if nothing was."""
+    """An interrupted sweep keeps its finished runs. Its folder is removed if there are none."""
     with pytest.raises(KeyboardInterrupt):
         run_sweep(sweep(tmp_path), Scribe(stop_at=0), DEAF)
     assert list(tmp_path.iterdir()) == []
@@ -170,7 +172,7 @@ def test_an_interrupted_sweep_stays(tmp_path: Path) -> None:
 
 
 def test_what_is_made_again(tmp_path: Path) -> None:
-    """Runs that failed or could not be made; not what is invalid, and not what is ok."""
+    """Failed and unsupported runs are repeated; invalid ones and ok ones are not."""
     wanted = sweep(tmp_path)
     bad: dict[str, Status] = dict(zip(wanted.order(), ("failed", "invalid", "ok", "unsupported"), strict=False))
     with pytest.raises(KeyboardInterrupt):
@@ -189,7 +191,7 @@ def test_what_is_made_again(tmp_path: Path) -> None:
 
 
 def test_a_run_that_cannot_be_read_is_made_again(tmp_path: Path) -> None:
-    """As after a power cut."""
+    """A run with an empty or missing run.json, as after a power cut, is repeated."""
     wanted = sweep(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         run_sweep(wanted, Scribe(stop_at=3), DEAF)
@@ -205,7 +207,7 @@ def test_a_run_that_cannot_be_read_is_made_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", [[], ["../outside"], "twice"])
 def test_an_order_of_other_runs(tmp_path: Path, order: list[str] | str) -> None:
-    """Somebody has changed it: nothing is run in its name."""
+    """If the order in sweep.json was changed to other runs, nothing is run."""
     with pytest.raises(KeyboardInterrupt):
         run_sweep(sweep(tmp_path), Scribe(stop_at=3), DEAF)
     (partial,) = tmp_path.iterdir()
@@ -219,7 +221,7 @@ def test_an_order_of_other_runs(tmp_path: Path, order: list[str] | str) -> None:
 
 @pytest.mark.parametrize("order", [5, None, [5], [["a"]], {"a": 1}])
 def test_an_order_that_is_none(tmp_path: Path, order: object) -> None:
-    """It is the folder of no sweep."""
+    """A folder whose order is no list of names is not a sweep's folder."""
     (tmp_path / "sweep.json").write_text(json.dumps(json.loads(_GOLDEN.read_text()) | {"order": order}))
     assert unfinished(tmp_path) is None
     (tmp_path / "sweep.json").write_text(_GOLDEN.read_text())
@@ -228,7 +230,7 @@ def test_an_order_that_is_none(tmp_path: Path, order: object) -> None:
 
 @pytest.mark.parametrize("other", [{"seed": 2}, {"values": {"LOWAT": ("none", "4096")}}])
 def test_another_sweep_is_another_folder(tmp_path: Path, other: dict[str, Any]) -> None:
-    """Only the same one is gone on with; of several, the newest that nobody holds."""
+    """A sweep with other arms or seeds does not continue the folder."""
     with pytest.raises(KeyboardInterrupt):
         run_sweep(sweep(tmp_path), Scribe(stop_at=5), DEAF)
     another = sweep_of(other.get("values", VALUES), repeat=2, seed=other.get("seed", 1), results=tmp_path)
@@ -239,7 +241,9 @@ def test_another_sweep_is_another_folder(tmp_path: Path, other: dict[str, Any]) 
 
 
 def test_two_do_not_work_in_one_folder(tmp_path: Path) -> None:
-    """While it is held, the same words begin anew."""
+    """While a process holds the folder, the same sweep begins a new folder.
+    Afterwards, the free folder is continued.
+    """
     fingerprint: dict[str, Any] = {"arms": "a"}
     record = SweepRecord(
         sweep="first",
@@ -268,7 +272,7 @@ def test_two_do_not_work_in_one_folder(tmp_path: Path) -> None:
 
 
 def test_results_that_cannot_be_written(tmp_path: Path) -> None:
-    """Are told of before anything is made."""
+    """A results folder that cannot be written is reported before any file is made."""
     wanted = sweep_of(VALUES, results=Path("/proc/nowhere"))
     with pytest.raises(StepFailed, match="/proc/nowhere cannot be written"):
         run_sweep(wanted, Scribe(), DEAF)

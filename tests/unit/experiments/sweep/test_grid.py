@@ -1,4 +1,4 @@
-"""The grid of a sweep: what is an arm, which have twins, in what order they run, and which grids cannot be."""
+"""Tests of a sweep's grid: arms, twins, their order, and grids that are refused."""
 
 from itertools import product
 from math import prod
@@ -35,7 +35,9 @@ grids = st.dictionaries(st.sampled_from(sorted(VALUES)), st.integers(1, 4), min_
 
 @given(grids)
 def test_every_combination_is_an_arm(values: dict[str, tuple[str, ...]]) -> None:
-    """Once, with the knobs it says, under a name of its own that a folder may have; one arm per network has a twin."""
+    """Every combination is one arm, with its knobs and a unique name that a folder may have.
+    Each network has one twin.
+    """
     if all(len(given) == 1 for given in values.values()):
         with pytest.raises(GridError, match="nothing varies"):
             grid_from(values)
@@ -67,7 +69,7 @@ def _arms(points: tuple[Point, ...]) -> list[Point]:
 
 
 def test_the_issues_grid() -> None:
-    """Its words make 144 arms in 24 networks; as the default sweep it is the same."""
+    """The given arguments make 144 arms in 24 networks, as the default sweep does."""
     words = "LOWAT=none,4096,16384,65536,131072,524288 CC=cubic,bbr RATE=128kbps,1mbit,10mbit DELAY=50ms,300ms"
     request = sweep_request_from([*words.split(), "SERVER=nginx,h2o", "REPEAT=3"])
     assert (request.grid.combinations, request.grid.networks, request.runs) == (144, 24, 504)
@@ -76,7 +78,9 @@ def test_the_issues_grid() -> None:
 
 
 def test_the_default_sweep_does_without_servers_that_are_absent() -> None:
-    """Nobody asked for them by name; its title says so. With none of them it stays as it is."""
+    """The default sweep omits servers that are not installed, and its title says so.
+    It stays unchanged if none is installed.
+    """
     request = sweep_request_from([], is_absent=["h2o", "caddy"].__contains__)
     assert (request.grid.fixed["SERVER"], request.grid.combinations) == ("nginx", 72)
     assert request.title == "Which LOWAT is best for which network, without h2o (not installed)"
@@ -85,7 +89,7 @@ def test_the_default_sweep_does_without_servers_that_are_absent() -> None:
 
 
 def test_names_that_would_be_too_long_are_numbers() -> None:
-    """A folder's name has a limit, and every knob may vary."""
+    """Names that would be too long for a folder are replaced by numbers."""
     zeros = "0." + "0" * 80
     values = dict.fromkeys(("DELAY", "DELAY_UP"), (f"{zeros}0s", "1s"))
     points = expand(Grid(levels={**values, "LOWAT": ("none", "4096")}, fixed={}))
@@ -95,7 +99,9 @@ def test_names_that_would_be_too_long_are_numbers() -> None:
 
 
 def test_some_of_a_grid_are_spread_over_it() -> None:
-    """An estimate sees every value of every knob, without the grid being made."""
+    """`some` returns a sample of a grid without making the whole grid.
+    The sample has all values of a knob with few values, and many values of a knob with many.
+    """
     grid = grid_from({"LOWAT": tuple(map(str, range(1, 1001))), "CC": ("cubic", "bbr"), "SERVER": ("nginx", "h2o")})
     seen = list(grid.some(100))
     assert seen == list(grid.some(100))
@@ -114,7 +120,7 @@ def test_some_of_a_grid_are_spread_over_it() -> None:
         (["LOWAT=none,4096,none"], "LOWAT=none,4096,none: none is given twice"),
         (["LOWAT=128k,131072"], "LOWAT=128k,131072: 131072 and 128k are the same value"),
         (["LOWAT=none,16k,16384"], "LOWAT=none,16k,16384: 16384 and 16k are the same value"),
-        (["LOWAT=none,4096", "LOWAT=none,16384"], "LOWAT is given twice, none,4096 and none,16384; several values are"),
+        (["LOWAT=none,4096", "LOWAT=none,16384"], "LOWAT is given twice, none,4096 and none,16384; write"),
         (["maps", "loss"], "SWEEP is given twice, maps and loss"),
         (["maps", "SWEEP=loss"], "SWEEP is given twice, maps and loss"),
         (["LOWAT=none,4096", "REPEAT=2", "REPEAT=3"], "REPEAT is given twice, 2 and 3"),
@@ -136,14 +142,14 @@ def test_some_of_a_grid_are_spread_over_it() -> None:
     ],
 )
 def test_bad_grids_are_refused(words: list[str], told: str) -> None:
-    """Before anything is made, and by the name of what is wrong."""
+    """The error names the fault, before any file is made."""
     with pytest.raises(ScenarioError) as caught:
         sweep_from(sweep_request_from(words), yes=False)
     assert told in str(caught.value)
 
 
 def test_a_large_grid_is_told_of_with_its_time() -> None:
-    """Count and time; with --yes it runs, up to what nobody could have meant."""
+    """A large grid is refused with its number of runs and its time. With --yes it runs, up to a second limit."""
     lowat = f"LOWAT={','.join(map(str, range(1, 2001)))}"
     with pytest.raises(GridError, match=r"; about \d+ h \d+ min on this machine; `priolab sweep` with --yes"):
         sweep_from(
@@ -154,7 +160,7 @@ def test_a_large_grid_is_told_of_with_its_time() -> None:
 
 
 def test_lowat_is_kept_in_bytes() -> None:
-    """However it was given, several or one: names, words and results all say the same."""
+    """Names and records give LOWAT in bytes, in whatever unit it was given."""
     request = sweep_request_from(["LOWAT=none,16k,0128k,auto", "CC=cubic,bbr"])
     assert request.grid.levels["LOWAT"] == ("none", "16384", "131072", "auto")
     assert [point.arm.name for point in expand(request.grid)][2] == "lowat-16384_cc-cubic"
@@ -162,7 +168,7 @@ def test_lowat_is_kept_in_bytes() -> None:
 
 
 def test_a_target_makes_arms_of_auto_alone() -> None:
-    """A fixed LOWAT does not depend on it: one arm, counted and named as one; one twin in each network."""
+    """TARGET_DELAY makes several arms of LOWAT=auto only. A fixed LOWAT is one arm, and each network has one twin."""
     request = sweep_request_from(["LOWAT=none,16384,auto", "TARGET_DELAY=20ms,50ms,90ms", "CC=cubic,bbr"])
     points = expand(request.grid)
     assert [point.arm.name for point in points if point.arm.knobs["CC"] == "bbr"] == [
@@ -181,13 +187,13 @@ def test_a_target_makes_arms_of_auto_alone() -> None:
 
 
 def test_words_of_make_come_first() -> None:
-    """They replace what was written before."""
+    """Variables of make override the other arguments."""
     request = sweep_request_from(["maps", "REPEAT=2"], over=["REPEAT=5", "CC=reno", "SWEEP=loss"])
     assert (request.name, request.run["REPEAT"], request.grid.fixed["CC"]) == ("loss", 5, "reno")
 
 
 def test_words_over_a_named_sweep() -> None:
-    """With a name, words replace what it says; without, they say all."""
+    """Arguments after the name of a sweep or scenario override its values."""
     request = sweep_request_from(["maps", "CC=reno", "REPEAT=2"])
     assert (request.name, list(request.grid.levels), request.grid.fixed) == ("maps", ["LOWAT"], {"CC": "reno"})
     assert request.runs == (8 + 1) * 2
@@ -200,7 +206,7 @@ def test_words_over_a_named_sweep() -> None:
 
 
 def test_seeds_and_order() -> None:
-    """A repetition has one seed in every arm, twins have seeds that nobody else has, and the order follows the seed."""
+    """A repetition has the same seed in every arm, twins have seeds of their own, and the order depends on the seed."""
     sweep = sweep_of({"LOWAT": ("none", "4096"), "CC": ("cubic", "bbr")}, repeat=3, seed=7)
     seeds = {name: run.seed for name, run in sweep.runs().items()}
     assert [seeds[f"lowat-4096_cc-bbr.{number}"] for number in (1, 2, 3)] == [7, 8, 9]
@@ -217,20 +223,20 @@ def test_seeds_and_order() -> None:
         ("title = ", "a readable TOML file"),
         ('titel = "x"', "titel is not allowed; allowed: the keys title, grid, knobs, run"),
         ("grid = 3", "a table, [grid]"),
-        ("[grid]\nLOWAT = 4096", "a list of values; a single one belongs under [knobs]"),
+        ("[grid]\nLOWAT = 4096", "a list of values; a single value must be under [knobs]"),
         ("[grid]\nLOWAT = [[1]]", "text or a number"),
         ("[grid]\nLOWAT = [true]", "text or a number"),
         ("[grid]\nLOWAT = []", "LOWAT= is not allowed; allowed: at least one value"),
         ("[grid]\nLOWATT = [1, 2]", "LOWATT is not a knob; did you mean LOWAT?"),
-        ("[grid]\nREPEAT = [1, 2]", "REPEAT belongs under [run], not under [grid]"),
+        ("[grid]\nREPEAT = [1, 2]", "REPEAT must be under [run], not under [grid]"),
         ("[grid]\nCAPTURE = [1, 2]", "CAPTURE is not a knob"),
-        ("[run]\nLOWAT = 1", "LOWAT belongs under [grid] or [knobs], not under [run]"),
+        ("[run]\nLOWAT = 1", "LOWAT must be under [grid] or [knobs], not under [run]"),
         ("[grid]\nLOWAT = [1, 2]\n[knobs]\nLOWAT = 1", "LOWAT is both under [grid] and under [knobs]"),
         ("[knobs]\nLOWAT = 1", "nothing varies"),
     ],
 )
 def test_bad_files(tmp_path: Path, text: str, told: str) -> None:
-    """A file that is not TOML, has a foreign key, or a value where it does not belong."""
+    """A file that is not TOML, has an unknown key, or has a value in the wrong table is refused."""
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(ScenarioError) as caught:
@@ -239,7 +245,7 @@ def test_bad_files(tmp_path: Path, text: str, told: str) -> None:
 
 
 def test_a_file(tmp_path: Path) -> None:
-    """Title, lists, single values, and how to run it; numbers with or without quotes."""
+    """A file has a title, lists, single values, and execution options. Numbers may be in quotes."""
     path = tmp_path / "mine.toml"
     path.write_text(
         'title = "Mine"\n[grid]\nLOWAT = ["none", 4096]\n[knobs]\nSIZE = 20480\n[run]\nREPEAT = 2\nSAMPLE = "20ms"\n'
@@ -251,7 +257,9 @@ def test_a_file(tmp_path: Path) -> None:
 
 
 def test_a_sweep_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked becomes arms and a manner; the fabric sees every kind of scenario, not every scenario."""
+    """A sweep has its arms, its seeds, and its execution options.
+    The fabric is chosen for one scenario of each kind, and not for every scenario.
+    """
     shown: list[Any] = []
 
     def choose(name: str, scenarios: list[Any], shaper: object) -> tuple[Any, str]:
@@ -267,4 +275,4 @@ def test_a_sweep_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(shown) == 4
     assert len(sweep.points) == prod((4, 2, 2)) + 4
     assert (sweep.seed, sweep.order_seed, sweep.manner.load_deadline_ns) == (5, 5, 9 * 10**9)
-    assert (sweep.manner.fabric.name, sweep.manner.sample_ns, sweep.manner.capture) == ("virtual", 10**8, False)
+    assert (sweep.manner.fabric.name, sweep.manner.sample, sweep.manner.capture) == ("virtual", 10**8, False)

@@ -1,4 +1,4 @@
-"""The queue model of the ferry, to the nanosecond."""
+"""Tests of the ferry's queue model, which computes each packet's departure to the nanosecond."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -39,7 +39,7 @@ def test_nothing_asked_changes_nothing() -> None:
 
 
 def test_delay() -> None:
-    """A packet leaves exactly the delay later and not a nanosecond before; many can be on their way."""
+    """A packet leaves exactly the delay after its arrival. Many packets can be in the delay line at once."""
     model = Direction(delay_ns=300 * MS)
     arrive(model, (0, FULL), (1, FULL))
     assert model.next_ns == 300 * MS
@@ -50,7 +50,7 @@ def test_delay() -> None:
 
 
 def test_rate() -> None:
-    """Packets leave one transmission time apart while the bottleneck is busy, each by its own size."""
+    """While the bottleneck is busy, packets leave one transmission time apart, which depends on their sizes."""
     model = Direction(rate_bit_s=1_000_000)
     arrive(model, (100, FULL), (100, bytes(60)), (200, FULL))
     assert departures(model) == [100 + FULL_NS, 100 + FULL_NS + 480_000, 100 + 2 * FULL_NS + 480_000]
@@ -91,7 +91,9 @@ def test_drop_tail_counts_the_packet_being_sent(delay_ns: int) -> None:
 
 
 def test_room_is_made_at_the_very_nanosecond_of_a_departure() -> None:
-    """A packet that enters in the nanosecond of a departure finds room; one a nanosecond earlier does not."""
+    """A packet that enters in the nanosecond of a departure is accepted.
+    One that enters a nanosecond earlier is dropped.
+    """
     model = Direction(rate_bit_s=1_000_000, limit_packets=1)
     arrive(model, (0, FULL), (FULL_NS - 1, FULL), (FULL_NS, FULL))
     assert departures(model) == [FULL_NS, 2 * FULL_NS]
@@ -99,7 +101,7 @@ def test_room_is_made_at_the_very_nanosecond_of_a_departure() -> None:
 
 
 def test_a_drop_happens_when_the_packet_enters() -> None:
-    """The packet is in the delay line until it enters the bottleneck, and counted as dropped from then on."""
+    """A packet is in the delay line until it enters the bottleneck. Only then it is counted as dropped."""
     model = Direction(rate_bit_s=1_000_000, delay_ns=10, limit_packets=1)
     arrive(model, (0, FULL), (0, FULL))
     assert model.queue(9).delay_line_packets == 2
@@ -109,7 +111,7 @@ def test_a_drop_happens_when_the_packet_enters() -> None:
 
 
 def test_byte_limit() -> None:
-    """A packet that would exceed the bytes is dropped, a smaller one after it still fits."""
+    """A packet that would exceed the byte limit is dropped, but a smaller one after it still fits."""
     model = Direction(rate_bit_s=8_000_000_000, limit_bytes=2000)
     arrive(model, (0, FULL), (0, FULL), (0, bytes(486)), (0, b"x"))
     assert departures(model) == [1514, 2000]
@@ -162,7 +164,7 @@ def test_the_seed_decides_chance() -> None:
 
 
 def test_directions_of_a_link() -> None:
-    """Down has all of the Link but delay_up; up has delay_up only."""
+    """The direction down has every property of the Link except delay_up. The direction up has delay_up alone."""
     link = Link(rate_bit_s=1_000_000, delay_ns=50 * MS, delay_up_ns=20 * MS, queue_packets=2, loss=0.5, jitter_ns=MS)
     up, down = Direction.up(link, 1), Direction.down(link, 1)
     arrive(up, *((0, FULL) for _ in range(9)))
@@ -199,7 +201,7 @@ def test_what_is_not_fetched_stays() -> None:
 
 
 def test_a_packet_handed_in_late_leaves_by_its_own_time() -> None:
-    """A call in between changes no departure."""
+    """A packet's departure follows from its arrival time, even if `due` was called with a later time before."""
     model = Direction(rate_bit_s=1_000_000)
     arrive(model, (0, FULL))
     assert departures(model, FULL_NS + 5) == [FULL_NS]
@@ -256,7 +258,8 @@ def test_what_it_carries_is_the_integral_of_its_rate(
 ) -> None:
     """While packets wait, the bytes carried between two instants are the integral of the rate.
 
-    Except for the packet being sent at either instant, and at each change, which is finished at the old rate.
+    There are two exceptions: the packet being sent at either instant counts as a whole, and the packet being sent at a
+    change of the rate is finished at the old rate.
     """
     changes = [(sum(gaps_ns[: index + 1]), rate) for index, rate in enumerate(rates[1:])]
     model = Direction(rate_bit_s=rates[0])
@@ -271,7 +274,7 @@ def test_what_it_carries_is_the_integral_of_its_rate(
         for (start_ns, rate), (end_ns, _) in pairwise(edges)
     )
     carried = sum(size for departure_ns, size in left if from_ns < departure_ns <= until_ns)
-    # In the rest of a packet's time at the old rate the new one would have carried so much more, or less.
+    # In the rest of a packet's time, the new rate would have carried at most this many bytes more or fewer.
     finished = sum(1514 * max(1.0, new / old) for (_, old), (_, new) in pairwise(edges[:-1]))
     assert abs(carried - integral) <= 1514 + finished
 
@@ -299,7 +302,7 @@ def by_the_book(
     seed: int,
     changes: list[tuple[int, int]],
 ) -> list[Fate]:
-    """The reference model, the rules word by word: every packet looks at all packets before it."""
+    """Compute each packet's fate by the rules of the reference model, from all packets before it."""
     chance = Random(seed)
     fates: list[Fate] = []
     for now_ns, size in arrivals:

@@ -1,4 +1,4 @@
-"""The ferry's loops as argument lists and sysctls."""
+"""Tests of the ferry's loops, veth pairs that lead packets to the ferry, as argument lists and sysctls."""
 
 import pytest
 
@@ -53,14 +53,14 @@ def test_up_alone() -> None:
 
 
 def test_a_link_that_changes_nothing_has_no_loop() -> None:
-    """The kernel then forwards packets as they come."""
+    """The kernel forwards packets as they come if the link changes nothing."""
     link = Link(rate_bit_s=None, delay_ns=0)
     assert loops.commands(link, "to-client", "to-front") == []
     assert loops.sysctls(link) == {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.rp_filter": "0"}
 
 
 def test_sysctls() -> None:
-    """The place forwards, and has no rp_filter, least of all on the loops' devices."""
+    """The sysctls enable forwarding and disable rp_filter, also on the loops' devices."""
     assert loops.sysctls(Link(rate_bit_s=None, delay_ns=10, delay_up_ns=10)) == {
         "net.ipv4.ip_forward": "1",
         "net.ipv4.conf.all.rp_filter": "0",

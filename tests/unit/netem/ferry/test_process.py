@@ -1,4 +1,4 @@
-"""The ferry's order, its lateness and its priority."""
+"""Tests of the ferry's order, its lateness, and its priority."""
 
 import json
 import os
@@ -58,7 +58,7 @@ def test_lateness_before_the_first_packet() -> None:
 
 
 def test_lateness() -> None:
-    """Percentiles are right to the microsecond and never more than the longest, which is exact."""
+    """A percentile exceeds the true value by less than a microsecond. The longest lateness is exact."""
     lateness = Lateness()
     for microseconds in range(1, 101):
         lateness.add(microseconds * 1000)
@@ -68,7 +68,7 @@ def test_lateness() -> None:
 
 
 def test_lateness_beyond_the_scale() -> None:
-    """Beyond 20 ms every percentile is the longest."""
+    """A percentile above 20 ms is given as the longest lateness."""
     lateness = Lateness()
     for late_ns in (1000, 30_000_000, 50_000_000):
         lateness.add(late_ns)

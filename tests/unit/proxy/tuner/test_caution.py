@@ -1,4 +1,4 @@
-"""The caution of a tuner on a server in use: its rules one by one, and the same rules in C."""
+"""Tests of the tuner's caution on servers in use: each of its rules, and the same rules in C."""
 
 import ctypes
 import subprocess
@@ -21,7 +21,7 @@ _sysctls = st.sampled_from([0, SYSCTL, 2**32 - 1])
 
 
 def _given(wanted: list[int], held: Held, sysctl_bytes: int = 0) -> list[int]:
-    """The values set, for the values wanted in each round trip; 0 where none is set."""
+    """Return the values set, for the values wanted in each round trip; 0 means that none was set."""
     changes = []
     for number, wanted_bytes in enumerate(wanted):
         held.notice(held.has_bytes, dry_run=False)
@@ -33,17 +33,17 @@ def _given(wanted: list[int], held: Held, sysctl_bytes: int = 0) -> list[int]:
 
 
 def test_a_dip_changes_nothing() -> None:
-    """The wishes 64 MiB, 393 KB, 64 MiB on a connection give a single change."""
+    """The wanted values 64 MiB, 393 KB, 64 MiB on a connection cause a single change."""
     assert _given([MOST, DIP, MOST, DIP, DIP, MOST], Held()) == [MOST, 0, 0, 0, 0, 0]
 
 
 def test_a_jump_changes_nothing() -> None:
-    """The value rises when two looks in a row want more, to the lesser of the two."""
+    """The value rises if two samples in a row want more. It rises to the lesser of the two."""
     assert _given([DIP, MOST, DIP, MOST, MOST // 2], Held()) == [DIP, 0, 0, 0, MOST // 2]
 
 
 def test_a_drop_that_lasts() -> None:
-    """The value falls after the time to hold, to the most that was wanted in it."""
+    """The value falls after the hold time, to the highest value that was wanted in this time."""
     wanted = [MOST, *[DIP] * 5, 2 * DIP, *[DIP] * 4]
     assert _given(wanted, Held()) == [MOST, *[0] * 10]
     assert _given([*wanted, DIP], Held())[-1] == 2 * DIP
@@ -63,7 +63,7 @@ def test_a_sysctl_that_is_lowered() -> None:
 
 
 def test_what_the_server_sets_meanwhile() -> None:
-    """The server's value is the limit from then on; the tuner's own value is not."""
+    """The server's own value is the limit from then on, but a value that the tuner set is not."""
     held = Held()
     held.notice(0, dry_run=False)
     held.was_set(100_000)
@@ -98,7 +98,7 @@ def test_the_limits(own_bytes: int, sysctl_bytes: int, lowat_bytes: int, why: Wh
 
 
 class _Held(ctypes.Structure):
-    """`struct held` of caution.h."""
+    """The C structure `struct held` of caution.h."""
 
     _fields_ = (
         ("low_ns", ctypes.c_uint64),
@@ -111,7 +111,7 @@ class _Held(ctypes.Structure):
 
 @pytest.fixture(scope="module")
 def in_c(gcc: None, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:  # noqa: ARG001
-    """caution.h, compiled as a library."""
+    """Compile caution.h, and return the library."""
     folder = tmp_path_factory.mktemp("caution")
     source, library = folder / "caution.c", folder / "caution.so"
     source.write_text(
@@ -130,14 +130,14 @@ _looks = st.lists(
     st.tuples(
         st.sampled_from([DIP, MOST, SYSCTL, 50_000, 400_000]) | st.integers(1, 2**31 - 1),
         _sysctls,
-        st.sampled_from([None, 0, 60_000]),  # what the server sets before the look, if anything
+        st.sampled_from([None, 0, 60_000]),  # the value that the server sets before the sample, if any
         st.integers(1, HOLD_NS),
     )
 )
 
 
 def test_the_kernel_is_as_cautious(in_c: ctypes.CDLL) -> None:
-    """The C code of sock_ops.c gives the same at every look, whatever the server sets in between."""
+    """The C code of sock_ops.c gives the same at every sample, whatever the server sets in between."""
 
     @settings(max_examples=500, deadline=None)
     @given(_looks, st.sampled_from([0, 1]))

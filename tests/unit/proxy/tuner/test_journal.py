@@ -1,4 +1,4 @@
-"""The journal of decisions, and the check that the live socket had the journal's values."""
+"""Tests of the log of decisions, and of the check that the live socket had the logged values."""
 
 import struct
 from dataclasses import replace
@@ -58,7 +58,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_for_people(decision: Decision, line: str) -> None:
-    """A line with the connection, the change and the numbers behind it."""
+    """A decision as text has the connection, the change, and the numbers behind the change."""
     assert str(decision) == line
 
 
@@ -68,7 +68,7 @@ def test_for_people(decision: Decision, line: str) -> None:
     [(2, bytes([198, 18, 0, 2]) + bytes(12), CLIENT), (10, bytes(15) + b"\1", "::1")],
 )
 def test_a_record_of_the_kernels(family: int, address: bytes, peer: str, error: int, outcome: str) -> None:
-    """A `struct decision` is read byte by byte; a refusal becomes the outcome."""
+    """A `struct decision` of the kernel is read completely, and an error number becomes the outcome."""
     numbers = struct.pack("=4Q", 1_000, 0, 5_000, 289_000)
     rest = struct.pack("=9IiI", family, 443, 5, 1, 50_000, 10, 1448, 0, 17_954, error, 0)
     record = numbers + address + (40_000).to_bytes(2, "big").rjust(4, b"\0") + rest
@@ -84,12 +84,12 @@ def _sample(t_ns: int, lowat_bytes: int) -> ProcessSample:
     "samples",
     [
         [_sample(500, 0), _sample(2_000, 17_954), _sample(6_000, 500_000)],
-        # A look takes its time: what is set before the next one may be what it sees.
+        # A sample takes time, so it may contain a value that is set shortly after its time stamp.
         [_sample(900, 17_954), _sample(4_900, 500_000)],
     ],
 )
 def test_the_socket_had_what_the_journal_says(samples: list[ProcessSample]) -> None:
-    """Decisions about other peers' connections are not checked."""
+    """The check passes if the socket had the logged values. It ignores decisions about other connections."""
     check_tuned(AUTO, samples, [DECISION, replace(LATER, peer="198.18.1.2", t_ns=1_500), LATER], CLIENT)
 
 

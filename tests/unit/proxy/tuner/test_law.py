@@ -1,4 +1,4 @@
-"""The law of LOWAT=auto: its rules one by one, its invariants, and the same law in C."""
+"""Tests of the law of LOWAT=auto: its rules, its invariants, and the same law in C."""
 
 import ctypes
 import subprocess
@@ -36,10 +36,10 @@ def _seen(mbit_s: float = 0, cwnd: int = 10_000, rtt_ms: float = 50) -> Seen:
         (_seen(10), 2 * (1_250 + 6 * 1448), Why.FLOOR),
         (_seen(0.128), 2 * (16 + 6 * 1448), Why.FLOOR),
         (_seen(1_000_000, rtt_ms=0.05), CEILING_BYTES, Why.CEILING),
-        # Nothing known but the round trip, and not even that.
+        # Only the round trip is known, or not even the round trip.
         (_seen(0, cwnd=10), 2 * (289 + 6 * 1448), Why.FLOOR),
         (_seen(0, cwnd=10, rtt_ms=0), 2 * 6 * 1448, Why.UNKNOWN),
-        # After an idle time the window counts; four segments are BBR's look at the round trip.
+        # After idle time the congestion window limits the rate, except for a window of four segments (BBR's PROBE_RTT).
         (_seen(100, cwnd=10), 2 * (289 + 6 * 1448), Why.FLOOR),
         (_seen(100, cwnd=4), 625_000 - 65_536, Why.RATE),
     ],
@@ -51,7 +51,9 @@ def test_the_rules(given: Seen, lowat_bytes: int, why: Why) -> None:
 
 
 def test_what_was_acknowledged_counts_if_it_is_more() -> None:
-    """The acknowledged rate is first to show a rise; a drop does not wait for it; the window limits both."""
+    """The higher of delivery rate and acknowledged rate is used, because a rise shows first in the latter.
+    The window limits both rates.
+    """
     fast, slow = _seen(100), _seen(10)
     assert decide(replace(slow, acked_rate_bytes_s=fast.delivery_rate_bytes_s), AIM) == decide(fast, AIM)
     assert decide(replace(fast, acked_rate_bytes_s=slow.delivery_rate_bytes_s), AIM) == decide(fast, AIM)
@@ -60,7 +62,7 @@ def test_what_was_acknowledged_counts_if_it_is_more() -> None:
 
 
 def test_the_target_is_kept() -> None:
-    """The bytes that LOWAT leaves unsent, the packet buffer included, take the target's time to send."""
+    """The unsent bytes that LOWAT allows, including the packet buffer, take the target's time to send."""
     for target_us in (20_000, 50_000, 200_000):
         choice = decide(_seen(100), Aim(target_us=target_us))
         assert (choice.lowat_bytes + law.PACKET_BUFFER_BYTES) * 10**6 // choice.rate_bytes_s == target_us
@@ -101,7 +103,7 @@ def test_an_aim_that_cannot_be(wrong: dict[str, int]) -> None:
 
 
 def test_a_rate_that_drops_is_followed_in_one_look() -> None:
-    """Each look decides by itself, without an average; a change must exceed an eighth."""
+    """Each sample is decided without an average. A change must exceed an eighth."""
     trace = [_seen(rate) for rate in (100, 99, 105, 10, 10, 100)]
     lowats, set_bytes = [], 0
     for look in trace:
@@ -115,7 +117,7 @@ def test_a_rate_that_drops_is_followed_in_one_look() -> None:
 
 @pytest.fixture(scope="module")
 def in_c(tmp_path_factory: pytest.TempPathFactory, gcc: None) -> ctypes.CDLL:  # noqa: ARG001
-    """law.h as a library of this machine."""
+    """Compile law.h for this machine, and return the library."""
     folder = tmp_path_factory.mktemp("law")
     source, library = folder / "law.c", folder / "law.so"
     source.write_text(
@@ -132,7 +134,7 @@ def in_c(tmp_path_factory: pytest.TempPathFactory, gcc: None) -> ctypes.CDLL:  #
 
 
 def test_the_kernel_has_the_same_law(in_c: ctypes.CDLL) -> None:
-    """The C code of sock_ops.c gives the same for thousands of inputs, the largest included."""
+    """The C code of sock_ops.c gives the same for thousands of inputs, including the largest."""
 
     @settings(max_examples=2000, deadline=None)
     @given(seen, aims)
@@ -146,7 +148,7 @@ def test_the_kernel_has_the_same_law(in_c: ctypes.CDLL) -> None:
 
 
 def test_the_kernel_reckons_the_same_rate(in_c: ctypes.CDLL) -> None:
-    """C and Python give the same rate; too large a result is the largest number, no time gives 0."""
+    """C and Python give the same rate. A result that is too large is the largest number, and no time gives 0."""
 
     @settings(max_examples=1000, deadline=None)
     @given(u64, u64)
@@ -158,7 +160,7 @@ def test_the_kernel_reckons_the_same_rate(in_c: ctypes.CDLL) -> None:
 
 
 def test_the_kernel_changes_for_the_same(in_c: ctypes.CDLL) -> None:
-    """C and Python agree on changes worth making; C computes the delivery rate as TCP_INFO does."""
+    """C and Python agree on which changes are made. C computes the delivery rate as TCP_INFO does."""
 
     @settings(max_examples=1000, deadline=None)
     @given(u32, u32, u32)

@@ -1,4 +1,4 @@
-"""A Docker engine that is slow to answer: what it stops, and what is said."""
+"""Tests of a Docker engine that answers slowly: what fails, and with which message."""
 
 import subprocess
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from experiments.testbed.containers import compose, docker_engine
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every command takes too long."""
+    """Let every command exceed its time limit."""
 
     def run(command: Sequence[str], *, step: str, timeout_s: float, if_too_slow: str = "", **_: Any) -> str:
         raise TimedOut(step, " ".join(command), timeout_s, if_too_slow)
@@ -25,21 +25,21 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_takes_too_long_says_what_can_be_done() -> None:
-    """In the same line."""
+    """The error names the remedy in the same line."""
     with pytest.raises(TimedOut, match=r"sleep 60 took more than 0.05 s; try again when this machine is less busy$"):
         processes.run(["sleep", "60"], step="waiting", timeout_s=0.05)
 
 
 @pytest.mark.usefixtures("slow")
 def test_a_slow_version_stops_nothing() -> None:
-    """It is unknown, with the reason."""
+    """A version that cannot be read in time is unknown, with the reason."""
     assert compose._package("image", "nodejs") == "unknown: the program took more than 120 s to print its version"
     assert docker_engine.version_told() == "unknown: the program took more than 120 s to print its version"
 
 
 @pytest.mark.usefixtures("slow")
 def test_an_engine_that_does_not_answer_in_time() -> None:
-    """It may be there: the remedy is another than for one that is not."""
+    """The remedy for an engine that answers too late differs from that for a missing engine."""
     with pytest.raises(Unavailable, match=r"did not answer within 30 s; see whether the engine answers"):
         docker_engine.check()
     with pytest.raises(TimedOut, match=r"docker info took more than 120 s; see whether the engine answers"):
@@ -47,7 +47,7 @@ def test_an_engine_that_does_not_answer_in_time() -> None:
 
 
 def test_a_slow_compose_is_not_a_missing_one(monkeypatch: pytest.MonkeyPatch, slow: None) -> None:
-    """The reason is that it is slow."""
+    """The error for a slow docker-compose gives the time and not that it is missing."""
     del slow
     monkeypatch.setattr(docker_engine, "compose_command", docker_engine.compose_command.__wrapped__)
     with pytest.raises(Unavailable, match=r"`docker-compose version` took more than 30 s; see whether"):
@@ -55,7 +55,7 @@ def test_a_slow_compose_is_not_a_missing_one(monkeypatch: pytest.MonkeyPatch, sl
 
 
 def test_a_slow_git_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The revision is unknown then."""
+    """The git revision is None if git takes too long."""
 
     def run(*_: Any, **__: Any) -> None:
         raise subprocess.TimeoutExpired("git", 30)

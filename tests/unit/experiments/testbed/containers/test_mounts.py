@@ -1,4 +1,4 @@
-"""What containers see of the run folder, and what of theirs comes into it."""
+"""Tests of the files that containers see of the run folder, and of those collected from them."""
 
 import os
 import tempfile
@@ -14,7 +14,7 @@ ME = (os.geteuid(), os.getegid())
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
-    """A run folder, and a temporary folder for what is mounted."""
+    """Return a run folder; mounted folders are made in a temporary folder of the test."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     folder = RunFolder(tmp_path / "run")
@@ -23,14 +23,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
 
 
 def own_folder(mounts: Mounts, service: str) -> Path:
-    """Where the service writes."""
+    """Return the folder into which the service writes."""
     return Path(mounts.volumes(service)[1]["source"])
 
 
 def test_the_run_folder_itself_is_not_mounted(folder: RunFolder) -> None:
-    """What was asked is a read-only copy; what is written goes to a folder outside.
+    """A service has a read-only copy of the order, and writes to a folder outside the run folder.
 
-    Nor is its place on this machine known inside: an image's /root is closed to the services.
+    The path in the container does not depend on the run folder's path, which may begin with /root. Services have no
+    access to /root.
     """
     asked, own = Mounts(folder, ME).volumes("origin")
     assert asked["target"] == "/priolab-run/asked"
@@ -42,7 +43,7 @@ def test_the_run_folder_itself_is_not_mounted(folder: RunFolder) -> None:
 
 
 def test_what_was_asked_is_handed_in(folder: RunFolder) -> None:
-    """Again when it has changed; only the service's user can read it."""
+    """Changed files of the order are copied again, and only the service's user can read the copies."""
     mounts = Mounts(folder, ME)
     copies = Path(mounts.volumes("front")[0]["source"])
     (folder.asked / "front.key").write_text("secret")
@@ -54,7 +55,7 @@ def test_what_was_asked_is_handed_in(folder: RunFolder) -> None:
 
 
 def test_what_is_left_is_collected(folder: RunFolder) -> None:
-    """Gauge and front write into folders of their own, and both into the run's folder front."""
+    """Gauge and front write to different folders, and both are collected into the run's folder `front`."""
     mounts = Mounts(folder, ME)
     (own_folder(mounts, "front") / "error.log").write_text("an error")
     (own_folder(mounts, "gauge") / "sockets.jsonl").write_text("{}")
@@ -65,7 +66,7 @@ def test_what_is_left_is_collected(folder: RunFolder) -> None:
 
 
 def test_what_the_lab_has_stays(folder: RunFolder) -> None:
-    """A service cannot replace the plan it was given."""
+    """A service cannot replace the plan that it was given."""
     mounts = Mounts(folder, ME)
     (folder.client / "plan.json").write_text("the plan")
     mounts.hand_to("client", "plan.json")
@@ -78,7 +79,7 @@ def test_what_the_lab_has_stays(folder: RunFolder) -> None:
 
 
 def test_only_plain_files_are_collected(folder: RunFolder, tmp_path: Path) -> None:
-    """Neither links, by which a service would have the lab read for it, nor pipes, which would hold it up."""
+    """Links and FIFOs are not collected: a link could lead to any file, reading a FIFO could wait for ever."""
     mounts = Mounts(folder, ME)
     secret = tmp_path / "secret"
     secret.write_text("not yours")

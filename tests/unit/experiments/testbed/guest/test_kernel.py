@@ -1,4 +1,4 @@
-"""Which built kernel serves, and how programs enter it."""
+"""Tests of the choice of a built kernel, and of how programs enter it."""
 
 import dataclasses
 from pathlib import Path
@@ -18,7 +18,7 @@ _RECORD = BuildRecord(
 
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty cache."""
+    """Return an empty cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv(kernel_source.VARIABLE, raising=False)
     (tmp_path / "priolab").mkdir()
@@ -33,7 +33,7 @@ def _built(version: Version, *, stands_in: bool = False) -> Path:
 
 
 def test_a_kernel_without_its_record_is_not_there(folder: Path) -> None:
-    """A build that was killed between the two never looks finished."""
+    """A kernel counts as built only with its record, so that a killed build is not used."""
     file = kernel.path()
     assert file.parent == folder
     assert not kernel.is_built()
@@ -46,7 +46,9 @@ def test_a_kernel_without_its_record_is_not_there(folder: Path) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_another_kernel_serves_only_as_a_stand_in() -> None:
-    """One that was asked for by name is not taken for the pinned one; a stand-in is, until that is built."""
+    """A kernel requested by its version does not replace the pinned one.
+    A stand-in replaces the pinned kernel until this is built.
+    """
     _built((6, 12))
     assert not kernel.is_built()
     stand_in = _built((6, 1), stands_in=True)
@@ -57,7 +59,7 @@ def test_another_kernel_serves_only_as_a_stand_in() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_version_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the environment variable."""
+    """The environment variable names the version of the kernel."""
     _built(kernel_source.PINNED)
     monkeypatch.setenv(kernel_source.VARIABLE, "6.12")
     assert not kernel.is_built()
@@ -67,7 +69,7 @@ def test_a_version_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_the_recipe_is_the_versions_own() -> None:
-    """Changes that a version does not need do not make another kernel of it."""
+    """The patches of a kernel are only those that its version needs."""
     names = {version: {change.name for change in kernel.needed(version)} for version in kernel_source.TRIED}
     assert "threads share what is mapped" in names[(6, 1)]
     assert "threads share what is mapped" not in names[(6, 12)]
@@ -88,7 +90,7 @@ def test_the_recipe_is_the_versions_own() -> None:
 def test_the_way_in(
     monkeypatch: pytest.MonkeyPatch, version: Version, refusal: str | None, words: list[str], entry: str
 ) -> None:
-    """By seccomp where the kernel knows it and the host allows it; run.json says which."""
+    """Programs enter the kernel by seccomp if kernel and host support it, and run.json records the entry."""
     monkeypatch.setenv(kernel_source.VARIABLE, kernel_source.words(version))
     monkeypatch.setattr(kernel, "_seccomp_refusal", lambda: refusal)
     _built(version)

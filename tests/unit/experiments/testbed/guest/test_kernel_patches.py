@@ -1,4 +1,4 @@
-"""Changes of the kernel's source: made as a whole or not at all, in the wording that fits, where they are needed."""
+"""Tests of the kernel patches: applied as a whole or not at all, and only to the versions that need them."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def _change(*wordings: tuple[Edit, ...], since: Version = (6, 1), before: Versio
 
 
 def test_a_change_is_made_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
-    """One line missing, or there twice, and nothing is touched."""
+    """A patch changes no file if a line to replace is missing or occurs twice. Then its next variant is tried."""
     (tmp_path / "a.c").write_text("one\ntwo\ntwo\n")
     half = (Edit("a.c", "one", "1"), Edit("a.c", "three", "3"))
     twice = (Edit("a.c", "one", "1"), Edit("a.c", "two", "2"))
@@ -27,7 +27,7 @@ def test_a_change_is_made_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("version", "needed"), [((6, 1), False), ((6, 5), True), ((6, 12), True), ((6, 13), False)])
 def test_a_change_is_for_some_versions(version: Version, *, needed: bool) -> None:
-    """From the first it is needed for, and not from the one that does the like by itself."""
+    """A patch is applied from the first version that needs it until the first that does not."""
     assert _change(since=(6, 5), before=(6, 13)).is_needed(version) is needed
 
 
@@ -40,13 +40,13 @@ def test_a_change_is_for_some_versions(version: Version, *, needed: bool) -> Non
     ],
 )
 def test_some_options_are_for_some_versions(version: Version, lines: list[str]) -> None:
-    """The lines that one version has and another does not."""
+    """Each version has its own options in addition to the common ones."""
     of_all = set.intersection(*(set(options(each)) for each in ((6, 1), (6, 12), (7, 2))))
     assert sorted(set(options(version)) - of_all) == lines
     assert "CONFIG_64BIT=y" in of_all
 
 
 def test_names_are_told_apart() -> None:
-    """A kernel's record names its changes."""
+    """Patches have unique names, because a kernel's record lists them."""
     assert len({change.name for change in CHANGES}) == len(CHANGES)
     assert all(change.wordings for change in CHANGES)

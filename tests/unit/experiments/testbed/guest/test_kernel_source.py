@@ -1,4 +1,4 @@
-"""Which kernel source is wanted, and where it is looked for."""
+"""Tests of the choice of a kernel source, and of the places where it is searched."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, 
 
 @pytest.fixture
 def folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty cache, an empty /usr/src and no package sources."""
+    """Provide an empty cache, an empty /usr/src, and no package sources."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv(kernel_source.VARIABLE, raising=False)
     (tmp_path / "cache/priolab/sources").mkdir(parents=True)
@@ -39,18 +39,18 @@ def _silent(step: str, fraction: float) -> None:
     ],
 )
 def test_names_of_tarballs(name: str, version: Version | None) -> None:
-    """Debian, Ubuntu and kernel.org name them differently."""
+    """Versions are read from the names of Debian's, Ubuntu's, and kernel.org's archives."""
     assert version_of(Path(name)) == version
 
 
 @pytest.mark.usefixtures("folders")
 def test_the_pinned_version_is_wanted() -> None:
-    """Unless somebody names another."""
+    """The pinned version is used by default."""
     assert chosen() == SourceChoice(version=kernel_source.PINNED, pinned=True)
 
 
 def test_a_wish(monkeypatch: pytest.MonkeyPatch, folders: Path) -> None:
-    """A version, or a tarball."""
+    """The environment variable is a version or the path of an archive."""
     monkeypatch.setenv(kernel_source.VARIABLE, "6.12")
     assert chosen() == SourceChoice(version=(6, 12))
     tarball = folders / "linux-6.19.3.tar.xz"
@@ -63,14 +63,14 @@ def test_a_wish(monkeypatch: pytest.MonkeyPatch, folders: Path) -> None:
 @pytest.mark.usefixtures("folders")
 @pytest.mark.parametrize("wish", ["newest", "7", "7.2.13", "/nowhere/linux-7.2.tar.xz"])
 def test_an_odd_wish(monkeypatch: pytest.MonkeyPatch, wish: str) -> None:
-    """What is allowed stands in the error."""
+    """The error says what is allowed."""
     monkeypatch.setenv(kernel_source.VARIABLE, wish)
     with pytest.raises(ScenarioError, match=r"KERNEL.*a version such as 7\.2"):
         chosen()
 
 
 def test_what_is_here_is_taken(folders: Path) -> None:
-    """What was fetched before comes first, then the distribution's package."""
+    """A source in the cache is preferred to the distribution's package."""
     installed = folders / "src" / "linux-source-7.2.tar.xz"
     installed.touch()
     assert find(chosen(), _silent) == installed
@@ -80,7 +80,7 @@ def test_what_is_here_is_taken(folders: Path) -> None:
 
 
 def test_the_distributions_source_stands_in(folders: Path) -> None:
-    """The newest there is, where the pinned one cannot be had; not for a version that was named."""
+    """The distribution's newest source replaces the pinned one, but not a version that was requested."""
     for name in ("linux-source-6.1.tar.xz", "linux-source-6.12.tar.xz"):
         (folders / "src" / name).touch()
     assert find(chosen(), _silent).name == "linux-source-6.12.tar.xz"
@@ -90,13 +90,13 @@ def test_the_distributions_source_stands_in(folders: Path) -> None:
 
 @pytest.mark.usefixtures("folders")
 def test_nothing_is_here() -> None:
-    """One line: what is lacking, and what to do about it."""
+    """The error is one line with the missing source and the remedy."""
     with pytest.raises(Unavailable, match=r"no Debian archive .* KERNEL=/path/linux-7\.2\.tar\.xz$"):
         find(chosen(), _silent)
 
 
 def test_a_fetch_that_fails(monkeypatch: pytest.MonkeyPatch, folders: Path) -> None:
-    """What apt said, and nothing half-made."""
+    """The error gives the message of apt-get, and no incomplete file is left."""
     (folders / "apt").mkdir()
     (folders / "apt/sources.list").write_text("deb http://127.0.0.1:9/debian bookworm main\n")
     keyring = folders / "keyring.gpg"
@@ -113,7 +113,7 @@ def test_a_fetch_that_fails(monkeypatch: pytest.MonkeyPatch, folders: Path) -> N
 
 
 def test_mirrors(tmp_path: Path) -> None:
-    """URIs of both kinds of lists; not those of other archives, and no comments."""
+    """`mirrors` reads both formats of lists, and skips other archives and comments."""
     (tmp_path / "sources.list.d").mkdir()
     (tmp_path / "sources.list").write_text(
         "# deb http://old.example/debian woody main\ndeb [arch=amd64] http://one.example/debian/ bookworm main\n"
@@ -142,7 +142,9 @@ def test_mirrors(tmp_path: Path) -> None:
 def test_a_stable_suite_has_newer_sources_in_its_security_archive(
     suite: str, archives: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That of Linux 6.1 was 6.1.192 there when the archive itself had 6.1.176."""
+    """Sources of a stable suite are also searched in its security archive, which may have newer ones.
+    For example, it had Linux 6.1.192 when the main archive had 6.1.176.
+    """
     (tmp_path / "sources.list").write_text(
         "deb http://a.example/debian trixie main\ndeb http://b.example/debian-security trixie-security main\n"
     )
@@ -151,6 +153,6 @@ def test_a_stable_suite_has_newer_sources_in_its_security_archive(
 
 
 def test_a_step_that_fails_is_told(folders: Path) -> None:
-    """By its command, its exit code and its last line."""
+    """The error gives the command, its exit code, and its last line."""
     with pytest.raises(StepFailed, match=r"a step: sh -c ended with 3: no more"):
         kernel_source._run(["sh", "-c", "echo less >&2; echo no more >&2; exit 3"], folders, {}, "a step")

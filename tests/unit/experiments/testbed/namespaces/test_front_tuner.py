@@ -1,4 +1,4 @@
-"""What does LOWAT=auto where the program in the kernel cannot."""
+"""Tests of LOWAT=auto on machines where the tuner's BPF program cannot be used."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import Unavailable
-from experiments.host.tuner_program import TunerOrder, prepare
+from experiments.host.tools import TunerOrder
+from experiments.host.tuner_program import prepare
 from experiments.scenario.knobs import scenario_from
 from experiments.testbed.namespaces import front_tuner
 from experiments.testbed.namespaces.front_tuner import FrontTuner
@@ -26,13 +27,13 @@ def _no_group(_: str) -> Iterator[Path]:
 
 @pytest.fixture
 def no_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine on which no cgroup can be made."""
+    """Simulate a machine on which no cgroup can be made."""
     monkeypatch.setattr(front_tuner, "own_group", _no_group)
 
 
 @pytest.mark.usefixtures("no_group")
 def test_without_a_cgroup() -> None:
-    """The front is started without, unless it must be the kernel."""
+    """The front starts without a cgroup, but TUNER=bpf raises Unavailable."""
     with FrontTuner(TunerOrder(program="sock_ops.o"), "name").group(AUTO) as group:
         assert group is None
     must = FrontTuner(TunerOrder(kind="bpf", program="sock_ops.o"), "name")
@@ -43,13 +44,15 @@ def test_without_a_cgroup() -> None:
 @pytest.mark.usefixtures("no_group")
 @pytest.mark.parametrize(("order", "scenario"), [(TunerOrder(kind="bpf", program="x"), PLAIN), (TunerOrder(), AUTO)])
 def test_who_needs_no_cgroup(order: TunerOrder, scenario: object) -> None:
-    """An arm with a LOWAT of its own, and one whose tuner looks from beside."""
+    """An arm with a fixed LOWAT and one with the user-space tuner need no cgroup."""
     with FrontTuner(order, "name").group(AUTO if scenario is AUTO else PLAIN) as group:
         assert group is None
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reason goes with the order; who insists gets the remedy; who does not need it is not asked."""
+    """The order gives the reason for the user-space tuner. TUNER=bpf raises Unavailable with the remedy.
+    Arms that need no compiler have no reason.
+    """
 
     def lacking(_: Path) -> Path:
         raise CannotTune("no compiler for BPF is installed", compiler.REMEDY)

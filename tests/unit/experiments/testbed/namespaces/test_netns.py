@@ -1,4 +1,4 @@
-"""The namespaces of the host: what is said of a kernel that could not be asked."""
+"""Tests of the test for netem in namespaces of this machine."""
 
 from collections.abc import Sequence
 
@@ -16,11 +16,11 @@ _NOT_FOUND = "ended with 127: unshare: failed to execute tc: No such file or dir
     ("failure", "lack"),
     [
         (_UNKNOWN, "this kernel has no sch_netem"),
-        (_NOT_FOUND, f"whether this kernel has sch_netem could not be found out: {_NOT_FOUND}"),
+        (_NOT_FOUND, f"unknown if this kernel has sch_netem: {_NOT_FOUND}"),
     ],
 )
 def test_a_failed_trial_is_no_answer(monkeypatch: pytest.MonkeyPatch, failure: str, lack: str) -> None:
-    """Only the kernel's own refusal says that it has no netem."""
+    """netem is reported as missing only if the kernel refused the qdisc. Other errors are reported as they are."""
 
     def run(command: Sequence[str], *, step: str) -> str:
         if "netem" in command:

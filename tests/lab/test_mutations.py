@@ -1,4 +1,4 @@
-"""The first mutations of `make mutations`: every command reports the damage, and does nothing else."""
+"""The first mutations of `make mutations`: every command reports the damage, and has no other effect."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.usefixtures("guest")
 def test_the_first_of_them() -> None:
-    """In a process of its own, which has no threads and may copy itself."""
+    """The first 40 mutations are all reported; they run in a process without threads, because it forks."""
     command = [sys.executable, "-m", "tests.mutations", "40", "--print"]
     done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

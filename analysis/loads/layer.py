@@ -1,0 +1,16 @@
+"""The layers in which the first byte of the focal resource waits."""
+
+from enum import StrEnum
+
+
+class Layer(StrEnum):
+    """The parts of the first byte's wait. ledger.py explains the parts."""
+
+    PENDING = "front_pending"
+    COMMITTED = "front_committed"
+    UNSENT = "kernel_unsent"
+    QUEUE = "bottleneck_queue"
+    PROPAGATION = "propagation"
+    RECOVERY = "recovery"
+    RECORD = "tls_record"
+    UNEXPLAINED = "unexplained"

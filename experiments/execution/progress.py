@@ -1,0 +1,18 @@
+"""How an experiment reports its progress."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """The functions that `run_experiment` calls to report progress.
+
+    `step(run, text)`: a run entered a step. `ended(run, status, reason)`: a run ended. `reused(folder)`: the results in
+    this folder are used, so no arm is run.
+    """
+
+    step: Callable[[str, str], None]
+    ended: Callable[[str, str, str | None], None]
+    reused: Callable[[Path], None] = lambda _: None

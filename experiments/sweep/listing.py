@@ -1,0 +1,55 @@
+"""The command `priolab list`: lists the named scenarios, pages and sweeps."""
+
+from argparse import Namespace
+
+from experiments.commands.console import Report
+from experiments.host.plural import counted
+from experiments.host.programs import absences
+from experiments.scenario.named import catalogue
+from experiments.scenario.pages import page_titles
+from experiments.sweep import sweep_file
+from experiments.sweep.sweep_request import SweepRequest, sweep_request_from
+
+
+def show(options: Namespace, report: Report) -> int:
+    """Lists everything that has a name or, with words, the arms of a sweep. Returns 0. Raises ScenarioError."""
+    if options.words:
+        from experiments.sweep.command import show_expansion  # imports what a list of names does not need
+
+        show_expansion(options.words, report)
+        return 0
+    report.catalogue(catalogue())
+    report.say("\npages", "bold")
+    for name, title in page_titles().items():
+        report.say(f"{name}  {title}")
+    show_named(report)
+    for line in absences():
+        report.say(line, "yellow")
+    return 0
+
+
+def show_named(report: Report) -> None:
+    """Lists the named sweeps, with the number of their arms."""
+    for name in sweep_file.catalogue():
+        request = sweep_request_from([name])
+        report.say(f"{name}: {request.title} (sweep: {_size(request)})", "bold")
+        report.say(f"    {_lists(request)}")
+
+
+def announce(request: SweepRequest, report: Report) -> None:
+    """Shows the name, the size and the values of a sweep."""
+    report.say(f"{request.name}: {request.title}; {_size(request)}")
+    report.say(_lists(request))
+
+
+def _size(request: SweepRequest) -> str:
+    grid, repeat = request.grid, request.run["REPEAT"]
+    times = f", {repeat} times each" if repeat > 1 else ""
+    arms = f"{counted(grid.combinations, 'arm')} in {counted(grid.networks, 'network')}"
+    told = f"{arms}, and {counted(grid.networks, 'twin')}{times}: {request.runs:,} runs"
+    return f"{told}; TARGET_DELAY applies to LOWAT=auto alone" if grid.aims_at_several else told
+
+
+def _lists(request: SweepRequest) -> str:
+    given = {name: ",".join(values) for name, values in request.grid.levels.items()} | dict(request.grid.fixed)
+    return " ".join(f"{name}={words}" for name, words in given.items())

@@ -1,0 +1,100 @@
+"""How fast this machine is: its pace in earlier sweeps, and the share of its processors that is free now.
+
+The pace is the time that runs took, divided by their expected cost (`execution/cost.py`). The time is processor time
+with the virtual clock, otherwise wall time. The user's cache keeps the pace by fabric and client.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from experiments.host.cache import cache_folder
+from experiments.results.run_folder import read_json, write_json
+from experiments.scenario.scenario import ClientKind, Scenario
+from experiments.testbed.fabric import Fabric
+
+_LEAST_S = 5.0
+"""The shortest time from which a pace is computed, in seconds."""
+
+_SLOWEST = 100.0
+_PROBE_S = 0.3
+_PROBE = f"""
+import os, sys, time
+os.sched_setaffinity(0, {{int(sys.argv[1])}})
+began_s, used_s = time.monotonic(), time.process_time()
+while time.monotonic() < began_s + {_PROBE_S}:
+    pass
+print((time.process_time() - used_s) / (time.monotonic() - began_s))
+"""
+
+
+def spent_s(fabric: Fabric, side_by_side: int) -> float:
+    """Returns the seconds, counted from any time, that runs have taken. The difference of two calls has a meaning.
+
+    With the virtual clock: the processor time of this process and of its children that have ended. Otherwise: the wall
+    time of all jobs side by side.
+    """
+    if not fabric.virtual_clock:
+        return time.monotonic() * side_by_side
+    return used_s(resource.RUSAGE_SELF) + used_s(resource.RUSAGE_CHILDREN)
+
+
+def used_s(who: int) -> float:
+    """Returns the processor time used so far, in user and kernel mode. who: see getrusage(2)."""
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
+def kind(scenarios: Sequence[Scenario], fabric: Fabric) -> str:
+    """Returns the name under which the pace of these scenarios is kept."""
+    by_browser = any(scenario.client is ClientKind.CHROMIUM for scenario in scenarios)
+    return f"{fabric.name} {ClientKind.CHROMIUM}" if by_browser else fabric.name
+
+
+def learned(name: str) -> float | None:
+    """Returns the pace in earlier sweeps; None if no sweep has been measured. name: see `kind`."""
+    with suppress(OSError, ValueError, TypeError, AttributeError):
+        pace = float(read_json(_file()).get(name))
+        return pace if 1 / _SLOWEST <= pace <= _SLOWEST else None
+    return None
+
+
+def learn(name: str, *, took_s: float, cost_s: float) -> None:
+    """Keeps the pace of a finished sweep: the mean of it and of the pace so far. Ignores a short sweep."""
+    if took_s < _LEAST_S:
+        return
+    before, pace = learned(name), took_s / cost_s
+    known = {}
+    with suppress(OSError, ValueError, TypeError):
+        known = dict(read_json(_file()))
+    with suppress(OSError):
+        _file().parent.mkdir(parents=True, exist_ok=True)
+        write_json(_file(), known | {name: round(pace if before is None else (before + pace) / 2, 3)})
+
+
+def _file() -> Path:
+    return cache_folder() / "pace.json"
+
+
+def free(jobs: int) -> float:
+    """Measures which share of a processor each of several busy jobs gets now: 1 if nothing else runs.
+
+    Like a job of the lab, each process of the measurement has a processor and a session of its own. A process that
+    fails counts as 1.
+    """
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _PROBE, str(cpu)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        for cpu in sorted(os.sched_getaffinity(0))[:jobs]
+    ]
+    shares = [float(process.communicate()[0] or 1) for process in processes]
+    return min(1.0, max(1 / _SLOWEST, sum(shares) / len(shares)))

@@ -1,0 +1,78 @@
+"""Tests of the machine's pace, and of the share of its processors that is free."""
+
+import os
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from experiments.scenario.knobs import scenario_from
+from experiments.sweep import pace
+from experiments.testbed.fabric import Fabric
+from tests.unit.sweeping import CopyingFabric
+
+VIRTUAL, REAL = (cast("Fabric", CopyingFabric(virtual_clock=virtual)) for virtual in (True, False))
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Return the user's cache, which is empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "priolab"
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_sweep_teaches_the_pace() -> None:
+    """The first sweep gives the pace. A later sweep changes it by half. Each kind of sweep has its own pace."""
+    assert pace.learned("virtual") is None
+    pace.learn("virtual", took_s=30.0, cost_s=20.0)
+    assert pace.learned("virtual") == 1.5
+    pace.learn("virtual", took_s=50.0, cost_s=20.0)
+    pace.learn("netns", took_s=9.0, cost_s=10.0)
+    assert (pace.learned("virtual"), pace.learned("netns"), pace.learned("compose")) == (2.0, 0.9, None)
+    pace.learn("virtual", took_s=4.9, cost_s=0.1)
+    assert pace.learned("virtual") == 2.0, "a short sweep says little"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "3", '{"virtual": "x"}', '{"virtual": null}', '{"virtual": 0}'])
+def test_a_damaged_file_is_replaced(cache: Path, content: str) -> None:
+    """A file without a usable pace counts as none, and the next sweep replaces it."""
+    cache.mkdir()
+    (cache / "pace.json").write_text(content)
+    assert pace.learned("virtual") is None
+    pace.learn("virtual", took_s=30.0, cost_s=20.0)
+    assert pace.learned("virtual") == 1.5
+
+
+def test_a_cache_that_cannot_be_written(cache: Path) -> None:
+    """The pace is not kept if the cache cannot be written; the sweep goes on."""
+    cache.write_text("not a folder")
+    pace.learn("virtual", took_s=30.0, cost_s=20.0)
+    assert pace.learned("virtual") is None
+
+
+def test_a_browser_has_its_own_pace() -> None:
+    """Sweeps with a browser and sweeps without have different paces."""
+    ordinary, browser = (scenario_from({"CLIENT": client}) for client in ("h2", "chromium"))
+    assert pace.kind([ordinary, ordinary], VIRTUAL) == "copying"
+    assert pace.kind([ordinary, browser], VIRTUAL) == "copying chromium"
+
+
+def test_what_counts_as_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the virtual clock, processor time counts. On real clocks, the wall time of each job counts."""
+    before_s = pace.spent_s(VIRTUAL, 2)
+    monkeypatch.setattr("time.monotonic", lambda: 100.0)
+    assert pace.spent_s(REAL, 2) == 200.0
+    sum(range(10**6))
+    assert before_s < pace.spent_s(VIRTUAL, 2) < before_s + 60
+
+
+def test_the_free_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The free share is the mean of what the jobs' processors give: more than nothing, and at most one processor."""
+    assert 0 < pace.free(1) <= 1
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    for shares, jobs, free in (("[0.2, 0.6]", 2, 0.4), ("[0.2, 0.6]", 1, 0.2), ("[0, 0]", 2, 0.01), ("[1.1, 1]", 2, 1)):
+        monkeypatch.setattr(pace, "_PROBE", f"import sys; print({shares}[int(sys.argv[1])])")
+        assert pace.free(jobs) == pytest.approx(free)
+    monkeypatch.setattr(pace, "_PROBE", "raise OSError")
+    assert pace.free(2) == 1

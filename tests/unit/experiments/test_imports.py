@@ -1,0 +1,70 @@
+"""Tests of what commands and guests import: imports are most of the time in which they start."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+SLOW = {"aioquic", "altair", "asyncio", "cryptography", "h2", "vl_convert"}
+FABRICS = "from experiments.run.fabrics import FABRICS; list(FABRICS.values())"
+
+
+def imported(code: str) -> set[str]:
+    """Return the names of all modules in a fresh process that has carried out this code."""
+    program = f"{code}\nimport sys\nprint('imported:', *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.rpartition("imported: ")[2].split())
+
+
+@pytest.mark.parametrize(
+    "code", ["import experiments.cli", "from experiments.cli import main; main(['list'])", FABRICS]
+)
+def test_what_starts_quickly(code: str) -> None:
+    """The command line, `priolab list` and the fabrics import no slow package."""
+    assert imported(code) & SLOW == set()
+
+
+def test_an_experiment_outside_of_its_places() -> None:
+    """`priolab run` makes certificates, with cryptography. The process of a run makes places and loads pages."""
+    found = imported(f"from experiments.cli import command_line; command_line(['run'])\n{FABRICS}")
+    assert found & SLOW == {"cryptography"}
+    assert not found & {"client.loads", "proxy.front", "experiments.testbed.namespaces.namespaces"}
+
+
+def test_what_a_guest_does_not_need() -> None:
+    """A guest takes several times as long for each import."""
+    found = imported("import experiments.run.guest_init")
+    assert not found & {"aioquic", "altair", "analysis", "asyncio", "cryptography", "experiments.execution", "rich"}
+
+
+LATER = {
+    "client.http3.session",  # needed for HTTP/3 alone, and takes a third of a second
+    "experiments.testbed.containers.compose",
+    "experiments.testbed.namespaces.netns",
+    "importlib.metadata",  # needed for a browser, and in a lab that is not a clone
+}
+"""Modules that functions import, and that no run in a guest needs, or only a run of a special kind."""
+
+
+def test_a_guest_imports_before_its_first_run() -> None:
+    """Runs in a guest are forks of one process. What that process has imported, no run imports again."""
+    found = imported("import experiments.run.guest_init")
+    inside = {name for module in found for name in _inside_functions(module)}
+    assert inside - found == LATER
+
+
+def _inside_functions(module: str) -> Iterator[str]:
+    """Yield the modules that the functions of a module of the lab import."""
+    file = ROOT / f"{module.replace('.', '/')}.py"
+    if not file.exists():
+        return
+    for function in ast.walk(ast.parse(file.read_text())):
+        if isinstance(function, ast.FunctionDef):
+            for each in ast.walk(function):
+                if isinstance(each, ast.ImportFrom):
+                    assert each.module is not None
+                    yield each.module

@@ -1,0 +1,64 @@
+"""Tests of the messages of sock_diag(7): the request, and the fields of an answer."""
+
+import struct
+
+from common.netlink import attribute
+from proxy import socket_diag
+
+_AT = {
+    "mss_bytes": 16,
+    "unacked_segments": 24,
+    "lost_segments": 32,
+    "rtt_us": 68,
+    "ssthresh_segments": 76,
+    "cwnd_segments": 80,
+    "pacing_rate_bytes_s": 104,
+    "bytes_acked": 120,
+    "notsent_bytes": 144,
+    "min_rtt_us": 148,
+    "delivery_rate_bytes_s": 160,
+    "busy_us": 168,
+    "rwnd_limited_us": 176,
+    "sndbuf_limited_us": 184,
+    "bytes_sent": 200,
+    "bytes_retrans": 208,
+}
+"""Where struct tcp_info (<linux/tcp.h>) has the fields of a SocketSample."""
+
+
+def _answer(info: bytes) -> bytes:
+    return bytes(72) + attribute(2, info) + attribute(4, b"cubic\0") + attribute(7, struct.pack("=9I", *range(9)))
+
+
+def test_the_request() -> None:
+    """The request asks for established TCP connections, with their tcp_info, congestion control and memory."""
+    asked = f"02064a00 02000000 {'00' * 48}"
+    assert socket_diag._request(dump=True) == bytes.fromhex(f"48000000 1400 0103 00000000 00000000 {asked}")
+    assert socket_diag._request(dump=False) == bytes.fromhex(f"48000000 1400 0100 00000000 00000000 {asked}")
+
+
+def test_each_field_of_an_answer() -> None:
+    """Every field of a sample comes from its own place in tcp_info and in skmem."""
+    for name, at in _AT.items():
+        info = bytearray(232)
+        struct.pack_into("=I", info, at, 7)
+        sample = socket_diag._read(_answer(bytes(info)))
+        assert sample is not None
+        assert {field for field in _AT if getattr(sample, field)} == {name}
+        assert (sample.sndbuf_bytes, sample.wmem_queued_bytes, sample.congestion_control) == (3, 5, "cubic")
+
+
+def test_an_older_kernel() -> None:
+    """Fields beyond the end of a shorter tcp_info are 0. Without tcp_info or skmem there is no sample."""
+    sample = socket_diag._read(_answer(struct.pack("=16xI", 1448)))
+    assert sample is not None
+    assert (sample.mss_bytes, sample.rtt_us, sample.bytes_sent) == (1448, 0, 0)
+    assert socket_diag._read(bytes(72)) is None
+
+
+def test_carried_bytes() -> None:
+    """Carried bytes are those sent and those that the kernel still holds."""
+    info = bytearray(232)
+    struct.pack_into("=I", info, _AT["notsent_bytes"], 5)
+    struct.pack_into("=Q", info, _AT["bytes_sent"], 2**40)
+    assert socket_diag._carried_bytes(_answer(bytes(info))) == 2**40 + 5
