@@ -49,7 +49,7 @@ class RecordSplitter:
         """True if a record has begun and is not complete."""
         return bool(self._begun)
 
-    def feed(self, data: bytes, now_ns: int) -> Iterator[Record]:
+    def feed(self, data: bytes | memoryview, now_ns: int) -> Iterator[Record]:
         """Yields the records that these bytes complete. now_ns: the bytes' arrival time."""
         if not self._begun:
             self._started_ns = now_ns

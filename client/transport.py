@@ -85,6 +85,8 @@ class Transport:
         self.waited_ns: int | None = None
         """The time for which the last packet of the last read had waited in the kernel; None without a stamp."""
         self._splitter = RecordSplitter()
+        # A buffer of this size made for each read would cost the kernel more than the read.
+        self._buffer = memoryview(bytearray(_READ_BYTES))
         self._closed = False
         self.largest_record_bytes = 0
         """The plaintext size of the largest record so far."""
@@ -189,15 +191,15 @@ class Transport:
 
         Raises TransportFailed.
         """
-        data, ancillary, _, _ = self._patiently(
-            lambda: self._socket.recvmsg(_READ_BYTES, arrival.ANCILLARY_BYTES), deadline
+        size_bytes, ancillary, _, _ = self._patiently(
+            lambda: self._socket.recvmsg_into([self._buffer], arrival.ANCILLARY_BYTES), deadline
         )
-        if not data:
+        if not size_bytes:
             return None
         arrived_ns, self.waited_ns = arrival.arrival_and_age_ns(ancillary, _OLDEST_STAMP_NS)
         self._received_ns = max(self._received_ns, arrived_ns)
         deadline.check(self._received_ns)
-        return list(self._splitter.feed(data, self._received_ns))
+        return list(self._splitter.feed(self._buffer[:size_bytes], self._received_ns))
 
     def _flush(self, deadline: Deadline) -> None:
         pending = memoryview(self._outgoing.read())

@@ -1,4 +1,4 @@
-"""Samples the front: its socket every interval, its process every tenth interval or less often.
+"""Samples the front: its socket every interval, its process with every tenth sample of the socket or less often.
 
 Rules:
 1. The server is not changed. It is observed from another process, which borrows a descriptor for a short time.
@@ -19,9 +19,14 @@ from proxy.live_socket import LiveSocket
 from proxy.socket_diag import SocketDiag
 from proxy.usage import usage
 
-_PROCESS_INTERVAL_NS = 10**8
-_SELDOM_NS = 2 * 10**9
-_SOCKET_LOOKS = 10  # samples of the socket for each sample of the process, which costs more
+_SOON_NS = 10**8
+"""The shortest time between samples of the process, and the longest until the process has the connection."""
+
+_LATE_NS = 2 * 10**9
+"""The longest time between samples of the process, so that the end of the server's process is noticed soon."""
+
+_SOCKET_LOOKS = 10
+"""The samples of the socket for each sample of the process, which costs ten times as much."""
 
 
 class FrontLost(Exception):
@@ -39,7 +44,8 @@ class Sampler:
         """
         self._live = LiveSocket(server_pid, peer)
         self._interval_ns = interval_ns
-        self._next_socket_ns = self._next_process_ns = 0
+        self._next_socket_ns = self._last_process_ns = 0
+        self._socket_looks = 0
         self._seen = False
         self._cost = Cost()
         with ExitStack() as stack:
@@ -69,29 +75,24 @@ class Sampler:
 
         now_ns: the present time, CLOCK_MONOTONIC. Raises FrontLost, and OSError if the kernel does not answer.
         """
-        if now_ns >= self._next_socket_ns and not (self._interval_ns is None and self._seen):
-            self._next_socket_ns = _later(self._next_socket_ns, now_ns, self._interval_ns or _PROCESS_INTERVAL_NS)
+        socket_wanted = self._interval_ns is not None or not self._seen
+        if socket_wanted and now_ns >= self._next_socket_ns:
+            self._next_socket_ns = _later(self._next_socket_ns, now_ns, self._interval_ns or _SOON_NS)
+            self._socket_looks += 1
             if (sample := self._diag.sample()) is not None:
                 self._sockets.write(sample.to_json() + "\n")
                 self._seen = True
                 self._cost.add(1, sample.t_ns - now_ns)
         if now_ns >= self._next_process_ns:
-            self._next_process_ns = _later(self._next_process_ns, now_ns, self._process_interval_ns())
+            self._last_process_ns, self._socket_looks = now_ns, 0
             self._look_at_process(now_ns)
-        if self._interval_ns is None and self._seen:
-            return self._next_process_ns
-        return min(self._next_socket_ns, self._next_process_ns)
+        return min(self._next_socket_ns, self._next_process_ns) if socket_wanted else self._next_process_ns
 
-    def _process_interval_ns(self) -> int:
-        """Returns the interval of process samples: 0.1 s until the connection exists, then ten intervals of the socket.
-
-        The interval is 2 s at most, so that the end of the server's process is noticed soon.
-        """
-        if self._live.holder is None:
-            return _PROCESS_INTERVAL_NS
-        if self._interval_ns is None:
-            return _SELDOM_NS
-        return min(_SELDOM_NS, max(_PROCESS_INTERVAL_NS, _SOCKET_LOOKS * self._interval_ns))
+    @property
+    def _next_process_ns(self) -> int:
+        """The time of the next sample of the process, if the socket is not sampled until then."""
+        soon = self._live.holder is None or self._socket_looks >= _SOCKET_LOOKS
+        return self._last_process_ns + (_SOON_NS if soon else _LATE_NS)
 
     def _look_at_process(self, now_ns: int) -> None:
         self._diag.look_around()

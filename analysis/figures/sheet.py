@@ -46,6 +46,7 @@ CONFIG: Declaration = {
 START: Declaration = {"field": "start", "type": "quantitative"}
 END: Declaration = {"field": "end"}
 TEXT: Declaration = {"field": "text", "type": "nominal"}
+_OWN_COLOUR: Declaration = {"field": "colour", "type": "nominal", "scale": None, "legend": None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,8 +163,7 @@ class Panel:
 
         channels: further channels, or channels that replace these.
         """
-        colour = {"field": "colour", "type": "nominal", "scale": None, "legend": None}
-        ends = {"x": self.x(), "x2": END, "color": colour, "tooltip": list(tooltip)}
+        ends = {"x": self.x(), "x2": END, "color": _OWN_COLOUR, "tooltip": list(tooltip)}
         return self.marks(rows, {"type": "rect"}, **(ends | channels))
 
     def numbers(self, rows: Rows, tooltip: Mapping[str, str]) -> Declaration:
@@ -179,12 +179,47 @@ class Panel:
 
     def made_of(self, layers: Sequence[Declaration], title: Declaration) -> Declaration:
         """Returns the panel made of these layers. The first layer must have the axis."""
-        return {"width": WIDTH, "height": self.height_px, "title": title, "layer": list(layers)}
+        return {"width": WIDTH, "height": self.height_px, "title": title, "layer": merged(layers)}
 
 
 def layer(rows: Rows, mark: Declaration, **channels: Any) -> Declaration:
     """Returns a layer with a mark for each row. channels: the marks' positions, colours and texts."""
     return {"data": {"values": list(rows)}, "mark": mark, "encoding": channels}
+
+
+def merged(layers: Sequence[Declaration]) -> list[Declaration]:
+    """Returns the layers with equal layers of texts or thin lines as one, because each layer takes time to draw.
+
+    Layers are equal if only their rows and the colours of their marks differ. A line stays under the areas drawn after
+    it; texts may come later than they were.
+    """
+    made: list[Declaration] = []
+    for each in layers:
+        kind = each["mark"]["type"]
+        twin = next((index for index, one in enumerate(made) if _style(one) == _style(each)), None)
+        is_hidden = twin is not None and any(one["mark"]["type"] not in ("text", kind) for one in made[twin:])
+        if kind not in ("text", "rule") or "color" not in each["mark"] or (kind == "rule" and is_hidden):
+            made.append(each)
+        elif twin is None:
+            made.append(_with_rows(each, _coloured(each)))
+        else:
+            made.append(_with_rows(each, made.pop(twin)["data"]["values"] + _coloured(each)))
+    return made
+
+
+def _style(layer: Declaration) -> tuple[Declaration, Declaration]:
+    """Returns what equal layers have in common."""
+    mark = {name: value for name, value in layer["mark"].items() if name != "color"}
+    return mark, {name: channel for name, channel in layer["encoding"].items() if channel != _OWN_COLOUR}
+
+
+def _coloured(layer: Declaration) -> list[dict[str, Any]]:
+    return [{**row, "colour": layer["mark"]["color"]} for row in layer["data"]["values"]]
+
+
+def _with_rows(layer: Declaration, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    mark, encoding = _style(layer)
+    return {"data": {"values": rows}, "mark": mark, "encoding": {**encoding, "color": _OWN_COLOUR}}
 
 
 def number(field: str, words: str, digits: str) -> Declaration:

@@ -54,7 +54,7 @@ class SocketSample:
 
     def to_json(self) -> str:
         """Returns the line without a line break."""
-        return json.dumps(asdict(self))
+        return json.dumps(vars(self))  # asdict takes four times as long
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ class QueueSample(QueueContents):
 
 def queue_line(t_ns: int, direction: str, contents: QueueContents) -> str:
     """Returns a line of link/queue.jsonl without a line break."""
-    return json.dumps({"t_ns": t_ns, "direction": direction} | asdict(contents))
+    return json.dumps({"t_ns": t_ns, "direction": direction} | vars(contents))
 
 
 @dataclass(frozen=True, kw_only=True)
