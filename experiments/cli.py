@@ -30,7 +30,7 @@ _BAD_INPUT = 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that the arguments name; returns the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
-    options = command_line(words).parse_args(words)
+    options = _options(command_line(words), words)
     options.kept = None  # a command may set a function that describes what an interruption leaves
     options.print_folder = getattr(options, "print_folder", False)
     report = Report(aside=options.print_folder)
@@ -73,6 +73,16 @@ def command_line(arguments: Sequence[str]) -> ArgumentParser:
         if name in arguments:
             add_options(command)
     return parser
+
+
+def _options(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
+    """Parses the words. Words such as LOWAT=16384 may also come after options, which argparse does not take."""
+    options, later = parser.parse_known_args(words)
+    if later and (not hasattr(options, "words") or any(word.startswith("-") for word in later)):
+        parser.error(f"unrecognized arguments: {' '.join(later)}")
+    if later:
+        options.words += later
+    return options
 
 
 def _add_experiment(parser: ArgumentParser) -> None:
