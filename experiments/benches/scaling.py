@@ -1,7 +1,7 @@
 """Measures the cost of a million arms: `python -m experiments.benches.scaling docs/scaling.md`, or `make scaling`.
 
-Measures the cost of each part of a run, and writes two tables between the marks of the document: the cost of one run,
-and of a million runs. Processor times depend on the machine's processor; the other figures do not depend on the
+Writes three tables between the marks of the document: where a run's processor time goes, the cost of one run, and of a
+million runs. Processor times depend on the machine's processor; the other figures do not depend on the
 machine.
 """
 
@@ -13,10 +13,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.records.runs import load_experiment
+from experiments.benches.parts import parts
 from experiments.benches.processor_time import processor_s
 from experiments.errors import StepFailed
 from experiments.execution import parcel
@@ -215,8 +217,15 @@ def _measure(scratch: Path) -> tuple[list[_Case], _Shared]:
     return list(cases), shared
 
 
+def _parts(scratch: Path) -> str:
+    """Returns the table of the parts of a run's processor time, as Markdown."""
+    found = [parts(name, scratch) for name in _CASES]
+    rows = [(part, [f"{seconds[part]:.2f} s" for seconds in found]) for part in found[0]]
+    return _table("where the processor time goes", _CASES, rows)
+
+
 def _document(cases: list[_Case], shared: _Shared) -> str:
-    """Returns both tables, as Markdown."""
+    """Returns the tables of one run and of a million runs, as Markdown."""
     head_s = shared.filing_s + shared.receiving_s
     measured = [
         ("processor time in the guest", [f"{case.guest_s:.2f} s" for case in cases]),
@@ -252,11 +261,12 @@ def _document(cases: list[_Case], shared: _Shared) -> str:
         ("head: memory for the table", [f"{_ARMS * shared.showing_bytes / 1e9:.1f} GB"] * len(cases)),
         ("cores that one head can serve", [f"{(each.guest_s + each.beside_s) / head_s:,.0f}" for each in cases]),
     ]
-    return f"{_table('one run', cases, measured)}\n{_table('a million runs', cases, million)}"
+    names = [case.name for case in cases]
+    return f"{_table('one run', names, measured)}\n{_table('a million runs', names, million)}"
 
 
-def _table(heading: str, cases: list[_Case], rows: list[tuple[str, list[str]]]) -> str:
-    lines = [f"| {heading} | {' | '.join(case.name for case in cases)} |", f"|---{'|---' * len(cases)}|"]
+def _table(heading: str, names: Sequence[str], rows: list[tuple[str, list[str]]]) -> str:
+    lines = [f"| {heading} | {' | '.join(names)} |", f"|---{'|---' * len(names)}|"]
     return "\n".join([*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows), ""])
 
 
@@ -280,7 +290,7 @@ def main() -> None:
             raise StepFailed("scaling", f"{path} has no line {_BEGIN.strip()}")
         scratch = Path(tempfile.mkdtemp(prefix="priolab-scaling-"))
         try:
-            tables = _document(*_measure(scratch))
+            tables = f"{_parts(scratch)}\n{_document(*_measure(scratch))}"
         finally:
             shutil.rmtree(scratch)
         write_document(path, f"{before}{_BEGIN}{tables}{_END}{after}".encode(), "scaling")
