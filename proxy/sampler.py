@@ -20,13 +20,13 @@ from proxy.socket_diag import SocketDiag
 from proxy.usage import usage
 
 _SOON_NS = 10**8
-"""The shortest time between samples of the process, and the longest until the process has the connection."""
+"""The shortest time between samples of the process."""
 
 _LATE_NS = 2 * 10**9
 """The longest time between samples of the process, so that the end of the server's process is noticed soon."""
 
 _SOCKET_LOOKS = 10
-"""The samples of the socket for each sample of the process, which costs ten times as much."""
+"""The samples of the socket for each sample of the process, which costs several times as much."""
 
 
 class FrontLost(Exception):
@@ -44,8 +44,9 @@ class Sampler:
         """
         self._live = LiveSocket(server_pid, peer)
         self._interval_ns = interval_ns
-        self._next_socket_ns = self._last_process_ns = 0
-        self._socket_looks = 0
+        self._next_socket_ns = self._next_process_ns = 0
+        self._last_socket_ns = self._last_process_ns = 0
+        self._gap_ns = _LATE_NS
         self._seen = False
         self._cost = Cost()
         with ExitStack() as stack:
@@ -75,24 +76,36 @@ class Sampler:
 
         now_ns: the present time, CLOCK_MONOTONIC. Raises FrontLost, and OSError if the kernel does not answer.
         """
-        socket_wanted = self._interval_ns is not None or not self._seen
-        if socket_wanted and now_ns >= self._next_socket_ns:
+        if now_ns >= self._next_socket_ns and not (self._interval_ns is None and self._seen):
             self._next_socket_ns = _later(self._next_socket_ns, now_ns, self._interval_ns or _SOON_NS)
-            self._socket_looks += 1
-            if (sample := self._diag.sample()) is not None:
-                self._sockets.write(sample.to_json() + "\n")
-                self._seen = True
-                self._cost.add(1, sample.t_ns - now_ns)
+            self._look_at_socket(now_ns)
         if now_ns >= self._next_process_ns:
-            self._last_process_ns, self._socket_looks = now_ns, 0
+            self._last_process_ns = now_ns
+            self._next_process_ns = now_ns + self._process_interval_ns()
             self._look_at_process(now_ns)
-        return min(self._next_socket_ns, self._next_process_ns) if socket_wanted else self._next_process_ns
+        if self._interval_ns is None and self._seen:
+            return self._next_process_ns
+        return min(self._next_socket_ns, self._next_process_ns)
 
-    @property
-    def _next_process_ns(self) -> int:
-        """The time of the next sample of the process, if the socket is not sampled until then."""
-        soon = self._live.holder is None or self._socket_looks >= _SOCKET_LOOKS
-        return self._last_process_ns + (_SOON_NS if soon else _LATE_NS)
+    def _process_interval_ns(self) -> int:
+        """Returns the interval of process samples: 0.1 s until the connection exists, then ten intervals of the socket.
+
+        Whoever calls `look` may call it less often than the socket's interval asks for, so the real interval counts.
+        """
+        if self._live.holder is None:
+            return _SOON_NS
+        return min(_LATE_NS, max(_SOON_NS, _SOCKET_LOOKS * self._gap_ns))
+
+    def _look_at_socket(self, now_ns: int) -> None:
+        sample = self._diag.sample()
+        if sample is not None:
+            self._sockets.write(sample.to_json() + "\n")
+            self._cost.add(1, sample.t_ns - now_ns)
+            if self._seen:
+                self._gap_ns = now_ns - self._last_socket_ns
+            self._seen, self._last_socket_ns = True, now_ns
+        elif self._seen:  # perhaps the server's process has ended
+            self._next_process_ns = min(self._next_process_ns, self._last_process_ns + _SOON_NS)
 
     def _look_at_process(self, now_ns: int) -> None:
         self._diag.look_around()
