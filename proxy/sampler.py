@@ -110,6 +110,8 @@ class Sampler:
     def _look_at_process(self, now_ns: int) -> None:
         self._diag.look_around()
         port = self._diag.peer_port
+        if port is None and self._live.holder is None:
+            return  # the client has not connected, so no process has its connection
         lowat_bytes, pid = self._live.lowat_bytes(port), self._live.holder
         if lowat_bytes is not None and pid is not None:
             sample = ProcessSample(
