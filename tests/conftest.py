@@ -238,17 +238,13 @@ class Lab:
         )
         return _unseen(done)
 
-    def run_here(self, *words: str, processor: int | None = None) -> Done:
-        """Does the same as `run_unseen` in this process, which saves the start of Python; must be the main thread.
+    def run_here(self, *words: str) -> Done:
+        """Does the same as `run_unseen` in this process, which saves the start of Python; must be the main thread."""
+        return _unseen(self.command_here("run", *words, "--print-folder"))
 
-        processor: the only processor that the run may use; None for all.
-        """
-        return _unseen(self.command_here("run", *words, "--print-folder", processor=processor))
-
-    def command_here(self, command: str, *words: str, processor: int | None = None) -> subprocess.CompletedProcess[str]:
+    def command_here(self, command: str, *words: str) -> subprocess.CompletedProcess[str]:
         """Runs `priolab run` or `priolab sweep` in this process."""
-        results = f"RESULTS={self.results}"
-        return priolab_here(command, results, *words, temporary=self.temporary, processor=processor)
+        return priolab_here(command, f"RESULTS={self.results}", *words, temporary=self.temporary)
 
     def run_on_time(self, *words: str) -> Done:
         """Runs `priolab run` on a real clock, without figures; repeats it if the machine was late (punctuality.py)."""
@@ -274,20 +270,16 @@ class Lab:
         return found
 
 
-def priolab_here(
-    *words: str, temporary: Path | None = None, processor: int | None = None
-) -> subprocess.CompletedProcess[str]:
+def priolab_here(*words: str, temporary: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Runs `priolab` in this process, which saves the start of Python; must be called in the main thread.
 
-    temporary: its TMPDIR; None for this process's. processor: the only one that it may use; None for all.
+    temporary: its TMPDIR; None for this process's.
     """
     out, err = io.StringIO(), io.StringIO()
     with _restored(), pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         if temporary is not None:
             patch.setenv("TMPDIR", str(temporary))
             patch.setattr(tempfile, "tempdir", None)
-        if processor is not None:
-            os.sched_setaffinity(0, {processor})
         code = cli.main(words)
     if code == 128 + signal.SIGINT:  # the command has taken a signal that was meant for the tests
         raise KeyboardInterrupt
@@ -296,12 +288,11 @@ def priolab_here(
 
 @contextmanager
 def _restored() -> Iterator[None]:
-    """Restores the signal handlers and the processors of this process, which a command changes."""
-    handlers, allowed = {stop: signal.getsignal(stop) for stop in STOPS}, os.sched_getaffinity(0)
+    """Restores the signal handlers of this process, which a command changes."""
+    handlers = {stop: signal.getsignal(stop) for stop in STOPS}
     try:
         yield
     finally:
-        os.sched_setaffinity(0, allowed)
         for stop, handler in handlers.items():
             signal.signal(stop, handler)
 

@@ -1,8 +1,7 @@
 """Experiments in the guest for the tests of this folder, each run once, into a results folder that all modules share.
 
 pytest's workers share the experiments, too: the first worker that needs an experiment runs it, and the others wait.
-With several workers each uses a single processor. Then all arms of an experiment share a guest, because starting a
-guest costs as much as two runs. Tests must not write into a shared results folder; a test that changes files copies the
+Tests must not write into a shared results folder; a test that changes files copies the
 folder first.
 """
 
@@ -19,6 +18,8 @@ import pytest
 
 from tests.conftest import Done, Lab
 
+_ALONE = "master"  # the name of the only worker
+
 H2O = ("SERVER=h2o", "LOWAT=16384,131072", "SAMPLE=50ms")
 """The words of an experiment that several modules read: h2o without LOWAT and with two values."""
 GSO_2 = ("LOWAT=16384", "CONTROL=no", "GSO=2", "SAMPLE=50ms")
@@ -27,13 +28,9 @@ GSO_2 = ("LOWAT=16384", "CONTROL=no", "GSO=2", "SAMPLE=50ms")
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs an experiment once; a later call with the same words returns the same result.
-
-    processor: the only processor that experiments may use; None for all processors.
-    """
+    """Runs an experiment once; a later call with the same words returns the same result."""
 
     lab: Lab
-    processor: int | None
 
     @property
     def results(self) -> Path:
@@ -49,7 +46,7 @@ class Runs:
         kept = self._kept / f"{hashlib.sha256(repr(words).encode()).hexdigest()}.json"
         with _alone(kept.with_suffix(".lock")):
             if not kept.exists():
-                _write(kept, self.lab.run_here("FABRIC=virtual", *words, processor=self.processor))
+                _write(kept, self.lab.run_here("FABRIC=virtual", *words))
             return _read(kept)
 
     @property
@@ -77,14 +74,23 @@ def _read(kept: Path) -> Done:
     return Done(**{**document, "folder": Path(document["folder"]) if document["folder"] else None})
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_processor(worker_id: str) -> None:
+    """Keeps each of several workers, and the programs that it starts, to one processor.
+
+    Then the arms of an experiment share a guest, because starting a guest costs as much as two runs.
+    """
+    if worker_id != _ALONE:
+        processors = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {processors[int(worker_id.removeprefix("gw")) % len(processors)]})
+
+
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Runs:
     """Returns the shared runs. Several workers share a folder in the parent of the workers' own folders."""
     own = tmp_path_factory.getbasetemp()
-    is_alone = worker_id == "master"
-    root = (own if is_alone else own.parent) / "shared"
+    root = (own if worker_id == _ALONE else own.parent) / "shared"
     lab = Lab(root=root)
     for folder in (root, lab.temporary, root / "kept"):
         folder.mkdir(exist_ok=True)
-    processors = sorted(os.sched_getaffinity(0))
-    return Runs(lab, None if is_alone else processors[int(worker_id.removeprefix("gw")) % len(processors)])
+    return Runs(lab)

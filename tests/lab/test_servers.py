@@ -89,14 +89,14 @@ def test_its_largest_record(run: Runs, name: str, link: tuple[str, ...]) -> None
 
 
 @pytest.fixture(scope="module")
-def far(run: Runs, tmp_path_factory: pytest.TempPathFactory) -> Done:
+def far(tmp_path_factory: pytest.TempPathFactory) -> Done:
     """Returns a run of each installed server with a delay of one minute each way.
 
     The runs are not shared, because test_model.py compares the predictor with all shared runs.
     """
     lab = make_lab(tmp_path_factory.mktemp("far"))
     servers = f"SERVER={','.join(_here(_ALL))}"
-    return lab.run_here("FABRIC=virtual", servers, "CONTROL=no", *_FAR, processor=run.processor)
+    return lab.run_here("FABRIC=virtual", servers, "CONTROL=no", *_FAR)
 
 
 def test_it_waits_for_whoever_is_far_away(far: Done, server: str) -> None:

@@ -17,8 +17,7 @@ class _Counting(Lab):
 
     asked: list[tuple[str, ...]] = field(default_factory=list)
 
-    def run_here(self, *words: str, processor: int | None = None) -> Done:
-        del processor
+    def run_here(self, *words: str) -> Done:
         self.asked.append(words)
         return Done(code=0, out="", err="", folder=self.results / words[-1], summary={"arms": [{"name": "control"}]})
 
@@ -31,7 +30,7 @@ def test_the_same_words_are_run_once(tmp_path: Path) -> None:
 
     def ask(_: int) -> Done:
         begin.wait(10)
-        return Runs(lab, None)("LOWAT=1")
+        return Runs(lab)("LOWAT=1")
 
     with ThreadPoolExecutor(_WORKERS) as workers:
         first, *others = workers.map(ask, range(_WORKERS))
@@ -39,6 +38,6 @@ def test_the_same_words_are_run_once(tmp_path: Path) -> None:
     assert others == [first] * (_WORKERS - 1)
     assert first.folder == lab.results / "LOWAT=1"
     assert first.arm("control") == {"name": "control"}
-    other = Runs(lab, None)("LOWAT=2")
+    other = Runs(lab)("LOWAT=2")
     assert lab.asked[1:] == [("FABRIC=virtual", "LOWAT=2")]
-    assert sorted(Runs(lab, None).done, key=lambda done: str(done.folder)) == [first, other]
+    assert sorted(Runs(lab).done, key=lambda done: str(done.folder)) == [first, other]
