@@ -1,8 +1,8 @@
 """Measures the cost of a million arms: `python -m experiments.benches.scaling docs/scaling.md`, or `make scaling`.
 
-Writes three tables between the marks of the document: where a run's processor time goes, the cost of one run, and of a
-million runs. Processor times depend on the machine's processor; the other figures do not depend on the
-machine.
+Writes four tables between the marks of the document: where a run's processor time goes, what samples show, the cost of
+one run, and of a million runs. Processor times depend on the machine's processor; the other figures do not depend on
+the machine.
 """
 
 import json
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.records.runs import load_experiment
+from experiments.benches import sampling
 from experiments.benches.parts import parts
 from experiments.benches.processor_time import processor_s
 from experiments.errors import StepFailed
@@ -290,7 +291,8 @@ def main() -> None:
             raise StepFailed("scaling", f"{path} has no line {_BEGIN.strip()}")
         scratch = Path(tempfile.mkdtemp(prefix="priolab-scaling-"))
         try:
-            tables = f"{_parts(scratch)}\n{_document(*_measure(scratch))}"
+            samples = _table("what samples show", *sampling.table(scratch))
+            tables = f"{_parts(scratch)}\n{samples}\n{_document(*_measure(scratch))}"
         finally:
             shutil.rmtree(scratch)
         write_document(path, f"{before}{_BEGIN}{tables}{_END}{after}".encode(), "scaling")

@@ -1,0 +1,71 @@
+"""Compares what `SAMPLE=auto` and `SAMPLE=10ms` show of the same runs, on six scenarios; a part of `make scaling`.
+
+The ledger needs samples to divide the script's wait among the layers: what they cannot explain is a part of its own.
+The film moves at each sample that differs from the previous one.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from analysis.records.runs import load_experiment
+from analysis.reports.film import film_of
+from experiments.errors import StepFailed
+from experiments.execution.experiment import run_experiment
+from experiments.execution.invocation import request_from
+from experiments.execution.progress import Progress
+
+SCENARIOS = ("maps", "modem", "bbr", "h2o", "news", "tokens")
+_WAYS = ("10ms", "auto")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What the samples of a run show.
+
+    unexplained: the fraction of the ledger's wait that no layer explains. moves: the film's samples. largest_bytes: the
+    most bytes that the front's kernel sent between two of them.
+    """
+
+    unexplained: float
+    moves: int
+    largest_bytes: int
+
+
+def table(scratch: Path) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Returns the heads of the columns and the rows of the comparison. scratch: a folder for results."""
+    heads = ("unexplained", "film's moves", "largest move, bytes")
+    rows = []
+    for name, shown in compared(scratch):
+        columns = (
+            [f"{each.unexplained:.2%}" for each in shown],
+            [f"{each.moves:,}" for each in shown],
+            [f"{each.largest_bytes:,}" for each in shown],
+        )
+        rows.append((name, [cell for column in columns for cell in column]))
+    return [f"{head}: `{way}`" for head in heads for way in _WAYS], rows
+
+
+def compared(scratch: Path) -> Iterator[tuple[str, list[Shown]]]:
+    """Yields (scenario and arm, what each way of sampling shows). scratch: a folder for results."""
+    silent = Progress(step=lambda *_: None, ended=lambda *_: None)
+    for scenario in SCENARIOS:
+        words = {"SCENARIO": scenario, "FABRIC": "virtual", "RESULTS": str(scratch / "sampling")}
+        of_ways = [_shown(run_experiment(request_from(words | {"SAMPLE": way}), silent)) for way in _WAYS]
+        for arm in of_ways[0]:
+            yield f"{scenario}, {arm}", [found[arm] for found in of_ways]
+
+
+def _shown(folder: Path) -> dict[str, Shown]:
+    shown = {}
+    for run in load_experiment(folder).runs:
+        ledger, looks = run.record.ledger, film_of(run).looks
+        if ledger is None:
+            raise StepFailed(run.path.name, "it has no ledger")
+        shown[run.arm] = Shown(
+            unexplained=1 - ledger.explained,
+            moves=len(looks.t_ms),
+            largest_bytes=max(later - earlier for earlier, later in pairwise(looks.sent)),
+        )
+    return shown
