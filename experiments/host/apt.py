@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from experiments.host.interruption import held_back
 from experiments.host.machine import Rights
 from experiments.host.processes import find
 
@@ -126,16 +127,20 @@ class Installer:
             time.sleep(_RETRY_S)
 
     def _run(self, command: Sequence[str], text_in: str = "") -> None:
-        with subprocess.Popen(
-            [*self._become, *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        ) as process:
+        with (
+            held_back() as allow,
+            subprocess.Popen(
+                [*self._become, *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            ) as process,
+        ):
             try:
+                allow()
                 said, _ = process.communicate(text_in)
             except BaseException:
                 process.send_signal(signal.SIGINT)

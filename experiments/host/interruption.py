@@ -1,6 +1,8 @@
 """Turns the signals that ask a command to stop into an exception, so that the command's contexts clean up."""
 
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -36,4 +38,38 @@ def _interrupt(number: int, _: FrameType | None) -> None:
     # Further signals are ignored, because they must not interrupt the clean-up.
     for stop in STOPS:
         signal.signal(stop, signal.SIG_IGN)
-    raise Interrupted(number)
+    if _held.active:
+        _held.number = number
+    else:
+        raise Interrupted(number)
+
+
+class _Held:
+    """Whether Interrupted is held back now, and the number of the signal that would have raised it."""
+
+    active = False
+    number: int | None = None
+
+
+_held = _Held()
+
+
+@contextmanager
+def held_back() -> Iterator[Callable[[], None]]:
+    """Holds Interrupted back until the yielded function is called, or else until the end of the context.
+
+    Whoever starts a program needs this: a signal between the program's start and the end of Popen's constructor would
+    leave a program that nobody knows.
+    """
+
+    def allow() -> None:
+        _held.active = False
+        number, _held.number = _held.number, None
+        if number is not None:
+            raise Interrupted(number)
+
+    _held.active = True
+    try:
+        yield allow
+    finally:
+        allow()

@@ -1,0 +1,68 @@
+"""Interruptions: a signal of STOPS raises Interrupted once, at once or when it is allowed."""
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from experiments.host.interruption import STOPS, Interrupted, held_back, raise_interrupted
+
+
+@pytest.fixture(autouse=True)
+def _handlers() -> Iterator[None]:
+    """Restores the handlers, which an interruption changes."""
+    before = {stop: signal.getsignal(stop) for stop in STOPS}
+    raise_interrupted()
+    yield
+    for stop, handler in before.items():
+        signal.signal(stop, handler)
+
+
+@pytest.mark.parametrize("number", STOPS)
+def test_a_signal_interrupts_once(number: signal.Signals) -> None:
+    """The first signal raises Interrupted; later ones do not disturb the clean-up."""
+    with pytest.raises(Interrupted) as stopped:
+        signal.raise_signal(number)
+    assert stopped.value.code == 128 + number
+    for later in STOPS:
+        signal.raise_signal(later)
+
+
+def test_a_signal_is_held_back_until_it_is_allowed() -> None:
+    """What is begun before `allow` is complete when Interrupted is raised."""
+    done = []
+
+    def work() -> None:
+        with held_back() as allow:
+            signal.raise_signal(signal.SIGTERM)
+            done.append("begun")
+            allow()
+            done.append("not reached")
+
+    with pytest.raises(Interrupted) as stopped:
+        work()
+    assert (stopped.value.name, done) == ("SIGTERM", ["begun"])
+
+
+def test_a_signal_is_held_back_until_the_end_at_the_latest() -> None:
+    """Without `allow` the end of the context raises Interrupted."""
+    done = []
+
+    def work() -> None:
+        with held_back():
+            signal.raise_signal(signal.SIGINT)
+            done.append("begun")
+
+    with pytest.raises(Interrupted):
+        work()
+    assert done == ["begun"]
+
+
+def test_after_the_context_a_signal_interrupts_at_once() -> None:
+    """Nothing is held back once the context has ended, allowed or not."""
+    with held_back() as allow:
+        allow()
+    with held_back():
+        pass
+    with pytest.raises(Interrupted):
+        signal.raise_signal(signal.SIGHUP)
