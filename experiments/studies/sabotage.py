@@ -24,7 +24,6 @@ from experiments.scenario.scenario import Scenario
 from experiments.studies.checked_run import run_checked
 
 _STEP = "the sabotage catalogue"
-_SAMPLE = "100ms"  # as in sweeps; the client's events stay as precise
 PLAIN = "maps"
 """The scenario whose effect the scenarios of the sabotage catalogue spoil."""
 
@@ -80,7 +79,7 @@ class SabotageResults:
 
 def measure(results: Path, report: Report) -> SabotageResults:
     """Runs all arms in the guest. Raises LabError, also if a run is not ok."""
-    run = run_values({"SAMPLE": _SAMPLE})
+    run = run_values({})
     unique = tuple({arm.name: arm for arm in arms().values()}.values())
     fabric, why = choose("virtual", [arm.scenario for arm in unique], None)
     request = Request(
