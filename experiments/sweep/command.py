@@ -100,7 +100,7 @@ def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argp
     options.kept = lambda: f"{folder} is complete"
     if not tally.runs_left:
         report.say(tally.line(time.monotonic()))
-    if options.scheduler is None and tally.statuses["ok"] == request.runs:
+    if isinstance(executor, Local) and tally.statuses["ok"] == request.runs:
         took_s = pace.spent_s(wanted.manner.fabric, executor.side_by_side) - began_s
         pace.learn(pace.kind(wanted.scenarios, wanted.manner.fabric), took_s=took_s, cost_s=about.cost_s)
     return folder

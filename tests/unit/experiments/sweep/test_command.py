@@ -13,7 +13,10 @@ import pytest
 from experiments.commands.console import Report
 from experiments.errors import GridError, Unavailable
 from experiments.execution import conclusion
+from experiments.execution.local import Local
 from experiments.sweep import command, listing, pace
+from experiments.sweep.sweep import sweep_from
+from experiments.sweep.sweep_request import sweep_request_from
 from tests.unit.sweeping import CopyingFabric
 
 Swept = Callable[..., tuple[int, argparse.Namespace]]
@@ -82,6 +85,18 @@ def test_a_sweep_is_measured_for_the_next(
     assert list(json.loads((tmp_path / "pace.json").read_text())) == ["copying"]
     assert swept(*WORDS, "SEED=2")[0] == 0
     assert "use 50% of the processors; " in capsys.readouterr().out
+
+
+def test_a_study_makes_a_sweep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A study, whose command has other options than `priolab sweep`, runs a sweep and gets its folder."""
+    monkeypatch.setattr("experiments.sweep.sweep.choose", lambda *_: (CopyingFabric(), "for a test"))
+    monkeypatch.setattr(pace, "_file", lambda: tmp_path / "pace.json")
+    request = sweep_request_from([*WORDS, f"RESULTS={tmp_path}"])
+    wanted = sweep_from(request, yes=False)
+    options = argparse.Namespace(kept=None)
+    folder = command.make(request, wanted, Local(wanted.manner, 1), options, Report(aside=True))
+    assert folder == (tmp_path / "latest").resolve()
+    assert options.kept() == f"{folder} is complete"
 
 
 def test_a_finished_sweep_serves_again(swept: Swept, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
