@@ -1,4 +1,4 @@
-"""Samples the front: its socket every interval, its process with every tenth sample of the socket or less often.
+"""Samples the front: its socket every interval, its process with every twentieth sample of the socket or less often.
 
 Rules:
 1. The server is not changed. It is observed from another process, which borrows a descriptor for a short time.
@@ -25,7 +25,7 @@ _SOON_NS = 10**8
 _LATE_NS = 2 * 10**9
 """The longest time between samples of the process, so that the end of the server's process is noticed soon."""
 
-_SOCKET_LOOKS = 10
+_SOCKET_LOOKS = 20
 """The samples of the socket for each sample of the process, which costs several times as much."""
 
 
@@ -88,7 +88,7 @@ class Sampler:
         return min(self._next_socket_ns, self._next_process_ns)
 
     def _process_interval_ns(self) -> int:
-        """Returns the interval of process samples: 0.1 s until the connection exists, then ten intervals of the socket.
+        """Returns the interval of process samples: 0.1 s until there is a connection, then twenty of the socket.
 
         Whoever calls `look` may call it less often than the socket's interval asks for, so the real interval counts.
         """

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
 
@@ -13,10 +14,11 @@ class Timed(Protocol):
         """The time, in nanoseconds of CLOCK_MONOTONIC."""
 
 
+_TIME = attrgetter("t_ns")  # a lambda takes twice as long
 S = TypeVar("S", bound=Timed)
 
 
 def latest(samples: Sequence[S], t_ns: int) -> S | None:
     """Returns the last sample that is not later than `t_ns`; None if all are later. samples: in order of time."""
-    index = bisect_right(samples, t_ns, key=lambda sample: sample.t_ns)
+    index = bisect_right(samples, t_ns, key=_TIME)
     return samples[index - 1] if index else None

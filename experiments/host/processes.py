@@ -266,21 +266,29 @@ class Process:
         if not self.running:
             raise StepFailed(self.name, f"{self._ending()}: {tail(self.log) or 'it wrote nothing'}", self.log)
 
-    def wait(self, timeout_s: float, or_readable: Sequence[int] = ()) -> bool:
+    def wait(self, timeout_s: float) -> bool:
         """Waits for the program's end, timeout_s at most; returns True if it has ended.
 
         While it waits, this process sleeps in the kernel, so a virtual clock can jump over the wait.
-
-        or_readable: descriptors; the wait ends when one of them is readable.
         """
+        return self.wait_or_readable(timeout_s, ())[0]
+
+    def wait_or_readable(self, timeout_s: float, descriptors: Sequence[int]) -> tuple[bool, bool]:
+        """Waits like `wait`, but also ends when one of the descriptors is readable.
+
+        Returns (the program has ended, a descriptor was readable when the wait ended).
+        """
+        some = False
         if self._process.returncode is None:
             if self._ended is None:
                 self._ended = os.pidfd_open(self.pid)
-            readable, _, _ = select.select([self._ended, *or_readable], [], [], timeout_s)
-            if self._ended not in readable or self.running:
-                return False
+            readable, _, _ = select.select([self._ended, *descriptors], [], [], timeout_s)
+            has_ended = self._ended in readable
+            some = len(readable) > has_ended
+            if not has_ended or self.running:
+                return False, some
         self._forget()
-        return True
+        return True, some
 
     def _forget(self) -> None:
         if self._ended is not None:

@@ -177,8 +177,12 @@ def _watch(client: Process, listening: Listening, looks: Sequence[Look]) -> None
     After output of the client, all Looks are called at once.
     """
     next_ns = [0] * len(looks)
-    while not client.wait(max(0, min(next_ns) - time.monotonic_ns()) / 10**9, listening.waited_for):
-        if listening.hear():
+    while True:
+        timeout_s = max(0, min(next_ns) - time.monotonic_ns()) / 10**9
+        has_ended, has_written = client.wait_or_readable(timeout_s, listening.waited_for)
+        if has_ended:
+            break
+        if has_written and listening.hear():
             next_ns = [0] * len(looks)
         now_ns = time.monotonic_ns()
         for index, look in enumerate(looks):
