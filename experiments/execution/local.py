@@ -106,8 +106,13 @@ class Local:
                 one_cpu=self._manner.fabric.virtual_clock,
                 log=run_folders[0][1].path / "console.log",
                 overdue=batch.overdue,
-                finished=batch.finished,
+                finished=partial(_finished, batches, runs[0].name),
             )
+
+
+def _finished(batches: dict[str, "_Batch"], name: str, finish: jobs.Finish) -> None:
+    """Handles the end of a batch's command. From now on the batch has no work left, so it is forgotten."""
+    batches.pop(name).finished(finish)
 
 
 class _Batch:
