@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -87,12 +88,9 @@ def _work_s(kernel_words: list[str], program: Path, work: str) -> float:
 def _guest_s(kernel_words: list[str], program: Path, work: str) -> float:
     """Returns the wall seconds of a guest from start to end. Like the lab's guests, it is kept on one processor."""
     cpu = min(os.sched_getaffinity(0))
-    words = ["mem=256M", "con=null", "con0=null,fd:1", "quiet", "time-travel=inf-cpu", f"WHAT={work}"]
-    root = ["root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={program}", f"uml_dir={program.parent}"]
     started = time.monotonic()
     done = subprocess.run(
-        ["taskset", "--cpu-list", str(cpu), *kernel_words, *words, *root],
-        env=os.environ | {"TMPDIR": "/dev/shm" if os.access("/dev/shm", os.W_OK) else str(program.parent)},  # noqa: S108
+        ["taskset", "--cpu-list", str(cpu), *guest_command(kernel_words, program, "mem=256M", f"WHAT={work}")],
         capture_output=True,
         text=True,
         timeout=600,
@@ -101,6 +99,17 @@ def _guest_s(kernel_words: list[str], program: Path, work: str) -> float:
     if "done" not in done.stdout:
         raise StepFailed(f"the guest's {work}", done.stdout + done.stderr)
     return time.monotonic() - started
+
+
+def guest_command(kernel_words: Sequence[str], init: Path, *words: str) -> list[str]:
+    """Returns the command that starts a guest whose first process is `init`, a file in a folder for the guest's files.
+
+    kernel_words: the kernel's path and the words that it always gets. words: further words, such as mem=256M.
+    """
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else str(init.parent)  # noqa: S108
+    console = ["con=null", "con0=null,fd:1", "quiet", "time-travel=inf-cpu"]
+    root = ["root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}", f"uml_dir={init.parent}"]
+    return ["env", f"TMPDIR={memory}", *kernel_words, *console, *words, *root]
 
 
 if __name__ == "__main__":

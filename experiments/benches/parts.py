@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from experiments.benches.cost import Cost, alternately, cost_of
+from experiments.benches.guest import guest_command
 from experiments.errors import StepFailed
 from experiments.host.home import ROOT
 from experiments.host.origin_process import ONE_THREAD
@@ -77,10 +78,7 @@ def _cost_of_guest(program: list[str], times: int, scratch: Path) -> Cost:
     words = shlex.join([sys.executable, "-I", "-c", _INIT, str(times), *program])
     init.write_text(f"#!/bin/sh\nexport PATH={shlex.quote(os.environ['PATH'])}\nexec {words}\n")
     init.chmod(0o755)
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else str(scratch)  # noqa: S108
-    guest = ["mem=512M", "con=null", "con0=null,fd:1", "quiet", "time-travel=inf-cpu", *kernel.words()]
-    root = ["root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}", f"uml_dir={scratch}"]
     try:
-        return cost_of(["env", f"TMPDIR={memory}", str(kernel.path()), *guest, *root], scratch)
+        return cost_of(guest_command([str(kernel.path()), *kernel.words()], init, "mem=512M"), scratch)
     except subprocess.CalledProcessError as error:
         raise StepFailed(shlex.join(program[:1]), f"the guest ended with {error.returncode}") from error
