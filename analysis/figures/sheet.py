@@ -195,16 +195,23 @@ def merged(layers: Sequence[Declaration]) -> list[Declaration]:
     """
     made: list[Declaration] = []
     for each in layers:
-        kind = each["mark"]["type"]
-        twin = next((index for index, one in enumerate(made) if _style(one) == _style(each)), None)
-        is_hidden = twin is not None and any(one["mark"]["type"] not in ("text", kind) for one in made[twin:])
-        if kind not in ("text", "rule") or "color" not in each["mark"] or (kind == "rule" and is_hidden):
+        if each["mark"]["type"] not in _JOINED or "color" not in each["mark"]:
             made.append(each)
-        elif twin is None:
-            made.append(_with_rows(each, _coloured(each)))
-        else:
-            made.append(_with_rows(each, made.pop(twin)["data"]["values"] + _coloured(each)))
+            continue
+        rows = _coloured(each)
+        twin = next((index for index, one in enumerate(made) if _style(one) == _style(each)), None)
+        if twin is not None and (each["mark"]["type"] == "text" or _may_be_later(made[twin:])):
+            rows = [*made.pop(twin)["data"]["values"], *rows]
+        made.append(_with_rows(each, rows))
     return made
+
+
+_JOINED = ("text", "rule")
+
+
+def _may_be_later(layers: Sequence[Declaration]) -> bool:
+    """True if a line may move behind these layers: they have only texts and lines."""
+    return all(each["mark"]["type"] in _JOINED for each in layers)
 
 
 def _style(layer: Declaration) -> tuple[Declaration, Declaration]:
