@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
@@ -246,9 +246,12 @@ class Lab:
         """Runs `priolab run` or `priolab sweep` in this process."""
         return priolab_here(command, f"RESULTS={self.results}", *words, temporary=self.temporary)
 
-    def run_on_time(self, *words: str) -> Done:
-        """Runs `priolab run` on a real clock, without figures; repeats it if the machine was late (punctuality.py)."""
-        return until_punctual(lambda: self.run_unseen(*words), lambda done: any_late(done.summary))
+    def run_on_time(self, *words: str, or_if: Callable[[Done], bool] = lambda _: False) -> Done:
+        """Runs `priolab run` on a real clock, without figures; repeats it if the machine was late (punctuality.py).
+
+        or_if: another reason to repeat it, which is seen in the results.
+        """
+        return until_punctual(lambda: self.run_unseen(*words), lambda done: any_late(done.summary) or or_if(done))
 
     def latest(self, done: subprocess.CompletedProcess[str] | None = None) -> Done:
         """Returns the newest results. done: the command that made them, if known."""

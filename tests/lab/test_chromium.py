@@ -17,7 +17,6 @@ from analysis.records.runs import load_experiment
 from tests.conftest import Done, Lab, needs
 from tests.lab.conftest import Runs
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
-from tests.punctuality import any_late, until_punctual
 
 _CHROMIUM = ("CLIENT=chromium", "FABRIC=netns")
 _ENDLESS = (*_CHROMIUM, "SHAPER=ferry", "RATE=unlimited", "DELAY=10ms", "CONTROL=no", "JS_DELAY=30s")
@@ -60,8 +59,7 @@ def _has_misspoken(done: Done) -> bool:
 @pytest.mark.usefixtures("netns")
 def test_lowat_keeps_the_browsers_order(lab: Lab) -> None:
     """The browser asks for the script first. The order is inverted without LOWAT and kept with LOWAT=16384."""
-    words = (*_CHROMIUM, "LOWAT=16384", "RELOADS=1", "SIZE=500000")
-    done = until_punctual(lambda: lab.run_unseen(*words), lambda done: any_late(done.summary) or _has_misspoken(done))
+    done = lab.run_on_time(*_CHROMIUM, "LOWAT=16384", "RELOADS=1", "SIZE=500000", or_if=_has_misspoken)
     assert done.code == 0, done.trouble
     assert {name: done.arm(name)["verdict"] for name in ("control", "lowat-16384")} == {
         "control": "inverted",
