@@ -53,7 +53,9 @@ def talk(client: socket.socket) -> None:
         client.sendall(_TALK)
         come = 0
         while come < len(_TALK):
-            come += len(client.recv(65536))
+            data = client.recv(65536)
+            assert data, "the server closed"
+            come += len(data)
 
 
 def lowat_of(client: socket.socket) -> int:

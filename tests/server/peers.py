@@ -60,13 +60,18 @@ def over_tls(folder: Path, behave: Behaviour, alpn: str = "h2") -> Callable[[soc
 
 
 def session(tls: ssl.SSLSocket, requests: int = 1) -> H2Connection:
-    """Return an HTTP/2 server's connection that has received this number of requests."""
+    """Return an HTTP/2 server's connection that has received this number of requests.
+    Raise ConnectionError if the client closes first.
+    """
     connection = H2Connection(H2Configuration(client_side=False))
     connection.initiate_connection()
     tls.sendall(connection.data_to_send())
     events: list[object] = []
     while sum(type(event).__name__ == "RequestReceived" for event in events) < requests:
-        events += connection.receive_data(tls.recv(65_536))
+        data = tls.recv(65_536)
+        if not data:
+            raise ConnectionError("the client closed before its last request")
+        events += connection.receive_data(data)
     tls.sendall(connection.data_to_send())
     return connection
 

@@ -126,7 +126,9 @@ def test_a_bad_client_ends_its_session_and_not_the_server(name: str, tmp_path: P
             engine.begin_load(1)
             while engine.unfinished == ["page"]:
                 connection.sendall(engine.data_to_send())
-                engine.receive(connection.recv(4096), 2)
+                data = connection.recv(4096)
+                assert data, "the server closed"
+                engine.receive(data, 2)
             connection.sendall(engine.data_to_send())
             connection.recv(4096)
         run_client(_plan(settings), settings.certificates.ca, tmp_path)

@@ -130,7 +130,9 @@ def test_of_several_connections_the_busy_one_is_looked_at(tmp_path: Path) -> Non
         ends[1].sendall(f"GET /image.jpg HTTP/1.1\r\nHost: {NAME}\r\nConnection: keep-alive\r\n\r\n".encode())
         received = 0
         while received < SIZE:
-            received += len(ends[1].recv(2**16))
+            data = ends[1].recv(2**16)
+            assert data, "nginx closed"
+            received += len(data)
         sampler.look(time.monotonic_ns() + 10**9)
         sampler.look(time.monotonic_ns() + 2 * 10**9)
         assert sampler.peer_port == ends[1].getsockname()[1]
