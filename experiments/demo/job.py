@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from experiments.demo.arm_view import FinishedArm
@@ -19,6 +19,7 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
 
 
+CANCELLED = "cancelled"
 _ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
@@ -40,15 +41,14 @@ class News:
 class DemoJob:
     """A job: the run of one arm.
 
-    words: the knobs on the command line of the job's process. listeners: the number of HTTP requests that follow the
-    job's progress. began_s: the time of the request, by the monotonic clock. changed: the event that the next change of
-    the job's state or text sets. state, text, shown: see News.
+    words: the knobs on the command line of the job's process. claims: the numbers of the requests that want the result.
+    began_s: the time of the first request, by the monotonic clock. changed: the event that the next change of the job's
+    state, text or claims sets. state, text, shown: see News.
     """
 
-    id: str
     request: Request
     words: tuple[str, ...]
-    listeners: int = 0
+    claims: set[str] = field(default_factory=set)
     state: JobState = JobState.WAITING
     text: str = "waiting for a processor"
     shown: FinishedArm | None = None
@@ -71,5 +71,30 @@ class DemoJob:
     def say(self, state: JobState, text: str) -> None:
         """Sets state and text, and wakes the listeners."""
         self.state, self.text = state, text
+        self.wake()
+
+    def wake(self) -> None:
+        """Wakes the listeners."""
         self.changed.set()
         self.changed = asyncio.Event()
+
+
+@dataclass(eq=False, kw_only=True)
+class Claim:
+    """A request's claim on a job. listeners: the number of HTTP requests that follow the job's progress for it."""
+
+    number: str
+    job: DemoJob
+    listeners: int = 0
+
+    @property
+    def is_given_up(self) -> bool:
+        """True if the request no longer wants the result."""
+        return self.number not in self.job.claims
+
+    @property
+    def news(self) -> News:
+        """The job's present progress; cancelled if the claim was given up before the job ended."""
+        news = self.job.news
+        given_up = self.is_given_up and not self.job.is_over
+        return replace(news, state=JobState.CANCELLED, text=CANCELLED) if given_up else news

@@ -2,11 +2,11 @@
 
 Rules:
 1. A request consists of the knobs of one scenario; any other request is refused before a job starts.
-2. A finished arm is shown at once. All requests for an arm that is running or waiting share one job.
+2. A finished arm is shown at once. All requests for an arm that is running or waiting share one job; each has a claim.
 3. A job is a process of `priolab run`; its results are an experiment like any other. If the demo's process ends, the
    job's process ends, too.
-4. A job is ended when its last listener cancels. A job without a listener is cancelled 30 s after the request, or after
-   the last listener disconnected. This time lets a page that is being reloaded connect again.
+4. A job is cancelled when its last claim is given up. A request gives its claim up when it cancels, or when it has had
+   no listener for 30 s. This time lets a page that is being reloaded connect again.
 5. A job that fails has ended; the job's text is the reason.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from experiments.demo.arm_view import FinishedArm
 from experiments.demo.finished_arms import FinishedArms
-from experiments.demo.job import DemoJob, JobState, News
+from experiments.demo.job import CANCELLED, Claim, DemoJob, JobState, News
 from experiments.errors import LabError, ScenarioError
 from experiments.execution.invocation import request_from
 from experiments.execution.request import Request
@@ -49,7 +49,8 @@ class JobQueue:
         self._run_words = {**run_words, "RESULTS": str(results), "CONTROL": "no"}
         self._finished = FinishedArms(results)
         self._places = asyncio.Semaphore(side_by_side)
-        self._jobs: dict[str, DemoJob] = {}
+        self._jobs: list[DemoJob] = []
+        self._claims: dict[str, Claim] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._numbers = itertools.count(1)
         self._is_closing = False
@@ -71,8 +72,8 @@ class JobQueue:
         scenario_from(complete)
         return request_from({**complete, **self._run_words})
 
-    def ask(self, knobs: Mapping[str, str]) -> FinishedArm | DemoJob:
-        """Returns the finished arm of these knobs, or the job that runs the arm. Missing knobs have defaults.
+    def ask(self, knobs: Mapping[str, str]) -> FinishedArm | Claim:
+        """Returns the finished arm of these knobs, or a claim on the job that runs it. Missing knobs have defaults.
 
         Raises ScenarioError, Busy, and Unavailable if the arm cannot be run here.
         """
@@ -80,69 +81,80 @@ class JobQueue:
         if found := self._finished.find(request):
             return found
         words = tuple(f"{name}={value}" for name, value in {**_complete(knobs), **self._run_words}.items())
-        for job in self._jobs.values():
-            if not job.is_over and job.words == words:
-                return job
+        job = next((job for job in self._waiting_or_running if job.words == words), None) or self._new(request, words)
+        claim = Claim(number=f"{next(self._numbers)}", job=job)
+        job.claims.add(claim.number)
+        self._claims[claim.number] = claim
+        self._watch(claim)
+        return claim
+
+    @property
+    def _waiting_or_running(self) -> list[DemoJob]:
+        return [job for job in self._jobs if not job.is_over]
+
+    def _new(self, request: Request, words: tuple[str, ...]) -> DemoJob:
+        """Starts a job. Raises Busy."""
         if self._is_closing:
             raise Busy("the demo is ending")
-        if sum(not job.is_over for job in self._jobs.values()) >= _MOST_WAITING:
+        if len(self._waiting_or_running) >= _MOST_WAITING:
             raise Busy(f"{_MOST_WAITING} arms are running or waiting; wait until some have ended, or cancel them")
-        job = DemoJob(id=f"{next(self._numbers)}", request=request, words=words)
-        self._jobs[job.id] = job
+        job = DemoJob(request=request, words=words)
+        self._jobs.append(job)
         task = asyncio.create_task(self._carry_out(job))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        self._watch(job)
         return job
 
-    def job(self, number: str) -> DemoJob:
-        """Returns the job with this number. Raises ScenarioError if no job has this number."""
-        if number not in self._jobs:
+    def claim(self, number: str) -> Claim:
+        """Returns the claim with this number. Raises ScenarioError if no claim has this number."""
+        if number not in self._claims:
             raise ScenarioError("job", number[:20], "the number of a job of this demo")
-        return self._jobs[number]
+        return self._claims[number]
 
-    async def news(self, job: DemoJob) -> AsyncGenerator[News, None]:
-        """Yields the job's progress, now and at each change, until the job has ended."""
-        job.listeners += 1
+    async def news(self, claim: Claim) -> AsyncGenerator[News, None]:
+        """Yields the progress of the claim's job until the job has ended or the claim is given up."""
+        claim.listeners += 1
         try:
             while True:
-                changed = job.changed
-                yield job.news
-                if job.is_over:
+                changed = claim.job.changed
+                yield claim.news
+                if claim.job.is_over or claim.is_given_up:
                     return
                 await changed.wait()
         finally:
-            job.listeners -= 1
-            self._watch(job)
+            claim.listeners -= 1
+            self._watch(claim)
 
-    def _watch(self, job: DemoJob) -> None:
-        """Ends the job in 30 s if the job has no listener then."""
+    def _watch(self, claim: Claim) -> None:
+        """Gives the claim up in 30 s if it has no listener then."""
 
         def look() -> None:
-            if not job.listeners:
-                self._end(job)
+            if not claim.listeners:
+                self.cancel(claim)
 
-        if not job.is_over and not job.listeners:
+        if not claim.job.is_over and not claim.listeners:
             asyncio.get_running_loop().call_later(_UNHEARD_S, look)
 
-    def cancel(self, job: DemoJob) -> None:
-        """Cancels a job for one listener. The job ends if it has no other listener and has not ended already."""
-        if job.listeners <= 1:
-            self._end(job)
+    def cancel(self, claim: Claim) -> None:
+        """Gives a claim up. Its job ends if it has no other claim and has not ended already."""
+        claim.job.claims.discard(claim.number)
+        claim.job.wake()
+        if not claim.job.claims:
+            self._end(claim.job)
 
     def _end(self, job: DemoJob) -> None:
         """Marks a job as cancelled, and asks its process to end; the process cleans up first."""
         if job.is_over:
             return
         process = job.process
-        job.say(JobState.CANCELLED, "cancelled")
+        job.say(JobState.CANCELLED, CANCELLED)
         if process is not None:
             _tell_to_end(process)
 
     async def close(self) -> None:
         """Ends all jobs, and waits until they have cleaned up; no further job begins."""
         self._is_closing = True
-        for job in self._jobs.values():
+        for job in self._jobs:
             self._end(job)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_STOP_S)

@@ -6,8 +6,8 @@ Rules:
 2. Every request except for the page's own files needs a token. The token follows the `#` in the printed address;
    browsers do not send this part of an address. The page sends the token in a header field that pages of other sites
    cannot set.
-3. A request names knobs of a scenario, or the number of a job. The page's files are read once, when the server starts;
-   no request can name another file.
+3. A request names knobs of a scenario, or the number of a claim on a job. The page's files are read once, when the
+   server starts; no request can name another file.
 4. No client can delay another client: see connection.py.
 """
 
@@ -38,7 +38,7 @@ from common.formats.reading import FolderError
 from experiments.demo.arm_view import FinishedArm, document
 from experiments.demo.choices import offers
 from experiments.demo.connection import TimedConnection
-from experiments.demo.job import DemoJob, JobState, News
+from experiments.demo.job import Claim, JobState, News
 from experiments.demo.job_queue import Busy, JobQueue
 from experiments.demo.listener import HOST
 from experiments.demo.story import steps
@@ -124,19 +124,19 @@ def application(queue: JobQueue, token: str) -> Starlette:
         knobs = await _knobs(request)
         while True:
             answer = queue.ask(knobs)
-            if isinstance(answer, DemoJob):
-                return _json({"job": answer.id}, 202)
+            if isinstance(answer, Claim):
+                return _json({"job": answer.number}, 202)
             try:
                 return _json({"shown": await _shown(answer)})
             except FolderError:
                 queue.forget(answer)
 
     async def news(request: Request) -> Response:
-        job = queue.job(request.path_params["number"])
-        return StreamingResponse(_lines(queue, job), media_type="application/x-ndjson")
+        claim = queue.claim(request.path_params["number"])
+        return StreamingResponse(_lines(queue, claim), media_type="application/x-ndjson")
 
     async def cancel(request: Request) -> Response:
-        queue.cancel(queue.job(request.path_params["number"]))
+        queue.cancel(queue.claim(request.path_params["number"]))
         return _json({})
 
     def guarded(answer: _Answer) -> _Answer:
@@ -247,9 +247,9 @@ async def _shown(shown: FinishedArm) -> dict[str, Any]:
     return await run_in_threadpool(document, shown)
 
 
-async def _lines(queue: JobQueue, job: DemoJob) -> AsyncIterator[str]:
+async def _lines(queue: JobQueue, claim: Claim) -> AsyncIterator[str]:
     """Yields the job's progress, one line of JSON for each change; the last line has the finished arm, if any."""
-    async with contextlib.aclosing(queue.news(job)) as news:
+    async with contextlib.aclosing(queue.news(claim)) as news:
         async for each in news:
             try:
                 line = await _news(each)

@@ -11,7 +11,7 @@ import pytest
 
 from experiments.demo import connection
 from experiments.demo.connection import MOST, TimedConnection
-from experiments.demo.job import DemoJob, News
+from experiments.demo.job import Claim, DemoJob, News
 from experiments.demo.job_queue import JobQueue
 from experiments.demo.server import PAGE, TOKEN_HEADER, DemoServer
 from experiments.execution.request import Request
@@ -37,14 +37,14 @@ class _Telling(JobQueue):
         super().__init__(Path("nowhere"), {}, 1)
         self._tell = tell
 
-    def job(self, number: str) -> DemoJob:
-        """Return the queue's only job, under any number."""
-        return DemoJob(id=number, request=Request.__new__(Request), words=())
+    def claim(self, number: str) -> Claim:
+        """Return a claim on the queue's only job, under any number."""
+        return Claim(number=number, job=DemoJob(request=Request.__new__(Request), words=()))
 
-    async def news(self, job: DemoJob) -> AsyncGenerator[News, None]:
+    async def news(self, claim: Claim) -> AsyncGenerator[News, None]:
         """Yield each text as one piece of news."""
         async for text in self._tell():
-            yield News(state=job.state, text=text, wall_s=0.0, shown=None)
+            yield News(state=claim.job.state, text=text, wall_s=0.0, shown=None)
 
 
 async def _long() -> AsyncGenerator[str, None]:

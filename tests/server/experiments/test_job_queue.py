@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from experiments.demo import job_queue
-from experiments.demo.job import DemoJob, JobState, News
+from experiments.demo.job import Claim, JobState, News
 from experiments.demo.job_queue import Busy, JobQueue
 from experiments.errors import ScenarioError
 from experiments.scenario.knobs import KNOBS
@@ -114,12 +114,12 @@ async def _until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-async def _heard(queue: JobQueue, job: DemoJob) -> list[News]:
-    return [news async for news in queue.news(job)]
+async def _heard(queue: JobQueue, claim: Claim) -> list[News]:
+    return [news async for news in queue.news(claim)]
 
 
-def _job(answer: object) -> DemoJob:
-    assert isinstance(answer, DemoJob)
+def _claim(answer: object) -> Claim:
+    assert isinstance(answer, Claim)
     return answer
 
 
@@ -128,9 +128,9 @@ def test_a_job_from_its_beginning_to_its_end(child: Child) -> None:
 
     async def scene() -> None:
         async with _opened(child) as queue:
-            job = _job(queue.ask({"LOWAT": " 131072 "}))
-            hearing = asyncio.create_task(_heard(queue, job))
-            await _until(lambda: job.text == "load 1 of 3")
+            claim = _claim(queue.ask({"LOWAT": " 131072 "}))
+            hearing = asyncio.create_task(_heard(queue, claim))
+            await _until(lambda: claim.job.text == "load 1 of 3")
             child.may(f"echo {child.results}/made")
             news = await hearing
             assert {each.state for each in news[:-1]} <= {JobState.WAITING, JobState.RUNNING}
@@ -140,9 +140,10 @@ def test_a_job_from_its_beginning_to_its_end(child: Child) -> None:
             shown = news[-1].shown
             assert shown
             assert (shown.folder, shown.arm) == (child.results / "made", "lowat-131072")
-            assert await _heard(queue, job) == [news[-1]]
-            queue.cancel(job)
-            assert job.state is JobState.DONE
+            assert await _heard(queue, claim) == [news[-1]]
+            queue.cancel(claim)
+            assert claim.job.state is JobState.DONE
+            assert await _heard(queue, claim) == [news[-1]]
 
     _run(scene())
     (line,) = child.begun()
@@ -155,28 +156,29 @@ def test_a_job_from_its_beginning_to_its_end(child: Child) -> None:
 
 def test_the_same_wish_is_one_job(child: Child) -> None:
     """Requests for the same knobs share a job, however they are spelt.
-    The job ends when its last listener cancels it.
+    The job ends when the last of them cancels; the news of each ends when it cancels.
     """
 
     async def scene() -> None:
         async with _opened(child) as queue:
-            job = _job(queue.ask({"LOWAT": "131072"}))
-            assert queue.ask({}) is job
-            assert queue.ask({"LOWAT": "131072\n"}) is job
-            assert queue.ask({"LOWAT": "131073"}) is not job
-            assert queue.job(job.id) is job
+            claims = [_claim(queue.ask({"LOWAT": text})) for text in ("131072", "131072\n")]
+            claims.append(_claim(queue.ask({})))
+            job = claims[0].job
+            assert [claim.job for claim in claims] == [job] * 3
+            assert _claim(queue.ask({"LOWAT": "131073"})).job is not job
+            assert queue.claim(claims[1].number) is claims[1]
             await _until(lambda: len(child.begun()) == 2)
-            hearing = [asyncio.create_task(_heard(queue, job)) for _ in range(2)]
-            await _until(lambda: job.listeners == 2)
-            queue.cancel(job)
-            assert not job.is_over
-            hearing[0].cancel()
-            await _until(lambda: job.listeners == 1)
-            queue.cancel(job)
+            hearing = asyncio.create_task(_heard(queue, claims[0]))
+            await _until(lambda: claims[0].listeners == 1)
+            queue.cancel(claims[0])
+            assert (await hearing)[-1].state is JobState.CANCELLED, "this request has its answer"
+            queue.cancel(claims[0])
+            queue.cancel(claims[1])
+            assert not job.is_over, "the last request still wants the result"
+            queue.cancel(claims[2])
             assert job.state is JobState.CANCELLED
-            await hearing[1]
             await _until(lambda: child.ended() == 1)
-            assert queue.ask({}) is not job
+            assert _claim(queue.ask({})).job is not job
 
     _run(scene())
 
@@ -187,13 +189,14 @@ def test_a_job_that_nobody_listens_to(child: Child, monkeypatch: pytest.MonkeyPa
 
     async def scene() -> None:
         async with _opened(child) as queue:
-            job = _job(queue.ask({}))
-            first = asyncio.create_task(_heard(queue, job))
+            claim = _claim(queue.ask({}))
+            job = claim.job
+            first = asyncio.create_task(_heard(queue, claim))
             await _until(lambda: job.state is JobState.RUNNING and bool(child.begun()))
             await asyncio.sleep(0.4)
             first.cancel()
-            await _until(lambda: not job.listeners)
-            second = asyncio.create_task(_heard(queue, job))
+            await _until(lambda: not claim.listeners)
+            second = asyncio.create_task(_heard(queue, claim))
             await asyncio.sleep(0.5)
             assert job.state is JobState.RUNNING
             second.cancel()
@@ -209,8 +212,8 @@ def test_a_slider_that_is_moved_on(child: Child) -> None:
     async def scene() -> None:
         async with _opened(child) as queue:
             for lowat in ("5000", "5001", "5002"):
-                queue.cancel(_job(queue.ask({"LOWAT": lowat})))
-            last = _job(queue.ask({"LOWAT": "5003"}))
+                queue.cancel(_claim(queue.ask({"LOWAT": lowat})))
+            last = _claim(queue.ask({"LOWAT": "5003"})).job
             await _until(lambda: last.state is JobState.RUNNING and bool(child.begun()))
             assert len(child.begun()) == 1
 
@@ -223,10 +226,10 @@ def test_a_line_without_end(child: Child) -> None:
 
     async def scene() -> None:
         async with _opened(child, side_by_side=1) as queue:
-            *_, last = await _heard(queue, _job(queue.ask({"LOWAT": "5000"})))
+            *_, last = await _heard(queue, _claim(queue.ask({"LOWAT": "5000"})))
             assert last.state is JobState.FAILED
             child.may(f"echo {child.results}/made")
-            *_, last = await _heard(queue, _job(queue.ask({"LOWAT": "5001"})))
+            *_, last = await _heard(queue, _claim(queue.ask({"LOWAT": "5001"})))
             assert last.state is JobState.DONE
 
     _run(scene())
@@ -237,10 +240,11 @@ def test_as_many_as_there_are_places(child: Child) -> None:
 
     async def scene() -> None:
         async with _opened(child, side_by_side=1) as queue:
-            jobs = [_job(queue.ask({"LOWAT": str(5000 + number)})) for number in range(3)]
+            claims = [_claim(queue.ask({"LOWAT": str(5000 + number)})) for number in range(3)]
+            jobs = [claim.job for claim in claims]
             await _until(lambda: jobs[0].state is JobState.RUNNING and len(child.begun()) == 1)
             assert [job.state for job in jobs[1:]] == [JobState.WAITING] * 2
-            queue.cancel(jobs[1])
+            queue.cancel(claims[1])
             child.may(f"echo {child.results}/made")
             await _until(lambda: jobs[2].state is JobState.DONE)
             assert [job.state for job in jobs] == [JobState.DONE, JobState.CANCELLED, JobState.DONE]
@@ -254,12 +258,13 @@ def test_there_is_an_end_to_waiting(child: Child) -> None:
 
     async def scene() -> None:
         async with _opened(child, side_by_side=1) as queue:
-            jobs = [_job(queue.ask({"LOWAT": str(5000 + number)})) for number in range(_MOST)]
+            claims = [_claim(queue.ask({"LOWAT": str(5000 + number)})) for number in range(_MOST)]
             with pytest.raises(Busy, match="16 arms are running or waiting"):
                 queue.ask({"LOWAT": "6000"})
-            assert queue.ask({"LOWAT": "5000"}) is jobs[0]
-            queue.cancel(jobs[-1])
-            assert isinstance(queue.ask({"LOWAT": "6000"}), DemoJob)
+            again = _claim(queue.ask({"LOWAT": "5000"}))
+            assert again.job is claims[0].job
+            queue.cancel(claims[-1])
+            assert isinstance(queue.ask({"LOWAT": "6000"}), Claim)
 
     _run(scene())
 
@@ -283,8 +288,7 @@ def test_a_job_that_fails(child: Child, script: str, text: str) -> None:
 
     async def scene() -> None:
         async with _opened(child) as queue:
-            job = _job(queue.ask({}))
-            *_, last = await _heard(queue, job)
+            *_, last = await _heard(queue, _claim(queue.ask({})))
             assert (last.state, last.text, last.shown) == (JobState.FAILED, text, None)
 
     _run(scene())
@@ -297,7 +301,7 @@ def test_a_lab_that_is_not_there(child: Child, monkeypatch: pytest.MonkeyPatch) 
     async def scene() -> None:
         async with _opened(child, side_by_side=1) as queue:
             for lowat in ("5000", "5001"):
-                *_, last = await _heard(queue, _job(queue.ask({"LOWAT": lowat})))
+                *_, last = await _heard(queue, _claim(queue.ask({"LOWAT": lowat})))
                 assert (last.state, last.text) == (
                     JobState.FAILED,
                     "priolab run could not be started: No such file or directory",
@@ -312,18 +316,18 @@ def test_cancelled_while_it_is_being_started(child: Child, monkeypatch: pytest.M
 
     async def scene() -> None:
         async with _opened(child) as queue:
-            job: list[DemoJob] = []
+            claim: list[Claim] = []
 
             async def slow(*words: str, **how: Any) -> asyncio.subprocess.Process:
                 process = await real(*words, **how)
                 await _until(lambda: bool(child.begun()))
-                queue.cancel(job[0])
+                queue.cancel(claim[0])
                 return process
 
             monkeypatch.setattr(asyncio, "create_subprocess_exec", slow)
-            job.append(_job(queue.ask({})))
+            claim.append(_claim(queue.ask({})))
             await _until(lambda: child.ended() == 1)
-            assert job[0].state is JobState.CANCELLED
+            assert claim[0].job.state is JobState.CANCELLED
 
     _run(scene())
 
@@ -333,15 +337,15 @@ def test_closing_ends_everything(child: Child) -> None:
 
     async def scene() -> None:
         async with _opened(child) as queue:
-            jobs = [_job(queue.ask({"LOWAT": str(5000 + number)})) for number in range(4)]
+            claims = [_claim(queue.ask({"LOWAT": str(5000 + number)})) for number in range(4)]
             await _until(lambda: len(child.begun()) == 2)
-            hearing = asyncio.create_task(_heard(queue, jobs[3]))
+            hearing = asyncio.create_task(_heard(queue, claims[3]))
             closing = asyncio.create_task(queue.close())
             assert (await hearing)[-1].state is JobState.CANCELLED
             with pytest.raises(Busy, match="ending"):
                 queue.ask({"LOWAT": "6000"})
             await closing
-            assert {job.state for job in jobs} == {JobState.CANCELLED}
+            assert {claim.job.state for claim in claims} == {JobState.CANCELLED}
             assert child.ended() == 2
 
     _run(scene())
@@ -366,7 +370,7 @@ def test_what_is_no_scenario(child: Child, knobs: dict[str, str]) -> None:
             with pytest.raises(ScenarioError):
                 queue.ask(knobs)
             with pytest.raises(ScenarioError, match="number of a job"):
-                queue.job("1")
+                queue.claim("1")
 
     _run(scene())
     assert child.begun() == []
