@@ -17,7 +17,8 @@ from analysis.loads.whereabouts import Whereabouts, whereabouts
 from analysis.records.runs import Evidence, Layers, Run
 from common.formats.events import Event
 from common.formats.page import Resource, called
-from common.formats.samples import FEWEST_LOOKS, SocketSample
+from common.formats.reading import read_journal
+from common.formats.samples import FEWEST_LOOKS, ProcessSample, SocketSample
 
 _US = 1000
 _MS = 10**6
@@ -83,10 +84,37 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """The arrival of one resource.
+
+    stream: `others`, `important` or `documents`. end, total: when all bytes up to the position `end` have arrived, the
+    client can read `total` bytes of the resource.
+    """
+
+    name: str
+    stream: str
+    content_type: str
+    size_bytes: int
+    first_byte_ms: float
+    last_byte_ms: float
+    end: tuple[int, ...]
+    total: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """TCP_NOTSENT_LOWAT of the front's socket over time: `bytes` from t_ms on. Empty if the socket has no own value."""
+
+    t_ms: tuple[float, ...] = ()
+    bytes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Film:
     """The film of a load.
 
     load: the load's number. duration_ms: the time until the load's last stream ended. queue_first: see `whereabouts`.
+    deliveries: of all resources, in the page's order. ready: the words for the page's moment (Page).
     """
 
     load: int
@@ -96,22 +124,27 @@ class Film:
     tape: Tape
     looks: Looks
     arrivals: Arrivals
+    deliveries: tuple[Delivery, ...]
+    limits: Limits
+    ready: str
 
     def as_document(self) -> dict[str, Any]:
         """Returns the film as a JSON document."""
         return {
             **vars(self),
-            "resources": [vars(each) for each in self.resources],
-            **{name: vars(getattr(self, name)) for name in ("tape", "looks", "arrivals")},
+            **{name: [vars(each) for each in getattr(self, name)] for name in ("resources", "deliveries")},
+            **{name: vars(getattr(self, name)) for name in ("tape", "looks", "arrivals", "limits")},
         }
 
 
 def film_of(run: Run) -> Film:
     """Makes the film of a run that is ok. Raises NoFilm, and FolderError for a damaged folder."""
-    return film(run.evidence(), run.layers(), queue_first=run.scenario.shaper_at == "front")
+    file = run.path / "front" / "process.jsonl"
+    processes = read_journal(file, ProcessSample) if file.exists() else []
+    return film(run.evidence(), run.layers(), processes, queue_first=run.scenario.shaper_at == "front")
 
 
-def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
+def film(evidence: Evidence, layers: Layers, processes: Sequence[ProcessSample], *, queue_first: bool) -> Film:
     """Makes a film from a run's logs and samples. Raises NoFilm."""
     load = measured_load(evidence)
     looks = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
@@ -149,6 +182,9 @@ def film(evidence: Evidence, layers: Layers, *, queue_first: bool) -> Film:
             t_ms=tuple(_ms(load, each.t_ns) for each in arrived),
             end=tuple(each.tcp_bytes - base for each in arrived),
         ),
+        deliveries=tuple(_delivery(load, evidence.events, each, base) for each in load.page.resources),
+        limits=_limits(load, processes),
+        ready=load.page.ready,
     )
 
 
@@ -171,6 +207,45 @@ def _tape(events: Sequence[Event], load: PageLoad, base: int) -> Tape:
         if event.kind == "data" and event.resource in streams:
             sizes[streams[event.resource]][-1] += event.size_bytes or 0
     return Tape(end=tuple(ends), others=tuple(sizes[_OTHERS]), important=tuple(sizes[_IMPORTANT]))
+
+
+def _delivery(load: PageLoad, events: Sequence[Event], resource: Resource, base: int) -> Delivery:
+    ends: list[int] = []
+    totals: list[int] = []
+    total = 0
+    for event in events:
+        if event.load != load.number or event.kind != "data" or event.resource != resource.name or not event.size_bytes:
+            continue
+        total += event.size_bytes
+        end = (event.tcp_bytes or 0) - base
+        if ends and ends[-1] == end:
+            totals[-1] = total
+        else:
+            ends.append(end)
+            totals.append(total)
+    times = load.resources[resource.name]
+    return Delivery(
+        name=resource.name,
+        stream="documents" if resource in load.page.documents else _IMPORTANT if resource.important else _OTHERS,
+        content_type=resource.content_type.partition(";")[0],
+        size_bytes=total,
+        first_byte_ms=_ms(load, times.first_byte_ns),
+        last_byte_ms=_ms(load, times.last_byte_ns),
+        end=tuple(ends),
+        total=tuple(totals),
+    )
+
+
+def _limits(load: PageLoad, processes: Sequence[ProcessSample]) -> Limits:
+    changes: list[tuple[float, int]] = []
+    for sample in processes:
+        if sample.lowat_bytes and sample.t_ns <= load.finished_ns:
+            at_ms = max(0.0, _ms(load, sample.t_ns))
+            if changes and changes[-1][0] == at_ms:
+                changes.pop()
+            if not changes or changes[-1][1] != sample.lowat_bytes:
+                changes.append((at_ms, sample.lowat_bytes))
+    return Limits(t_ms=tuple(at for at, _ in changes), bytes=tuple(size for _, size in changes))
 
 
 def _resources(load: PageLoad, stream: str) -> tuple[Resource, ...]:

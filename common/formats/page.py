@@ -93,11 +93,13 @@ def called(resources: Sequence[Resource], several: str) -> str:
 class Page:
     """A page. resources: in the order of their requests; a resource can wait only for a resource listed before it.
 
-    parameters: the names of the knobs that set sizes or delays of the page.
+    parameters: the names of the knobs that set sizes or delays of the page. ready: the words for the moment at which
+    all important resources are complete, such as "the map works".
     """
 
     name: str
     title: str
+    ready: str = "the page is ready"
     parameters: tuple[str, ...] = ()
     resources: tuple[Resource, ...]
 
@@ -168,5 +170,6 @@ class Page:
             Resource(**{**each, "chunks": tuple(Chunk(**chunk) for chunk in each["chunks"])})
             for each in document["resources"]
         )
-        named = {"name": document["name"], "title": document["title"], "parameters": tuple(document["parameters"])}
+        named = {name: document[name] for name in ("name", "title", "ready") if name in document}
+        named["parameters"] = tuple(document["parameters"])
         return cls(**named, resources=tuple(resources))

@@ -1,7 +1,7 @@
 """Pages: files of the catalogue, and the user's own files.
 
-A file has a `title`, and a table `[[resource]]` for each request, in the order of the requests. docs/pages.md explains
-the keys.
+A file has a `title`, words for the moment at which the page is `ready`, and a table `[[resource]]` for each request, in
+the order of the requests. docs/pages.md explains the keys.
 """
 
 import re
@@ -28,6 +28,7 @@ _BYTES_MOST = 2**30
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
 _PATH = re.compile(r"(?!.*/\.{0,2}/|.*/\.{1,2}$)/[A-Za-z0-9._~/-]{0,99}", re.ASCII)  # as a browser requests it
 _TITLE_MOST = 200
+_READY_MOST = 40
 _SHOWN_MOST = 60
 _TYPE = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+-]+(; charset=utf-8)?", re.ASCII)
 _HTML, _SCRIPT, _JPEG = "text/html", "text/javascript", "image/jpeg"
@@ -159,7 +160,7 @@ def read_page(path: Path, parameters: Parameters) -> Page:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
     except (OSError, ValueError) as error:
         raise ScenarioError("PAGE", printable(str(path)), f"a readable TOML file ({error})") from error
-    _check_keys(where, document, ("title", "resource"))
+    _check_keys(where, document, ("title", "ready", "resource"))
     tables = document.get("resource")
     if not isinstance(tables, list) or not 2 <= len(tables) <= _RESOURCES_MOST:
         given = f"{len(tables)} tables" if isinstance(tables, list) else "nothing" if tables is None else _shown(tables)
@@ -170,7 +171,8 @@ def read_page(path: Path, parameters: Parameters) -> Page:
         resources.append(_resource(f"{where}: resource {number}", table, parameters, used))
     page = Page(
         name=_name(path),
-        title=_title(where, document["title"]) if "title" in document else printable(path.stem),
+        title=_line(where, document, "title", _TITLE_MOST) or printable(path.stem),
+        ready=_line(where, document, "ready", _READY_MOST) or Page.ready,
         parameters=tuple(dict.fromkeys(used)),
         resources=tuple(resources),
     )
@@ -187,10 +189,12 @@ def _name(path: Path) -> str:
     return printable(path.stem if known is None or known == path.resolve() else path.name)
 
 
-def _title(where: str, title: Any) -> str:
-    if not isinstance(title, str) or not title.isprintable() or not 1 <= len(title) <= _TITLE_MOST:
-        raise ScenarioError(f"{where}: title", _shown(title), f"a line of 1 to {_TITLE_MOST} characters")
-    return title
+def _line(where: str, document: Mapping[str, Any], key: str, most: int) -> str | None:
+    """Returns the text of a key of the file; None if the file does not have the key. Raises ScenarioError."""
+    text = document.get(key)
+    if key in document and not (isinstance(text, str) and text.isprintable() and 1 <= len(text) <= most):
+        raise ScenarioError(f"{where}: {key}", _shown(text), f"a line of 1 to {most} characters")
+    return text
 
 
 def _shown(value: Any) -> str:

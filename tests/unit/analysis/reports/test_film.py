@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -11,11 +11,11 @@ from analysis.loads.metrics import measured_load
 from analysis.loads.stream import Payload
 from analysis.loads.whereabouts import whereabouts
 from analysis.records.runs import Evidence, Layers, Run, load_experiment
-from analysis.reports.film import Film, NoFilm, film, film_of
+from analysis.reports.film import Film, Limits, NoFilm, film, film_of
 from common.formats.events import Arrival
 from common.formats.samples import QueueSample
 from common.packets import unframed
-from tests.unit.builders import socket_sample
+from tests.unit.builders import process_sample, socket_sample
 
 _GOLDEN = Path(__file__).parents[3] / "golden"
 _MS = 10**6
@@ -149,13 +149,42 @@ def test_the_tape_has_all_payload(run: Run, made: Film) -> None:
     assert made.arrivals.end[-1] >= made.tape.end[-1]
 
 
+def test_each_resource_is_delivered(run: Run, made: Film) -> None:
+    """Each resource has a delivery, which ends with all its bytes; its bytes are those of its group on the tape."""
+    assert [each.name for each in made.deliveries] == ["page", "image", "script"]
+    assert [each.stream for each in made.deliveries] == ["documents", "others", "important"]
+    for each in made.deliveries:
+        written = run.record.measured.resources[each.name]
+        assert each.total[-1] == each.size_bytes == written.size_bytes
+        assert each.first_byte_ms == pytest.approx(written.first_byte_ms, abs=0.0011)
+        assert each.last_byte_ms == pytest.approx(written.last_byte_ms, abs=0.0011)
+        assert list(each.end) == sorted(set(each.end))
+        assert list(each.total) == sorted(set(each.total))
+    for name, sizes in (("image", made.tape.others), ("script", made.tape.important)):
+        (each,) = (each for each in made.deliveries if each.name == name)
+        on_tape = dict(zip(made.tape.end, accumulate(sizes), strict=True))
+        assert [on_tape[end] for end in each.end] == list(each.total)
+
+
+def test_the_sockets_own_limit(run: Run) -> None:
+    """The film has each change of the socket's LOWAT; a limit from before the load applies from its first instant."""
+    evidence, layers = _recorded(run)
+    load = measured_load(evidence)
+    at_ns = [load.started_ns + t_ms * _MS for t_ms in (-20, -10, 5, 6, 7, 10**9)]
+    limits = (0, 1000, 1000, 3000, 2000, 5000)
+    samples = [replace(process_sample(t_ns, 1), lowat_bytes=limit) for t_ns, limit in zip(at_ns, limits, strict=True)]
+    found = film(evidence, layers, samples, queue_first=False).limits
+    assert found == Limits(t_ms=(0, 6, 7), bytes=(1000, 3000, 2000))
+    assert film(evidence, layers, [], queue_first=False).limits == Limits()
+
+
 def test_what_is_missing_is_told(run: Run) -> None:
     """NoFilm says what is missing: samples, arrivals, or positions in the TCP stream."""
     evidence, layers = _recorded(run)
     with pytest.raises(NoFilm, match="sampled 0 times"):
-        film(evidence, replace(layers, sockets=()), queue_first=False)
+        film(evidence, replace(layers, sockets=()), [], queue_first=False)
     with pytest.raises(NoFilm, match="recorded no arrivals"):
-        film(evidence, replace(layers, arrivals=()), queue_first=False)
+        film(evidence, replace(layers, arrivals=()), [], queue_first=False)
     nowhere = replace(evidence, events=tuple(replace(event, tcp_bytes=None) for event in evidence.events))
     with pytest.raises(NoFilm, match="positions of its data in the TCP stream"):
-        film(nowhere, layers, queue_first=False)
+        film(nowhere, layers, [], queue_first=False)

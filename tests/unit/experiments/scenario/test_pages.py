@@ -55,7 +55,7 @@ def test_maps_is_the_origins_own_page() -> None:
     """The page that the origin serves by default is the Maps case."""
     known = json.loads((BACKEND / "maps.json").read_text())
     made = json.loads(json.dumps(asdict(page_of(MAPS, PARAMETERS))))
-    assert {"parameters": ["SIZE", "JS_DELAY"], **known} == made
+    assert {"parameters": ["SIZE", "JS_DELAY"], "ready": "the map works", **known} == made
 
 
 def test_the_catalogue() -> None:
@@ -95,7 +95,7 @@ def test_a_page_goes_with_the_usual_scenario(name: str) -> None:
 def test_what_is_not_said(tmp_path: Path) -> None:
     """Every key except name, type, and size has a default."""
     page = read(tmp_path, A + B)
-    assert (page.name, page.title, page.parameters) == ("mine", "mine", ())
+    assert (page.name, page.title, page.ready, page.parameters) == ("mine", "mine", "the page is ready", ())
     assert asdict(page["a"]) == {
         "name": "a",
         "path": "/a",
@@ -115,7 +115,7 @@ def test_what_is_not_said(tmp_path: Path) -> None:
 def test_what_is_said(tmp_path: Path) -> None:
     """Every key is read."""
     text = (
-        'title = "T"\n'
+        'title = "T"\nready = "R"\n'
         '[[resource]]\nname = "p"\ntype = "text/html"\nsize = "4k"\n'
         '[[resource]]\nname = "x"\ntype = "text/css"\npath = "/y/z.css"\nsize = "SIZE"\ndelay = "JS_DELAY"\n'
         'important = true\nurgency = 1\nincremental = true\nweight = 7\ndepends_on = "s"\nafter = "p"\n'
@@ -123,7 +123,7 @@ def test_what_is_said(tmp_path: Path) -> None:
         'chunks = [{ at = "1s", bytes = 2 }, { at = "2s", bytes = 1, every = "3ms", count = 7 }]\n'
     )
     page = read(tmp_path, text)
-    assert (page.title, page.parameters, page["p"].path) == ("T", ("SIZE", "JS_DELAY"), "/")
+    assert (page.title, page.ready, page.parameters, page["p"].path) == ("T", "R", ("SIZE", "JS_DELAY"), "/")
     style = asdict(page["x"])
     assert style == {
         "name": "x",
@@ -302,8 +302,9 @@ def test_a_wrong_value(tmp_path: Path, given: str, instead: str, words: str) -> 
         ("resource = 3", "resource=3 is not allowed; allowed: 2 to 100 tables [[resource]]"),
         (B, "resource=1 tables is not allowed; allowed: 2 to 100 tables [[resource]]"),
         ("resource = [1, 2]", f"resource 1=1 is not allowed; allowed: a table of {KEYS}"),
-        ("colour = 1\n" + A + B, "=colour is not allowed; allowed: the keys title, resource"),
+        ("colour = 1\n" + A + B, "=colour is not allowed; allowed: the keys title, ready, resource"),
         ("title = 3\n" + A + B, "title=3 is not allowed; allowed: a line of 1 to 200 characters"),
+        ("ready = ''\n" + A + B, "ready= is not allowed; allowed: a line of 1 to 40 characters"),
         ('title = "a\\nb"\n' + A + B, "title=a\\nb is not allowed; allowed: a line of 1 to 200 characters"),
         ("title = [\n", " is not allowed; allowed: a readable TOML file (Invalid"),
         (b"title = '\xff'\n", " is not allowed; allowed: a readable TOML file ('utf-8' codec can't decode"),
