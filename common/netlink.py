@@ -3,7 +3,8 @@
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr, <linux/netlink.h>
@@ -15,6 +16,8 @@ _REQUEST, _ACK, _DUMP, _NEW = 0x1, 0x4, 0x300, 0x600
 _ANSWER_BYTES = 64 * 1024
 _PATIENCE = struct.pack("@ll", 5, 0)  # struct timeval
 _MOST_NUMBER = 2**32 - 1
+_END_BYTES = 64
+_TOO_LARGE = "a netlink answer does not fit into its buffer"
 
 
 def attribute(kind: int, *payload: bytes) -> bytes:
@@ -51,6 +54,32 @@ def order(kind: int, *payload: bytes, new: bool = True) -> bytes:
 def _encoded(kind: int, payload: tuple[bytes, ...], flags: int) -> bytes:
     message = b"".join(payload)
     return _HEADER.pack(_HEADER.size + len(message), kind, flags, 0, 0) + message
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inquiry:
+    """A netlink request that somebody else sends, on the descriptor of a Conversation.
+
+    request: the bytes to send. answer_bytes: the sizes of the buffers for the messages received in answer to it. A dump
+    has a second, small one: for the end of the dump.
+    """
+
+    descriptor: int
+    request: bytes
+    answer_bytes: Sequence[int]
+
+    def answers(self, received: Sequence[bytes]) -> list[bytes] | None:
+        """Parses what was received, a buffer for each of answer_bytes; returns the payloads.
+
+        Zeros follow the messages of a buffer. None if the kernel refused the request, as for a socket that has closed.
+        Raises OSError if a buffer was too small.
+        """
+        messages = [message for data in received for message in _messages(data, whole=True)]
+        if any(kind == _ERROR for kind, _, _ in messages):
+            return None
+        if len(self.answer_bytes) > 1 and messages[-1][0] != _DONE:
+            raise OSError(_TOO_LARGE)
+        return [payload for kind, _, payload in messages if kind != _DONE]
 
 
 class Conversation:
@@ -93,6 +122,15 @@ class Conversation:
                 if not is_dump:
                     return
 
+    def inquiry(self, question: bytes, answer_bytes: int) -> Inquiry:
+        """Returns the request for somebody who sends it on this socket. answer_bytes: the most bytes of an answer.
+
+        `ask` must have received a dump before: only then does the kernel use messages as large as the buffers.
+        """
+        *_, flags, _, _ = _HEADER.unpack_from(question)
+        sizes = (answer_bytes, _END_BYTES) if flags & _DUMP == _DUMP else (answer_bytes,)
+        return Inquiry(descriptor=self._socket.fileno(), request=question, answer_bytes=sizes)
+
     def _received(self) -> bytes:
         try:
             return self._socket.recv(_ANSWER_BYTES)
@@ -100,12 +138,17 @@ class Conversation:
             raise TimeoutError("timed out") from None
 
 
-def _messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yields (message type, number of the request, payload) of each message."""
+def _messages(data: bytes, *, whole: bool = False) -> Iterator[tuple[int, int, bytes]]:
+    """Yields (message type, number of the request, payload) of each message.
+
+    whole: True to raise OSError if the last message is not complete.
+    """
     at = 0
     while at + _HEADER.size <= len(data):
         length, kind, _, number, _ = _HEADER.unpack_from(data, at)
         if length < _HEADER.size:
             return
+        if whole and at + length > len(data):
+            raise OSError(_TOO_LARGE)
         yield kind, number, data[at + _HEADER.size : at + length]
         at += (length + 3) & ~3

@@ -9,17 +9,18 @@ Rules:
 
 import socket
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from common.formats.samples import QueueContents, queue_line
-from common.netlink import Conversation, attributes, question
+from common.netlink import Conversation, Inquiry, attributes, question
 from netem import tc
 
 _GET_QDISC, _STATS = 38, 3  # RTM_GETQDISC, TCA_STATS, <linux/rtnetlink.h>
 _HEADER = struct.Struct("=B3xiI8x")  # struct tcmsg: family, index of the device, handle
+_ANSWER_BYTES = 8192  # a qdisc has some 400 bytes
 _TC_STATS = struct.Struct("=12xI12x2I")  # struct tc_stats, <linux/pkt_sched.h>: drops, qlen, backlog
 
 
@@ -49,8 +50,16 @@ class Qdiscs:
 
     def read(self) -> dict[tc.Stage, Statistics]:
         """Reads the statistics of every qdisc. Raises OSError."""
+        return self.parsed(self._conversation.ask(self._question))
+
+    def inquiry(self) -> Inquiry:
+        """Returns the request for the statistics, to be sent by somebody else."""
+        return self._conversation.inquiry(self._question, _ANSWER_BYTES)
+
+    def parsed(self, answers: Iterable[bytes]) -> dict[tc.Stage, Statistics]:
+        """Returns the statistics in the kernel's answers."""
         found = {}
-        for answer in self._conversation.ask(self._question):
+        for answer in answers:
             _, device, handle = _HEADER.unpack_from(answer)
             stage = tc.Stage(device=self._names.get(device, ""), handle=handle >> 16)
             found[stage] = _read(attributes(answer, _HEADER.size).get(_STATS, b""))
@@ -90,13 +99,31 @@ class QueueJournal:
             return self._next_ns
         late_ns = now_ns - self._next_ns if self._next_ns else 0
         self._next_ns = now_ns - late_ns % self._interval_ns + self._interval_ns
-        found = {stage: seen for place in self._places for stage, seen in place.read().items()}
+        self._record(now_ns, [place.read() for place in self._places])
+        return self._next_ns
+
+    def inquiries(self) -> Sequence[Inquiry]:
+        """Returns the requests for a sample, one for each place; none before the first `look`.
+
+        From the first dump on, the kernel puts a whole dump into one message.
+        """
+        return [place.inquiry() for place in self._places] if self._next_ns else []
+
+    def leave_out(self, until_ns: int) -> None:
+        """Leaves the samples before until_ns to a batch (common/batches.py)."""
+        self._next_ns = until_ns
+
+    def record(self, t_ns: int, answers: Sequence[Sequence[bytes] | None]) -> None:
+        """Records a sample that a batch took at t_ns. answers: those to `inquiries`."""
+        self._record(t_ns, [place.parsed(of or ()) for place, of in zip(self._places, answers, strict=True)])
+
+    def _record(self, t_ns: int, places: Iterable[Mapping[tc.Stage, Statistics]]) -> None:
+        found = {stage: seen for place in places for stage, seen in place.items()}
         for direction, stages in self._stages.items():
             line = _line(found, stages)
             if line != self._last[direction]:
                 self._last[direction] = line
-                self._lines.write(queue_line(now_ns, direction, line) + "\n")
-        return self._next_ns
+                self._lines.write(queue_line(t_ns, direction, line) + "\n")
 
 
 def _line(found: Mapping[tc.Stage, Statistics], stages: tc.Stages) -> QueueContents:

@@ -6,15 +6,18 @@ Rules:
 3. If the client has several connections, the sampler takes the connection that has carried most bytes, because browsers
    open spare connections.
 4. Without an interval the socket is sampled only once, which is enough to check the settings of the socket.
+5. While the kernel takes the samples of the socket in batches (common/batches.py), `look` takes none.
 """
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Self
 
 from common.cost import Cost
-from common.formats.samples import ProcessSample
+from common.formats.samples import ProcessSample, SocketSample
+from common.netlink import Inquiry
 from proxy.live_socket import LiveSocket
 from proxy.socket_diag import SocketDiag
 from proxy.usage import usage
@@ -71,6 +74,20 @@ class Sampler:
         """The client's port of the sampled connection; None without a connection."""
         return self._diag.peer_port
 
+    def inquiries(self) -> Sequence[Inquiry]:
+        """Returns the request for a sample of the socket; none as long as no connection is known."""
+        inquiry = self._diag.inquiry() if self._seen else None
+        return () if inquiry is None else (inquiry,)
+
+    def leave_out(self, until_ns: int) -> None:
+        """Leaves the samples of the socket before until_ns to a batch. After it the process is sampled."""
+        self._next_socket_ns = until_ns
+        self._next_process_ns = min(self._next_process_ns, until_ns)
+
+    def record(self, t_ns: int, answers: Sequence[Sequence[bytes] | None]) -> None:
+        """Records a sample that a batch took at t_ns. answers: those to `inquiries`."""
+        self._record(self._diag.sample_in(answers[0], t_ns), t_ns)
+
     def look(self, now_ns: int) -> int:
         """Takes the samples that are due. Returns the time at which `look` must be called next.
 
@@ -97,7 +114,9 @@ class Sampler:
         return min(_LATE_NS, max(_SOON_NS, _SOCKET_LOOKS * self._gap_ns))
 
     def _look_at_socket(self, now_ns: int) -> None:
-        sample = self._diag.sample()
+        self._record(self._diag.sample(), now_ns)
+
+    def _record(self, sample: SocketSample | None, now_ns: int) -> None:
         if sample is not None:
             self._sockets.write(sample.to_json() + "\n")
             self._cost.add(1, sample.t_ns - now_ns)

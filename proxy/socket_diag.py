@@ -7,16 +7,18 @@ server's process is not affected.
 import socket
 import struct
 import time
+from collections.abc import Sequence
 from typing import Self
 
 from common.formats.samples import SocketSample
-from common.netlink import Conversation, attributes, question
+from common.netlink import Conversation, Inquiry, attributes, question
 
 _NETLINK_SOCK_DIAG, _BY_FAMILY = 4, 20  # <linux/netlink.h>, <linux/sock_diag.h>
 _ESTABLISHED = 1  # TCP_ESTABLISHED, <net/tcp_states.h>
 _REQUEST = struct.Struct("=3BxI48x")  # struct inet_diag_req_v2: family, protocol, extensions, states, identity
 _INFO, _CONGESTION, _MEMORY = 2, 4, 7  # INET_DIAG_*, <linux/inet_diag.h>
 _EXTENSIONS = sum(1 << (number - 1) for number in (_INFO, _CONGESTION, _MEMORY))
+_ANSWER_BYTES = 2048  # the answer with all three extensions has some 450 bytes
 _HEADER_BYTES = 72  # struct inet_diag_msg
 _IDENTITY_AT, _IDENTITY_BYTES = 4, 48  # struct inet_diag_sockid
 _PEER_PORT = struct.Struct(">2xH")  # the identity begins with the front's port and the client's port
@@ -75,7 +77,18 @@ class SocketDiag:
         except FileNotFoundError:  # the connection has closed
             self._one = None
             return None
-        return None if answer is None else _read(answer)
+        return None if answer is None else _read(answer, time.monotonic_ns())
+
+    def inquiry(self) -> Inquiry | None:
+        """Returns the request for a sample, to be sent by somebody else; None as long as no connection is known."""
+        return None if self._one is None else self._conversation.inquiry(self._one, _ANSWER_BYTES)
+
+    def sample_in(self, answers: Sequence[bytes] | None, t_ns: int) -> SocketSample | None:
+        """Returns the sample in the answers to `inquiry`, taken at t_ns; None if the connection has closed."""
+        if not answers:
+            self._one = None
+            return None
+        return _read(answers[0], t_ns)
 
     @property
     def peer_port(self) -> int | None:
@@ -114,18 +127,18 @@ def _tcp_info(data: bytes) -> dict[str, int]:
 
 
 def _carried_bytes(answer: bytes) -> int:
-    """Returns roughly the bytes that the server has handed to the kernel. Reads no clock, unlike `_read`."""
+    """Returns roughly the bytes that the server has handed to the kernel."""
     info = _tcp_info(attributes(answer, _HEADER_BYTES).get(_INFO, b""))
     return info["bytes_sent"] + info["notsent_bytes"]
 
 
-def _read(answer: bytes) -> SocketSample | None:
+def _read(answer: bytes, t_ns: int) -> SocketSample | None:
     found = attributes(answer, _HEADER_BYTES)
     if _INFO not in found or _MEMORY not in found:
         return None  # the connection is closing
     memory = _MEMORY_WORDS.unpack_from(found[_MEMORY])
     return SocketSample(
-        t_ns=time.monotonic_ns(),
+        t_ns=t_ns,
         **_tcp_info(found[_INFO]),
         sndbuf_bytes=memory[3],
         wmem_queued_bytes=memory[5],

@@ -18,6 +18,7 @@ import pytest
 
 from analysis.records.runs import load_experiment
 from analysis.reports.summary import summarize
+from common.uring import Ring
 from experiments import cli
 from experiments.commands.doctor import Capability, examine, link_options
 from experiments.execution import keeper
@@ -45,10 +46,21 @@ def _capabilities() -> Mapping[str, Capability]:
     script = axe()
     detail = str(script) if script.exists() else "not installed"
     found["axe"] = Capability(name="axe", present=script.exists(), detail=detail, remedy="make setup-test")
+    detail = _io_uring()
+    found["io_uring"] = Capability(name="io_uring", present=not detail, detail=detail or "present", remedy="")
     group = keeper.group_of("/")
     writable = group is not None and os.access(group, os.W_OK)
     found["cgroup"] = Capability(name="cgroup", present=writable, detail=group or "no cgroup v2", remedy="")
     return found
+
+
+def _io_uring() -> str:
+    """Returns the reason why this machine's kernel takes no samples in batches; empty if it does."""
+    try:
+        with Ring(1):
+            return ""
+    except OSError as error:
+        return str(error)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -207,6 +207,11 @@ class _Copy:
             os.kill(self.pid, number)
 
 
+def readable(descriptors: Sequence[int], timeout_s: float) -> Sequence[int]:
+    """Waits until a descriptor is readable, or until the timeout; returns the readable descriptors."""
+    return select.select(descriptors, [], [], timeout_s)[0]
+
+
 class Process:
     """A running program. name: the program's name in errors. log: the file for the program's output."""
 
@@ -273,18 +278,24 @@ class Process:
         """
         return self.wait_or_readable(timeout_s, ())[0]
 
-    def wait_or_readable(self, timeout_s: float, descriptors: Sequence[int]) -> tuple[bool, bool]:
+    def wait_or_readable(
+        self,
+        timeout_s: float,
+        descriptors: Sequence[int],
+        wait: Callable[[Sequence[int], float], Sequence[int]] = readable,
+    ) -> tuple[bool, bool]:
         """Waits like `wait`, but also ends when one of the descriptors is readable.
 
-        Returns (the program has ended, a descriptor was readable when the wait ended).
+        Returns (the program has ended, a descriptor was readable when the wait ended). wait: waits for
+        descriptors until a timeout in s, and returns those that are readable; it may return early with none.
         """
         some = False
         if self._process.returncode is None:
             if self._ended is None:
                 self._ended = os.pidfd_open(self.pid)
-            readable, _, _ = select.select([self._ended, *descriptors], [], [], timeout_s)
-            has_ended = self._ended in readable
-            some = len(readable) > has_ended
+            found = wait([self._ended, *descriptors], timeout_s)
+            has_ended = self._ended in found
+            some = len(found) > has_ended
             if not has_ended or self.running:
                 return False, some
         self._forget()

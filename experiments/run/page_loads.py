@@ -2,17 +2,18 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from client.plan import STEPS, PlanKind, page_plan
 from client.priorities import Priorities
+from common.batches import Batches, batches
 from common.formats.plan import Plan, Protocol
 from common.formats.reading import read_journal
 from common.formats.samples import ProcessSample
 from common.sleeping import sleep_until
 from experiments.errors import InvalidRun
-from experiments.host.processes import Process
+from experiments.host.processes import Process, readable
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.run.browser import client_command, last_event_ns
@@ -27,6 +28,7 @@ from experiments.testbed.places import (
     ActiveTuner,
     Look,
     Places,
+    Sampling,
     no_look,
 )
 from netem.calibration import Tolerance
@@ -43,14 +45,14 @@ _BLAME_S = 0.5  # the wait after a failed client, to see whether the front ended
 class Conditions:
     """The conditions under which an arm runs.
 
-    order: the arm's order. tolerance: the fabric's tolerance. aligned: True if the client connects at a whole second of
-    the clock. Every reading of a guest's clock advances the clock. With the alignment, the time of the connection does
-    not depend on how often programs read the clock before.
+    order: the arm's order. tolerance: the fabric's tolerance. in_guest: True in a guest, whose clock moves only when
+    programs read it or wait. There the client connects at a whole second of the clock, so that the time of the
+    connection does not depend on how often programs read the clock before. And the kernel takes samples in batches.
     """
 
     order: Order
     tolerance: Tolerance
-    aligned: bool = False
+    in_guest: bool = False
 
 
 _SECOND_NS = 10**9
@@ -73,7 +75,7 @@ def load_pages(
     link, tuner = at_work
     scenario = conditions.order.scenario
     plan = _plan(places, scenario, conditions)
-    if conditions.aligned:
+    if conditions.in_guest:
         plan = replace(plan, begins_ns=(time.monotonic_ns() // _SECOND_NS + 2) * _SECOND_NS)
     plan_file = folder.client / "plan.json"
     plan_file.write_text(plan.to_json())
@@ -92,6 +94,8 @@ def load_pages(
             began_ns = t_ns
             if scenario.link.rate_steps:
                 link.begin(t_ns)
+            if batched is not None and sampling is not None:
+                batched.set_interval(time.monotonic_ns(), sampling.measured_ns)
 
     sampling = conditions.order.sampling
     interval_ns = None if sampling is None else sampling.measured_ns
@@ -110,15 +114,19 @@ def load_pages(
     over_tcp = catalogue()[scenario.server].over_tcp
     before = link.carried()
     with (
-        places.sampling(servers[0], folder.front, interval_ns) if over_tcp else _nothing(folder) as look,
+        places.sampling(servers[0], folder.front, interval_ns) if over_tcp else _nothing(folder) as sampled,
+        _batches(sampled, link, conditions) as batched,
         Listening(pass_on=lambda line: print(line, flush=True), began=begin) as listening,
         places.start_client(command, folder.client / "output.log", listening.writing) as client,
     ):
-        tune = no_look if tuner is None else tuner.look
+        look, tune = sampled.look, no_look if tuner is None else tuner.look
         listening.started()
         if plan.begins_ns is not None:
             sleep_until(plan.begins_ns - _LOOKS_BEFORE_NS)
-        _watch(client, listening, (seldom(look), seldom(link.look), tune, _every(_CHECK_NS, check_alive)))
+        looks = (seldom(look), seldom(link.look), tune, _every(_CHECK_NS, check_alive))
+        _watch(client, listening, looks, readable if batched is None else batched.select)
+        if batched is not None:
+            batched.finish()
         # If the front has ended, this is the error to report; the client's broken connection is only a consequence.
         check_alive()
         look(time.monotonic_ns())
@@ -164,22 +172,36 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
 
 
 @contextmanager
-def _nothing(folder: RunFolder) -> Iterator[Look]:
-    """Replaces the sampling if the front does not use TCP: makes empty journals, and yields a Look without effect."""
+def _nothing(folder: RunFolder) -> Iterator[Sampling]:
+    """Replaces the sampling if the front does not use TCP: makes empty journals, and samples nothing."""
     for name in ("sockets.jsonl", "process.jsonl"):
         (folder.front / name).touch()
-    yield no_look
+    yield Sampling(look=no_look)
 
 
-def _watch(client: Process, listening: Listening, looks: Sequence[Look]) -> None:
+def _batches(sampled: Sampling, link: ActiveLink, conditions: Conditions) -> AbstractContextManager[Batches | None]:
+    """Returns the batches of the samples of socket and queue; None on a real clock, and without such samples."""
+    samplers = [each.in_batches for each in (sampled, link) if each.in_batches is not None]
+    sampling = conditions.order.sampling
+    if sampling is None or not conditions.in_guest or not samplers:
+        return nullcontext()
+    return batches(samplers, sampling.before_ns)
+
+
+def _watch(
+    client: Process,
+    listening: Listening,
+    looks: Sequence[Look],
+    wait: Callable[[Sequence[int], float], Sequence[int]],
+) -> None:
     """Calls each Look at the time that its last call returned, until the client has ended.
 
-    After output of the client, all Looks are called at once.
+    After output of the client, all Looks are called at once. wait: see Process.wait_or_readable.
     """
     next_ns = [0] * len(looks)
     while True:
         timeout_s = max(0, min(next_ns) - time.monotonic_ns()) / 10**9
-        has_ended, has_written = client.wait_or_readable(timeout_s, listening.waited_for)
+        has_ended, has_written = client.wait_or_readable(timeout_s, listening.waited_for, wait)
         if has_ended:
             break
         if has_written and listening.hear():

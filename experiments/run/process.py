@@ -37,7 +37,7 @@ def carry_out(
     try:
         order = Order.read(folder)
         fabric = fabric or FABRICS[order.fabric]
-        conditions = Conditions(order=order, tolerance=fabric.tolerance, aligned=seeded)
+        conditions = Conditions(order=order, tolerance=fabric.tolerance, in_guest=seeded)
         tell("places of client, link, front and origin")
         with fabric.places(order, folder) as places:
             seen = places.seen(folder)

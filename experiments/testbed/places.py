@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from common.batches import BatchSampler
 from common.clock_route import ClockRoute
 from experiments.host.processes import Process
 from experiments.host.tools import Tools
@@ -47,6 +48,14 @@ Times are CLOCK_MONOTONIC in ns. None means that the function need not be called
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """The running sampling of the front's socket. in_batches: the sampler, if the kernel can take its samples."""
+
+    look: Look
+    in_batches: BatchSampler | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ActiveLink:
     """The running link.
 
@@ -58,7 +67,7 @@ class ActiveLink:
     samples the queue and applies due rate steps, unless the link does so itself. begin: gets the time at which the
     measured load began, and starts the rate steps. Their journal, changes.jsonl, is complete when the link has ended.
     look and begin raise StepFailed. carried: returns the counts of the frames that the link has received from the
-    front so far.
+    front so far. in_batches: the sampler of the queue, if the kernel can take its samples.
     """
 
     shaper: Shaper
@@ -70,6 +79,7 @@ class ActiveLink:
     carried: Callable[[], Received]
     look: Look
     begin: Callable[[int], object]
+    in_batches: BatchSampler | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +162,7 @@ class Places(Protocol):
         ferry has ended.
         """
 
-    def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> AbstractContextManager[Look]:
+    def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> AbstractContextManager[Sampling]:
         """Samples the front's socket of the client's connection, and writes the samples into the folder.
 
         interval_ns: the sampling interval; None for a single sample.

@@ -1,6 +1,7 @@
 """The ledger on real runs: it names the right layer, adds up, and agrees with link and client."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -9,6 +10,7 @@ from analysis.loads.metrics import page_loads
 from analysis.records.runs import Run, load_run
 from common.formats.samples import QueueSample, SocketSample
 from common.packets import framed
+from netem.link import PACKET_BYTES
 from tests.conftest import Done, Lab
 from tests.lab.conftest import GSO_2, H2O, Runs
 
@@ -66,6 +68,17 @@ def test_the_link_holds_what_the_ends_say_is_on_the_way(run: Runs) -> None:
     errors = [abs(found) for found in _in_flight_errors(measured)]
     assert len(errors) > 1000
     assert max(errors) <= _PACKETS_OFF * 1514
+
+
+def test_the_kernel_takes_the_samples_of_a_measured_load(run: Runs) -> None:
+    """During the measured load, samples are a packet's time apart to the nanosecond, because the kernel takes them."""
+    measured = _measured(run(*_LOSSLESS), "lowat-131072")
+    begins_ns = page_loads(measured.evidence())[-1].started_ns + 10**9
+    packet_ns = PACKET_BYTES * 8 * 10**9 // 1_024_000
+    times_ns = [each.t_ns for each in measured.layers().sockets if begins_ns < each.t_ns < begins_ns + 9 * 10**9]
+    gaps_ns = {later - earlier for earlier, later in pairwise(times_ns)}
+    assert len(times_ns) > 700
+    assert gaps_ns == {packet_ns}
 
 
 def test_every_byte_is_in_one_place(run: Runs) -> None:

@@ -34,7 +34,7 @@ from experiments.testbed.places import (
     ActiveLink,
     ActiveTuner,
     Addresses,
-    Look,
+    Sampling,
     gso_segments_in,
     no_look,
 )
@@ -230,7 +230,7 @@ class Containers:
         return Calibration(**document["measured"]), document["attempts"]
 
     @contextmanager
-    def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
+    def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:
         """Starts the sampling in the gauge, the container beside the front. The Look checks that both run."""
         del folder  # the gauge's files are collected into the folder
         what = [self.addresses.client, str(FRONT_PORT), str(INSIDE.front), str(interval_ns or 0)]
@@ -250,7 +250,7 @@ class Containers:
                     gauge.check_alive()
                     return now_ns + _GAUGE_CHECK_NS
 
-                yield look
+                yield Sampling(look=look)
         finally:
             self._mounts.collect("gauge")
 

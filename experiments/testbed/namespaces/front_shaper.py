@@ -55,6 +55,7 @@ def shaping(
             carried=partial(middle.received, TO_FRONT),
             look=queues.look,
             begin=lambda _: None,
+            in_batches=queues,
         )
 
 

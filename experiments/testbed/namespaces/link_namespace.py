@@ -57,6 +57,7 @@ class LinkNamespace:
         check_alive: Callable[[], None] = _nothing_to_check
         pid = None
         look: Look = no_look
+        queues: QueueJournal | None = None
         begin: Callable[[int], object]
         with ExitStack() as stack:
             if shaper is Shaper.FERRY:
@@ -83,6 +84,7 @@ class LinkNamespace:
                 carried=partial(self._place.received, TO_FRONT),
                 look=look,
                 begin=begin,
+                in_batches=queues,
             )
 
     @contextmanager

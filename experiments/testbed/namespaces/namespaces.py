@@ -28,7 +28,7 @@ from experiments.testbed.namespaces.front_tuner import FrontTuner
 from experiments.testbed.namespaces.link_namespace import LinkNamespace
 from experiments.testbed.namespaces.namespace import Namespace
 from experiments.testbed.namespaces.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
-from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, ActiveTuner, Look
+from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, ActiveTuner, Sampling
 from netem.calibration import Calibration, Tolerance
 from netem.ends import NearEnd, respond
 from netem.link import Link
@@ -231,7 +231,7 @@ class Namespaces:
                     here.send(b"once")
 
     @contextmanager
-    def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
+    def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:
         """Samples in this process. The Look raises StepFailed if a worker of the server has ended."""
         with self._front.entered():
             sampler = Sampler(front.pid, self.addresses.client, FRONT_PORT, folder, interval_ns)
@@ -246,7 +246,7 @@ class Namespaces:
                 raise StepFailed(front.name, f"{error}: {tail(self._front_log)}", self._front_log) from error
 
         with sampler:
-            yield look
+            yield Sampling(look=look, in_batches=sampler)
 
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
         """Tunes in the kernel, with a program on the front's cgroup, or in this process."""

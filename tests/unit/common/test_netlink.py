@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common.netlink import Conversation, attributes, question
+from common.netlink import Conversation, Inquiry, attributes, question
 
 _HEADER = struct.Struct("=IHHII")
 _REQUEST, _DUMP = 0x1, 0x300
@@ -106,3 +106,43 @@ def test_a_kernel_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(socket, "socket", lambda *_: Silent())
     with pytest.raises(TimeoutError, match="timed out"):
         next(Conversation(0).ask(question(1, b"", dump=False)))
+
+
+def _message(kind: int, payload: bytes) -> bytes:
+    return _HEADER.pack(_HEADER.size + len(payload), kind, 0, 0, 0) + payload
+
+
+def _inquiry(*answer_bytes: int) -> Inquiry:
+    return Inquiry(descriptor=3, request=b"", answer_bytes=answer_bytes)
+
+
+def test_answers_that_somebody_else_received() -> None:
+    """The payloads of a request, and of a dump, whose messages end where the zeros of the buffer begin."""
+    end = _message(_DONE, _code(0)).ljust(64, b"\0")
+    dump = (_message(_ANSWER, b"one!") + _message(_ANSWER, b"two!")).ljust(256, b"\0")
+    assert _inquiry(256, 64).answers([dump, end]) == [b"one!", b"two!"]
+    assert _inquiry(256).answers([_message(_ANSWER, b"yes!").ljust(256, b"\0")]) == [b"yes!"]
+
+
+def test_a_refusal_that_somebody_else_received() -> None:
+    """A refused request has no answers: the connection that it asked about may have closed."""
+    assert _inquiry(64).answers([_message(_ERROR, _code(-errno.ENOENT)).ljust(64, b"\0")]) is None
+
+
+def test_a_buffer_that_is_too_small() -> None:
+    """A message that was cut off is an error, and so is a dump without its end."""
+    with pytest.raises(OSError, match="does not fit"):
+        _inquiry(24).answers([_message(_ANSWER, bytes(12))[:24]])
+    with pytest.raises(OSError, match="does not fit"):
+        _inquiry(24, 64).answers([_message(_ANSWER, bytes(8)), _message(_ANSWER, bytes(8)).ljust(64, b"\0")])
+
+
+def test_a_dump_has_a_second_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a dump is a message of its own, for which an Inquiry has a small buffer."""
+    kernel = _Socket()
+    kernel.fileno = lambda: 7  # type: ignore[attr-defined]
+    monkeypatch.setattr(socket, "socket", lambda *_: kernel)
+    with Conversation(0) as conversation:
+        dump = conversation.inquiry(question(1, b"", dump=True), 512)
+        assert (dump.descriptor, dump.answer_bytes) == (7, (512, 64))
+        assert conversation.inquiry(question(1, b"", dump=False), 512).answer_bytes == (512,)

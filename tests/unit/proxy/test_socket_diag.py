@@ -42,7 +42,7 @@ def test_each_field_of_an_answer() -> None:
     for name, at in _AT.items():
         info = bytearray(232)
         struct.pack_into("=I", info, at, 7)
-        sample = socket_diag._read(_answer(bytes(info)))
+        sample = socket_diag._read(_answer(bytes(info)), 5)
         assert sample is not None
         assert {field for field in _AT if getattr(sample, field)} == {name}
         assert (sample.sndbuf_bytes, sample.wmem_queued_bytes, sample.congestion_control) == (3, 5, "cubic")
@@ -50,10 +50,10 @@ def test_each_field_of_an_answer() -> None:
 
 def test_an_older_kernel() -> None:
     """Fields beyond the end of a shorter tcp_info are 0. Without tcp_info or skmem there is no sample."""
-    sample = socket_diag._read(_answer(struct.pack("=16xI", 1448)))
+    sample = socket_diag._read(_answer(struct.pack("=16xI", 1448)), 5)
     assert sample is not None
     assert (sample.mss_bytes, sample.rtt_us, sample.bytes_sent) == (1448, 0, 0)
-    assert socket_diag._read(bytes(72)) is None
+    assert socket_diag._read(bytes(72), 5) is None
 
 
 def test_carried_bytes() -> None:

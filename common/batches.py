@@ -1,0 +1,178 @@
+"""Samples in batches: the kernel takes twenty samples by itself, at their times, and then wakes this process once.
+
+A sample is a few netlink requests. In the guest each system call costs more than the sample itself. So the requests of
+a batch wait in a ring (common/uring.py) for a timer.
+
+Rules:
+1. The time of a sample is the time at which the timer expired. In the guest this is exact, because the clock does not
+   move while programs and kernel work. On other clocks samples are taken one by one, each with a reading of the clock.
+2. The kernel needs io_uring, and timers that io_uring can read without a thread: Linux 6.10. `batches` says if it has.
+"""
+
+import ctypes
+import mmap
+import os
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import accumulate
+from typing import Protocol
+
+from common.netlink import Inquiry
+from common.uring import Ring, address
+
+SAMPLES = 20
+"""The samples of a batch."""
+
+_ENTRIES = 256
+_REQUEST_BYTES = 256
+_COUNT = struct.Struct("=Q")  # what a timer's descriptor reads: the number of times that it has expired
+_LENGTH = struct.Struct("=I")  # a netlink message begins with its length
+_BATCH = 2**32  # the name of a batch among the ring's reports; those of descriptors are smaller
+_CLOEXEC, _ABSOLUTE, _MONOTONIC = 0o2000000, 1, 1  # TFD_CLOEXEC, TFD_TIMER_ABSTIME, CLOCK_MONOTONIC
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class BatchSampler(Protocol):
+    """A sampler whose requests the kernel can send."""
+
+    def inquiries(self) -> Sequence[Inquiry]:
+        """Returns the requests of a sample; none if the sampler has nothing to sample yet."""
+
+    def leave_out(self, until_ns: int) -> None:
+        """Tells the sampler that a batch takes its samples before until_ns."""
+
+    def record(self, t_ns: int, answers: Sequence[Sequence[bytes] | None]) -> None:
+        """Records a sample. answers: for each request its payloads; None if the kernel refused the request."""
+
+
+class Batches:
+    """Batches of the samples of several samplers, at common times."""
+
+    def __init__(self, ring: Ring, timer: int, samplers: Sequence[BatchSampler], interval_ns: int) -> None:
+        """timer: a descriptor of timerfd_create(2)."""
+        self._ring = ring
+        self._timer = timer
+        self._samplers = samplers
+        self._interval_ns = interval_ns
+        self._first_ns = self._expired = 0
+        self._inquiries: list[Sequence[Inquiry]] = []
+        self._recorded = SAMPLES
+        self._buffer = mmap.mmap(-1, mmap.PAGESIZE)
+        self._polled: set[int] = set()
+
+    def set_interval(self, now_ns: int, interval_ns: int) -> None:
+        """Changes the interval of the samples from now on."""
+        self._record()
+        self._interval_ns = interval_ns
+        if self._first_ns:
+            self._start_timer(now_ns)
+
+    def select(self, descriptors: Sequence[int], timeout_s: float) -> list[int]:
+        """Waits until a descriptor is readable, a batch is complete, or the time is over; returns what is readable.
+
+        Raises OSError if the kernel could not take a sample.
+        """
+        if self._recorded == SAMPLES:
+            self._begin()
+        for descriptor in descriptors:
+            if descriptor not in self._polled:
+                self._polled.add(descriptor)
+                self._ring.poll(descriptor, descriptor)
+        readable = []
+        for name, result in self._ring.enter(round(timeout_s * 10**9)):
+            if name == _BATCH:
+                if result < 0:
+                    raise OSError(-result, os.strerror(-result))
+                self._record()
+            else:
+                self._polled.discard(name)
+                readable.append(name)
+        return readable
+
+    def finish(self) -> None:
+        """Records the samples of an unfinished batch."""
+        self._record()
+
+    def _start_timer(self, now_ns: int) -> None:
+        self._first_ns, self._expired = now_ns + self._interval_ns, 0
+        times = (*divmod(self._interval_ns, 10**9), *divmod(self._first_ns, 10**9))
+        setting = (ctypes.c_long * 4)(*times)  # struct itimerspec
+        if _libc.timerfd_settime(self._timer, _ABSOLUTE, setting, None) < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    def _begin(self) -> None:
+        """Hands a batch to the kernel, if every sampler has something to sample."""
+        inquiries = [sampler.inquiries() for sampler in self._samplers]
+        if not all(inquiries):
+            return
+        if not self._first_ns:
+            self._start_timer(time.monotonic_ns())
+        self._inquiries, self._recorded = inquiries, 0
+        asked = [inquiry for of_sampler in inquiries for inquiry in of_sampler]
+        self._places(asked)
+        requests = b"".join(inquiry.request.ljust(_REQUEST_BYTES, b"\0") for inquiry in asked)
+        # Answers end where zeros begin; a sample is complete when its last answer has a header.
+        self._buffer[:] = requests.ljust(len(self._buffer), b"\0")
+        for number in range(SAMPLES):
+            self._add(number, asked)
+        until_ns = self._first_ns + (self._expired + SAMPLES) * self._interval_ns
+        for sampler in self._samplers:
+            sampler.leave_out(until_ns)
+
+    def _places(self, asked: Sequence[Inquiry]) -> None:
+        """Divides the buffer: first the requests, then for each sample the timer's count and the answers."""
+        sizes = (_COUNT.size, *(size for inquiry in asked for size in inquiry.answer_bytes))
+        *self._offsets, self._sample_bytes = accumulate(sizes, initial=0)
+        self._samples_at = _REQUEST_BYTES * len(asked)
+        needed = self._samples_at + SAMPLES * self._sample_bytes
+        if len(self._buffer) < needed:
+            self._buffer = mmap.mmap(-1, needed)
+
+    def _add(self, number: int, asked: Sequence[Inquiry]) -> None:
+        """Adds the requests of a sample to the ring's chain."""
+        ring, base, at = self._ring, address(self._buffer), self._samples_at + number * self._sample_bytes
+        ring.read(self._timer, base + at, _COUNT.size)
+        offsets = iter(self._offsets[1:])
+        for index, inquiry in enumerate(asked):
+            ring.send(inquiry.descriptor, base + index * _REQUEST_BYTES, len(inquiry.request))
+            for size in inquiry.answer_bytes:
+                offset = next(offsets)
+                ends = number == SAMPLES - 1 and offset == self._offsets[-1]
+                ring.receive(inquiry.descriptor, base + at + offset, size, last=_BATCH if ends else None)
+
+    def _record(self) -> None:
+        """Passes the complete samples to the samplers."""
+        while self._recorded < SAMPLES:
+            at = self._samples_at + self._recorded * self._sample_bytes
+            if not _LENGTH.unpack_from(self._buffer, at + self._offsets[-1])[0]:
+                break
+            self._recorded += 1
+            self._expired += _COUNT.unpack_from(self._buffer, at)[0]
+            t_ns = self._first_ns + (self._expired - 1) * self._interval_ns
+            offsets = iter(self._offsets[1:])
+            for sampler, inquiries in zip(self._samplers, self._inquiries, strict=True):
+                answers = [
+                    inquiry.answers(
+                        [self._buffer[(start := at + next(offsets)) : start + size] for size in inquiry.answer_bytes]
+                    )
+                    for inquiry in inquiries
+                ]
+                sampler.record(t_ns, answers)
+
+
+@contextmanager
+def batches(samplers: Sequence[BatchSampler], interval_ns: int) -> Iterator[Batches | None]:
+    """Yields the batches of these samplers; None if the kernel cannot take samples in batches."""
+    with ExitStack() as stack:
+        try:
+            ring = stack.enter_context(Ring(_ENTRIES))
+        except OSError:
+            yield None
+            return
+        timer = _libc.timerfd_create(_MONOTONIC, _CLOEXEC)
+        if timer < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        stack.callback(os.close, timer)
+        yield Batches(ring, timer, samplers, interval_ns)
