@@ -68,6 +68,7 @@ class Batches:
         self._interval_ns = interval_ns
         if self._first_ns:
             self._start_timer(now_ns)
+            self._leave_out(SAMPLES - self._recorded)
 
     def select(self, descriptors: Sequence[int], timeout_s: float) -> list[int]:
         """Waits until a descriptor is readable, a batch is complete, or the time is over; returns what is readable.
@@ -117,7 +118,11 @@ class Batches:
         self._buffer[:] = requests.ljust(len(self._buffer), b"\0")
         for number in range(SAMPLES):
             self._add(number, asked)
-        until_ns = self._first_ns + (self._expired + SAMPLES) * self._interval_ns
+        self._leave_out(SAMPLES)
+
+    def _leave_out(self, samples: int) -> None:
+        """Tells the samplers until when the kernel takes their samples: for so many samples."""
+        until_ns = self._first_ns + (self._expired + samples) * self._interval_ns
         for sampler in self._samplers:
             sampler.leave_out(until_ns)
 

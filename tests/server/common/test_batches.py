@@ -118,6 +118,7 @@ def test_another_interval(conversation: Conversation, started: Callable[..., Bat
     made.set_interval(time.monotonic_ns(), _INTERVAL_NS)
     _until(made, sampler, SAMPLES)
     assert {(t_ns - sampler.samples[0][0]) % _INTERVAL_NS for t_ns, _ in sampler.samples} == {0}
+    assert sampler.until_ns < time.monotonic_ns() + 3600 * 10**9
 
 
 def test_nothing_to_sample(conversation: Conversation, started: Callable[..., Batches]) -> None:
