@@ -42,11 +42,14 @@ class Loads:
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the resources that have not ended."""
+        """Names of the requested resources whose streams have not ended."""
         return [request.name for request in self._open.values()]
 
     def begin(self, now_ns: int) -> tuple[Event, Sequence[Request]]:
-        """Begins the next load; returns its event and first requests. Raises LoadFailed after a GOAWAY of the front."""
+        """Begins the next load; returns the event `load-started` and the load's first requests.
+
+        Raises LoadFailed after a GOAWAY of the front.
+        """
         self._number += 1
         if self._gone is not None:
             raise LoadFailed(f"the front had sent GOAWAY ({self._gone})")

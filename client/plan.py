@@ -46,6 +46,7 @@ def page_plan(
 ) -> Plan:
     """Returns the plan for loads of a page: `reloads` warm-up loads, then the measured load.
 
+    reloads: the number of warm-up loads. steps: the steps of a probe; None for page loads as browsers make them.
     first: the resource to request before all other resources that wait for the same resource; None for the page's
     order.
     authority: the `:authority` of requests; None for server_name.

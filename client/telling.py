@@ -20,7 +20,7 @@ class Loading(Protocol):
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the resources that are not complete."""
+        """Names of the requested resources whose streams have not ended."""
 
 
 def connecting_deadline(plan: Plan) -> Deadline:
