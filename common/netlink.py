@@ -36,7 +36,7 @@ def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
 
 
 def question(kind: int, *payload: bytes, dump: bool) -> bytes:
-    """Encodes a request for `Conversation.ask`. kind: the message type. dump: adds NLM_F_DUMP."""
+    """Encodes a request for `Conversation.ask`. kind: the message type. dump: True for all objects (NLM_F_DUMP)."""
     return _encoded(kind, payload, _REQUEST | (_DUMP if dump else 0))
 
 
@@ -54,7 +54,7 @@ def _encoded(kind: int, payload: tuple[bytes, ...], flags: int) -> bytes:
 
 
 class Conversation:
-    """A netlink socket in the network namespace of the thread that creates it. A context."""
+    """A netlink socket in the network namespace of the thread that creates it. A context manager."""
 
     def __init__(self, family: int) -> None:
         """Opens the socket. family: the netlink protocol, such as NETLINK_ROUTE. Raises OSError."""
@@ -97,7 +97,7 @@ class Conversation:
         try:
             return self._socket.recv(_ANSWER_BYTES)
         except BlockingIOError:
-            raise TimeoutError("timed out") from None
+            raise TimeoutError("the kernel did not answer a netlink request within 5 s") from None
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, int, bytes]]:

@@ -21,7 +21,7 @@ class Trigger(StrEnum):
     RETRANSMISSION = "retransmission"
     TIMEOUT = "timeout"
     LOOK = "look"
-    """A sample that was due by time."""
+    """A sample that was due because some time had passed since the last sample."""
 
 
 class Why(StrEnum):
