@@ -1,7 +1,8 @@
 """The queue model of one direction of a Link: computes when each packet leaves. Uses no clock and no sockets.
 
 Rules:
-1. The stages have the order of netem/tc.py: loss -> delay line (delay and jitter) -> bottleneck (rate, drop-tail).
+1. Packets pass the parts of the link in the same order as in netem/tc.py: loss -> delay line (delay and jitter) ->
+   bottleneck (rate, drop-tail).
 2. A packet never overtakes another. It enters the bottleneck at
        entry = max(entry of the previous packet, arrival + delay + jitter)
    and leaves at

@@ -1,4 +1,4 @@
-"""The ferry's process: takes packets out of the loops and puts each packet back when it is due.
+"""The ferry's process: takes packets out of the loops (netem/ferry/loops.py) and puts each packet back when it is due.
 
 The process sleeps in select(2) until the next departure and never polls the clock. So the ferry also works in a guest,
 whose clock stands still while a program computes. The ferry is ready as soon as its socket exists.
@@ -52,7 +52,7 @@ class Order:
 
     @property
     def begin(self) -> Path:
-        """The socket at which the ferry receives the time at which the measured load began (netem/control.py)."""
+        """The path of the socket that receives the time at which the measured load began (netem/control.py)."""
         return self.socket.with_name(BEGIN.name)
 
     @classmethod
