@@ -168,14 +168,20 @@ def saying(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]
 
 
 def levels(dialect: Dialect, ranks: Ranks, _: Ranks, names: Sequence[str]) -> Saying:
-    """Returns the signals over SPDY/3.1: a level in each request. Raises ValueError for a dialect other than PLAIN."""
+    """Returns the signals over SPDY/3.1: a level in each request. Raises ValueError for a dialect other than PLAIN.
+
+    For the arguments see `saying`.
+    """
     if dialect != PLAIN:
         raise ValueError(f"the dialect {dialect} has no signals over SPDY")
     return Saying(requests={name: Signals(level=ranks[name].level if ranks else None) for name in names})
 
 
 def fields(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
-    """Returns the signals over HTTP/3: the header field. Raises ValueError for dialects other than PLAIN and HEADER."""
+    """Returns the signals over HTTP/3: the header field. Raises ValueError for dialects other than PLAIN and HEADER.
+
+    For the arguments see `saying`.
+    """
     if dialect not in (PLAIN, HEADER):
         raise ValueError(f"the dialect {dialect} has no signals over HTTP/3")
     return saying(HEADER, ranks, opposite, names)

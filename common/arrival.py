@@ -21,7 +21,7 @@ Ancillary = Iterable[tuple[int, int, bytes]]
 
 
 def stamp_arrivals(receiver: socket.socket) -> None:
-    """Makes the kernel stamp every packet that this socket receives from now on."""
+    """Makes the kernel record the arrival time of every packet that this socket receives from now on."""
     receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
 
 

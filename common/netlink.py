@@ -18,7 +18,7 @@ _MOST_NUMBER = 2**32 - 1
 
 
 def attribute(kind: int, *payload: bytes) -> bytes:
-    """Encodes an attribute. payload: the value, or the attributes nested in it."""
+    """Encodes an attribute. kind: its type. payload: the value, or the attributes nested in it."""
     value = b"".join(payload)
     return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), kind) + value + bytes(-len(value) % 4)
 
@@ -43,7 +43,8 @@ def question(kind: int, *payload: bytes, dump: bool) -> bytes:
 def order(kind: int, *payload: bytes, new: bool = True) -> bytes:
     """Encodes a request that changes something, for `Conversation.ask`.
 
-    The only answer is an acknowledgement. new: True to create an object, which must not exist yet.
+    The only answer is an acknowledgement. kind: the message type. new: True to create an object, which must not exist
+    yet.
     """
     return _encoded(kind, payload, _REQUEST | _ACK | (_NEW if new else 0))
 

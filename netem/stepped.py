@@ -46,7 +46,7 @@ _GATE, _QUEUE, _SENDER = 3, 4, 1
 
 
 def down(link: Link, to_client: str, to_front: str) -> list[Command]:
-    """Returns the commands that make the link toward the client, in a place that routes between the two devices."""
+    """Returns the commands that make the link toward the client, in a place that routes between the devices given."""
     first_bit_s, *_ = link.rates_bit_s
     shaped = ("tbf", *gate(link, first_bit_s))
     queue = ("tc", "qdisc", "add", "dev", _DEVICE, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:")

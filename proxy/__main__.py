@@ -30,7 +30,8 @@ def _front() -> Front:
     server = catalogue()[words["SERVER"]]
     if server.protocol != "h2":
         sys.exit(
-            f"front: SERVER={server.name} is not allowed; allowed: servers that speak h2; this one speaks {server.protocol}"
+            f"front: SERVER={server.name} is not allowed; allowed: servers that speak h2;"
+            f" this one speaks {server.protocol}"
         )
     record = words["RECORD"]
     if record != "stock" and "bytes" not in server.record.levels:

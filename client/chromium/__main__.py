@@ -62,7 +62,7 @@ def _tell(number: int, began_ns: int) -> None:
 
 
 def _account(plan: Plan, netlog_file: Path, out: Path, shown: Sequence[Shown]) -> Account:
-    """Reads the net log and writes all files that are made from it. shown: the state of the page after each load."""
+    """Reads the net log and writes the files made from it to `out`. shown: the state of the page after each load."""
     netlog, whole = read(netlog_file)
     made = account(netlog, read_secrets(out / "keys.log"), plan)
     with Journal.writing(out) as journal:

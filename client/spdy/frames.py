@@ -138,7 +138,7 @@ def settings(values: Mapping[Setting, int]) -> bytes:
 
 
 def ping(number: int) -> bytes:
-    """Builds a PING frame."""
+    """Builds a PING frame with this number."""
     return _control(Type.PING, struct.pack("!I", number))
 
 

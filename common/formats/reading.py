@@ -58,6 +58,7 @@ def read_document(
     """Reads a JSON document as a record of the given type. Raises FolderError.
 
     format_number: the value that the document's key `format` must have; None for documents without that key.
+    most_bytes: the largest allowed size of the file.
     """
     text = _content(file, most_bytes)
     try:

@@ -80,6 +80,7 @@ class Order:
 def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, int]]:
     """Asks a running ferry for its counters and its present queues, by direction. Raises OSError.
 
+    path: the path of the ferry's socket.
     Most keys are the fields of `Counters` (netem/ferry/direction.py) and of `QueueContents`. kernel_drops: packets lost
     between the kernel and the ferry; it should be 0. lateness_p50_ns, lateness_p99_ns, lateness_max_ns: median, 99th
     percentile and maximum of the time between a packet's departure in the model and its write; -1 before the first

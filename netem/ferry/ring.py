@@ -91,7 +91,8 @@ class Ring:
             status, length, captured, mac, _, seconds, nanoseconds = _HEADER.unpack_from(memory, offset)
             if status & (_STATUS_COPY | _STATUS_CHECKSUM_NOT_READY) or captured < length:
                 raise NotSetUp(
-                    f"{self._device}: a packet of {length} bytes is too large or has no checksum; turn transmit offload off"
+                    f"{self._device}: a packet of {length} bytes is too large or has no checksum;"
+                    " turn transmit offload off"
                 )
             frames.append((seconds * 10**9 + nanoseconds, memory[offset + mac : offset + mac + length]))
             _STATUS.pack_into(memory, offset, _STATUS_KERNEL)

@@ -71,7 +71,7 @@ class Held:
         """Returns the value to set now; 0 to set no value.
 
         wanted_bytes: the wanted value of the sample, already reduced by `bound`. sysctl_bytes: the sysctl; 0 if the
-        sysctl is no limit.
+        sysctl is no limit. now_ns: the present time. hold_ns: see rule 4.
         """
         twice_bytes, self.last_bytes = min(self.last_bytes, wanted_bytes), wanted_bytes
         without_bytes = self.own_bytes or sysctl_bytes

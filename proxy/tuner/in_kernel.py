@@ -204,7 +204,7 @@ def _which(folder: os.stat_result) -> tuple[int, int]:
 
 
 def read_record(record: bytes, *, dry_run: bool) -> Decision:
-    """Unpacks a `struct decision` of sock_ops.c."""
+    """Unpacks a `struct decision` of sock_ops.c. dry_run: True if the program does not set values."""
     t_ns, delivery, acked, rate, address, peer_port, family, port, event, why, rtt_us, cwnd, mss, old, new, error = (
         _DECISION.unpack(record)
     )

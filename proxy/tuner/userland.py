@@ -254,7 +254,7 @@ class Userland:
         return True
 
     def _sysctl_of(self, borrowed: socket.socket, pid: int) -> int:
-        """Returns the sysctl of the socket's namespace; 0 if the sysctl is no limit. Raises CannotTune."""
+        """Returns tcp_notsent_lowat of the socket's namespace; 0 if the sysctl is no limit. Raises CannotTune."""
         sysctls = self._caution.sysctls if self._caution else None
         return sysctls.of_socket(borrowed, pid, time.monotonic_ns()) if sysctls else 0
 
