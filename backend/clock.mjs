@@ -1,7 +1,7 @@
 /**
  * Measures resolution and read cost of Node's clock, process.hrtime.bigint(), by reading it.
  *
- *   node clock.mjs     prints both as JSON; the origin's answer to /ready contains them, too
+ *   node clock.mjs     prints both figures as JSON; the origin's answer to /ready contains them, too
  *
  * No loop waits for the clock to move, because in a guest time stands still while a program computes.
  * common/clock_quality.py does the same for Python and explains the method.
@@ -59,7 +59,7 @@ export function describe() {
     .filter((batch) => batch.filter((step) => step).length >= COUNTABLE)
     .map((batch) => batch.reduce((sum, step) => sum + step) / batch.length);
   const cost = costs.length ? Math.round(Math.min(...costs) * 10) / 10 : null;
-  if (cost === null) reasons.read_cost_ns = "the clock is too coarse to measure it";
+  if (cost === null) reasons.read_cost_ns = "the clock is too coarse to measure the time of a read";
   return { source, resolution_ns: resolution, read_cost_ns: cost, reasons };
 }
 

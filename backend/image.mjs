@@ -1,9 +1,9 @@
 /**
  * Makes the pages' pictures: map.jpg, a progressive JPEG of less than 2 KiB, padded to an exact size.
  *
- * The padding consists of COM segments (ITU-T T.81, B.2.4.5), which every decoder skips. An equal part of it precedes
- * each scan, so that the picture sharpens while its bytes arrive. Pictures of equal size have equal bytes on every
- * machine.
+ * The padding consists of COM segments (ITU-T T.81, B.2.4.5), which every decoder skips. An equal part of the padding
+ * precedes each scan, so that the picture sharpens while its bytes arrive. Pictures of equal size have equal bytes on
+ * every machine.
  */
 
 import fs from "node:fs";

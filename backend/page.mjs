@@ -68,7 +68,7 @@ function html(document, page) {
 /** Returns `text`, blanks and `end`, together `size` bytes. */
 function padded(name, text, end, size) {
   const spare = size - Buffer.byteLength(text + end);
-  if (spare < 0) throw new RangeError(`${name} of ${size} bytes; allowed: at least ${size - spare}`);
+  if (spare < 0) throw new RangeError(`${name} of ${size} bytes; allowed: at least ${size - spare} bytes`);
   return Buffer.from(text + " ".repeat(spare) + end);
 }
 

@@ -1,1 +1,1 @@
-"""The HTTP and SPDY client: sends the plan's requests and records the arrival time of each piece of the responses."""
+"""The HTTP and SPDY client: sends the requests of a plan and records the arrival time of each piece of a response."""

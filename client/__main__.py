@@ -23,7 +23,10 @@ from common.sleeping import sleep_until
 
 
 def run(plan: Plan, ca_file: Path, out: Path) -> None:
-    """Carries out all loads of the plan. Raises LoadFailed or TransportFailed."""
+    """Carries out all loads of the plan. Raises LoadFailed or TransportFailed.
+
+    ca_file: the file with the certificate authority to trust. out: the folder for the results.
+    """
     if plan.begins_ns is not None:
         sleep_until(plan.begins_ns)
     if plan.protocol is Protocol.HTTP3:
@@ -35,7 +38,7 @@ def run(plan: Plan, ca_file: Path, out: Path) -> None:
 
 
 def main() -> int:
-    """Returns the exit code."""
+    """Carries out the command line; returns the exit code."""
     if len(sys.argv) != 4:
         print("usage: python -m client PLAN CA OUT", file=sys.stderr)
         return 2

@@ -1,8 +1,9 @@
 """Dialects: the ways in which a client asks the server to send one response before another. Pure.
 
-A dialect consists of parts, joined by "+": `plain`, `chrome+header`. At most one part is a tree of RFC 7540. With the
-parts that change the priority of open streams, the requests first ask for the opposite order: only then the response
-shows that the server obeys the change. If no order is asked for, no dialect sends any signals.
+A dialect consists of parts, joined by "+": `plain`, `chrome+header`. At most one part is a tree of RFC 7540. Two parts,
+`reprioritize` and `update`, change the priority of open streams. With these parts the requests first ask for the
+opposite order. Otherwise the order of the responses could not show that the server obeys the change. If no order is
+asked for, no dialect sends any signals.
 
 Sources of the browsers' signals:
 - chrome, the tree: net/spdy/http2_priority_dependencies.cc of Chromium (commit 11517d5d); its weights:
@@ -12,7 +13,7 @@ Sources of the browsers' signals:
   group and weight of a request: rmarx/quicker on GitHub (commit 199e95c5, http3.firefoxscheme.ts), made from captures
   of 2018; those of the page's request: captures of later versions. The header field, from Firefox 128 on:
   nsHttpChannel::SetPriorityHeader.
-- safari, the weights: rmarx/quicker (commit 1f262e08, weightedroundrobin). By P. Meenan's article
+- safari, the weights: rmarx/quicker (commit 1f262e08, weightedroundrobin). According to P. Meenan
   (calendar.perfplanet.com, 2018), too, a script has three times the weight of an image. The table in Apple's CFNetwork
   is not public.
 """
@@ -167,14 +168,20 @@ def saying(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]
 
 
 def levels(dialect: Dialect, ranks: Ranks, _: Ranks, names: Sequence[str]) -> Saying:
-    """Returns the signals over SPDY/3.1: a level in each request. Raises ValueError for a dialect other than PLAIN."""
+    """Returns the signals over SPDY/3.1: a level in each request. Raises ValueError for a dialect other than PLAIN.
+
+    For the arguments see `saying`.
+    """
     if dialect != PLAIN:
         raise ValueError(f"the dialect {dialect} has no signals over SPDY")
     return Saying(requests={name: Signals(level=ranks[name].level if ranks else None) for name in names})
 
 
 def fields(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
-    """Returns the signals over HTTP/3: the header field. Raises ValueError for dialects other than PLAIN and HEADER."""
+    """Returns the signals over HTTP/3: the header field. Raises ValueError for dialects other than PLAIN and HEADER.
+
+    For the arguments see `saying`.
+    """
     if dialect not in (PLAIN, HEADER):
         raise ValueError(f"the dialect {dialect} has no signals over HTTP/3")
     return saying(HEADER, ranks, opposite, names)

@@ -1,4 +1,6 @@
-"""The interface of client engines: plaintext and the time in, events and bytes to send out. No socket, no clock.
+"""The interface of client engines. An engine speaks a protocol on one connection, without socket and clock.
+
+The caller gives the engine the received plaintext and the time. The engine returns events and the plaintext to send.
 
 Rules:
 1. An engine has one connection. client/loads.py decides which requests are due.
@@ -13,7 +15,7 @@ from common.formats.events import Event
 
 
 class Engine(Protocol):
-    """A client connection, from its first byte on."""
+    """The client's end of a connection, from the end of the TLS handshake on."""
 
     @property
     def loading(self) -> bool:
@@ -21,16 +23,16 @@ class Engine(Protocol):
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the resources that have not ended."""
+        """Names of the requested resources whose streams have not ended."""
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """Requests the page of the next load; returns the events. Raises LoadFailed."""
+        """Begins the next load by requesting the page; returns the events. Raises LoadFailed."""
 
     def data_to_send(self) -> bytes:
         """Returns the plaintext to send to the front now."""
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Enlarges windows if the load is a probe (client/valve.py); returns the events.
+        """Enlarges flow-control windows if the load is a probe (client/valve.py); returns the events.
 
         Called when nothing has arrived for the plan's `steps.quiet_ns`.
         """

@@ -13,7 +13,7 @@ from common.formats.events import Arrival, Event
 
 
 class Journal:
-    """The open files of a connection.
+    """The files events.jsonl and arrivals.jsonl of a connection, open for writing.
 
     cost: the time that the client has spent on handling and recording events. limits: the limits of the current load;
     None before the first load, and while the last events of a failed load are recorded.
@@ -57,7 +57,7 @@ class Journal:
             self._waited_ns.append(waited_ns)
 
     def conclude(self, out: Path, **socket_state: Any) -> None:
-        """Writes socket.json. Raises OSError."""
+        """Writes socket.json into the folder `out`. socket_state: further keys of the file. Raises OSError."""
         waited_ns = sorted(self._waited_ns)
         document = {
             **socket_state,

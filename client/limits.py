@@ -15,7 +15,7 @@ MOST_RESOURCE_BYTES = 2**27
 """The most payload bytes allowed per request of the plan: twice the largest resource of the lab's origin."""
 
 FREE_PIECES = 10_000
-"""The number of events that are allowed whatever their size, and the number of reads of the socket."""
+"""The number of events that a load may have whatever their size. As many reads of the socket are allowed, too."""
 
 PIECE_BYTES = 64
 """The bytes that must arrive for each event or read beyond FREE_PIECES."""

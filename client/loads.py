@@ -42,11 +42,14 @@ class Loads:
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the resources that have not ended."""
+        """Names of the requested resources whose streams have not ended."""
         return [request.name for request in self._open.values()]
 
     def begin(self, now_ns: int) -> tuple[Event, Sequence[Request]]:
-        """Begins the next load; returns its event and first requests. Raises LoadFailed after a GOAWAY of the front."""
+        """Begins the next load; returns the event `load-started` and the load's first requests.
+
+        Raises LoadFailed after a GOAWAY of the front.
+        """
         self._number += 1
         if self._gone is not None:
             raise LoadFailed(f"the front had sent GOAWAY ({self._gone})")
@@ -126,7 +129,7 @@ class Loads:
         return self.event(Kind.HEADERS, now_ns, stream_id, detail=status, record=record)
 
     def was_reset(self, stream_id: int, code: str, now_ns: int) -> LoadFailed:
-        """Returns the exception to raise when the front has reset a stream."""
+        """Returns the exception to raise when the front has reset a stream. code: the error code, as text."""
         event = self.event(Kind.RESET, now_ns, stream_id, detail=code)
         return LoadFailed(f"the front reset the stream of {event.resource}: {code}", [event])
 
@@ -135,7 +138,7 @@ class Loads:
         self._gone = code
 
     def goaway(self, code: str, now_ns: int) -> Event:
-        """Handles a GOAWAY of the front. Raises LoadFailed if a stream is open."""
+        """Handles a GOAWAY of the front. Raises LoadFailed if a stream is open. code: the error code, as text."""
         self.going(code)
         event = self.event(Kind.GOAWAY, now_ns, detail=code)
         if self._open:

@@ -46,9 +46,10 @@ def page_plan(
 ) -> Plan:
     """Returns the plan for loads of a page: `reloads` warm-up loads, then the measured load.
 
+    reloads: the number of warm-up loads. steps: the steps of a probe; None for page loads as browsers make them.
     first: the resource to request before all other resources that wait for the same resource; None for the page's
     order.
-    authority: the `:authority` of requests; None for server_name.
+    authority: the `:authority` of requests; None for server_name. The other arguments are explained at Plan.
 
     Raises ValueError for a dialect that the protocol has no signals for.
     """

@@ -13,7 +13,7 @@ _LEVELS = range(8)
 
 
 class Priorities(StrEnum):
-    """The resources that are asked to come first.
+    """The values of the knob PRIORITIES: which resources the client asks to come first.
 
     `spdy` asks for the page's important resources first. `swap` asks for the page's other resources first; this
     counter-test shows that a server reads priorities at all. `none` sends no priority signals, so the server has no
@@ -61,7 +61,7 @@ class Priorities(StrEnum):
 
 
 def _swapped(contents: Sequence[Resource]) -> dict[str, Resource]:
-    """Maps each resource to the resource whose rank it gets: the page's first resource of that rank."""
+    """Maps each resource's name to the resource whose rank it gets with SWAP: the page's first one with that rank."""
     owners: dict[tuple[int, int], Resource] = {}
     for resource in contents:
         owners.setdefault(_order(resource), resource)

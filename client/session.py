@@ -16,7 +16,10 @@ _LINGER_S = 0.25
 
 
 def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:
-    """Carries out all loads of the plan. Raises LoadFailed or TransportFailed."""
+    """Carries out all loads of the plan. Raises LoadFailed or TransportFailed.
+
+    ca_file: the file with the certificate authority to trust. out: the folder for the results.
+    """
     deadline = connecting_deadline(plan)
     context = tls_context(ca_file, out / "keys.log")
     with (

@@ -20,7 +20,7 @@ class Loading(Protocol):
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the resources that are not complete."""
+        """Names of the requested resources whose streams have not ended."""
 
 
 def connecting_deadline(plan: Plan) -> Deadline:
@@ -32,7 +32,8 @@ def connecting_deadline(plan: Plan) -> Deadline:
 def told(number: int, plan: Plan, engine: Loading, journal: Journal) -> Iterator[None]:
     """A context manager around a load: prints the progress line, and limits what the front can make the journal record.
 
-    Raises LoadFailed if the load fails; the text names the load and the unfinished resources.
+    number: the number of the load, from 1. Raises LoadFailed if the load fails; the text names the load and the
+    unfinished resources.
     """
     print(f"@ load {number} of {plan.loads}", flush=True)
     journal.limits = Limits(plan)

@@ -208,7 +208,7 @@ class Transport:
             pending = pending[self._patiently(lambda: self._socket.send(rest), deadline) :]  # noqa: B023
 
     def _patiently(self, act: Callable[[], _Result], deadline: Deadline) -> _Result:
-        """Returns the result of a blocking call of the socket.
+        """Returns the result of `act`, a blocking call of the socket.
 
         Raises TransportFailed if the connection breaks or the deadline has passed.
         """

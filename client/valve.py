@@ -47,7 +47,10 @@ class _Stage(Enum):
 
 
 class Valve:
-    """The valve of a page load. leave: True to end the load once the front has nothing left to choose."""
+    """The valve of a page load. step_bytes: the bytes by which a step enlarges the connection's window.
+
+    leave: True to end the load once the front has nothing left to choose.
+    """
 
     def __init__(self, step_bytes: int, *, leave: bool = False) -> None:
         self._step_bytes = step_bytes

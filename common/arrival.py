@@ -21,19 +21,22 @@ Ancillary = Iterable[tuple[int, int, bytes]]
 
 
 def stamp_arrivals(receiver: socket.socket) -> None:
-    """Makes the kernel stamp every packet that this socket receives from now on."""
+    """Makes the kernel record the arrival time of every packet that this socket receives from now on."""
     receiver.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
 
 
 def arrival_ns(ancillary: Ancillary, oldest_ns: int) -> int:
-    """Returns the arrival time of the data that recvmsg(2) has just returned. oldest_ns: see `believed_ns`."""
+    """Returns the arrival time of the data that recvmsg(2) has just returned with this ancillary data.
+
+    oldest_ns: the greatest age at which the kernel's stamp is used.
+    """
     return arrival_and_age_ns(ancillary, oldest_ns)[0]
 
 
 def arrival_and_age_ns(ancillary: Ancillary, oldest_ns: int) -> tuple[int, int | None]:
-    """Returns the arrival time and the age of the kernel's stamp, even of a stamp that is not used.
+    """Returns the arrival time, as `arrival_ns` does, and the age of the kernel's stamp, even if the stamp is not used.
 
-    The age is None without a stamp. oldest_ns: see `believed_ns`.
+    The age is None without a stamp. oldest_ns: the greatest age at which the stamp is used.
     """
     real_ns, now_ns = time.time_ns(), time.monotonic_ns()
     for level, kind, data in ancillary:

@@ -48,7 +48,7 @@ class Quality:
 
 
 def examine(clock: Clock, work: Callable[[], object], sleep: Callable[[float], None]) -> Quality:
-    """Examines a clock that counts nanoseconds. work: computes for a short time. sleep: takes seconds."""
+    """Examines a clock that counts nanoseconds. work: computes for a short time. sleep: like time.sleep."""
     batches = [[clock() for _ in range(_READS)] for _ in range(_BATCHES)]
     batch_steps = [[later - earlier for earlier, later in pairwise(batch)] for batch in batches]
     seen = [step for steps in batch_steps for step in steps if step]
@@ -59,7 +59,7 @@ def examine(clock: Clock, work: Callable[[], object], sleep: Callable[[float], N
     if resolution_ns is None:
         reasons["resolution_ns"] = "the clock was never seen to move"
     if not countable:
-        reasons["read_cost_ns"] = "the clock is too coarse to measure it"
+        reasons["read_cost_ns"] = "the clock is too coarse to measure the time of a read"
     return Quality(
         resolution_ns=resolution_ns,
         read_cost_ns=round(min(countable), 1) if countable else None,
@@ -83,7 +83,10 @@ def _step_asleep(clock: Clock, sleep: Callable[[float], None]) -> int | None:
 
 
 def _advances(clock: Clock, work: Callable[[], object], alone_ns: float) -> bool:
-    """Returns True if the clock moves during work, by more than the two reads around the work take."""
+    """Returns True if the clock moves during work, by more than the two reads around the work take.
+
+    alone_ns: the time that a read takes.
+    """
     for _ in range(_CHUNKS):
         before_ns = clock()
         work()

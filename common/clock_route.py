@@ -110,7 +110,7 @@ def route_of_python() -> ClockRoute:
 
 
 def route_of(command: Sequence[str], environment: Mapping[str, str]) -> ClockRoute:
-    """Returns the route by which a program reads the clock. The program must then end with exit code 0."""
+    """Runs a program that reads the clock and then ends with exit code 0; returns the route of its reads."""
 
     def run(forbid: Callable[[], None]) -> int:
         return subprocess.run(
@@ -130,8 +130,8 @@ def route_of(command: Sequence[str], environment: Mapping[str, str]) -> ClockRou
 def _found(run: Callable[[Callable[[], None]], int]) -> ClockRoute:
     """Runs a program that reads the clock under the filter. Returns the route that the program's exit code shows.
 
-    run: starts the program that reads the clock, calls its argument in the new process first, and returns the exit
-    code, negative for a signal. The argument installs the filter.
+    run: starts the program and returns its exit code, negative for a signal. `run` gets a function that installs the
+    filter, and must call this function in the new process before the program begins.
     """
     calls = CALLS.get(platform.machine())
     if calls is None:
@@ -155,8 +155,8 @@ def _found(run: Callable[[Callable[[], None]], int]) -> ClockRoute:
     if code == _NO_FILTER:
         return ClockRoute(route=None, reason="this kernel accepts no seccomp filter")
     if code != 0:
-        return ClockRoute(route=None, reason=f"the program that reads the clock ended with {code}")
-    return ClockRoute(route=None, reason="the filter lets the system call pass")
+        return ClockRoute(route=None, reason=f"the program that reads the clock ended with exit code {code}")
+    return ClockRoute(route=None, reason="the seccomp filter stops no clock read")
 
 
 def _forbid(program: Sequence[Instruction]) -> None:

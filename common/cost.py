@@ -1,4 +1,4 @@
-"""The cost of an instrument, such as the client or a sampler: the time it spends on recording, by its own clock."""
+"""The cost of an instrument, such as the client or a sampler: the time that it spends on recording, by its clock."""
 
 from dataclasses import dataclass
 

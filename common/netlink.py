@@ -21,7 +21,7 @@ _TOO_LARGE = "a netlink answer does not fit into its buffer"
 
 
 def attribute(kind: int, *payload: bytes) -> bytes:
-    """Encodes an attribute. payload: the value, or the attributes nested in it."""
+    """Encodes an attribute. kind: its type. payload: the value, or the attributes nested in it."""
     value = b"".join(payload)
     return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), kind) + value + bytes(-len(value) % 4)
 
@@ -39,14 +39,15 @@ def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
 
 
 def question(kind: int, *payload: bytes, dump: bool) -> bytes:
-    """Encodes a request for `Conversation.ask`. kind: the message type. dump: adds NLM_F_DUMP."""
+    """Encodes a request for `Conversation.ask`. kind: the message type. dump: True for all objects (NLM_F_DUMP)."""
     return _encoded(kind, payload, _REQUEST | (_DUMP if dump else 0))
 
 
 def order(kind: int, *payload: bytes, new: bool = True) -> bytes:
     """Encodes a request that changes something, for `Conversation.ask`.
 
-    The only answer is an acknowledgement. new: True to create an object, which must not exist yet.
+    The only answer is an acknowledgement. kind: the message type. new: True to create an object, which must not exist
+    yet.
     """
     return _encoded(kind, payload, _REQUEST | _ACK | (_NEW if new else 0))
 
@@ -83,7 +84,7 @@ class Inquiry:
 
 
 class Conversation:
-    """A netlink socket in the network namespace of the thread that creates it. A context."""
+    """A netlink socket in the network namespace of the thread that creates it. A context manager."""
 
     def __init__(self, family: int) -> None:
         """Opens the socket. family: the netlink protocol, such as NETLINK_ROUTE. Raises OSError."""
@@ -135,7 +136,7 @@ class Conversation:
         try:
             return self._socket.recv(_ANSWER_BYTES)
         except BlockingIOError:
-            raise TimeoutError("timed out") from None
+            raise TimeoutError("the kernel did not answer a netlink request within 5 s") from None
 
 
 def _messages(data: bytes, *, whole: bool = False) -> Iterator[tuple[int, int, bytes]]:

@@ -39,7 +39,11 @@ _ADDRESSES = ("NEAR", "FAR", "NEAR_GATEWAY", "FAR_GATEWAY")
 
 
 def main() -> int:
-    """Returns the exit code: 0 after SIGTERM, 1 if the link cannot be made, 2 for a bad environment variable."""
+    """Makes the link and runs it until SIGTERM; returns the exit code.
+
+    The exit code is 0 after SIGTERM, 1 if the link cannot be made, and 2 if an environment variable is missing or has a
+    value that is not allowed.
+    """
     words = os.environ
     try:
         link = link_from(words)
@@ -50,7 +54,7 @@ def main() -> int:
         order = Order(link=link, seed=int(words["SEED"]), journal=journal, interval_ns=interval_ns, socket=FERRY)
         near, far, near_gateway, far_gateway = (words[name] for name in _ADDRESSES)
     except KeyError as error:
-        print(f"link: {error.args[0]} is not set", file=sys.stderr)
+        print(f"link: the environment variable {error.args[0]} is not set", file=sys.stderr)
         return 2
     except ValueError as error:
         print(f"link: {error}", file=sys.stderr)

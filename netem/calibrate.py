@@ -3,7 +3,8 @@
     python -m netem.calibrate far ADDRESS PORT              in the front's place: answers until the near end is done
     python -m netem.calibrate near FAR PORT ORDER.json      in the client's place: prints the Calibration as JSON
 
-ORDER.json holds the Link as `link` and the Tolerance as `tolerance`.
+ADDRESS, PORT: where the far end listens. FAR: this address, for the near end. ORDER.json holds the Link as `link` and
+the Tolerance as `tolerance`.
 """
 
 import json

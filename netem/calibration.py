@@ -32,9 +32,10 @@ class Calibration:
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerance:
-    """The allowed differences between the measured and the configured figures. rate: a fraction of the rate.
+    """The allowed differences between the measured and the configured figures of a link.
 
-    clock_ns: the error of a timestamp. A figure is not measured if this error alone could exceed the tolerance.
+    rate: a fraction of the rate. clock_ns: the error of a timestamp. A figure is not measured if this error alone could
+    exceed the tolerance.
     """
 
     rate: float
@@ -69,7 +70,7 @@ def expected_round_trip_ns(link: Link) -> int:
 
 
 def disagreements(link: Link, measured: Calibration, tolerance: Tolerance) -> list[tuple[str, object, object]]:
-    """Returns (name, configured, measured) for each figure out of tolerance.
+    """Returns (name, configured value, measured value) for each figure of the link that is out of tolerance.
 
     Jitter is added to the tolerance of the round trip.
     """

@@ -16,7 +16,7 @@ class Received:
     bytes: int
 
     def since(self, earlier: "Received") -> "Received":
-        """Returns what was received since an earlier reading."""
+        """Returns the frames and bytes received since the reading `earlier`."""
         return Received(packets=self.packets - earlier.packets, bytes=self.bytes - earlier.bytes)
 
     @property

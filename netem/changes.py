@@ -20,7 +20,10 @@ JOURNAL = "changes.jsonl"
 
 
 def beside(journal: Path) -> Path:
-    """Returns the path of changes.jsonl, beside the queue's journal; /dev/null if this journal is /dev/null."""
+    """Returns the path of changes.jsonl: it is in the same folder as `journal`, the file for samples of the queues.
+
+    Returns /dev/null if `journal` is /dev/null.
+    """
     return journal if journal == Path(os.devnull) else journal.with_name(JOURNAL)
 
 
@@ -51,7 +54,7 @@ class RateChanges:
 
     @property
     def next_ns(self) -> int | None:
-        """The time at which the next step is due; None without a further step."""
+        """The time at which the next step is due; None if no step is left, and before `begin`."""
         return self._due[0][0] if self._due else None
 
     def begin(self, began_ns: int) -> list[tuple[int, int]]:
@@ -61,7 +64,10 @@ class RateChanges:
         return list(self._due)
 
     def look(self, now_ns: int) -> int | None:
-        """Makes the steps that are due. Returns the time of the next step; None without a further step."""
+        """Makes and records the rate steps that are due at now_ns.
+
+        Returns the time at which the next step is due; None if no step is left, and before `begin`.
+        """
         while self._lines is not None and self._due and self._due[0][0] <= now_ns:
             asked_ns, rate_bit_s = self._due.popleft()
             if self._make is None:

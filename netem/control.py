@@ -77,7 +77,7 @@ def told_begin(listener: socket.socket) -> int:
 
 
 def main() -> int:
-    """Sends the message; returns the exit code: 0, or 1 if no link listens."""
+    """Sends the time that the command line gives to the link; returns the exit code: 0, or 1 if no link listens."""
     try:
         tell_begin(BEGIN, int(sys.argv[1]))
     except OSError as error:

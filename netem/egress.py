@@ -1,4 +1,4 @@
-"""The commands for a link whose bottleneck is on the front's own egress (SHAPER_AT=front). Runs nothing.
+"""The commands for a link whose bottleneck is on the front's own egress (SHAPER_AT=front). Does not run them.
 
     the front's place: queue (pfifo) -> gate (tbf, a bucket of one packet)
     the link's place:  cutter -> sender (netem rate) -> delay line
@@ -46,7 +46,10 @@ def rest(link: Link, to_client: str, to_front: str) -> list[Command]:
 
 
 def stages(link: Link, device: str, to_client: str, to_front: str) -> Mapping[str, Stages]:
-    """Returns the qdiscs that `gate` and `rest` make in both places, by direction."""
+    """Returns, by direction, the qdiscs that the commands of the functions `gate` and `rest` make.
+
+    device: the front's device. to_client, to_front: the devices of the link's place.
+    """
     down = Stages(
         delay_line=Stage(device=to_client, handle=_SENDER + 1),
         bottleneck=(Stage(device=device, handle=_GATE), Stage(device=to_client, handle=_SENDER)),

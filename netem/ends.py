@@ -4,7 +4,8 @@ The near end, in the client's place, sends requests. The far end, in the front's
 (`respond`). All timestamps are those of the near end, taken by its kernel on arrival. The far end only reports how long
 after the first datagram of a train it sent each datagram. So the two ends need no common clock or process.
 
-The round trip is the shortest of several. Each is the time from a small request to its answer, a small datagram. Then
+The round trip is the shortest of several measurements of the time from a small request to its answer, a small
+datagram. Then
 the far end sends trains of full-size datagrams, which `netem/train.py` evaluates. If a train loses no datagram, a
 longer train follows, until the queue overflows and its size is known. With jitter or loss the queue's size cannot be
 measured. The datagrams' numbers show whether the link kept their order.
@@ -114,7 +115,7 @@ class NearEnd:
         self._near.sendto(_REQUEST.pack(0, 0, 0), self._far)
 
     def calibrate(self, tolerance: Tolerance) -> Calibration:
-        """Measures every figure for which the clock's error, tolerance.clock_ns, is small enough."""
+        """Measures each figure of a Calibration for which the clock's error, tolerance.clock_ns, is small enough."""
         self._answered = self._answered or self._comes_to_answer()
         round_trip_ns = self._round_trip_ns(_SMALL_PAYLOAD_BYTES) if self._answered else None
         rated = self._link.rate_bit_s is not None and round_trip_ns is not None
@@ -156,7 +157,10 @@ class NearEnd:
         return False
 
     def _comes(self, patience_s: float) -> bool:
-        """Waits for a datagram. Returns False if no datagram arrives in time, or if `over` becomes readable first."""
+        """Waits for a datagram, at most patience_s. Returns False if no datagram arrives in this time.
+
+        Also returns False as soon as the descriptor `over` (see NearEnd) is readable: then no datagram can arrive.
+        """
         return self._near in select.select(self._waited_for, [], [], patience_s)[0]
 
     @property
@@ -168,7 +172,7 @@ class NearEnd:
         self._near.sendto(_REQUEST.pack(self._round, datagrams, size_bytes).ljust(_SMALL_PAYLOAD_BYTES), self._far)
 
     def _ask(self, datagrams: int, size_bytes: int) -> list[Arrival]:
-        """Requests a train of datagrams. Returns the datagrams that arrive, in order of arrival."""
+        """Requests a train of datagrams; returns those that arrive, in order. size_bytes: the payload of each."""
         self._request(datagrams, size_bytes)
         arrivals: list[Arrival] = []
         while len(arrivals) < datagrams:
@@ -231,9 +235,9 @@ class NearEnd:
         )
 
     def _best_train(self, tolerance: Tolerance) -> tuple[list[Arrival], int | None]:
-        """Returns the train of which most datagrams arrived, and the number of packets in the queue at its overflow.
+        """Sends several trains. Returns the train of which most datagrams arrived, and the queue's size in packets.
 
-        The number of packets is None if it is unknown.
+        The size is the number of packets in the queue when it overflowed; None if it is unknown.
         """
         link = self._link
         transmission_ns = link.transmission_ns(PACKET_BYTES)

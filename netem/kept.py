@@ -12,7 +12,7 @@ _CLOCK_NS = 1000
 
 
 def changes(link: Link, counters: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[tuple[str, object, object]]:
-    """Yields (name, configured, observed) for each option that differs.
+    """Yields (name, configured value, observed value) for each option of a qdisc that differs from the Link.
 
     counters: the result of netem.counters.read for the shaper netem. A Link with rate steps is not checked, because
     netem/changes.py records the observed rate with each step.

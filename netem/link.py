@@ -87,7 +87,7 @@ class Link:
 
     @property
     def shaped(self) -> bool:
-        """True if the link changes packets in any way."""
+        """True if the link has a limited rate, a delay or loss."""
         return bool(self.rate_bit_s or self.delay_ns or self.delay_up_ns or self.loss)
 
     @property

@@ -66,7 +66,11 @@ class Router:
 
     @classmethod
     def between(cls, *, near: str, far: str) -> Self:
-        """Finds devices by their addresses. Raises ValueError if a device is missing, RuntimeError if ip(8) fails."""
+        """Finds the two devices of the link's place by their addresses.
+
+        near: the address in the client's network. far: the address in the front's network. Raises ValueError if no
+        device has one of the addresses, and RuntimeError if ip(8) fails.
+        """
         devices = {
             address["local"]: device["ifname"]
             for device in json.loads(run(["ip", "-json", "address", "show"]))
@@ -78,14 +82,14 @@ class Router:
         return cls(to_client=devices[near], to_front=devices[far])
 
     def take(self, near_gateway: str, far_gateway: str) -> None:
-        """Adds the addresses that client and front use as their gateways. Raises RuntimeError."""
+        """Adds the addresses that client and front use as their gateways to the two devices. Raises RuntimeError."""
         run(["ip", "address", "add", f"{near_gateway}/24", "dev", self.to_client])
         run(["ip", "address", "add", f"{far_gateway}/24", "dev", self.to_front])
 
     def shape(self, link: Link, asked: Shaper | None) -> State:
-        """Makes the link. asked: the shaper; None for netem, or the ferry if the kernel has no netem.
+        """Makes the link. Raises RuntimeError if a command fails.
 
-        Raises RuntimeError.
+        asked: the shaper; None for netem, or for the ferry if the kernel has no netem.
         """
         lack = _lack_of_netem() if asked is None and link.shaped else None
         shaper = asked or (Shaper.FERRY if lack else Shaper.NETEM)

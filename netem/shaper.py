@@ -1,7 +1,8 @@
 """The commands and sysctls that make a link: with the kernel's netem or, if the kernel has none, with the ferry.
 
 This module runs nothing. Both shapers work in a place that already routes between a device toward the client and a
-device toward the front. Both make the same link: the same stages, the same queue, the same way to count bytes.
+device toward the front. Both make the same link: packets pass the same delay line and the same bottleneck queue, and
+their bytes are counted in the same way.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from netem.tc import Command
 
 
 class Shaper(StrEnum):
-    """The means that make a link: the kernel's netem, or the ferry."""
+    """The shapers: the kernel's netem, or the lab's ferry, gives the link its rate, delay, queue, loss and jitter."""
 
     NETEM = "netem"
     FERRY = "ferry"
@@ -42,7 +43,10 @@ def lack_of_netem(failure: str) -> str:
 
 
 def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[Command]:
-    """Returns the commands that shape the place. With the ferry they only route the packets to the ferry."""
+    """Returns the commands that make the link in its place. With the ferry they only route the packets to the ferry.
+
+    to_client, to_front: the place's devices toward the client and toward the front.
+    """
     if shaper is Shaper.FERRY:
         return loops.commands(link, to_client, to_front)
     down = stepped.down(link, to_client, to_front) if link.rate_steps else tc.down(link, to_client)
@@ -62,7 +66,7 @@ def devices(link: Link, to_client: str, to_front: str) -> Mapping[str, tuple[str
 
 
 def sysctls(shaper: Shaper, link: Link) -> Mapping[str, str]:
-    """Returns the sysctls that the place must have after the commands."""
+    """Returns the sysctls that the link's place must have after the commands of `commands` have run."""
     if shaper is Shaper.FERRY:
         return loops.sysctls(link)
     return {"net.ipv4.ip_forward": "1", **(stepped.sysctls() if link.rate_steps else {})}

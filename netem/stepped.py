@@ -1,4 +1,5 @@
-"""A link with rate steps, made by the kernel's netem and tbf: commands of tc(8) and ip(8), and the Changer of the rate.
+"""A link with rate steps, made by the kernel's netem and tbf: commands of tc(8) and ip(8), and a class that changes
+the rate.
 
 netem fixes a packet's departure time when the packet enters (sch_netem.c, netem_enqueue), and `tc qdisc change` leaves
 these times unchanged. So all waiting packets would still leave at the old rate. Here the packets wait before a tbf,
@@ -45,7 +46,7 @@ _GATE, _QUEUE, _SENDER = 3, 4, 1
 
 
 def down(link: Link, to_client: str, to_front: str) -> list[Command]:
-    """Returns the commands that make the link toward the client, in a place that routes between the two devices."""
+    """Returns the commands that make the link toward the client, in a place that routes between the devices given."""
     first_bit_s, *_ = link.rates_bit_s
     shaped = ("tbf", *gate(link, first_bit_s))
     queue = ("tc", "qdisc", "add", "dev", _DEVICE, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:")
@@ -59,7 +60,7 @@ def down(link: Link, to_client: str, to_front: str) -> list[Command]:
 
 
 def change(link: Link, rate_bit_s: int, to_client: str) -> list[Command]:
-    """Returns the commands that change the rate."""
+    """Returns the commands that change the link's rate to rate_bit_s. to_client: the device toward the client."""
     start = ("tc", "qdisc", "change", "dev")
     return [
         (*start, to_client, "root", "handle", f"{_SENDER}:", *sender(rate_bit_s)),
@@ -112,7 +113,7 @@ def _make_nothing(rate_bit_s: int) -> int:
 
 
 def stages(to_client: str) -> Stages:
-    """Returns the stages that `down` makes."""
+    """Returns the qdiscs that the commands of the function `down` make. to_client: the device toward the client."""
     return Stages(
         delay_line=Stage(device=_DEVICE, handle=_GATE - 1),
         bottleneck=(Stage(device=_DEVICE, handle=_GATE), Stage(device=to_client, handle=_SENDER)),
@@ -120,7 +121,7 @@ def stages(to_client: str) -> Stages:
 
 
 def sysctls() -> Mapping[str, str]:
-    """Returns the sysctls that the place must have.
+    """Returns the sysctls that the link's place must have.
 
     rp_filter is off, because no route back to a packet's source leads through the loop that the packet came from.
     """

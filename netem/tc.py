@@ -1,6 +1,6 @@
-"""The tc(8) commands that make a link. Runs nothing.
+"""The tc(8) commands that make a link. Does not run them.
 
-Packets toward the client pass three stages:
+Packets toward the client pass three qdiscs:
 
     cutter (tbf)  ->  delay line (netem delay, jitter, loss)  ->  bottleneck (netem rate; its limit is the queue)
 
@@ -64,7 +64,7 @@ def down(link: Link, device: str) -> list[Command]:
 
 
 def up(link: Link, device: str) -> list[Command]:
-    """Returns the commands for the link's device toward the front, which only delay packets."""
+    """Returns the commands for the link's device toward the front. In this direction the link only delays packets."""
     return nested([_delay_line(link.delay_up_ns)] if link.delay_up_ns else [], device)
 
 
@@ -94,7 +94,7 @@ class Stages:
 
 
 def down_stages(link: Link, device: str) -> Stages:
-    """Returns the stages that `down` makes."""
+    """Returns the qdiscs that the commands of the function `down` make."""
     delayed = 1 if link.delay_ns or link.loss else 0
     return Stages(
         delay_line=Stage(device=device, handle=2) if delayed else None,
@@ -103,12 +103,15 @@ def down_stages(link: Link, device: str) -> Stages:
 
 
 def up_stages(link: Link, device: str) -> Stages:
-    """Returns the stages that `up` makes."""
+    """Returns the qdiscs that the commands of the function `up` make."""
     return Stages(delay_line=Stage(device=device, handle=2) if link.delay_up_ns else None)
 
 
 def nested(stages: list[Command], device: str) -> list[Command]:
-    """Returns the commands that put the stages one inside the other, inside a cutter; none if there are no stages."""
+    """Returns the commands that make a device's qdiscs: a cutter, and inside it the qdiscs `stages`.
+
+    stages: the options of each qdisc. Each qdisc is inside the one before it. Without stages there are no commands.
+    """
     commands: list[Command] = []
     for depth, stage in enumerate([_CUTTER, *stages] if stages else [], start=1):
         parent = ("root",) if depth == 1 else ("parent", f"{depth - 1}:")
@@ -122,4 +125,4 @@ def queue_from_bytes(size_bytes: int) -> int:
 
 
 COUNTERS: Command = ("tc", "-s", "-j", "qdisc", "show")
-"""The command that prints the counters of all qdiscs as JSON; the key `dev` has the device of each."""
+"""The command that prints the counters of all qdiscs as JSON. The key `dev` holds the qdisc's device."""

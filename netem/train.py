@@ -31,8 +31,9 @@ class Arrival:
 def held_packets(train: Sequence[Arrival], length: int, transmission_ns: int) -> int | None:
     """Returns the number of packets in a queue when it dropped a datagram; None if no datagram was dropped.
 
-    train: the datagrams that arrived. length: the number of datagrams that were sent. A missing number means that the
-    queue was full, so the link must lose no packets elsewhere.
+    train: the datagrams that arrived. length: the number of datagrams sent. transmission_ns: the time in which the
+    bottleneck sends a datagram. A missing datagram means that the queue was full, so the link must lose no packets
+    elsewhere.
     """
     came = sorted(train, key=lambda each: each.number)
     following = [each.number for each in came[1:]] + [length]
@@ -50,7 +51,7 @@ def held_packets(train: Sequence[Arrival], length: int, transmission_ns: int) ->
 
 
 def spacing_rate_bit_s(times: Sequence[int]) -> int | None:
-    """Returns the rate of a train of full-size packets from their arrival times; None if all arrived at once."""
+    """Returns the link's rate, from the arrival times of a train of full-size packets; None if all arrived at once."""
     half = len(times) // 2
     elapsed_ns = median(later - earlier for earlier, later in zip(times, times[half:], strict=False))
     return round(half * PACKET_BYTES * 8 * 10**9 / elapsed_ns) if elapsed_ns > 0 else None

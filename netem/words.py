@@ -13,7 +13,10 @@ _SHORTEST_DELAY_NS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Word:
-    """A knob that sets a field of Link. parse: raises ValueError. allowed: the allowed values, in words."""
+    """A knob that sets a field of Link.
+
+    parse: converts the knob's text to the field's value; raises ValueError. allowed: the allowed texts, in words.
+    """
 
     field: str
     default: str

@@ -1,1 +1,1 @@
-"""The TLS fronts: a template and a catalogue entry for each server, a class that runs them, a sampler, and a tuner."""
+"""The TLS fronts: a template and a catalogue entry for each server, a class that runs a front, a sampler, a tuner."""

@@ -29,10 +29,13 @@ def _front() -> Front:
     words = os.environ
     server = catalogue()[words["SERVER"]]
     if server.protocol != "h2":
-        sys.exit(f"front: SERVER={server.name} is not allowed; allowed: servers with h2, not {server.protocol}")
+        sys.exit(
+            f"front: SERVER={server.name} is not allowed; allowed: servers that speak h2;"
+            f" this one speaks {server.protocol}"
+        )
     record = words["RECORD"]
     if record != "stock" and "bytes" not in server.record.levels:
-        sys.exit(f"front: RECORD={record} is not allowed; allowed: stock with SERVER={server.name}")
+        sys.exit(f"front: RECORD={record} is not allowed; allowed with SERVER={server.name}: stock")
     state = HOME / "state"
     state.mkdir()
     return Front(
@@ -65,7 +68,7 @@ def main() -> None:
         try:
             front = _front()
         except KeyError as error:
-            sys.exit(f"front: {error} is not set, or has a value that is not allowed")
+            sys.exit(f"front: {error} is a missing environment variable, or a value that is not allowed")
         front.configure()
         command = front.command
     os.execvp(command[0], command)  # noqa: S606

@@ -49,8 +49,9 @@ class _Holder:
 
 
 def issue(folder: Path, *names: str, seed: int | None = None) -> Certificates:
-    """Makes a CA for this run only, and the front's certificate. names: host names or addresses of the front.
+    """Makes a CA for this run only, and the front's certificate, and writes them into the folder.
 
+    names: host names or addresses of the front.
     seed: decides both certificates; None makes them random. A seed needs the package cryptography in version 45 or
     newer.
     """

@@ -43,7 +43,10 @@ def with_descendants(pid: int) -> list[int]:
 
 
 def has_ended(pidfd: int) -> bool:
-    """Returns True if the process has ended, reaped or not. While it runs, no other process can have the same id."""
+    """Returns True if the process of a pidfd has ended, reaped or not.
+
+    As long as the result is False, no other process can have this process's id.
+    """
     waiting = select.poll()
     waiting.register(pidfd, select.POLLIN)
     return bool(waiting.poll(0))
@@ -66,7 +69,10 @@ def sockets_of(pid: int) -> dict[int, int]:
 
 
 def borrow(pid: int, descriptor: int, inode: int) -> socket.socket | None:
-    """Copies a socket of another process; None if the socket is closed or the process has ended. Raises OSError."""
+    """Copies a descriptor of another process's socket; the caller closes the copy. inode: the socket's inode.
+
+    Returns None if the socket is closed or the process has ended. Raises OSError.
+    """
     borrowed = _copied(pid, descriptor)
     if borrowed is None:
         return None

@@ -15,7 +15,7 @@ _READY_S = 30.0
 
 
 class Process(Protocol):
-    """The part of a running program's interface that Front uses."""
+    """The interface through which a Front watches a running program."""
 
     @property
     def pid(self) -> int:

@@ -4,6 +4,9 @@
     python -m proxy.gauge tune PORT FOLDER TARGET_US           sets TCP_NOTSENT_LOWAT of the connections to PORT
     python -m proxy.gauge congestion NAME                      sets TCP_CONGESTION on the front's listening sockets
 
+PEER: the client's address. PORT: the front's port. FOLDER: the folder for the recorded files. TARGET_US: the target of
+the tuner's law (proxy/tuner/law.py).
+
 `look` and `tune` run until a signal ends them. The front must be process 1 of the PID namespace, or a descendant of
 process 1. With INTERVAL_NS 0 the socket is sampled only once (proxy/sampler.py, rule 4).
 """

@@ -77,7 +77,7 @@ def _ask_over_http1(tls: ssl.SSLSocket, server_name: str, path: str) -> str:
 
 
 def account_of_origin(origin: str) -> str:
-    """Sends a request to the origin itself, without the front; returns a sentence on the result. origin: HOST:PORT."""
+    """Sends a request to the origin (HOST:PORT) without the front; returns a sentence on its answer."""
     asking = http.client.HTTPConnection(origin, timeout=_ORIGIN_S)
     try:
         asking.request("GET", "/ready")

@@ -122,7 +122,7 @@ def _request(*, dump: bool) -> bytes:
 
 
 def _tcp_info(data: bytes) -> dict[str, int]:
-    """Returns the fields of SocketSample in a tcp_info. Those that an older kernel does not have are 0."""
+    """Unpacks a struct tcp_info into fields of SocketSample. Fields that an older kernel does not have are 0."""
     return dict(zip(_TCP_INFO_FIELDS, _TCP_INFO.unpack_from(data.ljust(_TCP_INFO.size, b"\0")), strict=True))
 
 

@@ -1,9 +1,11 @@
 """`python -m client.chromium PLAN CERTIFICATE OUT BROWSER`: loads a plan's page with a real browser.
 
+PLAN: the file of the plan (common/formats/plan.py). CERTIFICATE: the front's certificate file. OUT: the folder for the
+results. BROWSER: the browser's executable file.
+
 The command prints the same lines and writes the same files as `python -m client`. In addition it writes
-OUT/browser.json and OUT/netlog.json.gz. CERTIFICATE: the front's certificate file. BROWSER: the browser's executable
-file. The browser loads the plan's page from the plan's address, as often as the plan says. The browser chooses its own
-priorities and flow-control windows.
+OUT/browser.json and OUT/netlog.json.gz. The browser loads the plan's page from the plan's address, as often as the plan
+says. The browser chooses its own priorities and flow-control windows.
 
 The exit code is 0 if every load finished and every page was complete: pictures rendered, scripts run, style sheets
 applied, fetches received. Otherwise it is 1, and the reason is the last line on standard error.
@@ -30,7 +32,10 @@ _ENDED_BY_SIGNAL = 128
 
 
 def run(plan: Plan, certificate: Path, out: Path, program: Path) -> None:
-    """Carries out all loads of the plan. Raises LoadFailed, NetlogError or Unreadable."""
+    """Carries out all loads of the plan. Raises LoadFailed, NetlogError or Unreadable.
+
+    certificate: the front's certificate file. out: the folder for the results. program: the browser's executable file.
+    """
     shown: list[Shown] = []
     trouble: LoadFailed | None = None
     with tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as scratch:
@@ -57,7 +62,7 @@ def _tell(number: int, began_ns: int) -> None:
 
 
 def _account(plan: Plan, netlog_file: Path, out: Path, shown: Sequence[Shown]) -> Account:
-    """Reads the net log and writes all files that are made from it."""
+    """Reads the net log and writes the files made from it to `out`. shown: the state of the page after each load."""
     netlog, whole = read(netlog_file)
     made = account(netlog, read_secrets(out / "keys.log"), plan)
     with Journal.writing(out) as journal:

@@ -5,8 +5,8 @@ Rules:
    browser's socket, so that each piece of DATA has its TLS record, as with the lab's own client. PRIORITY_UPDATE frames
    are decoded from the sent bytes, because the net log lacks them.
 2. Only the connection that carried the measured load is converted. A load begins with the request for the page.
-3. Requests that are not in the plan have events, too, with the path as the resource's name. A load does not wait for
-   them.
+3. Requests that are not in the plan have events, too, with the path as the resource's name. The end of a
+   load does not depend on their responses.
 4. Priority signals are in one list, in the log's order: two signals within a millisecond have the same time.
 """
 
@@ -41,7 +41,7 @@ class SentRequest:
 
 @dataclass(kw_only=True)
 class Account:
-    """A browser's actions as the net log shows them.
+    """The report of a browser's actions, made from its net log.
 
     events, arrivals: the content of events.jsonl and arrivals.jsonl. settings: the SETTINGS that the browser sent, as
     the net log prints them. server_settings: the values of the SETTINGS that the front sent, by number.
@@ -66,7 +66,10 @@ class Account:
     trouble: LoadFailed | None = None
 
     def asked(self, load: int, one: str, other: str) -> Asked | None:
-        """Returns which of the two resources the browser asked to come first; None if the load did not request both."""
+        """Returns which of the resources `one` and `other` the browser asked to come first in a load.
+
+        Returns None if the load did not request both resources.
+        """
         streams = {sent.resource: sent.stream_id for sent in self.requests if sent.load == load}
         if not {one, other} <= streams.keys():
             return None
@@ -75,7 +78,7 @@ class Account:
 
 
 def account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
-    """Returns the browser's actions.
+    """Converts a net log into the report of the browser's actions. secrets: the TLS secrets that the browser logged.
 
     Raises Unreadable if the connection cannot be decrypted, and NetlogError if the log is not of the expected form.
     """
@@ -115,7 +118,7 @@ class _Following:
         self._received, self._sent = FrameWalker(), FrameWalker(preface=True)
 
     def follow(self) -> None:
-        """Fills the account. Raises Unreadable."""
+        """Adds the events of the connection to the account. Raises Unreadable if the connection cannot be decrypted."""
         server, client = self._directions()
         for entry in self._netlog.entries:
             if entry.source == self._socket:
@@ -269,7 +272,7 @@ class _Following:
         for number, left in self._left.items():
             if left and self._made.trouble is None:
                 waiting = ", ".join(sorted(left))
-                reason = f"load {number} of {self._plan.loads}: not complete; unfinished: {waiting}"
+                reason = f"load {number} of {self._plan.loads}: not all responses are complete; unfinished: {waiting}"
                 self._made.trouble = LoadFailed(reason)
 
     def _add(

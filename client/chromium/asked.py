@@ -4,7 +4,7 @@ Rules of the tree (RFC 7540, 5.3):
 1. A stream depends on its parent, which is another stream or the root, and waits for the parent. Siblings share the
    bandwidth in proportion to their weights.
 2. An exclusive dependency puts the stream between its parent and all other children of the parent.
-3. If a stream is to depend on one of its own descendants, the two first change places.
+3. If a stream is to depend on one of its own descendants, this descendant is first moved to the stream's parent.
 """
 
 import re
@@ -39,7 +39,7 @@ class Tree:
         self._weights: dict[int, int] = {}
 
     def place(self, stream_id: int, parent: int, weight: int, *, exclusive: bool) -> None:
-        """Puts a stream into the tree, or moves it."""
+        """Adds a stream to the tree, or moves a stream in the tree. An unknown parent counts as the root."""
         if parent not in self._parents:
             parent = _ROOT
         if stream_id in self._above(parent):
@@ -52,9 +52,10 @@ class Tree:
         self._weights[stream_id] = weight
 
     def first_of(self, one: int, other: int) -> int | None:
-        """Returns the stream that the other one waits for, or else the stream with the larger share of the bandwidth.
+        """Returns the stream that comes first by the tree; None if the tree lacks one of the two streams.
 
-        Returns None if the shares are equal, or if the tree lacks one of the streams.
+        An ancestor comes before its descendants. Of two other streams, the stream with the larger share of the
+        bandwidth comes first; the result is None if the shares are equal.
         """
         if not {one, other} <= self._parents.keys():
             return None
@@ -98,7 +99,10 @@ class Asked:
 
 
 def asked(sayings: list[Saying], one: int, other: int) -> Asked:
-    """Evaluates the signals, in their order, for the streams `one` and `other`."""
+    """Returns the order in which the signals ask for the streams `one` and `other`.
+
+    sayings: the signals, in the order in which the browser sent them.
+    """
     tree = Tree()
     urgencies = {one: _USUAL_URGENCY, other: _USUAL_URGENCY}
     for said in sayings:

@@ -1,11 +1,12 @@
 """Drives Chromium by Playwright over the DevTools protocol: loads a page and records the page's state after each load.
 
 Rules:
-1. The browser has a fresh profile and home in a scratch folder, which also gets the net log. The caller removes it.
+1. The browser has a fresh profile and home folder in a scratch folder. The net log goes there, too. The caller removes
+   the scratch folder.
 2. Only the server's name resolves, and it resolves to the plan's address. Certificate errors are ignored for the
    front's key alone. No proxy is used, whatever the environment says. Only the page and its resources are requested.
-3. The browser and its driver decide everything else: flow-control windows, priorities, the number of connections and
-   the time of each.
+3. The browser and its driver decide everything else: flow-control windows, priorities, how many
+   connections to open, and when.
 4. Loads are reloads of one page, on the connection that the browser chooses, without a cache.
 """
 
@@ -85,7 +86,7 @@ class Shown:
             (self.image_complete, "the page did not render the picture"),
             (self.scripts_ran, "the script did not run"),
             (self.styled, "a style sheet does not apply"),
-            (self.fetched, "the page did not receive all that it fetched"),
+            (self.fetched, "the page did not receive all resources that its script fetched"),
         ):
             if not is_there:
                 return f"load {self.load}: {what}"
@@ -93,14 +94,14 @@ class Shown:
 
 
 def trusted_key(certificate: Path) -> str:
-    """Returns the digest by which Chromium's arguments name the key of a certificate."""
+    """Returns the digest of a certificate's public key, as Chromium's arguments have it. certificate: a PEM file."""
     key = x509.load_pem_x509_certificate(certificate.read_bytes()).public_key()
     info = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return base64.b64encode(hashlib.sha256(info).digest()).decode()
 
 
 def arguments(plan: Plan, certificate: Path, scratch: Path) -> list[str]:
-    """Returns Chromium's arguments, in addition to Playwright's."""
+    """Returns the arguments for Chromium that Playwright does not give itself. scratch: the folder for the net log."""
     return [
         f"--host-resolver-rules=MAP {plan.server_name} {plan.address}:{plan.port}, MAP * ~NOTFOUND",
         f"--ignore-certificate-errors-spki-list={trusted_key(certificate)}",
@@ -117,6 +118,8 @@ def browse(
 ) -> list[Shown]:
     """Carries out all loads; returns the state of the page after each load.
 
+    program: the browser's executable file. key_log: the file for the TLS secrets. scratch: the folder for profile and
+    net log; it becomes the working directory.
     began: called at the start of each load with its number and the time (CLOCK_MONOTONIC in nanoseconds).
     Raises LoadFailed, also if the browser cannot be started.
     """
@@ -160,7 +163,10 @@ def may_sandbox() -> bool:
 
 
 def _reason(message: str) -> str:
-    """Returns the text after `:FATAL:`, the browser's reason for its end; if absent, the message's first line."""
+    """Returns the reason for an error of Playwright: the text that Chromium wrote after `:FATAL:` when it ended.
+
+    Without such a text the reason is the first line of the error message.
+    """
     lines = message.splitlines()
     return next((line.partition(_FATAL)[2] for line in lines if _FATAL in line), lines[0])
 

@@ -23,7 +23,7 @@ class Connection:
 
 
 def connections(netlog: Netlog) -> Iterator[Connection]:
-    """Yields the connections that were established, in order."""
+    """Yields the TCP connections that the browser established, in order."""
     carried = Counter(_socket_of(netlog, entry.source) for entry in netlog.entries if entry.kind == SENT)
     received: Counter[int] = Counter()
     tls: dict[int, Mapping[str, Any]] = {}

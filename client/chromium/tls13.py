@@ -60,7 +60,10 @@ class Direction:
     """A decrypter for one direction of a connection. The direction's bytes are fed in order."""
 
     def __init__(self, secrets: Secrets, end: str, random: bytes, suite: int) -> None:
-        """Finds the keys. end: the sender, CLIENT or SERVER. Raises Unreadable."""
+        """Finds the direction's keys. Raises Unreadable.
+
+        end: the sender, CLIENT or SERVER. random: the random of the ClientHello. suite: the cipher suite's number.
+        """
         if suite not in _SUITES:
             raise Unreadable(f"the cipher suite {suite:#06x} is not supported")
         try:
@@ -95,7 +98,7 @@ class Direction:
 
 
 class _Key:
-    """The key of a traffic secret. Counts the records that it has decrypted, as the nonce depends on the number."""
+    """The key of a traffic secret. It counts the records that it has decrypted: the nonce depends on this count."""
 
     def __init__(self, secret: bytes, suite: int) -> None:
         cipher, key_bytes, hashed = _SUITES[suite]

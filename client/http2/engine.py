@@ -56,11 +56,11 @@ class Http2Engine:
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the resources that have not ended."""
+        """Names of the requested resources whose streams have not ended."""
         return self._loads.unfinished
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """Requests the page of the next load; returns the events. Raises LoadFailed."""
+        """Begins the next load by requesting the page; returns the events. Raises LoadFailed."""
         begun, due = self._loads.begin(now_ns)
         self._changes_due = bool(self._plan.changes)
         with _allowed():
@@ -76,7 +76,7 @@ class Http2Engine:
         return self._connection.data_to_send() + frames
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Enlarges windows if the load is a probe; returns the events. See Engine.quiet."""
+        """Enlarges flow-control windows if the load is a probe; returns the events. See Engine.quiet."""
         if self._valve is None:
             return []
         openings = self._valve.turn(
@@ -138,7 +138,7 @@ class Http2Engine:
         self._connection.prioritize(stream_id, place.weight, self._parent(place), place.exclusive)
 
     def _parent(self, place: Position) -> int:
-        """Returns the stream to depend on; the root (0) if the resource's stream is not open."""
+        """Returns the stream of the group or open resource that `place.depends_on` names; the root (0) without one."""
         name = place.depends_on
         return 0 if name is None else self._groups.get(name) or self._loads.open_stream(name) or 0
 
@@ -182,7 +182,7 @@ class Http2Engine:
 
 @contextmanager
 def _allowed(events: Sequence[Event] = ()) -> Iterator[None]:
-    """Raises LoadFailed if the front does not allow a request, because of its stream limit or a GOAWAY.
+    """A context that raises LoadFailed if the front does not allow a request, because of its stream limit or a GOAWAY.
 
     events: the events so far, for LoadFailed.
     """
@@ -193,7 +193,7 @@ def _allowed(events: Sequence[Event] = ()) -> Iterator[None]:
 
 
 def said(position: Position | None, field: str | None) -> str | None:
-    """Returns a priority signal as text for an event's detail; None without a signal."""
+    """Returns a priority signal as text, for the field `detail` of an event; None without a signal."""
     words = []
     if position:
         on = f" on {position.depends_on}" if position.depends_on else ""

@@ -43,6 +43,8 @@ class FrameScanner:
                     yield seen
                 case Begun(frame=frame):
                     if frame.length_bytes > _MOST_BYTES:
-                        raise FrameTooLarge(f"a frame of {frame.length_bytes} bytes; allowed: {_MOST_BYTES}")
+                        raise FrameTooLarge(
+                            f"a frame of {frame.length_bytes} bytes; allowed: at most {_MOST_BYTES} bytes"
+                        )
                     if frame.kind == FrameKind.DATA:
                         yield DataHeader(stream_id=frame.stream_id, length_bytes=frame.length_bytes)

@@ -1,4 +1,6 @@
-"""The engine for HTTP/3, built on aioquic: datagrams and the time in, events and datagrams out. No socket, no clock.
+"""The engine for HTTP/3, built on aioquic, without socket and clock.
+
+The caller gives the engine the received datagrams and the time. The engine returns events and the datagrams to send.
 
 The engine differs from the interface in client/engine.py in two points: its input and output are datagrams, and QUIC
 needs a timer. Times are integer nanoseconds of CLOCK_MONOTONIC; aioquic counts seconds as floating-point numbers.
@@ -61,7 +63,7 @@ class Http3Engine:
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the resources that are not complete."""
+        """Names of the requested resources whose streams have not ended."""
         return self._loads.unfinished
 
     def connect(self, now_ns: int) -> None:
@@ -69,7 +71,10 @@ class Http3Engine:
         self._connection.connect(self._address, now=now_ns / _NS)
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """Requests the page of the next load. Raises LoadFailed. The handshake must be complete."""
+        """Begins the next load by requesting the page; returns the events. Raises LoadFailed.
+
+        The handshake must be complete.
+        """
         begun, due = self._loads.begin(now_ns)
         return [begun, *(self._ask(request, now_ns) for request in due)]
 

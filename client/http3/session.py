@@ -21,7 +21,10 @@ _DATAGRAM_BYTES = 65_535
 
 
 def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
-    """Carries out all loads of the plan. Raises LoadFailed or TransportFailed."""
+    """Carries out all loads of the plan. Raises LoadFailed or TransportFailed.
+
+    ca_file: the file with the certificate authority to trust. out: the folder for the results.
+    """
     with (
         (out / "keys.log").open("w") as keys,
         Journal.writing(out) as journal,
@@ -47,7 +50,7 @@ def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
 
 
 class _Pump:
-    """Moves datagrams between the socket and the engine, and calls the engine's timer."""
+    """Moves datagrams between the socket and the engine, and wakes the engine when its timer expires."""
 
     def __init__(self, engine: Http3Engine, udp: socket.socket, journal: Journal) -> None:
         self._engine = engine

@@ -43,7 +43,7 @@ class BlockReader:
         if len(block) > _MOST_BYTES:
             raise Breach(f"a header block of more than {_MOST_BYTES} bytes")
         if self._inflater.eof:
-            raise Breach("a header block that ends the compression")
+            raise Breach("a header block that ends the zlib stream")
         words = _Words(block)
         fields: dict[str, str] = {}
         for _ in range(words.number()):

@@ -1,7 +1,7 @@
 """The zlib dictionary of name/value blocks: both ends compress and decompress as if this text preceded their stream.
 
-The dictionary is a constant of SPDY/3 (draft 3.1, 2.6.10.1). It begins with words, each behind its length, as in a
-block. Plain text follows.
+The dictionary is a constant of SPDY/3 (draft 3.1, 2.6.10.1). It begins with words, and each word is preceded by
+its length, as in a block. Plain text follows.
 """
 
 _WORDS = (

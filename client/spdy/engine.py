@@ -5,7 +5,7 @@ Rules:
    of it is used; in a probe the valve enlarges the windows.
 2. Pushed streams would take capacity of the link from requested streams. The client announces that it allows no pushed
    streams, as it does in HTTP/2. If the front opens a pushed stream nevertheless, the load fails.
-3. Events that precede a breach in the same bytes are reported, too.
+3. If received bytes contain a breach, the events of the bytes before the breach are reported, too.
 4. The client sends no WINDOW_UPDATE for a stream that may have ended. A sender must ignore such a WINDOW_UPDATE (SPDY
    draft 3.1, 2.6.8), but spdy-transport resets the stream, and the reset overtakes waiting DATA.
 """
@@ -85,11 +85,11 @@ class SpdyEngine:
 
     @property
     def unfinished(self) -> list[str]:
-        """Names of the resources that have not ended."""
+        """Names of the requested resources whose streams have not ended."""
         return self._loads.unfinished
 
     def begin_load(self, now_ns: int) -> list[Event]:
-        """Requests the page of the next load; returns the events. Raises LoadFailed."""
+        """Begins the next load by requesting the page; returns the events. Raises LoadFailed."""
         begun, due = self._loads.begin(now_ns)
         events = [begun, *self._ask(due, now_ns)]
         if self._valve:
@@ -103,7 +103,7 @@ class SpdyEngine:
         return outgoing
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Enlarges windows if the load is a probe; returns the events. See Engine.quiet."""
+        """Enlarges flow-control windows if the load is a probe; returns the events. See Engine.quiet."""
         if self._valve is None:
             return []
         openings = self._valve.turn(
@@ -130,7 +130,7 @@ class SpdyEngine:
     def _ask(self, requests: Sequence[Request], now_ns: int) -> list[Event]:
         """Sends requests; returns the events. Raises LoadFailed if the front does not allow so many streams."""
         if self._most_streams is not None and len(self._streams) + len(requests) > self._most_streams:
-            raise LoadFailed(f"the front allows {self._most_streams} streams at once")
+            raise LoadFailed(f"the front allows no more than {self._most_streams} streams at once")
         return [self._ask_one(request, now_ns) for request in requests]
 
     def _ask_one(self, request: Request, now_ns: int) -> Event:

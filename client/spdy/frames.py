@@ -138,12 +138,12 @@ def settings(values: Mapping[Setting, int]) -> bytes:
 
 
 def ping(number: int) -> bytes:
-    """Builds a PING."""
+    """Builds a PING frame with this number."""
     return _control(Type.PING, struct.pack("!I", number))
 
 
 def window_update(stream_id: int, delta_bytes: int) -> bytes:
-    """Builds a WINDOW_UPDATE; stream 0 is the session."""
+    """Builds a WINDOW_UPDATE frame. stream_id: 0 for the window of the session."""
     return _control(Type.WINDOW_UPDATE, struct.pack("!II", stream_id, delta_bytes))
 
 

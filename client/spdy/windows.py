@@ -7,7 +7,10 @@ SESSION_BYTES = 64 * 1024
 
 
 class Window:
-    """A flow-control window: the bytes of DATA payload that the peer may still send."""
+    """A flow-control window: the bytes of DATA payload that the peer may still send.
+
+    whose: the window's owner, a stream or the session, for error messages.
+    """
 
     def __init__(self, whose: str, size_bytes: int) -> None:
         self._whose = whose
@@ -21,7 +24,7 @@ class Window:
             raise Breach(f"{size_bytes} bytes of DATA, but the window of {self._whose} allows {self.left_bytes}")
 
     def take(self, size_bytes: int) -> None:
-        """Counts received bytes."""
+        """Reduces the window by size_bytes of received DATA payload."""
         self.left_bytes -= size_bytes
         self._taken_bytes += size_bytes
 

@@ -21,7 +21,7 @@ class Trigger(StrEnum):
     RETRANSMISSION = "retransmission"
     TIMEOUT = "timeout"
     LOOK = "look"
-    """A sample that was due by time."""
+    """A sample that was due because some time had passed since the last sample."""
 
 
 class Why(StrEnum):
@@ -70,6 +70,6 @@ class Decision:
         """Returns the decision as text for people."""
         rate = f"{self.rate_bytes_s / 1000:.0f} kB/s" if self.rate_bytes_s else "rate unknown"
         seen = f"{rate}, rtt {self.rtt_ns / 10**6:.1f} ms, cwnd {self.cwnd_segments}"
-        what = f"{self.old_bytes or 'unset'} -> {self.new_bytes}"
+        what = f"LOWAT {self.old_bytes or 'unset'} -> {self.new_bytes}"
         outcome = "" if self.outcome == SET else f" [{self.outcome}]"
         return f"{self.peer} port {self.peer_port}: {what} bytes ({self.why}; {seen}){outcome}"

@@ -55,7 +55,10 @@ def parsed(parse: Callable[[str], T], text: bytes) -> T:
 
 
 def document(file: Path, most_bytes: int = MOST_DOCUMENT_BYTES) -> Any:
-    """Reads a JSON document. Raises OSError, and ValueError, also for NaN and Infinity, which are not JSON."""
+    """Reads a JSON document. Raises OSError, and ValueError, also for NaN and Infinity, which are not JSON.
+
+    most_bytes: the largest allowed size of the file.
+    """
     return parsed(from_json, content(file, most_bytes))
 
 

@@ -85,7 +85,10 @@ class Resource:
 
 
 def called(resources: Sequence[Resource], several: str) -> str:
-    """Returns the words for resources in a text: the name if there is one resource, otherwise `several`."""
+    """Returns the words for resources in a text: the name if there is one resource, otherwise `several`.
+
+    several: words such as "3 images".
+    """
     return resources[0].name if len(resources) == 1 else several
 
 

@@ -94,9 +94,9 @@ class Steps:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request. name: the name of the resource. after: the name of the resource that must be complete before.
+    """A request. name: the name of the resource. after: the name of a resource.
 
-    With None for `after` the request is sent when the load begins.
+    The request is sent when the resource `after` is complete; with None, when the load begins.
     """
 
     name: str

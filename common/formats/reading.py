@@ -1,7 +1,7 @@
 """Reads the records of a run folder and checks them. A run folder may come from anywhere, so its files are not trusted.
 
-1. A line or a document is either a value of its record's type, or an error that names the file, the position in the
-   file and the reason.
+1. A line or a document becomes a value of its record's type. If it cannot, an error names the file, the position in
+   the file and the reason.
 2. Keys that the record does not have are ignored.
 3. Numbers are finite and not beyond 2**63. In journals (.jsonl files) integers are not negative.
 4. Text cannot control a terminal: unprintable characters are replaced by escapes.
@@ -37,7 +37,7 @@ _PLAIN = bytes(range(0x20, 0x7F)).replace(b"\\", b"") + b"\n"
 
 
 def read_journal(file: Path, record: type[T]) -> list[T]:
-    """Reads the lines of a file as records. Raises FolderError."""
+    """Reads each line of a file as a record of the given type. Raises FolderError."""
     text = _content(file, MOST_JOURNAL_BYTES)
     try:
         if text.translate(None, _PLAIN):
@@ -55,9 +55,10 @@ def read_journal(file: Path, record: type[T]) -> list[T]:
 def read_document(
     file: Path, record: type[T], *, format_number: int | None = None, most_bytes: int = MOST_DOCUMENT_BYTES
 ) -> T:
-    """Reads a JSON document as a record. Raises FolderError.
+    """Reads a JSON document as a record of the given type. Raises FolderError.
 
     format_number: the value that the document's key `format` must have; None for documents without that key.
+    most_bytes: the largest allowed size of the file.
     """
     text = _content(file, most_bytes)
     try:

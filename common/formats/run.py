@@ -100,7 +100,10 @@ class LedgerRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class OracleRecord:
-    """The oracle: the earliest possible first byte of the focal resource, and how much later the measured one came."""
+    """The oracle. first_byte_ms: the earliest time at which the focal resource's first byte could have come.
+
+    inversion_ms: how much later the first byte came. inversion_bytes: the needless bytes (docs/glossary.md).
+    """
 
     first_byte_ms: float
     inversion_ms: float
@@ -149,7 +152,12 @@ class StepRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """The observations of a run that analysis relies on."""
+    """Those observations in a run that the analysis needs.
+
+    sndbuf_most_bytes, notsent_most_bytes: the largest send buffer, and the most unsent bytes, of all samples of the
+    front's socket. socket_lowat: the values of TCP_NOTSENT_LOWAT that the samples found. clock_resolution_ns: the
+    resolution of the coarsest clock. shaper_reason, tuner_reason: why not netem, or not the BPF tuner, was chosen.
+    """
 
     sndbuf_most_bytes: int | None
     notsent_most_bytes: int | None

@@ -99,7 +99,10 @@ class QueueContents:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueSample(QueueContents):
-    """A line of link/queue.jsonl: the contents of one direction, `down` or `up`, from t_ns until the next line."""
+    """A line of link/queue.jsonl: the packets in one direction of the link, `down` or `up`.
+
+    The contents are those from t_ns until the next line of the same direction.
+    """
 
     t_ns: int
     direction: str

@@ -1,7 +1,8 @@
 """The queue model of one direction of a Link: computes when each packet leaves. Uses no clock and no sockets.
 
 Rules:
-1. The stages have the order of netem/tc.py: loss -> delay line (delay and jitter) -> bottleneck (rate, drop-tail).
+1. Packets pass the parts of the link in the same order as in netem/tc.py: loss -> delay line (delay and jitter) ->
+   bottleneck (rate, drop-tail).
 2. A packet never overtakes another. It enters the bottleneck at
        entry = max(entry of the previous packet, arrival + delay + jitter)
    and leaves at
@@ -61,7 +62,11 @@ class Direction:
         limit_bytes: int | None = None,
         seed: int | str = 0,
     ) -> None:
-        """Makes an empty direction. None means unlimited. Without a rate the bottleneck is always empty."""
+        """Makes an empty direction. Without a rate the bottleneck is always empty.
+
+        limit_packets, limit_bytes: the most that the bottleneck holds. None means unlimited, for the rate, too. seed:
+        the seed of the random numbers for loss and jitter.
+        """
         self._rate_bit_s = rate_bit_s
         self._steps: deque[tuple[int, int]] = deque()  # (time of the change, rate)
         self._delay_ns = delay_ns
@@ -116,7 +121,7 @@ class Direction:
         self._delay_line_bytes += size
 
     def change(self, at_ns: int, rate_bit_s: int) -> None:
-        """Changes the rate at at_ns. Calls must be in order of time. A change is exact only if it is in the future."""
+        """Changes the rate at at_ns. Calls must be in order of time. Only a change in the future is exact."""
         self._steps.append((at_ns, rate_bit_s))
 
     def due(self, now_ns: int) -> Iterator[tuple[int, bytes]]:

@@ -1,4 +1,4 @@
-"""The loops that route a router's packets through the ferry: commands and sysctls. Runs nothing.
+"""The loops that route a router's packets through the ferry: their commands and sysctls. Does not run them.
 
 Each direction has a loop, a veth pair. A packet from one network is routed into the loop's device, comes out at the
 other end, and is read by the ferry. Later the ferry writes the same frame back at that end. The frame arrives at the
@@ -25,9 +25,10 @@ Command = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """A loop. device: the router's end. ferry_end: the end at which the ferry reads and writes.
+    """A veth pair that leads the packets of one direction to the ferry and back.
 
-    table: the number of the routing table that leads into the loop.
+    device: the router's end. ferry_end: the end at which the ferry reads and writes. table: the number of the routing
+    table that leads into the loop.
     """
 
     direction: str
@@ -47,7 +48,7 @@ def needed(link: Link) -> tuple[Loop, ...]:
 
 
 def commands(link: Link, to_client: str, to_front: str) -> list[Command]:
-    """Returns the commands that make the loops in a place that already routes between two devices."""
+    """Returns the commands that make the loops in a place that already routes between the devices given."""
     return [command for loop in needed(link) for command in _loop(loop, to_front if loop is DOWN else to_client)]
 
 

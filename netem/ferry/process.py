@@ -1,4 +1,4 @@
-"""The ferry's process: takes packets out of the loops and puts each packet back when it is due.
+"""The ferry's process: takes packets out of the loops (netem/ferry/loops.py) and puts each packet back when it is due.
 
 The process sleeps in select(2) until the next departure and never polls the clock. So the ferry also works in a guest,
 whose clock stands still while a program computes. The ferry is ready as soon as its socket exists.
@@ -52,7 +52,7 @@ class Order:
 
     @property
     def begin(self) -> Path:
-        """The socket at which the ferry receives the time at which the measured load began (netem/control.py)."""
+        """The path of the socket that receives the time at which the measured load began (netem/control.py)."""
         return self.socket.with_name(BEGIN.name)
 
     @classmethod
@@ -80,6 +80,7 @@ class Order:
 def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, int]]:
     """Asks a running ferry for its counters and its present queues, by direction. Raises OSError.
 
+    path: the path of the ferry's socket.
     Most keys are the fields of `Counters` (netem/ferry/direction.py) and of `QueueContents`. kernel_drops: packets lost
     between the kernel and the ferry; it should be 0. lateness_p50_ns, lateness_p99_ns, lateness_max_ns: median, 99th
     percentile and maximum of the time between a packet's departure in the model and its write; -1 before the first

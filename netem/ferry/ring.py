@@ -1,4 +1,4 @@
-"""The ferry's end of a loop: reads frames from a ring shared with the kernel, and writes them back.
+"""The ferry's end of a loop: reads frames from a ring shared with the kernel, and writes frames back.
 
 The ring is that of packet(7), TPACKET_V2.
 
@@ -90,7 +90,10 @@ class Ring:
                 break
             status, length, captured, mac, _, seconds, nanoseconds = _HEADER.unpack_from(memory, offset)
             if status & (_STATUS_COPY | _STATUS_CHECKSUM_NOT_READY) or captured < length:
-                raise NotSetUp(f"{self._device}: {length} bytes at once, or no checksum; turn transmit offload off")
+                raise NotSetUp(
+                    f"{self._device}: a packet of {length} bytes is too large or has no checksum;"
+                    " turn transmit offload off"
+                )
             frames.append((seconds * 10**9 + nanoseconds, memory[offset + mac : offset + mac + length]))
             _STATUS.pack_into(memory, offset, _STATUS_KERNEL)
             index = (index + 1) % FRAMES

@@ -3,8 +3,7 @@
 caution.h has the same rules in C.
 
 1. If a socket has a value of TCP_NOTSENT_LOWAT that the tuner did not set, the value is the server's own limit; 0 means
-   no limit.
-   The tuner never sets a larger value.
+   no limit. The tuner never sets a larger value than the server's own limit.
 2. If the settings say so, the tuner never exceeds the sysctl tcp_notsent_lowat of the socket's network namespace.
 3. The tuner does not change a socket if the new value is about the same as the value without the tuner.
 4. The law computes a wanted value from each sample. The tuner raises the socket's value when the wanted values of two
@@ -48,7 +47,7 @@ class Held:
 
     own_bytes: the server's own limit; 0 without a limit. lowat_bytes: the value that the tuner set; 0 if it set no
     value. low_ns: the time since which all wanted values have been below lowat_bytes; 0 if the last wanted value was
-    not. low_bytes: the largest wanted value since low_ns. last_bytes: the wanted value of the last sample.
+    not below it. low_bytes: the largest wanted value since low_ns. last_bytes: the wanted value of the last sample.
     """
 
     own_bytes: int = 0
@@ -72,7 +71,7 @@ class Held:
         """Returns the value to set now; 0 to set no value.
 
         wanted_bytes: the wanted value of the sample, already reduced by `bound`. sysctl_bytes: the sysctl; 0 if the
-        sysctl is no limit.
+        sysctl is no limit. now_ns: the present time. hold_ns: see rule 4.
         """
         twice_bytes, self.last_bytes = min(self.last_bytes, wanted_bytes), wanted_bytes
         without_bytes = self.own_bytes or sysctl_bytes
@@ -94,7 +93,7 @@ class Held:
 
 
 def bound(choice: Choice, own_bytes: int, sysctl_bytes: int) -> Choice:
-    """Reduces the choice to the server's own limit and the sysctl; 0 means no limit."""
+    """Returns the law's choice, reduced to the server's own limit and to the sysctl. For both, 0 means no limit."""
     if 0 < sysctl_bytes < choice.lowat_bytes:
         choice = replace(choice, lowat_bytes=sysctl_bytes, why=Why.SYSCTL)
     if 0 < own_bytes < choice.lowat_bytes:

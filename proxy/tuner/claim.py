@@ -40,7 +40,7 @@ def claimed_process(folder: Path) -> Iterator[None]:
 
     folder: the folder of the process in /proc.
     """
-    with _locked(folder, fcntl.LOCK_EX, f"beside process {folder.name}"):
+    with _locked(folder, fcntl.LOCK_EX, f"on process {folder.name}"):
         yield
 
 

@@ -45,7 +45,7 @@ _WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 
 
 class InKernel:
-    """A Tuner. Tunes the connections that the servers of a cgroup accept."""
+    """A Tuner for the connections that the processes of a cgroup accept."""
 
     kind = TunerKind.BPF
 
@@ -61,9 +61,11 @@ class InKernel:
         dry_run: bool = False,
         caution: Caution | None = None,
     ) -> None:
-        """Attaches the program. program: the file that compiler.py made. port: tunes only connections to this port.
+        """Attaches the program to the cgroup. Raises CannotTune.
 
-        Raises CannotTune.
+        program: the file that compiler.py made. note: receives each decision. say: receives messages for the user.
+        port: tunes only connections to this port; None for any port. dry_run: True to decide without setting values.
+        caution: the settings of a cautious tuner; None for a tuner that is not cautious.
         """
         self._cgroup, self._note, self._say, self._dry_run = cgroup, note, say, dry_run
         self._lost = 0
@@ -135,7 +137,7 @@ class InKernel:
             if self._there() == there:
                 raise
         else:
-            self._say(f"cgroup {self._cgroup} exists again; tuning")
+            self._say(f"cgroup {self._cgroup} exists again; tuning continues")
 
     def _there(self) -> tuple[int, int] | None:
         """Returns the identity of the cgroup that now has the path; None if no cgroup has the path."""
@@ -167,7 +169,7 @@ class InKernel:
                 self._loaded.put("sysctls", struct.pack("=Q", number), struct.pack("=I", sysctl_bytes))
 
     def _restored(self, pid: int) -> int:
-        """Restores the values of a process's connections; returns how many were restored."""
+        """Restores the previous values of a process's connections; returns the number of these connections."""
         count = 0
         try:
             for descriptor, inode in sockets_of(pid).items():
@@ -176,7 +178,7 @@ class InKernel:
                     with borrowed:
                         count += self._put_back(borrowed)
         except OSError as error:
-            self._say(f"process {pid}: {error.strerror}; its connections keep their present values")
+            self._say(f"process {pid}: {error.strerror}; its connections keep their present LOWAT")
         return count
 
     def _put_back(self, borrowed: socket.socket) -> bool:
@@ -202,7 +204,7 @@ def _which(folder: os.stat_result) -> tuple[int, int]:
 
 
 def read_record(record: bytes, *, dry_run: bool) -> Decision:
-    """Unpacks a `struct decision` of sock_ops.c."""
+    """Unpacks a `struct decision` of sock_ops.c. dry_run: True if the program does not set values."""
     t_ns, delivery, acked, rate, address, peer_port, family, port, event, why, rtt_us, cwnd, mss, old, new, error = (
         _DECISION.unpack(record)
     )

@@ -60,7 +60,10 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """The law's settings, see rules 2 to 4. Raises ValueError for values that are not allowed."""
+    """The law's settings: the target of rule 2, and the least and the largest LOWAT (rules 3 and 4).
+
+    Raises ValueError for values that are not allowed.
+    """
 
     target_us: int = TARGET_NS // 1000
     floor_bytes: int = FLOOR_BYTES
@@ -95,7 +98,7 @@ def decide(seen: Seen, aim: Aim) -> Choice:
 
 
 def differs(old_bytes: int, new_bytes: int) -> bool:
-    """Returns True if the change is worth a system call (rule 5)."""
+    """Returns True if the new value differs by more than an eighth of the old value (rule 5)."""
     return abs(new_bytes - old_bytes) > old_bytes // 8
 
 

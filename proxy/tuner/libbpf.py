@@ -99,7 +99,7 @@ class Loaded:
         if self._lib.bpf_object__load(self._object) != 0:
             reason, may_not = _reason(), ctypes.get_errno() in (errno.EPERM, errno.EACCES)
             self._lib.bpf_object__close(self._object)
-            raise CannotTune(f"the kernel refuses the program: {reason}", _MAY_NOT if may_not else "")
+            raise CannotTune(f"the kernel refuses the BPF program: {reason}", _MAY_NOT if may_not else "")
 
     def __enter__(self) -> Self:
         return self
@@ -113,13 +113,13 @@ class Loaded:
     def _map(self, name: str) -> int:
         descriptor: int = self._lib.bpf_object__find_map_fd_by_name(self._object, name.encode())
         if descriptor < 0:
-            raise CannotTune(f"the program has no map {name}")
+            raise CannotTune(f"the BPF program has no map {name}")
         return descriptor
 
     def put(self, name: str, key: bytes, value: bytes) -> None:
-        """Sets an entry in one of the program's maps."""
+        """Writes an entry into one of the program's maps. name: the name of the map."""
         if self._lib.bpf_map_update_elem(self._map(name), key, value, 0) != 0:
-            raise CannotTune(f"the map {name} cannot be filled: {_reason()}")
+            raise CannotTune(f"the BPF map {name} cannot be written: {_reason()}")
 
     def get(self, name: str, key: bytes, size: int) -> bytes | None:
         """Reads an entry from one of the program's maps; None without such an entry. size: the bytes of the entry."""
@@ -132,7 +132,7 @@ class Loaded:
         """Returns the sum, over all processors, of the first entry of a per-processor map of 64-bit numbers."""
         numbers = (ctypes.c_uint64 * self._lib.libbpf_num_possible_cpus())()
         if self._lib.bpf_map_lookup_elem(self._map(name), bytes(4), ctypes.byref(numbers)) != 0:
-            raise CannotTune(f"the map {name} cannot be read: {_reason()}")
+            raise CannotTune(f"the BPF map {name} cannot be read: {_reason()}")
         return sum(numbers)
 
     def attach(self, program: str, cgroup: int) -> None:
@@ -143,7 +143,7 @@ class Loaded:
         found = self._lib.bpf_object__find_program_by_name(self._object, program.encode())
         link = self._lib.bpf_program__attach_cgroup(found, cgroup)
         if not link:
-            raise CannotTune(f"the program cannot be attached to the cgroup: {_reason()}")
+            raise CannotTune(f"the BPF program cannot be attached to the cgroup: {_reason()}")
         self._links.append(link)
 
     def detach(self) -> None:

@@ -32,7 +32,10 @@ class Sysctls:
         self._known: dict[int, tuple[int, int]] = {}
 
     def of_socket(self, found: socket.socket, pid: int, now_ns: int) -> int:
-        """Returns the sysctl of a socket's namespace; the value may be a second old. pid: the socket's process."""
+        """Returns tcp_notsent_lowat of the namespace of the socket `found`; the value may be a second old.
+
+        pid: the process that has the socket.
+        """
         try:
             number = _number(found)
             read_ns, sysctl_bytes = self._known.get(number, (0, 0))
@@ -46,7 +49,10 @@ class Sysctls:
         return sysctl_bytes
 
     def of_processes(self, pids: Iterable[int]) -> dict[int, int]:
-        """Returns the sysctls of the processes' namespaces by namespace number. Skips processes that have ended."""
+        """Returns tcp_notsent_lowat of the processes' namespaces, by the number of the namespace.
+
+        Skips processes that have ended.
+        """
         found: dict[int, int] = {}
         read: set[int] = set()
         for pid in pids:

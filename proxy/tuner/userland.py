@@ -48,8 +48,8 @@ class _Connection:
     """A connection that the server has accepted. held: the values of LOWAT. next_ns: the time of the next sample.
 
     refused: True if the kernel has refused a value, which is reported only once. acked: (time, bytes acknowledged by
-    that time) of recent samples; the first is at least a round trip old, if any sample is. acked_rate_bytes_s: the rate
-    of bytes acknowledged in the last round trip.
+    that time) of recent samples. The first of them is at least a round trip old if there is a sample of that age.
+    acked_rate_bytes_s: the rate of bytes acknowledged in the last round trip.
     """
 
     pid: int
@@ -78,7 +78,7 @@ class _Connection:
 
 
 class Userland:
-    """A Tuner. Tunes the connections that a process and its descendants have accepted."""
+    """A Tuner for the connections that a process and its descendants have accepted."""
 
     kind = TunerKind.USERLAND
     readable: int | None = None
@@ -93,7 +93,11 @@ class Userland:
         dry_run: bool = False,
         caution: Caution | None = None,
     ) -> None:
-        """Finds the server's connections. port: tunes only connections to this port. Raises CannotTune."""
+        """Finds the server's connections. Raises CannotTune.
+
+        note: receives each decision. port: tunes only connections to this port; None for any port. dry_run: True to
+        decide without setting values. caution: the settings of a cautious tuner; None for a tuner that is not cautious.
+        """
         self._pid, self._aim, self._note, self._port, self._dry_run = server_pid, aim, note, port, dry_run
         self._caution = caution
         self._next_scan_ns = 0
@@ -157,9 +161,10 @@ class Userland:
         return CannotTune(f"there is no process {self._pid}", "name the server's first process")
 
     def _ask(self, pid: int, question: Callable[[], _T]) -> _T | None:
-        """Returns question(); None if it raises PermissionError for a process other than the server's first.
+        """Returns question(), the result of a system call on the process `pid`; None if this user lacks the permission.
 
-        Raises CannotTune for other errors, and if the server has ended.
+        Raises CannotTune if the permission is missing for the server's first process, for all other errors, and if the
+        server has ended.
         """
         try:
             return question()
@@ -232,7 +237,7 @@ class Userland:
         return _Connection(pid=pid, descriptor=descriptor, peer=peer, port=port, held=held)
 
     def _tend(self, inode: int, connection: _Connection) -> bool:
-        """Samples the connection and sets its value if necessary. Returns False if the connection is closed."""
+        """Samples the connection and sets its LOWAT if necessary. Returns False if the connection is closed."""
         borrowed = self._ask(connection.pid, partial(borrow, connection.pid, connection.descriptor, inode))
         if borrowed is None:
             return False
@@ -249,12 +254,12 @@ class Userland:
         return True
 
     def _sysctl_of(self, borrowed: socket.socket, pid: int) -> int:
-        """Returns the sysctl of the socket's namespace; 0 if the sysctl is no limit. Raises CannotTune."""
+        """Returns tcp_notsent_lowat of the socket's namespace; 0 if the sysctl is no limit. Raises CannotTune."""
         sysctls = self._caution.sysctls if self._caution else None
         return sysctls.of_socket(borrowed, pid, time.monotonic_ns()) if sysctls else 0
 
     def _due(self, connection: _Connection, borrowed: socket.socket, choice: Choice) -> Choice | None:
-        """Returns the choice to set now; None if the value is to stay. Raises CannotTune."""
+        """Returns the LOWAT to set now; None if the socket's value is to stay. choice: the law's. Raises CannotTune."""
         held = connection.held
         if self._caution is None:
             old_bytes = held.lowat_bytes

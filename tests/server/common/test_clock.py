@@ -51,13 +51,13 @@ def test_a_filter_that_does_not_bite_proves_nothing(monkeypatch: pytest.MonkeyPa
     A process that reads the clock and survives may have made the call, too."""
     elsewhere = replace(CALLS[_MACHINE], architecture=1)
     monkeypatch.setattr(clock_route, "CALLS", {_MACHINE: elsewhere})
-    assert clock_route.route_of_python() == ClockRoute(route=None, reason="the filter lets the system call pass")
+    assert clock_route.route_of_python() == ClockRoute(route=None, reason="the seccomp filter stops no clock read")
 
 
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ((*_python("raise SystemExit(3)"),), "the program that reads the clock ended with 3"),
+        ((*_python("raise SystemExit(3)"),), "the program that reads the clock ended with exit code 3"),
         (("/nowhere/node",), "the measurement failed"),
     ],
 )

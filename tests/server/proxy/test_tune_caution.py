@@ -153,7 +153,7 @@ def test_a_second_tuner(tune: _Tune, group: Path, tmp_path: Path) -> None:
     with serving(tmp_path, group) as (pid, _):
         with (
             tune(pid),
-            pytest.raises(Claimed, match=f"another tuner is at work (in cgroup {group}|beside process {pid})"),
+            pytest.raises(Claimed, match=f"another tuner is at work (in cgroup {group}|on process {pid})"),
         ):
             tune(pid)
         with tune(pid):
@@ -237,7 +237,7 @@ def test_a_second_command(group: Path, tmp_path: Path, how: str) -> None:
     """A second command prints one line with the remedy, and exits with code 1."""
     with serving(tmp_path, group) as (pid, _):
         words = [how, str(group if how == "--cgroup" else pid)]
-        where = f"in cgroup {group}" if how == "--cgroup" else f"beside process {pid}"
+        where = f"in cgroup {group}" if how == "--cgroup" else f"on process {pid}"
         command = [sys.executable, "-m", "experiments.cli", "tune", *words]
         with _command(*words):
             done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -93,7 +93,7 @@ def test_a_cgroup_that_is_made_anew(tmp_path: Path, group: Path) -> None:
             assert said.pop() == f"cgroup {group} is gone; tuning continues when it exists again"
             group.mkdir()
             tuner.look(0)
-            assert said.pop() == f"cgroup {group} exists again; tuning"
+            assert said.pop() == f"cgroup {group} exists again; tuning continues"
         group.rmdir()
         group.mkdir()
         tuner.look(0)

@@ -68,7 +68,7 @@ def test_a_coarse_clock(step_ms: int) -> None:
     assert quality.resolution_ns <= 2 * step_ms * MS
     assert quality.read_cost_ns is None
     assert quality.advances_while_working
-    assert quality.reasons == {"read_cost_ns": "the clock is too coarse to measure it"}
+    assert quality.reasons == {"read_cost_ns": "the clock is too coarse to measure the time of a read"}
 
 
 def test_a_clock_that_moves_in_sleep_alone() -> None:

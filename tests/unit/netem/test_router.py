@@ -125,4 +125,4 @@ def test_what_is_not_told_is_named(told: pytest.MonkeyPatch, capsys: pytest.Capt
     told.delenv(name)
     _answer(told, out=json.dumps(DEVICES))
     assert place.main() == 2
-    assert capsys.readouterr().err == f"link: {name} is not set\n"
+    assert capsys.readouterr().err == f"link: the environment variable {name} is not set\n"

@@ -186,7 +186,7 @@ def _no_request(log: Log) -> None:
     ("spoil", "words"),
     [
         (_another_status, "load 2 of 2: the front answered script with status 502"),
-        (_no_end, "load 2 of 2: not complete; unfinished: script"),
+        (_no_end, "load 2 of 2: not all responses are complete; unfinished: script"),
         (_no_request, "the browser requested no page over HTTP/2 (ALPN: h2"),
     ],
 )
@@ -276,7 +276,7 @@ def test_only_the_front_is_resolved_and_trusted(plan: Plan, tmp_path: Path) -> N
         ({"image_complete": False}, "load 1: the page did not render the picture"),
         ({"scripts_ran": False}, "load 1: the script did not run"),
         ({"styled": False}, "load 1: a style sheet does not apply"),
-        ({"fetched": False}, "load 1: the page did not receive all that it fetched"),
+        ({"fetched": False}, "load 1: the page did not receive all resources that its script fetched"),
     ],
 )
 def test_what_a_page_must_show(changed: dict[str, Any], words: str | None) -> None:

@@ -102,7 +102,7 @@ def test_a_server_that_takes_one_at_a_time() -> None:
     """A server that allows one stream delivers the page, but fails the load when image and script are due."""
     pair = page_asked()
     pair.feed(control(SETTINGS, numbers(1, 4, 1)))
-    with pytest.raises(LoadFailed, match="allows 1 streams at once") as failed:
+    with pytest.raises(LoadFailed, match="allows no more than 1 streams at once") as failed:
         pair.answer(PAGE)
     assert failed.value.events[-1].kind is Kind.ENDED
 
@@ -148,7 +148,7 @@ BREACHES: dict[str, Callable[[SpdyServer], bytes]] = {
     "control frame of 16777215 bytes": lambda _: control(HEADERS, b"")[:5] + b"\xff\xff\xff",
     "cannot be unpacked": lambda _: control(SYN_REPLY, numbers(PAGE) + b"no zlib"),
     "cannot be unpacked .*-3": lambda server: server.reply(PAGE, OK)[:-9] + bytes(9),
-    "block that ends the compression": ended,
+    "block that ends the zlib stream": ended,
     "block of more than 65536 bytes": packed(block(OK | {"bomb": "x" * 1_000_000})),
     "block that ends too early": lambda _: control(SYN_REPLY, numbers(PAGE)),
     "header block that ends": packed(numbers(2**32 - 1, 7) + b":status" + numbers(3) + b"200"),

@@ -28,7 +28,7 @@ def _change(t_ns: int, old_bytes: int, new_bytes: int) -> Decision:
 
 
 def _changes(said: list[str]) -> list[str]:
-    return [line.split(": ")[1].split(" bytes")[0] for line in said]
+    return [line.split(": LOWAT ")[1].split(" bytes")[0] for line in said]
 
 
 def test_a_change_at_once_and_the_rest_as_one(lines: DecisionPrinter, said: list[str]) -> None:

@@ -50,10 +50,10 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("decision", "line"),
     [
-        (DECISION, "198.18.0.2 port 40000: unset -> 17954 bytes (floor; 289 kB/s, rtt 50.0 ms, cwnd 10)"),
+        (DECISION, "198.18.0.2 port 40000: LOWAT unset -> 17954 bytes (floor; 289 kB/s, rtt 50.0 ms, cwnd 10)"),
         (
             replace(LATER, rate_bytes_s=0, outcome=DRY_RUN),
-            "198.18.0.2 port 40000: 17954 -> 500000 bytes (rate; rate unknown, rtt 50.0 ms, cwnd 10) [dry run]",
+            "198.18.0.2 port 40000: LOWAT 17954 -> 500000 bytes (rate; rate unknown, rtt 50.0 ms, cwnd 10) [dry run]",
         ),
     ],
 )
