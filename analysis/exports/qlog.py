@@ -196,7 +196,10 @@ def _link(recording: Recording) -> Iterator[_Event]:
 def _updates(
     recording: Recording, name: str, samples: Sequence[_Sample], state_of: Callable[[_Sample], dict[str, Any]]
 ) -> Iterator[_Event]:
-    """Yields an event with the changed values for each sample that differs from the sample before."""
+    """Yields an event, with the changed values, for each sample whose values differ from those of the sample before.
+
+    name: the events' name. state_of: returns the values of a sample.
+    """
     before: dict[str, Any] = {}
     for sample in samples:
         state = state_of(sample)

@@ -129,7 +129,7 @@ def _started_at(experiment: Experiment) -> datetime:
         moment = datetime.min
     if moment.tzinfo is None:
         raise FolderError(
-            f"{experiment.path / 'experiment.json'}: started_at is {given}, not a date and time with zone"
+            f"{experiment.path / 'experiment.json'}: started_at is {given}, not a date and time with a time zone"
         )
     return moment
 

@@ -87,7 +87,7 @@ def _client(run: Run) -> str:
 
 
 def arm_of(run: Run, *, server: str | None = None, client: str | None = None, called: str | None = None) -> Arm:
-    """Reads the logs of a run that is ok. Raises FolderError."""
+    """Reads the logs of a run that is ok. server, client, called: see Arm. Raises FolderError."""
     evidence = run.evidence()
     load = measured_load(evidence)
     return Arm(
@@ -110,7 +110,7 @@ def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
 
 
 def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
-    """Yields the settings to name above a figure: the servers and clients of all arms, the rest from the first arm."""
+    """Yields the settings to name above a figure: servers and clients of all arms, other settings of the first arm."""
     run = shown[0].run
     scenario = run.scenario
     rate = scenario.rate_bit_s
@@ -121,7 +121,7 @@ def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
     yield "unlimited rate" if rate is None else f"{kilobytes(rate)} ({plain(rate / 1000)} kbit/s)"
     if steps := steps_of(scenario):
         yield ", ".join(f"{kilobytes(rate_bit_s)} from {plain(at_ns / 10**9)} s" for at_ns, rate_bit_s in steps)
-    yield f"{plain(scenario.delay_ns / 10**6)} ms"
+    yield f"delay {plain(scenario.delay_ns / 10**6)} ms"
     yield scenario.congestion_control
     yield f"send buffer {_buffer(scenario.sndbuf_bytes)}"
     # A browser opens spare connections.

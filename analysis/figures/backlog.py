@@ -1,4 +1,4 @@
-"""Computes what the timeline shows of the front's socket: bytes between its kernel and the client, over time. Pure.
+"""Computes the socket's lane of the timeline: bytes in the front's kernel and on the way to the client, by time. Pure.
 
 1. unsent: bytes in the front's kernel that have never been sent. TCP_NOTSENT_LOWAT bounds these bytes.
 2. in flight: bytes sent that the client cannot read yet. A lost byte, and all bytes behind it, count until the

@@ -96,7 +96,7 @@ def _client(arm: Arm) -> str:
 
 
 def _asked(arm: Arm) -> str:
-    """Returns a sentence about the priorities that the client sent in the measured load, in order."""
+    """Returns a sentence with the priorities that the client sent in the measured load, in the order of sending."""
     names = {each.name for each in arm.load.page.contents}
     said = [
         f"{event.resource} ({event.detail or 'no priority'})"

@@ -6,9 +6,9 @@ distance everywhere. Each panel shows:
     area            the unsent bytes in the front's kernel
     line            the most unsent bytes that LOWAT and one packet buffer allow; no line if LOWAT is unset
     dotted line     the target: the longest time for which a byte should be unsent
-    band            from a quarter below the target to a quarter above; LOWAT is right while the line is in the band
-    dashed line     a change of the rate
-    shade           the two round trips after a change
+    band            from a quarter below the target to a quarter above; LOWAT is correct while the line is in the band
+    dashed line     a change of the link's rate
+    shade           the two round trips of the connection after this change
 
 The top panel shows the rate.
 """
@@ -70,10 +70,10 @@ def draw(arms: Sequence[Followed], headline: Sequence[str]) -> Declaration:
 def words_of(step: Step) -> str:
     """Describes in words how soon LOWAT followed a step of the rate, and how long the next two round trips took."""
     if step.lowat_ns is None:
-        return "LOWAT never right"
+        return "LOWAT never correct"
     if not step.lowat_ns:
-        return "LOWAT right at once"
-    after = f"LOWAT right after {milliseconds(step.lowat_ns / _MS)}"
+        return "LOWAT correct at once"
+    after = f"LOWAT correct after {milliseconds(step.lowat_ns / _MS)}"
     if not step.round_trips_ns:
         return after
     trips = "two round trips" if len(step.round_trips_ns) > 1 else "a round trip"

@@ -1,4 +1,4 @@
-"""Draws a sweep's networks: script first byte, wait in the send queue, and goodput against LOWAT.
+"""Draws the figure of a sweep: script first byte, wait in the send queue and goodput, by LOWAT, for each network.
 
 The knee is the largest LOWAT with which the script comes as early as with the best value. A ring marks it.
 
@@ -100,10 +100,10 @@ def _subtitle(network: Network, knee: Knee) -> str:
         said = "no value can be recommended"
     else:
         first = words.interval(Measure.FIRST_BYTE, knee.recommended.estimate(Measure.FIRST_BYTE))
-        said = f"recommended: {words.lowat(knee.recommended)}, {first}"
+        said = f"recommended: {words.lowat(knee.recommended)}, script first byte {first}"
     if knee.falls_at:
         said += f"; goodput {1 - goodput_part(knee.falls_at, knee.reference):.1%} less at {knee.falls_at.value}"
     if network.thin:
-        said += f"; too few good runs: {', '.join(level.value for level in network.thin)}"
+        said += f"; LOWAT with too few ok runs: {', '.join(level.value for level in network.thin)}"
     missing = [level.value for level in network.levels if not level.is_good]
-    return f"{said}; without a good run: {', '.join(missing)}" if missing else said
+    return f"{said}; LOWAT without an ok run: {', '.join(missing)}" if missing else said

@@ -48,7 +48,7 @@ def draw(experiment: Experiment) -> Declaration | None:
 
 
 def _pair(arm: Arm) -> tuple[str, str]:
-    """Returns the names of the focal resource, and of the other resource whose first byte came first."""
+    """Returns two names: of the focal resource, and of that other resource whose first byte came first."""
     load = arm.load
     first = min(load.page.others, key=lambda each: load.resources[each.name].first_byte_ns)
     return load.focal.name, first.name

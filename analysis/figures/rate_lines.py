@@ -14,7 +14,10 @@ _MARGIN_PX = 8
 
 
 def steps_made(observed: Observed, until_s: float) -> list[tuple[float, int]]:
-    """Returns the rate steps made until until_s, each as (seconds after the measured load began, bits per second)."""
+    """Returns the changes of the link's rate that the run made up to until_s, each as (seconds, new rate in bit/s).
+
+    The seconds count from the start of the measured load.
+    """
     made = [
         ((step.at_ns + step.late_ns) / 10**9, step.rate_bit_s)
         for step in observed.rate_steps
@@ -26,9 +29,10 @@ def steps_made(observed: Observed, until_s: float) -> list[tuple[float, int]]:
 def rate_lines(
     steps: Iterable[tuple[float, int]], panel: Panel, row: float, rows: Mapping[float, Sequence[Label]], half: float
 ) -> list[Declaration]:
-    """Draws lines from the panel's bottom up to a row, and the rates as labels at that row.
+    """Draws a line for each change of the rate, from the panel's bottom up to `row`, with the new rate as its label.
 
-    rows: labels that a line must not cross, by height. half: half the height of a label.
+    steps: (seconds, bits per second) of each change. row: the height of the labels. rows: other labels that a line must
+    not cross, by height. half: half the height of a label.
     """
     made: list[Declaration] = []
     placed = list(_placed(steps, panel))

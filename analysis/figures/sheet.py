@@ -61,7 +61,7 @@ class Axis:
         return value / self.most * WIDTH
 
     def value(self, at_px: float) -> float:
-        """Returns the value at a position."""
+        """Returns the value at a position in pixels from the left."""
         return at_px / WIDTH * self.most
 
     def step(self, index: int, step_px: float) -> dict[str, float]:
@@ -118,7 +118,7 @@ class Panel:
         return layer(rows, mark, **{"x": START, "y": self.y("base"), "y2": {"field": "top"}, **channels})
 
     def text(self, label: Label, row: float, colour: str, *, bold: bool = False) -> Declaration:
-        """Draws a label."""
+        """Draws a label. row: its height in the panel."""
         mark = {
             "type": "text",
             "align": "left" if label.side > 0 else "right",
@@ -132,7 +132,7 @@ class Panel:
         return layer(rows, mark, x=START, y=self.y("base"), text=TEXT)
 
     def margin(self, text: str, row: float, colour: str, *, side: int, font_px: float = FONT) -> Declaration:
-        """Writes text beside the panel: to the left if side is -1 (names), to the right if side is 1."""
+        """Writes text beside the panel, at the height `row`: to the left if side is -1, to the right if side is 1."""
         mark = {
             "type": "text",
             "align": "left" if side > 0 else "right",
@@ -146,7 +146,7 @@ class Panel:
         return layer([{"base": row, "text": text}], mark, x={"value": at_px}, y=self.y("base"), text=TEXT)
 
     def level(self, row: float, colour: str, *, dash: Sequence[int] = ()) -> Declaration:
-        """Draws a thin horizontal line across the panel."""
+        """Draws a thin horizontal line across the panel, at the height `row`."""
         mark = {"type": "rule", "strokeWidth": 1.5, "strokeDash": list(dash), "color": colour}
         return layer([{"base": row}], mark, y=self.y("base"))
 
@@ -230,7 +230,7 @@ def _with_rows(layer: Declaration, rows: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def number(field: str, words: str, digits: str) -> Declaration:
-    """Returns a number in a tooltip. digits: its format in the notation of d3-format."""
+    """Declares a tooltip's line for a number. words: its title. digits: its format in the notation of d3-format."""
     return {"field": field, "type": "quantitative", "title": words, "format": digits}
 
 

@@ -109,7 +109,7 @@ def save(experiment: Experiment) -> list[Path]:
 
 
 def _rows(looks: Sequence[Sequence[Look]], lowats: Sequence[int | None]) -> _Rows:
-    """Returns scales with room for all samples, and for each LOWAT that is not far above the samples."""
+    """Returns the scales of the socket's lane, with room for all samples and each LOWAT not far above the samples."""
     every = [look for seen in looks for look in seen]
     unsent = max((look.unsent_bytes for look in every), default=0)
     near = [lowat for lowat in lowats if lowat is not None and lowat <= unsent * _LOWAT_ROOM]
@@ -201,7 +201,10 @@ def _scale(row: _Row, limit: int | None, panel: Panel) -> list[Declaration]:
 
 
 def scale_marks(most_bytes: float, limit_bytes: int | None, height_px: float) -> list[float]:
-    """Returns the marks of a row's scale, in KiB, at least a line of text apart from each other and from the limit."""
+    """Returns the values in KiB at which a row's scale has marks.
+
+    The marks are at least a line of text apart from each other and from the limit. most_bytes: the scale's upper end.
+    """
     line = SMALL * 1.1 / height_px * most_bytes / 1024
     marks = ticks(most_bytes / 1024, line)
     return [kib for kib in marks if limit_bytes is None or abs(kib - limit_bytes / 1024) >= line]

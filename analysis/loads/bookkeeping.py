@@ -54,7 +54,7 @@ class _Link:
 
 
 def _short(waited_ns: int, scenario: ScenarioRecord) -> str:
-    """Formats a wait. The times of a browser are rounded down to milliseconds, so a short wait may seem negative."""
+    """Formats a short wait. A browser's times are rounded down to milliseconds, so a short wait may seem negative."""
     by_browser = scenario.client != "h2"
     if by_browser and -_BROWSER_STEP_NS < waited_ns < 0:
         return "less than a millisecond"
@@ -101,7 +101,7 @@ def _record_ns(load: PageLoad, evidence: Evidence) -> int:
     for event in evidence.events:
         if (event.load, event.resource, event.kind) == (load.number, load.focal.name, "data"):
             return event.t_ns if event.record_ns is None else event.record_ns
-    raise NoLedger(f"the {load.focal.name} has no data")
+    raise NoLedger(f"the client received no data of the {load.focal.name}")
 
 
 def _parts(
@@ -177,7 +177,7 @@ def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, 
 
 
 def _delayed_since(queue: Sequence[QueueSample], held: QueueSample) -> int:
-    """Returns the time of the first sample since which the delay line has not been empty, up to the sample `held`."""
+    """Returns the time of the sample from which on the delay line was never empty until the sample `held`."""
     since_ns = held.t_ns
     for sample in reversed(queue[: bisect_right(queue, held.t_ns, key=lambda sample: sample.t_ns)]):
         if not sample.delay_line_bytes:

@@ -55,8 +55,8 @@ _ROOT = "/"
 class Allowance:
     """The tolerances of the checks. A difference up to a tolerance is no contradiction.
 
-    rate: the fraction by which a rate may deviate. moment_ns: the largest error of comparing times of two
-    logs. late_ns: the time by which a busy machine may record an event late.
+    rate: the fraction by which a rate may deviate. moment_ns: the largest error if a time of one log is compared with a
+    time of another log. late_ns: the time by which a busy machine may record an event late.
     """
 
     rate: float
@@ -122,8 +122,8 @@ class _Asked:
     """A request of a load, as the client and the origin logged it.
 
     name: the resource and the number of the load, in words. sent_ns: the time at which the client sent the request.
-    first_ns: see `_had_ns`. request: the origin's record of the request. is_alone: True if the resource is a document,
-    and no other resource was loading from sent_ns to first_ns.
+    first_ns: the time at which the client had the first data (`_had_ns`). request: the origin's record of the request.
+    is_alone: True if the resource is a document, and no other resource was loading from sent_ns to first_ns.
     """
 
     name: str
@@ -135,15 +135,16 @@ class _Asked:
 
     @property
     def to_origin(self) -> tuple[str, int]:
-        """The request's way from client to origin, in words, and its duration in nanoseconds."""
+        """The time that the request took from the client to the origin: a description, and the nanoseconds."""
         what = f"time from the client's request for the {self.name} to its arrival at the origin"
         return what, self.request.received_ns - self.sent_ns
 
     @property
     def to_client(self) -> tuple[str, int | None]:
-        """The response's way from origin to client, in words, and the time from available_ns to first_ns.
+        """The time that the response took from the origin to the client: a description, and the nanoseconds.
 
-        The time is None if the origin has no response.
+        The time begins when the origin has the response, and ends with first_ns. It is None if the origin's log has no
+        response.
         """
         available_ns = self.request.available_ns
         what = f"time from the origin's response with the {self.name} to the client"
@@ -359,7 +360,8 @@ def _rate(load: PageLoad, layers: Layers, scenario: ScenarioRecord, allowance: A
         off = carried_bytes / rate.carried_bytes(first.t_ns, last.t_ns) - 1
         if abs(off) > allowance.rate:
             asked = f"the link's rate, within {allowance.rate:.0%}"
-            yield Contradiction(what="rate of arrival while packets waited", asked=asked, seen=f"{off:+.0%}")
+            seen = f"a deviation of {off:+.0%}"
+            yield Contradiction(what="rate of arrival while packets waited", asked=asked, seen=seen)
             return
 
 
@@ -386,7 +388,7 @@ def _trains(load: PageLoad, layers: Layers, rate: Rate, allowance: Allowance) ->
 
 
 def _is_busy(lines: Sequence[QueueSample], until_ns: int, rate: Rate) -> bool:
-    """True if the bottleneck held packets all the time from the first sample until `until_ns`."""
+    """True if the bottleneck held packets all the time from the first of the samples in `lines` until `until_ns`."""
     ends_ns = [*(line.t_ns for line in lines[1:]), until_ns]
     return all(
         rate.through_ns(line.t_ns, (line.packets - 1) * PACKET_BYTES) >= end_ns

@@ -46,7 +46,10 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front
 
 
 def judgement(load: PageLoad, evidence: Evidence, scenario: ScenarioRecord) -> Judgement:
-    """Returns the verdict on the measured load. Raises FolderError for a probe whose window was never opened."""
+    """Returns the verdict on the measured load, with the rules for probes if the run is a probe.
+
+    Raises FolderError for a probe whose window the client never opened.
+    """
     if scenario.plan == PROBE:
         return judge_probe(_probe(evidence), evidence.favoured)
     return judge(load, evidence.favoured, scenario.delay_ns)
@@ -54,7 +57,7 @@ def judgement(load: PageLoad, evidence: Evidence, scenario: ScenarioRecord) -> J
 
 def _probe(evidence: Evidence) -> Probe:
     if (probe := probe_of(evidence.events, evidence.page)) is None:
-        raise FolderError(f"{evidence.source}: the run is a probe, but its window was never opened")
+        raise FolderError(f"{evidence.source}: the run is a probe, but the client never opened its window")
     return probe
 
 
@@ -67,5 +70,5 @@ def _prediction(scenario: ScenarioRecord, page: Page, front: Mapping[str, Any]) 
 
 
 def bound_of(load: PageLoad, scenario: ScenarioRecord) -> Bound:
-    """Returns the oracle's bound for a load of the scenario."""
+    """Returns the oracle's lower bound for the focal resource's first byte in a load."""
     return bound(load.page, load.focal.resource, scenario)

@@ -15,7 +15,7 @@ from common.formats.events import Event
 
 
 class Rung(StrEnum):
-    """The meanings of "first byte", in order of time."""
+    """The meanings of "first byte", from the earliest to the latest."""
 
     PACKET = "first packet of its TLS record"
     RECORD = "TLS record complete"
@@ -26,14 +26,14 @@ class Rung(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
-    """A rung, and the time at which it was reached."""
+    """A meaning of "first byte" (a rung), and the time of the first byte in this meaning."""
 
     rung: Rung
     t_ns: int
 
 
 def ladder(load: PageLoad, evidence: Evidence, resource: str) -> list[Reached]:
-    """Returns the rungs of a resource's first DATA frame that is not empty.
+    """Returns the rungs, with their times, for a resource's first DATA frame that is not empty.
 
     PACKET is missing if the client did not record when the TLS record began to arrive. FRAME is missing if the frame
     did not arrive completely.
@@ -56,8 +56,9 @@ def ladder(load: PageLoad, evidence: Evidence, resource: str) -> list[Reached]:
 def _complete_ns(length_bytes: int, after: Sequence[Event]) -> int | None:
     """Returns when the whole frame had arrived; None if a part of the frame never arrived.
 
-    The length includes padding, for which the client records no event. So the next frame's header and the stream's end
-    also show that the frame is complete.
+    length_bytes: the frame's length. after: the stream's events after the frame's header. The length includes padding,
+    for which the client records no event. So the next frame's header and the stream's end also show that the frame is
+    complete.
     """
     payload_bytes = 0
     for event in after:

@@ -71,8 +71,8 @@ def _late(load: PageLoad, times: ResourceTimes, late_ns: int) -> Late:
 def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None:
     """Returns the first resource that is no document, and the time at which its first TLS record began to arrive.
 
-    None if the client recorded no TLS records. None also if a document arrived sooner for which this resource does not
-    wait.
+    None if the client recorded no TLS records. None also if a document arrived before this resource, and the resource
+    does not wait for this document.
     """
     contents = {each.name for each in load.page.contents}
     began = sorted(

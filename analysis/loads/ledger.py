@@ -53,12 +53,12 @@ class Moment:
 
     @property
     def in_flight_bytes(self) -> int:
-        """Bytes sent, and not yet readable at the client."""
+        """Bytes of the others that are sent, and not yet readable at the client."""
         return self.queue_bytes + self.propagation_bytes + self.recovery_bytes
 
     @property
     def ahead_bytes(self) -> int:
-        """Bytes that the focal resource cannot overtake any more."""
+        """Bytes of the others that the focal resource cannot overtake any more."""
         return self.committed_bytes + self.unsent_bytes + self.in_flight_bytes
 
 
@@ -94,7 +94,7 @@ class Ledger:
 
     @property
     def at_available(self) -> Moment:
-        """The bytes in each layer at the last sample before the focal resource was available."""
+        """The others' bytes in each layer, at the last sample before the focal resource was available."""
         index = bisect_right(self.moments, self.available_ns, key=lambda moment: moment.t_ns)
         return self.moments[max(0, index - 1)]
 

@@ -41,12 +41,12 @@ class Traffic:
 
     @property
     def first_byte_ns(self) -> int:
-        """The instant of the first payload."""
+        """The instant at which the client received the first payload."""
         return self._times_ns[0]
 
     @property
     def last_byte_ns(self) -> int:
-        """The instant of the last payload."""
+        """The instant at which the client received the last payload."""
         return self._times_ns[-1]
 
     def bytes_before(self, t_ns: int) -> int:
@@ -89,12 +89,12 @@ class ResourceTimes:
 
     @property
     def first_byte_ns(self) -> int:
-        """The instant of the first payload."""
+        """The instant at which the client received the first payload."""
         return self.pieces[0].t_ns
 
     @property
     def last_byte_ns(self) -> int:
-        """The instant of the last payload."""
+        """The instant at which the client received the last payload."""
         return self.pieces[-1].t_ns
 
     @property
@@ -139,7 +139,7 @@ class PageLoad:
 
     @cached_property
     def focal(self) -> ResourceTimes:
-        """The important resource that the origin had last. So no important resource has more bytes ahead."""
+        """The important resource that the origin had last. No important resource has more bytes ahead of it."""
         return max((self.resources[each.name] for each in self.page.important), key=lambda times: times.available_ns)
 
     @cached_property

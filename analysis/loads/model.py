@@ -6,8 +6,8 @@ number of bytes that are ahead of the focal resource:
 
     first byte = time of the others' requests + delay + transmission(bytes ahead + the resource's own first record)
 
-The first byte is never earlier than the oracle allows for a whole TLS record. The bytes ahead are those that the front
-can no longer reorder when the origin has the resource, at most all bytes of the others:
+The predicted time is never earlier than the oracle's bound for a whole TLS record. The bytes ahead are those that the
+front can no longer reorder when the origin has the resource, at most all bytes of the others:
 
     ahead = sent at once + unsent + refilled + begun
 
@@ -133,15 +133,16 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
         ("CLIENT=chromium", scenario.client == "h2"),
     ):
         if not covered:
-            raise NoPrediction(f"{knob} is not covered")
+            raise NoPrediction(f"the model does not cover {knob}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Line:
     """The link, and the front's congestion control. A segment is the payload of a full packet.
 
-    pipe: the segments that fill the link without a queue. window: the segments sent at once. largest: the window's
-    maximum. after_loss: the fraction of the window that a loss leaves. is_paced: True if nothing is sent at once.
+    byte_s: the link's rate in bytes per second. pipe: the segments that fill the link without a queue. window: the
+    segments sent at once. largest: the window's maximum. after_loss: the fraction of the window that a loss leaves.
+    is_paced: True if nothing is sent at once.
     """
 
     byte_s: float
@@ -176,12 +177,12 @@ class _Line:
 
     @property
     def bursts(self) -> bool:
-        """True if the window is larger than the queue."""
+        """True if the front sends at once a window that is larger than the bottleneck queue."""
         return not self.is_paced and self.window > self.queue_segments + 1
 
     @property
     def mended_s(self) -> float:
-        """The time from the others' request until a burst's dropped end has arrived; 0 if there is no burst."""
+        """The seconds from the others' request until the dropped end of a burst has arrived; 0 if there is no burst."""
         if not self.bursts:
             return 0.0
         return 2 * (self.round_trip_s + self.queue_segments * PACKET_BYTES / self.byte_s)
@@ -203,7 +204,7 @@ class _Line:
         return max(self.at_once_bytes, left * self.at_once_bytes + clocked)
 
     def delivery_s(self, stream_bytes: float) -> float:
-        """Returns the time to transmit `stream_bytes`. In slow start the link is idle between two windows."""
+        """Returns the seconds that the link needs for `stream_bytes`. In slow start it is idle between two windows."""
         remaining, window, waited_s = stream_bytes * _IN_RECORDS, self.window, 0.0
         while window < self.pipe and remaining > window * SEGMENT_BYTES:
             remaining -= window * SEGMENT_BYTES

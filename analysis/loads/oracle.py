@@ -16,7 +16,7 @@ _FRAME_BYTES = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """The lower bound for a load.
+    """The lower bound for the focal resource's first byte in a load.
 
     first_byte_ns: the time from the load's first request to the earliest arrival of the focal resource's first byte.
     other_bytes: bytes of the others that the front can send before this first byte without delaying it.
@@ -72,7 +72,7 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord) -> Bound:
 
 
 def _asked_ns(page: Page, resource: Resource, rate: Rate | None, round_ns: int) -> int:
-    """Returns when a response could reach the bottleneck if the origin had it at once.
+    """Returns when a response could reach the bottleneck if the origin had it at once, after the load's first request.
 
     round_ns: the link's delay up and down together.
     """
@@ -124,7 +124,7 @@ class Inversion:
 
 
 def inversion(load: PageLoad, limit: Bound) -> Inversion:
-    """Compares a load with the bound."""
+    """Compares a load with the oracle's bound for the load."""
     return Inversion(
         bound=limit,
         late_ns=load.focal.first_byte_ns - load.started_ns - limit.first_byte_ns,

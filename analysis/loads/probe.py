@@ -55,7 +55,10 @@ class Probe:
 
 
 def probe_of(events: Sequence[Event], page: Page) -> Probe | None:
-    """Finds a probe's result; None if the window was never opened in steps. page: two resources, and documents."""
+    """Finds a probe's result in the client's events; None if the client never opened its window in steps.
+
+    page: the probe's page: an important resource, another resource, and documents.
+    """
     steps, step_bytes, served = 0, None, list[tuple[str, int]]()
     for event in events:
         if event.kind == "window-opened" and event.stream_id is None:
@@ -79,10 +82,11 @@ def judge_probe(probe: Probe, favoured: Sequence[str]) -> Judgement:
     """
     share = probe.important_share
     if not favoured:
-        reason = f"no order was asked for; the front gave the {probe.important} {share:.0%} of the window"
+        reason = f"the client asked for no order; the front gave the {probe.important} {share:.0%} of the window"
         return Judgement(verdict=Verdict.UNDECIDED, reason=reason)
     share = share if probe.important in favoured else 1 - share
-    reason = f"while both streams waited for the client's window, the front gave the {favoured[0]} {share:.0%} of it"
+    waited = "while both streams waited for the client to open its flow-control window"
+    reason = f"{waited}, the front gave the {favoured[0]} {share:.0%} of the window"
     if share >= ALONE:
         return Judgement(verdict=Verdict.KEPT, reason=reason)
     if share <= 1 - ALONE:

@@ -52,7 +52,7 @@ class _Group:
 
 
 def judge(load: PageLoad, favoured: Sequence[str], one_way_ns: int) -> Judgement:
-    """Judges one load.
+    """Returns the verdict on one load.
 
     favoured: names of the resources that the client asked to get first. one_way_ns: the delay toward the client.
     """
@@ -62,15 +62,17 @@ def judge(load: PageLoad, favoured: Sequence[str], one_way_ns: int) -> Judgement
     be = "was" if len(load.page.others) == 1 else "were"
     if rest.last_byte_ns <= available_ns:
         early_ms = (available_ns - rest.last_byte_ns) / 10**6
-        reason = f"the {others.words} {be} complete {early_ms:.0f} ms before the {important.focal.name} existed"
+        had = f"the origin had the {important.focal.name}"
+        reason = f"the {others.words} {be} complete {early_ms:.0f} ms before {had}"
         return Judgement(verdict=Verdict.NOTHING, reason=reason)
     had_left = rest.bytes_until(available_ns + one_way_ns)
     if rest.size_bytes - had_left <= _STILL_THERE_AT_MOST * rest.size_bytes:
         left = _percent(had_left, rest.size_bytes)
-        reason = f"{left} of the {others.words} had left before the {important.focal.name} existed"
+        had = f"the origin had the {important.focal.name}"
+        reason = f"{left} of the {others.words} had left the front before {had}"
         return Judgement(verdict=Verdict.NOTHING, reason=reason)
     if not favoured:
-        return Judgement(verdict=Verdict.UNDECIDED, reason="no order was asked for")
+        return Judgement(verdict=Verdict.UNDECIDED, reason="the client asked for no order")
     high, low = (important, others) if important.focal.name in favoured else (others, important)
     first_ns = high.focal.first_byte_ns
     before_bytes = low.traffic.bytes_before(first_ns)
@@ -80,7 +82,7 @@ def judge(load: PageLoad, favoured: Sequence[str], one_way_ns: int) -> Judgement
     be = "was" if high.words == high.focal.name else "were"
     if high.traffic.last_byte_ns < low.traffic.last_byte_ns and before <= _KEPT_AT_MOST:
         lead_s = (low.traffic.last_byte_ns - high.traffic.last_byte_ns) / 10**9
-        reason = f"{already}; the {high.words} {be} complete {lead_s:.1f} s sooner"
+        reason = f"{already}; the {high.words} {be} complete {lead_s:.1f} s before the {low.words}"
         return Judgement(verdict=Verdict.KEPT, reason=reason)
     if high.traffic.last_byte_ns >= low.traffic.last_byte_ns and before >= _INVERTED_FROM:
         reason = f"{already}, though the {high.words} {be} asked for first"
@@ -90,7 +92,7 @@ def judge(load: PageLoad, favoured: Sequence[str], one_way_ns: int) -> Judgement
         alone = "itself" if be == "was" else "themselves"
         after = f"after that the {high.words} had the link to {alone}: in order, but late"
     else:
-        after = f"after that they shared the link, {share:.0%} of it the {possessive(high.words)}"
+        after = f"after that both shared the link, and the {high.words} got {share:.0%} of it"
     return Judgement(verdict=Verdict.UNDECIDED, reason=f"{already}; {after}")
 
 
@@ -105,7 +107,10 @@ def _percent(part: int, whole: int) -> str:
 
 
 def share_of_link(high: Traffic, low: Traffic, from_ns: int) -> float:
-    """Returns high's share of the payload that arrived from `from_ns` until one of the two groups was complete."""
+    """Returns high's share of the payload that arrived from `from_ns` until one of the two groups was complete.
+
+    high, low: the payload of the group that the client asked to get first, and of the other group.
+    """
     until_ns = min(high.last_byte_ns, low.last_byte_ns)
     own, others = (each.bytes_until(until_ns) - each.bytes_before(from_ns) for each in (high, low))
     return own / (own + others) if own + others else 1.0

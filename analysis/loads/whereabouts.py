@@ -4,12 +4,12 @@ Front and client count positions in the same stream, and TCP keeps the order of 
 
     bytes up to `arrived`            at the client
     from `arrived` to `far_from`     sent, but neither on the link nor readable: lost, or received behind a lost packet
-    from `far_from` to `near_from`   in the stage of the link that is farther from the front
-    from `near_from` to `sent`       in the stage of the link that is nearer to the front
+    from `far_from` to `near_from`   in the part of the link that is farther from the front
+    from `near_from` to `sent`       in the part of the link that is nearer to the front
     from `sent` to `handed`          unsent in the front's kernel
     bytes behind `handed`            in the front
 
-The stages of the link are the delay line and the bottleneck queue. The delay line is nearer to the front, except with
+The link has two parts: the delay line and the bottleneck queue. The delay line is nearer to the front, except with
 SHAPER_AT=front, where the bottleneck is on the front's own egress.
 """
 
@@ -32,7 +32,7 @@ class Whereabouts:
 
 
 def whereabouts(sample: SocketSample, layers: Layers, *, queue_first: bool) -> Whereabouts:
-    """Returns the positions at a sample. queue_first: True if the bottleneck queue is nearer to the front."""
+    """Returns the positions at a sample. queue_first: True if packets pass the bottleneck before the delay line."""
     sent = sample.sent_bytes
     arrived = min(layers.arrived_bytes(sample), sent)
     in_queue, in_line = _on_link(layers.held(sample.t_ns), sample)

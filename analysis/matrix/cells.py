@@ -63,13 +63,14 @@ class OwnOrder(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The fate of the order that the client asks for, on the slow link."""
+    """The effect that the client's order of priority has on the slow link."""
 
     ARRIVES = "arrives"
     """Asking has at least a third of the expected effect."""
     WEAK = "weak"
     """Asking has an effect, but less than a third of the expected effect."""
     LOST = "lost"
+    """Asking has no effect, or less than a tenth of the expected effect."""
     TURNED = "turned round"
     """A resource is complete later if it is asked for first than if the other resource is asked for first."""
 
@@ -111,14 +112,17 @@ class Crossing:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Two loads that differ in priorities only: `asked` asks for the script first, `swapped` for the image first."""
+    """Two loads that differ in priorities only.
+
+    asked: the client asks for the script first. swapped: the client asks for the image first.
+    """
 
     asked: Crossing
     swapped: Crossing
 
     @property
     def effect(self) -> float:
-        """The effect of asking: the difference between the script's leads in the two loads."""
+        """The effect of asking for the script first: the script's lead in `asked` less its lead in `swapped`."""
         return self.asked.lead - self.swapped.lead
 
 
@@ -171,11 +175,11 @@ class Cell:
         return _lead(asked) - _lead(swapped)
 
     def arriving(self, pair: Pair) -> float:
-        """Returns the fraction of the expected effect that arrives. The server must follow the dialect."""
+        """Returns the effect in a pair of loads as a fraction of `effect`. The server must follow the dialect."""
         return pair.effect / self.effect
 
     def outcome(self, pair: Pair | None) -> Outcome | None:
-        """Returns the fate of the order in a pair of loads; None without a pair, or if the server ignores the order."""
+        """Returns the outcome of a pair of loads; None without a pair, or if the server does not follow the dialect."""
         if pair is None or not self.honoured:
             return None
         arriving = self.arriving(pair)
@@ -196,7 +200,7 @@ class Cell:
 
     @property
     def sentence(self) -> str:
-        """The result in words."""
+        """The layer where the order was lost, in words, or that the order arrives."""
         match self.layer:
             case Layer.SERVER:
                 contrary = self.reading is Reading.CONTRARY
@@ -265,7 +269,7 @@ def own_order_on_link(unasked: Crossing) -> OwnOrder:
 
 
 def crossing(run: Run) -> Crossing:
-    """Returns the figures of the measured page load of a run. Raises FolderError."""
+    """Reads a run's measured load, which went over the slow link. Raises FolderError."""
     load = measured_load(run.evidence())
     return Crossing(
         before=load.other_bytes_before / load.others.size_bytes,

@@ -159,5 +159,5 @@ def _drawn(marks: Iterable[Mark]) -> str:
 
 
 def colours() -> Sequence[str]:
-    """Returns the background colours of the cells' headings; a test checks their contrast."""
+    """Returns the background colours of the cells' headings, for a test of their contrast."""
     return list(_COLOURS.values())

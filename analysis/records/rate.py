@@ -29,7 +29,8 @@ def steps_of(scenario: ScenarioRecord) -> list[tuple[int, int]]:
 class Rate:
     """A link's rate over time.
 
-    pieces: (nanoseconds from which a rate holds, bits per second), in order of time. The first rate has no beginning.
+    pieces: (time in nanoseconds from which on a rate holds, bits per second), in order of time. The first piece begins
+    long before the run.
     """
 
     pieces: tuple[tuple[int, int], ...]

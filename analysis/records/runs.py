@@ -47,13 +47,13 @@ class Layers:
     arrivals: tuple[Arrival, ...]
 
     def held(self, t_ns: int) -> QueueSample | None:
-        """Returns the last sample of the link's queue at an instant; None before the first sample."""
+        """Returns the last sample of the link's queue up to an instant; None before the first sample."""
         return latest(self.queue, t_ns)
 
     def arrived_bytes(self, sample: SocketSample) -> int:
         """Returns how many bytes of the TCP stream the client had received when the socket was sampled.
 
-        Before the first arrival that the client recorded, these are the acknowledged bytes.
+        Before the first arrival that the client recorded, returns how many bytes the client had acknowledged.
         """
         arrived = latest(self.arrivals, sample.t_ns)
         return arrived.tcp_bytes if arrived else sample.bytes_acked
@@ -73,7 +73,7 @@ class Run:
 
     @property
     def status(self) -> Status:
-        """ok, failed, invalid or unsupported."""
+        """The status of the run: ok, failed, invalid or unsupported."""
         return self.record.status
 
     @property
@@ -83,7 +83,7 @@ class Run:
 
     @property
     def observed(self) -> Observed:
-        """The settings, as the run observed them."""
+        """The settings that the run observed, which may differ from those of the scenario."""
         return self.record.seen
 
     def plan(self) -> Plan:

@@ -1,6 +1,7 @@
-"""Notes on knobs that had no effect, or an unexpected effect. Each note names the knob that helps. Pure.
+"""Writes notes for the user on knobs that had no effect in a run, or an unexpected effect. Pure.
 
-A rule compares the scenario of a run with the settings that the run observed, or with the run's outcome.
+A note says why, and in most cases which knob changes that. Each rule is a function that returns one note, or None if
+the rule does not apply. It compares the run's scenario with the settings that the run observed, or with its outcome.
 """
 
 from collections.abc import Callable
@@ -17,12 +18,12 @@ _LONG_QUEUE_S = 1.0
 _LONG_RECORD_MS = 250.0
 _COARSE_NS = 10**6
 _NO_TCP = (
-    "This connection has no TCP: QUIC keeps unsent data in the server, and chooses the stream of each packet. LOWAT, "
-    "the send buffer and the kernel's congestion control have no effect."
+    "This connection uses QUIC, not TCP. QUIC keeps unsent data in the server, and chooses a packet's stream when it "
+    "sends the packet. So LOWAT, the TCP send buffer and the kernel's congestion control have no effect."
 )
 _PROBED = (
-    "A probe tests the front alone: its streams wait for the client's window, so LOWAT, buffers and link have no "
-    "effect. PLAN=loads tests them, too."
+    "PLAN=probe tests only the front's scheduler: all streams wait for the client's flow-control window, so LOWAT, the "
+    "send buffer and the link have no effect. PLAN=loads tests their effect, too."
 )
 
 
@@ -44,7 +45,10 @@ def _fixed(scenario: ScenarioRecord) -> int | None:
 
 
 def _can_bind(scenario: ScenarioRecord) -> bool:
-    """True if LOWAT is less than the bytes of the others. Otherwise `_no_limit` or `_larger_than_image` has a note."""
+    """True if LOWAT is a number of bytes, and smaller than all other resources together, so that it can limit them.
+
+    For a larger number `_no_limit` or `_larger_than_image` returns a note.
+    """
     lowat = _fixed(scenario)
     return lowat is not None and lowat < min(_NO_LIMIT, _others_bytes(scenario))
 
@@ -54,8 +58,8 @@ def _others_bytes(scenario: ScenarioRecord) -> int:
 
 
 def _others(scenario: ScenarioRecord) -> str:
-    """Returns the name of the only resource that is not important, or "others" if there are several."""
-    return called(scenario.whole_page.others, "others")
+    """Returns the name of the page's only other resource, or "other resources" if there are several."""
+    return called(scenario.whole_page.others, "other resources")
 
 
 def _no_limit(scenario: ScenarioRecord, observed: Observed) -> str | None:
@@ -64,7 +68,7 @@ def _no_limit(scenario: ScenarioRecord, observed: Observed) -> str | None:
         return None
     return (
         f"LOWAT={_NO_LIMIT} is the kernel's default, which is no limit. So this arm is the same as LOWAT=none. "
-        f"A smaller LOWAT is a limit."
+        f"Only a smaller LOWAT limits the unsent bytes."
     )
 
 
@@ -75,8 +79,8 @@ def _larger_than_image(scenario: ScenarioRecord, observed: Observed) -> str | No
         return None
     return (
         f"LOWAT={lowat} is not less than the {size} bytes of the {_others(scenario)}: nearly all of these "
-        f"bytes may be unsent in the kernel, so LOWAT does not limit them. With a smaller LOWAT, or larger resources, "
-        "LOWAT takes effect."
+        f"bytes may be unsent in the kernel at the same time, so LOWAT does not limit them. With a smaller LOWAT, or "
+        "larger resources, LOWAT takes effect."
     )
 
 
@@ -91,7 +95,7 @@ def _stock_send_buffer(scenario: ScenarioRecord, observed: Observed) -> str | No
         return None
     return (
         f"SNDBUF=stock: LOWAT={lowat} changes little here, because the kernel's send buffer is small: it grew to at "
-        f"most {most} bytes, overhead included. SNDBUF=4M sets the size of a busy connection's send buffer."
+        f"most {most} bytes, overhead included. SNDBUF=4M makes the send buffer as large as that of a busy connection."
     )
 
 
@@ -100,8 +104,8 @@ def _grown_send_buffer(scenario: ScenarioRecord, observed: Observed) -> str | No
     if asked is None or most <= 2 * asked:
         return None
     return (
-        f"SNDBUF={asked} is only the initial send buffer: the kernel let it grow with the congestion window to "
-        f"{most} bytes. Only the largest value of net.ipv4.tcp_wmem bounds it."
+        f"SNDBUF={asked} is only the initial size of the send buffer: the kernel let the buffer grow with the "
+        f"congestion window to {most} bytes. Only the third value of net.ipv4.tcp_wmem (max) bounds its size."
     )
 
 
@@ -113,7 +117,8 @@ def _one_offload_packet(scenario: ScenarioRecord, observed: Observed) -> str | N
         return None  # the server's own value applied part of the time
     return (
         f"With LOWAT={lowat} up to {most} bytes were unsent: the kernel checks LOWAT only when it begins a new packet "
-        f"buffer, and a packet buffer holds up to 64 KiB (GSO). With GSO=2 such a small LOWAT takes effect."
+        f"buffer, and a packet buffer holds up to 64 KiB (GSO). GSO=2 limits packet buffers to two segments, so that "
+        "such a small LOWAT takes effect."
     )
 
 
@@ -121,7 +126,10 @@ def _larger_than_buffer(scenario: ScenarioRecord, observed: Observed) -> str | N
     lowat, buffer = _fixed(scenario), observed.sndbuf_most_bytes or 0
     if lowat is None or not _can_bind(scenario) or scenario.sndbuf_bytes is None or lowat < buffer:
         return None
-    return f"LOWAT={lowat} is no limit: the send buffer of {buffer} bytes fills up first. SNDBUF sets a larger one."
+    return (
+        f"LOWAT={lowat} is no limit: the send buffer of {buffer} bytes fills up before so many bytes are unsent. "
+        "A larger SNDBUF makes a larger send buffer."
+    )
 
 
 def _small_window(scenario: ScenarioRecord, observed: Observed) -> str | None:
@@ -130,8 +138,9 @@ def _small_window(scenario: ScenarioRecord, observed: Observed) -> str | None:
     if scenario.window_bytes >= max(each.size_bytes for each in page.others):
         return None
     return (
-        f"WINDOW={scenario.window_bytes} is smaller than a resource: flow control limits what the front may give to "
-        f"the kernel, with and without LOWAT. A WINDOW as large as the largest resource removes that limit."
+        f"WINDOW={scenario.window_bytes} is smaller than a resource: HTTP/2 flow control limits the bytes that the "
+        f"front may give to the kernel, with and without LOWAT. A WINDOW as large as the largest resource removes "
+        "that limit."
     )
 
 
@@ -145,8 +154,9 @@ def _deep_bottleneck(scenario: ScenarioRecord, observed: Observed) -> str | None
         return None
     remedy = "A smaller QUEUE" if scenario.congestion_control == "bbr" else "A smaller QUEUE, or CC=bbr,"
     return (
-        f"QUEUE={scenario.queue_packets}: the bottleneck queue can hold {queue_s:.1f} s of packets. These are "
-        f"already sent, so LOWAT does not bound them. {remedy} keeps that queue short."
+        f"QUEUE={scenario.queue_packets}: the bottleneck queue can hold so many packets that a new one waits "
+        f"{queue_s:.1f} s. Packets in this queue are already sent, so LOWAT does not bound them. {remedy} keeps the "
+        "queue short."
     )
 
 
@@ -157,7 +167,7 @@ def _own_egress(scenario: ScenarioRecord, observed: Observed) -> str | None:
     return (
         "SHAPER_AT=front: the bottleneck is on the front's own egress. There TCP Small Queues keep bytes in the "
         "socket, where LOWAT bounds them. On a separate link these bytes would wait in the bottleneck queue. So LOWAT "
-        "looks better than it is in a network. SHAPER_AT=link makes a separate link."
+        "has more effect here than it has in a network. SHAPER_AT=link makes a separate link."
     )
 
 
@@ -166,8 +176,9 @@ def _own_mechanism(scenario: ScenarioRecord, observed: Observed) -> str | None:
         return None
     seen = ", ".join(str(value) for value in observed.socket_lowat)
     return (
-        f"NATIVE=on: the server set the socket's own TCP_NOTSENT_LOWAT (seen: {seen}). LOWAT sets the sysctl, which "
-        f"applies only while the socket's own value is 0. So the loads of a run can have different limits."
+        f"NATIVE=on: the server itself set the socket option TCP_NOTSENT_LOWAT (values seen: {seen}). The knob LOWAT "
+        f"sets the sysctl tcp_notsent_lowat, which applies only while the socket's own value is 0. So the limit can "
+        "differ between the loads of a run."
     )
 
 
@@ -206,7 +217,7 @@ def _coarse_clock(scenario: ScenarioRecord, observed: Observed) -> str | None:
     if step_ns is None or step_ns <= _COARSE_NS:
         return None
     return (
-        f"The clock of this run moves in steps of {step_ns / 10**6:g} ms, so its times are no more precise than that. "
+        f"The clock of this run moves in steps of {step_ns / 10**6:g} ms, so no time is more precise than a step. "
         f"FABRIC=virtual uses the guest's virtual clock instead."
     )
 
@@ -218,8 +229,9 @@ def _unread_dialect(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     if not ledger or ledger.largest != "front_committed" or run.verdict != "inverted":
         return None
     return (
-        f"DIALECT={dialect}: the front itself put the {_others(scenario)} first, so it seems not to read this dialect. "
-        f"The front may read DIALECT=plain; docs/matrix.md shows what each server reads."
+        f"DIALECT={dialect}: the front itself put the {_others(scenario)} first, although the {ledger.focal} has a "
+        f"higher priority. So the front seems not to read this dialect. It may read DIALECT=plain; docs/matrix.md "
+        "shows which dialects each server reads."
     )
 
 
@@ -234,8 +246,8 @@ def _not_buffered(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     if left < size / 4 or load.other_bytes_during < left / 4:
         return None
     return (
-        f"BUFFERING=off: the front held little of the {load.focal}, so it sent the {_others(scenario)} "
-        f"while it waited for more of the {load.focal}. With BUFFERING=on the front holds whole responses."
+        f"BUFFERING=off: the front held little of the {load.focal} at a time, so it sent the {_others(scenario)} while "
+        f"it waited for more of the {load.focal} from the origin. With BUFFERING=on the front holds whole responses."
     )
 
 
@@ -248,7 +260,7 @@ def _large_record(scenario: ScenarioRecord, run: RunRecord) -> str | None:
         return None
     return (
         f"The first byte of the {ledger.focal} waited {waited_ms / 1000:.2f} s for its TLS record to be complete. "
-        "LOWAT cannot shorten that wait. RECORD=1400 can shorten it, if the server has such a setting."
+        "LOWAT cannot shorten that wait. RECORD=1400 shortens it, if the server has a setting for the size of records."
     )
 
 
@@ -262,9 +274,9 @@ def _fresh_connection(scenario: ScenarioRecord, run: RunRecord) -> str | None:
         return None
     return (
         f"RELOADS=0 with SNDBUF=stock: LOWAT={lowat} changes little on a fresh connection, because its send buffer "
-        f"fills up first: when the important resource was available, {at_available.unsent} bytes of the other "
-        f"resources were unsent. SNDBUF=4M sets the size of a grown buffer; with RELOADS, and a long enough QUEUE, "
-        "it grows by itself."
+        f"fills up first: when the important resource was available, only {at_available.unsent} bytes of the other "
+        f"resources were unsent. SNDBUF=4M makes the send buffer as large as that of a busy connection. With RELOADS, "
+        "and a long enough QUEUE, the send buffer grows by itself."
     )
 
 
@@ -274,7 +286,7 @@ def _nothing_left(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     focal = max(scenario.whole_page.important, key=lambda each: each.first_ns)
     late = f"The origin holds the {focal.name} back for {focal.first_ns // 10**6} ms"
     remedy = "A limited RATE" if scenario.rate_bit_s is None else "A shorter delay, or larger other resources,"
-    return f"{late}: the other resources were sent before that. {remedy} makes the resources compete."
+    return f"{late}: the other resources were sent by then. {remedy} makes the resources compete for the link."
 
 
 _RULES: tuple[Callable[[ScenarioRecord, Observed], str | None], ...] = (

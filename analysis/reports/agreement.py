@@ -1,7 +1,7 @@
-"""Compares the results of the same arms, run in several ways. Pure.
+"""Checks if the same arms have the same results with several fabrics and shapers, or several kernels. Pure.
 
 An arm has three figures: the times of the script's first byte, the script's last byte and the image's last byte.
-A way is a fabric with a shaper, such as `virtual, netem`, or a version of the guest's kernel.
+A *way* of running the arms is a fabric with a shaper, such as `virtual, netem`, or a version of the guest's kernel.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,18 +15,21 @@ from common.formats.scenario import ScenarioRecord
 from common.packets import RECORD_BYTES
 
 FRACTION = 0.03
-"""Figures may differ by this fraction of the largest figure, or by one TLS record's time at the link's lowest rate,
-whichever is more, because a repetition may receive one record earlier or later than another repetition."""
+"""The largest difference that counts as agreement, as a fraction of the largest of the compared times.
+
+At least one TLS record's transmission time at the link's lowest rate is allowed, because a repetition may receive one
+record earlier or later than another repetition."""
 
 _FIGURES = (("script", "first_byte_ms"), ("script", "last_byte_ms"), ("image", "last_byte_ms"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A figure of an arm, such as the script's first byte, measured in several ways.
+    """A figure of an arm, such as the time of the script's first byte, measured in several ways.
 
-    by_way: the figure in milliseconds, by way; None if a repetition is not ok. difference_ms: the largest figure less
-    the smallest; None if a figure is missing. allowed_ms: the largest difference that counts as agreement.
+    by_way: the time in milliseconds for each way of running the arm, such as `virtual, netem`; None if a repetition is
+    not ok. difference_ms: the largest of these times less the smallest; None if one of them is missing. allowed_ms: the
+    largest difference that counts as agreement.
     """
 
     arm: str
@@ -37,14 +40,15 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """True if every way has a figure, and the difference is allowed."""
+        """True if no time is missing, and the times differ by at most `allowed_ms`."""
         return self.difference_ms is not None and self.difference_ms <= self.allowed_ms
 
 
 def compare(summaries: Mapping[str, Mapping[str, Any]], *, fraction: float = FRACTION) -> list[Row]:
-    """Returns a row for each arm and figure.
+    """Returns a row for each arm and each of its figures.
 
-    summaries: by way, the summaries (analysis.reports.summary) of the same experiment. fraction: see FRACTION.
+    summaries: for each way of running the experiment, the experiment's summary (analysis.reports.summary). fraction:
+    see FRACTION.
     """
     by_arm: dict[str, dict[str, Mapping[str, Any]]] = {}
     for way, summary in summaries.items():
@@ -80,7 +84,7 @@ def _row(
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Returns a table: figures in milliseconds, the largest difference, and the allowed difference."""
+    """Returns a Markdown table with a line for each row: the times, the largest and the allowed difference, in ms."""
     ways = list(rows[0].by_way)
     lines = [
         f"| arm | figure | {' | '.join(ways)} | largest difference | allowed | |",

@@ -1,9 +1,10 @@
 """The film of a run's measured load: the recorded data that an animation of the load needs. Pure.
 
 A film has recorded data only, nothing is interpolated: the samples of the front's socket, and the client's arrivals,
-which are more frequent. A position is a number of bytes of the TCP stream (analysis/loads/whereabouts.py), counted from
-the bytes that had arrived before the page's request. The film's *tape* is the list of the TLS records with their
-payload, so that a position can be converted to bytes of the important resources and of the others.
+which are more frequent than the samples. A position is a number of bytes of the TCP stream
+(analysis/loads/whereabouts.py). Position 0 is the end of the bytes that had arrived before the page's request. The
+film's *tape* is the list of the TLS records with their payload, so that a position can be converted to bytes of the
+important resources and of the others.
 
 Times are milliseconds from the page's request.
 """
@@ -33,7 +34,8 @@ class NoFilm(Exception):
 class Tape:
     """The load's TLS records, in order.
 
-    end: the position at which each record ends. others, important: the payload bytes of each group in each record.
+    end: the position in the TCP stream at which each record ends. others, important: the payload bytes of the other and
+    of the important resources in each record.
     """
 
     end: tuple[int, ...]
@@ -45,7 +47,8 @@ class Tape:
 class Looks:
     """The samples of the front's socket, without those that show the same positions as the previous sample.
 
-    `Whereabouts` explains the positions.
+    t_ms: the samples' times. handed, sent, near_from, far_from: positions in the TCP stream at these times;
+    `Whereabouts` explains them.
     """
 
     t_ms: tuple[float, ...]
@@ -57,7 +60,7 @@ class Looks:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrivals:
-    """The client's arrivals. end: at t_ms the client had all bytes up to this position."""
+    """The arrivals of bytes at the client. end: the position in the TCP stream up to which the client had all bytes."""
 
     t_ms: tuple[float, ...]
     end: tuple[int, ...]
@@ -65,7 +68,7 @@ class Arrivals:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The times of the important resources, or of the others.
+    """The request and the delivery of one group of resources: the important resources, or the others.
 
     stream: `others` or `important`. name: the resource's name, or a count such as `7 others`. sent_ms: the client sent
     the request. received_ms: the origin received the request. available_ms: the origin had the resource. size_bytes:
@@ -87,8 +90,8 @@ class Asked:
 class Delivery:
     """The arrival of one resource.
 
-    stream: `others`, `important` or `documents`. end, total: when all bytes up to the position `end` have arrived, the
-    client can read `total` bytes of the resource.
+    stream: the resource's group: `others`, `important` or `documents`. end, total: when all bytes of the TCP stream up
+    to the position `end` have arrived, the client can read `total` bytes of the resource.
     """
 
     name: str
@@ -114,7 +117,8 @@ class Film:
     """The film of a load.
 
     load: the load's number. duration_ms: the time until the load's last stream ended. queue_first: see `whereabouts`.
-    deliveries: of all resources, in the page's order. ready: the words for the page's moment (Page).
+    deliveries: the arrivals of all resources, in the page's order. ready: the words that appear when all important
+    resources are complete, such as "the map works".
     """
 
     load: int

@@ -64,14 +64,17 @@ class Seen:
     target_ns: int
 
     def lets_stand_ns(self, t_ns: int) -> float | None:
-        """Returns the most bytes that LOWAT allows to be unsent, as a time at the link's rate; None without a limit."""
+        """Returns how long the link needs for the most bytes that LOWAT allows to be unsent at t_ns.
+
+        None if LOWAT is unset at t_ns.
+        """
         setting = latest(self.settings, t_ns)
         if setting is None or setting.lowat_bytes is None:
             return None
         return self._time_ns(setting.lowat_bytes + PACKET_BUFFER_BYTES, t_ns)
 
     def unsent_ns(self, look: SocketSample) -> float:
-        """Returns the unsent bytes of a sample, as a time at the link's rate."""
+        """Returns how long the link needs, at its rate at that time, for the unsent bytes of a sample."""
         return self._time_ns(look.notsent_bytes, look.t_ns)
 
     def _time_ns(self, size_bytes: int, t_ns: int) -> float:
@@ -80,10 +83,11 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A change of the rate, and how LOWAT followed it.
+    """A change of the link's rate, and how LOWAT followed it.
 
-    round_trips_ns: the times from the step to the ends of the next two round trips; fewer if the samples end before.
-    lowat_ns, unsent_ns: the time from the step until LOWAT, or the unsent bytes, had followed the step; None for never.
+    rate_bit_s: the new rate. round_trips_ns: the times from the step to the ends of the next two round trips; fewer if
+    the samples end before. lowat_ns: the time from the step until LOWAT had followed the step; None for never.
+    unsent_ns: the time until the unsent bytes had followed the step; None for never.
     """
 
     at_ns: int
@@ -103,7 +107,11 @@ class Step:
 
 
 def round_trips(looks: Sequence[SocketSample], from_ns: int, number: int) -> Iterator[int]:
-    """Yields the ends of `number` round trips from from_ns on; fewer if the samples end before."""
+    """Yields the times at which successive round trips end; the first of them begins at from_ns.
+
+    looks: the samples of the front's socket. number: the number of round trips; there are fewer if the samples end
+    before.
+    """
     at_ns = from_ns
     for _ in range(number):
         last = latest(looks, at_ns)
@@ -116,7 +124,7 @@ def round_trips(looks: Sequence[SocketSample], from_ns: int, number: int) -> Ite
 
 
 def steps(seen: Seen) -> list[Step]:
-    """Judges every change of the rate that came before the front had handed over all its bytes."""
+    """Judges how LOWAT followed each change of the link's rate, until the front had handed over all its bytes."""
     pieces = [piece for piece in seen.rate.pieces[1:] if piece[0] < seen.until_ns]
     found = []
     for (at_ns, rate_bit_s), (end_ns, _) in pairwise([*pieces, (seen.until_ns, 0)]):
@@ -134,9 +142,9 @@ def steps(seen: Seen) -> list[Step]:
 
 
 def _lowat_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
-    """Returns the instant from which on LOWAT was right until until_ns; None if LOWAT was wrong just before until_ns.
+    """Returns the instant from which on LOWAT was right (rule 3) until until_ns, at the earliest from_ns.
 
-    The instant is from_ns at the earliest.
+    None if LOWAT was not right just before until_ns.
     """
     changes = [from_ns, *(each.t_ns for each in seen.settings if from_ns < each.t_ns < until_ns)]
     since_ns = None
@@ -167,7 +175,10 @@ def _unsent_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
 
 
 def follow(run: Run, target_ns: int) -> Seen:
-    """Reads a run's samples. Raises FolderError if the run has no samples, or its link no rate."""
+    """Reads a run's samples and values of LOWAT. target_ns: see Seen.
+
+    Raises FolderError if the front's socket was not sampled, or if the link's rate is unlimited.
+    """
     layers, load = run.layers(), measured_load(run.evidence())
     rate = Rate.of(run.scenario, load.started_ns)
     if rate is None or not layers.sockets:

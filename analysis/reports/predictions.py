@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """An arm: the measured and the predicted first byte of the focal resource."""
+    """The measured and the predicted time of the focal resource's first byte, in one arm."""
 
     arm: str
     measured_ms: float
@@ -34,12 +34,12 @@ def rows(summary: Mapping[str, Any]) -> list[Row]:
 
 
 def median_error(found: Iterable[Row]) -> float:
-    """Returns the median of the errors, without their signs."""
+    """Returns the median of the absolute values of the rows' errors."""
     return median(abs(row.error) for row in found)
 
 
 def markdown(found: Sequence[Row]) -> str:
-    """Returns a table: times in milliseconds, and the error in percent."""
+    """Returns a Markdown table with a line for each arm: the two times in milliseconds, and the error in percent."""
     lines = ["| arm | measured | predicted | error |", "|---|---:|---:|---:|"]
     lines += [f"| {row.arm} | {row.measured_ms:.0f} | {row.predicted_ms:.0f} | {row.error:+.1%} |" for row in found]
     return "\n".join(lines) + "\n"

@@ -10,14 +10,14 @@ from analysis.loads.ledger import WORDS
 
 _WIDTH = 118
 _HEAD = (
-    "| | verdict | script first | script last | image last | longest part of the script's wait |",
+    "| | verdict | script first byte | script last byte | image last byte | longest part of the script's wait |",
     "|---|---|---|---|---|---|",
 )
 _LABELS = ("LOWAT unset", "with LOWAT")
 _INTRODUCTION = (
     "This page lists the ways to spoil the effect of LOWAT. Each is a named scenario, such as `make experiment"
-    " SCENARIO=deep-queue`, and each has a card: what you see, which layer causes it, how to tell, and the knob that"
-    " cures it. The lab's tests assert what the cards say."
+    " SCENARIO=deep-queue`, and each has a card: what you see, which layer causes it, how to recognize it, and the knob"
+    " that cures it. The lab's tests assert what the cards say."
 )
 _MADE = (
     "Each row is one run in the guest, made by `make sabotage`. Times are seconds from the request of the measured"
@@ -30,7 +30,11 @@ Arm = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Spoiler:
-    """A scenario that spoils the effect. knobs: as text. see, layer, tell, cure: the texts of its card."""
+    """A scenario that spoils the effect of LOWAT. knobs: the scenario's knobs, as text.
+
+    see, layer, tell, cure: the texts of its card: what you see, which layer causes it, how to recognize it, and the
+    knob that cures it.
+    """
 
     name: str
     title: str
@@ -42,7 +46,7 @@ class Spoiler:
 
 
 def document(plain: Sequence[Arm], spoiled: Iterable[tuple[Spoiler, Sequence[Arm]]]) -> str:
-    """Returns the document.
+    """Returns the text of docs/sabotage.md.
 
     plain: control and treatment of the unspoiled scenario. spoiled: scenarios, each with four arms: control and
     treatment, then control and treatment with the cure.
@@ -55,7 +59,7 @@ def document(plain: Sequence[Arm], spoiled: Iterable[tuple[Spoiler, Sequence[Arm
 
 
 def words(spoiler: Spoiler) -> list[str]:
-    """Returns the lines about a scenario that need no measurement."""
+    """Returns the title and the card of a scenario, as lines of Markdown."""
     told = {"See": spoiler.see, "Layer": f"{spoiler.layer}.", "Tell": spoiler.tell, "Cure": f"`{spoiler.cure}`"}
     return [
         f"## {spoiler.name}",

@@ -1,4 +1,4 @@
-"""Makes the summary of an experiment, a stable document for scripts; docs/results.md describes it."""
+"""Makes the summary of an experiment: a document in a stable format, for other programs (docs/results.md)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,14 +12,14 @@ from common.formats.page import MAPS
 from common.formats.run import Verdict
 
 SUMMARY_FORMAT = 1
-"""The version of the summary's format. Run folders have another version."""
+"""The version of the summary's format. The format of run folders has its own version."""
 
 _EDGES = ("first_byte_ms", "last_byte_ms")
 _WORST_FIRST = ("failed", "invalid", "unsupported", "ok")
 
 
 def summarize(experiment: Experiment) -> dict[str, Any]:
-    """Returns the document that `priolab show --json` prints."""
+    """Returns the summary of an experiment, which `priolab show --json` prints."""
     return {
         "format": SUMMARY_FORMAT,
         "experiment": experiment.record.experiment,
@@ -92,7 +92,7 @@ def _verdict(good: Sequence[Run]) -> tuple[str | None, str | None]:
         chosen = typical(good)
         return next(iter(verdicts)), chosen.record.verdict_reason if chosen else None
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-    return Verdict.UNDECIDED, f"the repetitions disagree: {counts}"
+    return Verdict.UNDECIDED, f"the repetitions have different verdicts: {counts}"
 
 
 _WHOLE = ("other_bytes_before", "other_bytes_during")
@@ -102,7 +102,10 @@ _WHOLE_OF_MAPS = ("image_bytes_before_script", "image_bytes_during_script")
 
 
 def _figures(good: Sequence[Run], page: str) -> dict[str, Any]:
-    """Returns the medians over measured loads, None without values. Only PAGE=maps has keys for script and image."""
+    """Returns the medians of the times and sizes of the measured loads; None for a median without values.
+
+    Only PAGE=maps has keys for script and image.
+    """
 
     def middle(values: Iterable[float], digits: int | None) -> float | None:
         """Returns the median, rounded to the given number of digits; None without values."""

@@ -30,7 +30,8 @@ _DELAYED_FROM = 0.05
 class Claim:
     """The claim of a picture.
 
-    article: what the article reports. here: what the lab measured, in words. criterion: when the claim holds, in words.
+    article: what the article reports. here: what the lab measured, in words. criterion: the condition, in words, under
+    which the lab says that the claim holds.
     is_question: True if the article asked a question instead of claiming something.
     """
 

@@ -17,7 +17,10 @@ _ARTICLE, _HERE = "The article", "Here"
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A claim with its picture. svg: a whole document. table: headings, then rows of cells. note: text below it."""
+    """A claim with its picture. svg: a whole SVG document. table: a row of headings, then rows of cells.
+
+    note: a text below the table.
+    """
 
     claim: Claim
     svg: str
@@ -27,7 +30,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """The page. pictures: in order. made: facts about how the pictures were made, by name."""
+    """The reproduction's page. made: facts about how the pictures were made, such as the fabric, by name."""
 
     pictures: Sequence[Picture]
     made: Mapping[str, str]

@@ -82,9 +82,9 @@ def _table(figures: Sequence[Figures]) -> list[list[str]]:
     def seconds(at_s: float) -> str:
         return f"{at_s:.{digits}f} s"
 
-    head = ["LOWAT", "verdict", "script possible", "script first byte", "script last byte", "image last byte"]
+    head = ["LOWAT", "verdict", "script first byte possible", "script first byte", "script last byte"]
     return [
-        [*head, "image before script"],
+        [*head, "image last byte", "image before script"],
         *(
             [
                 each.value,

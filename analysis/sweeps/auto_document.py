@@ -15,7 +15,7 @@ from analysis.sweeps.words import milliseconds, rate
 
 _AUTO = "LOWAT=auto"
 _BY_DEFAULT = "LOWAT=auto, in the kernel"
-"""The only arm that must follow the rate. The document reports the other arms, too."""
+"""The only arm of LOWAT=auto that must follow the link's changing rate. The document reports the other arms, too."""
 
 _MS = 10**6
 
@@ -24,9 +24,9 @@ _MS = 10**6
 class Study:
     """The measurements about LOWAT=auto.
 
-    summary: the summary of the sweep. at_moments: by network, the first bytes of scripts that the origin has
-    at different times. kept: by network, the checks of the recommended value in new runs. followed: by name, the arms
-    on a link whose rate changes.
+    summary: the summary of the sweep. at_moments: for each network, the script's first bytes if the origin holds the
+    script back for several times. kept: for each network, the comparison of new runs with the promise for the
+    recommended value. followed: for each arm on a link whose rate changes, by the arm's name, the observations.
     """
 
     summary: Mapping[str, Any]
@@ -38,9 +38,9 @@ class Study:
     def holds(self) -> bool:
         """True if LOWAT=auto does all that the lab claims.
 
-        In every judged network auto keeps goodput, and auto's mean first byte over all moments is near the best fixed
-        value's. The moments are the times at which the origin has the script.
-        New runs confirm every recommended value. Auto in the kernel follows the rate, and no fixed LOWAT follows it.
+        In every judged network auto keeps goodput, and its mean first byte is near that of the best fixed value. The
+        mean is over several times for which the origin holds the script back. New runs confirm every recommended value.
+        Auto in the kernel follows a link's changing rate, and no fixed LOWAT follows it.
         """
         auto = self.summary["auto"]
         is_near = sum(means.is_near for means in self.at_moments.values()) == auto["judged"]
@@ -56,7 +56,7 @@ class Study:
 
 
 def text(study: Study, knobs: Mapping[str, str]) -> str:
-    """Returns the document. knobs: the knobs of the load on the link whose rate changes."""
+    """Returns the text of docs/auto.md. knobs: the knobs of the load on the link whose rate changes."""
     parts = [*_grid(study), *_promises(study), *_following(study, knobs)]
     return "\n\n".join(["# LOWAT=auto, measured", *parts]) + "\n"
 
@@ -152,8 +152,8 @@ def _losses(summary: Mapping[str, Any]) -> Iterator[str]:
             if judgement["keeps_goodput"] is False:
                 apart = network["no_difference"]["goodput_bit_s"]["pair_part"] or 0.0
                 yield (
-                    f"{network['network']} does not keep goodput: {1 - judgement['goodput_part']:.1%} less; its A/A "
-                    f"pair differs by {apart:.1%}."
+                    f"In {network['network']} auto does not keep goodput: it is {1 - judgement['goodput_part']:.1%} "
+                    f"less than with LOWAT unset. The medians of the network's A/A pair differ by {apart:.1%}."
                 )
 
 
@@ -179,12 +179,12 @@ def _following(study: Study, knobs: Mapping[str, str]) -> Iterator[str]:
     yield _prose(
         f"One load with `{' '.join(f'{name}={value}' for name, value in knobs.items())}`. LOWAT has "
         f"{ROUND_TRIPS} round trips to follow a change. A round trip ends when all bytes that had been sent at its "
-        "beginning are acknowledged. LOWAT is right if the bytes that may be unsent, LOWAT and a packet buffer, need "
-        f"TARGET_DELAY at the link's rate, give or take {BAND:.0%}. The unsent bytes are right if they need about "
-        "TARGET_DELAY. The columns *right after* have the time from the change of the rate until this is so. "
+        "beginning are acknowledged. LOWAT is correct if the bytes that may be unsent, LOWAT and a packet buffer, need "
+        f"TARGET_DELAY at the link's rate, give or take {BAND:.0%}. The unsent bytes are correct if they need about "
+        "TARGET_DELAY. The columns *correct after* have the time from the change of the rate until this is so. "
         "`analysis/reports/following.py` has the rules."
     )
-    head = ("", "new rate", "two round trips", "LOWAT right after", "unsent bytes right after", "followed")
+    head = ("", "new rate", "two round trips", "LOWAT correct after", "unsent bytes correct after", "followed")
     rows = [
         (name if step is found[0] else "", *_row(step))
         for name, seen in study.followed.items()

@@ -38,7 +38,7 @@ class Estimate:
     def of(cls, values: Sequence[float]) -> Self:
         """Returns the estimate from the values. Raises ValueError if there are no values."""
         if not values:
-            raise ValueError("no values")
+            raise ValueError("a median needs at least one value")
         ordered = sorted(values)
         low, high = _interval(ordered)
         return cls(

@@ -22,7 +22,7 @@ _WORDS_OF_LOWAT = ("none", "auto")
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """A run that does not count. status: failed, invalid, unsupported, or missing."""
+    """A run that the evaluation leaves out. run: its name. status: failed, invalid, unsupported, or missing."""
 
     run: str
     status: str
@@ -45,7 +45,7 @@ class SweepArm:
 
     @property
     def asked(self) -> int:
-        """The number of repetitions that the sweep should have."""
+        """The number of repetitions that the arm should have."""
         return len(self.good) + len(self.troubles)
 
 
@@ -70,7 +70,7 @@ def load_sweep(path: Path) -> Sweep:
     knobs = {arm.arm: arm.knobs for arm in record.arms}
     for arm in record.arms:
         if arm.twin_of is not None and knobs.get(arm.twin_of) != arm.knobs:
-            raise FolderError(f"{file}: {arm.arm} is the twin of {arm.twin_of}, which is no arm with the same knobs")
+            raise FolderError(f"{file}: {arm.arm} is the twin of {arm.twin_of}, but no such arm has the same knobs")
     arms = [_arm(path, arm, record.repeat) for arm in record.arms]
     return Sweep(path=path, record=record, arms=_in_bytes(file, arms))
 
@@ -106,14 +106,17 @@ def _why_missing(path: Path, name: str) -> str:
 
 
 def _in_bytes(file: Path, arms: Sequence[SweepArm]) -> tuple[SweepArm, ...]:
-    """Returns the arms with LOWAT in bytes, none or auto. Raises FolderError if no good run shows the bytes."""
+    """Returns the arms with LOWAT as a number of bytes, none or auto.
+
+    Raises FolderError if a LOWAT is written in another way, such as 16k, and no ok run shows its number of bytes.
+    """
     known = {arm.knobs.get(_LOWAT): str(arm.good[0].scenario.lowat) for arm in arms if arm.good}
     found = []
     for arm in arms:
         word = arm.knobs.get(_LOWAT, _WORDS_OF_LOWAT[0])
         if not word.isdecimal() and word not in _WORDS_OF_LOWAT:
             if word not in known:
-                raise FolderError(f"{file}: LOWAT={word} is not in bytes, and no ok run shows its bytes")
+                raise FolderError(f"{file}: LOWAT={word} is no number of bytes, and no ok run shows the number")
             arm = replace(arm, knobs={**arm.knobs, _LOWAT: known[word]})
         found.append(arm)
     return tuple(found)

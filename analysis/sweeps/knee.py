@@ -1,6 +1,6 @@
 """Finds the knee of a network: the LOWAT to recommend. Pure.
 
-1. A value is not considered if none of its runs is ok, or too few (`networks`, rule 5).
+1. A value of LOWAT is not considered if none of its runs is ok, or too few (`networks`, rule 5).
 2. Goodput is compared with a reference: the goodput with LOWAT unset. If too few runs with LOWAT unset are ok, the
    reference is the largest fixed value, and the report says so. With a single value there is nothing to compare.
    `falls_at` is the first value, from unset downwards, whose goodput is measurably less. A value is out if its goodput
@@ -27,7 +27,7 @@ from analysis.sweeps.networks import Level, Network
 from analysis.sweeps.spread import Difference, Spread, difference, spreads
 
 LOSS = 0.01
-"""The fraction of goodput that a value may cost without being out."""
+"""A value of LOWAT is out if it costs more than this fraction of goodput."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,10 @@ class Knee:
     spreads: Mapping[Measure, Spread]
 
     def against(self, level: Level, other: Level, measure: Measure) -> Difference:
-        """Compares two values. Raises KeyError if one of them lacks the measure."""
+        """Returns the difference of two values of LOWAT in a measure: `level` less `other`.
+
+        Raises KeyError if one of the two was not measured.
+        """
         return difference(level.estimate(measure), other.estimate(measure), self.spreads[measure])
 
 
@@ -72,7 +75,7 @@ def find(network: Network) -> Knee:
 
 
 def goodput_part(level: Level, reference: Level | None) -> float:
-    """Returns the goodput of a value as a fraction of the reference's; 1 without a reference."""
+    """Returns the goodput with a value of LOWAT as a fraction of the goodput with the reference; 1 without one."""
     if reference is None:
         return 1.0
     return level.estimate(Measure.GOODPUT).median / reference.estimate(Measure.GOODPUT).median

@@ -80,7 +80,7 @@ def grains(run: Run) -> Mapping[Measure, float]:
 
 
 def record_ms(run: Run) -> float:
-    """Returns the transmission time of 16 KiB at the link's lowest rate; 0 if the rate is unlimited."""
+    """Returns the transmission time of a TLS record of 16 KiB at the link's lowest rate; 0 if it is unlimited."""
     rate_bit_s = _slowest_bit_s(run)
     return RECORD_BYTES * 8 * 1000 / rate_bit_s if rate_bit_s else 0.0
 

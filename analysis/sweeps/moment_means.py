@@ -1,6 +1,6 @@
-"""Compares LOWAT=auto with fixed values on the mean first byte of scripts at several moments. Pure.
+"""Compares LOWAT=auto with fixed values of LOWAT by the mean time of the script's first byte. Pure.
 
-A moment is the time for which the origin holds the script back.
+The mean is over several *moments*. A moment is a time for which the origin holds the script back (JS_DELAY).
 """
 
 from collections.abc import Mapping
@@ -13,10 +13,11 @@ from analysis.sweeps.steered import LATER
 
 @dataclass(frozen=True, kw_only=True)
 class MomentMeans:
-    """The first bytes of the script in a network, with the script at several moments.
+    """The times of the script's first byte in a network, if the origin holds the script back for several times.
 
-    first_bytes_ms: for each value of LOWAT, `auto` among them, a first byte per moment. may_be_best: fixed values that
-    cost no goodput. record_ms: the time of a TLS record at the link's rate.
+    moments_ms: the times for which the origin holds the script back. first_bytes_ms: for each value of LOWAT, `auto`
+    among them, the time of the first byte for each moment. may_be_best: fixed values that cost no goodput. record_ms:
+    the transmission time of a TLS record at the link's rate.
     """
 
     moments_ms: tuple[int, ...]
@@ -26,23 +27,23 @@ class MomentMeans:
 
     @property
     def best(self) -> str:
-        """The fixed value with the smallest mean."""
+        """The fixed value of LOWAT with the smallest mean time of the script's first byte."""
         return min(self.may_be_best, key=self.mean_ms)
 
     def mean_ms(self, value: str) -> float:
-        """Returns the mean time of the script's first byte with a LOWAT. Raises KeyError if it was not measured."""
+        """Returns the mean time of the script's first byte with a LOWAT. Raises KeyError if this LOWAT has no runs."""
         return mean(self.first_bytes_ms[value])
 
     @property
     def ratio(self) -> float:
-        """The mean of auto as a multiple of the mean of the best fixed value."""
+        """The mean time of the first byte with auto, as a multiple of that with the best fixed value."""
         return self.mean_ms(AUTO) / self.mean_ms(self.best)
 
     @property
     def is_near(self) -> bool:
-        """True if auto's mean is near that of the best fixed value, by the limits of `steered`."""
+        """True if the mean time with auto is near that with the best fixed value, by the limits of `steered`."""
         return self.ratio <= 1 + LATER or self.mean_ms(AUTO) - self.mean_ms(self.best) <= self.record_ms
 
     def sooner(self, value: str) -> int:
-        """Returns the number of moments at which the first byte comes sooner with a value than with auto."""
+        """Returns for how many moments the script's first byte comes sooner with a value of LOWAT than with auto."""
         return sum(own < auto for own, auto in zip(self.first_bytes_ms[value], self.first_bytes_ms[AUTO], strict=True))

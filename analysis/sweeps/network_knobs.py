@@ -8,5 +8,5 @@ _OF_A_VALUE = (LOWAT, TARGET_DELAY)
 
 
 def network_of(words: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Returns the knobs that an arm shares with its network's other arms, in order. words: all knobs of the arm."""
+    """Returns the knobs, with values, that an arm shares with the other arms of its network. words: all its knobs."""
     return tuple((name, word) for name, word in words.items() if name not in _OF_A_VALUE)

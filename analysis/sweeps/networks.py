@@ -1,11 +1,12 @@
 """Sorts the arms of a sweep into networks, with the estimates for every LOWAT in each network. Pure.
 
-1. Arms that differ in LOWAT only are a network. TARGET_DELAY, which steers LOWAT=auto, is part of auto's value.
+1. Arms that differ in LOWAT only are a network. TARGET_DELAY, which steers LOWAT=auto, belongs to the value: with two
+   TARGET_DELAYs, auto is two values.
 2. A fixed LOWAT that occurs with several TARGET_DELAYs is a single value, because TARGET_DELAY does not affect a fixed
    LOWAT. Only older sweeps have such arms. The first such arm counts, because the others are the same scenario with the
    same seeds, and so the same runs again.
 3. The twin of an arm is not a value. The twin is the other half of the A/A pair: the same scenario, with other seeds.
-4. A run that is missing or not ok does not count, and is listed.
+4. A run that is missing or not ok does not count, and is listed (`Level.troubles`).
 5. A value needs at least half as many good runs as the value with the most good runs. Otherwise it is not considered
    for the recommendation, and is listed (`Network.thin`). Without this rule a single run, which has no interval,
    would be compared with the median of ten.
@@ -26,8 +27,9 @@ from analysis.sweeps.network_knobs import AUTO, LOWAT, NONE, TARGET_DELAY, netwo
 class Level:
     """A value of LOWAT in a network, with its estimates.
 
-    value: LOWAT as text. asked: the number of repetitions that the sweep should have. estimates: by measure; None for a
-    measure that was not counted. The mapping is empty if no repetition is ok.
+    value: LOWAT as text. asked: the number of repetitions that this value should have. estimates: the estimate of each
+    measure; None for a measure that was not counted. The mapping is empty if no repetition is ok. troubles: the
+    repetitions that do not count.
     """
 
     value: str
@@ -70,8 +72,8 @@ class Network:
     name: the knobs that distinguish the network in the sweep. knobs: all its knobs, without LOWAT and TARGET_DELAY.
     words: the knobs to give to `priolab run` for this network, without LOWAT and TARGET_DELAY. levels: fixed values,
     the smallest first, then LOWAT unset, then LOWAT=auto. pair: a value of LOWAT and its twin; None without a twin.
-    grains: the smallest meaningful differences. record_ms: the transmission time of a TLS record of 16 KiB at the
-    link's rate.
+    grains: the smallest meaningful difference of each measure. record_ms: the transmission time of a TLS record of
+    16 KiB at the link's rate.
     """
 
     name: str
@@ -117,7 +119,7 @@ class Network:
 
 
 def networks(sweep: Sweep) -> list[Network]:
-    """Returns the networks in the order of the sweep. Raises FolderError if an ok run lacks necessary data."""
+    """Returns a sweep's networks, in the order of the sweep's arms. Raises FolderError if an ok run lacks data."""
     grid = sweep.record.grid
     varied = [name for name, values in grid.items() if len(values) > 1]
     chosen = list(dict.fromkeys([*sweep.record.fixed, *grid]))
@@ -190,6 +192,9 @@ _TELLING = ("RATE", "DELAY", "CC", "SERVER")
 
 
 def _name(knobs: Mapping[str, str], varied: Sequence[str]) -> str:
-    """Returns the knobs of which the sweep has several values; without such knobs, RATE, DELAY, CC and SERVER."""
+    """Returns a network's name: its values of the knobs in `varied`, or of RATE, DELAY, CC and SERVER if none varies.
+
+    varied: the knobs of which the sweep has several values.
+    """
     names = [name for name in varied if name in knobs] or [name for name in _TELLING if name in knobs]
     return " ".join(f"{name}={knobs[name]}" for name in names)

@@ -26,7 +26,10 @@ PROMISED = (Measure.FIRST_BYTE, Measure.GOODPUT)
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """The check of a measure. found: the estimate from new runs. low, high: the limits for the estimate's median."""
+    """The comparison of new runs with the promise for a measure.
+
+    found: the estimate from the new runs. low, high: the promised limits for the median of this estimate.
+    """
 
     measure: Measure
     found: Estimate
@@ -40,19 +43,22 @@ class Kept:
 
     @property
     def words(self) -> str:
-        """The result in words."""
+        """The result of the comparison in words."""
         found, low, high = (words.amount(self.measure, value) for value in (self.found.median, self.low, self.high))
         inside = "within" if self.holds else "outside of"
         return f"{self.measure}: {found}, {inside} the sweep's limits, {low} to {high}"
 
 
 def promised(estimate: Estimate, spread: Spread) -> tuple[float, float]:
-    """Returns the lower and the upper limit for the median of new runs."""
+    """Returns the promise: a lower and an upper limit for the median of new runs.
+
+    estimate: the sweep's estimate of the measure. spread: the measure's spread in the network.
+    """
     return spread.reach(estimate.low, estimate.high)
 
 
 def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
-    """Checks new runs against a network of a sweep's summary (`summary.summarize`).
+    """Compares new runs with the promise for a network in a sweep's summary (`summary.summarize`).
 
     A run is checked if it is ok and has the recommended LOWAT and the network's knobs, written as in the summary.
     Raises FolderError if no value is recommended, if no run is checked, or if a checked run has another fabric than the
@@ -60,7 +66,7 @@ def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
     """
     knee = network["knee"]
     if knee["recommended"] is None:
-        raise FolderError(f"{network['network']}: no value is recommended")
+        raise FolderError(f"{network['network']}: the sweep recommends no LOWAT")
     alike = [run for run in runs if run.status == "ok" and _is_recommended(run, network)]
     if not alike:
         raise FolderError(f"no run that is ok has LOWAT={knee['recommended']} and {network['network']}")
@@ -89,7 +95,7 @@ def _check_new(run: Run, made: Mapping[str, Any]) -> None:
     """Raises FolderError if the run has another fabric, or a seed of the sweep."""
     fabric, seed = run.record.fabric, run.record.seed
     if fabric != made["fabric"]:
-        raise FolderError(f"{run.path}: made in FABRIC={fabric}, but the sweep in FABRIC={made['fabric']}")
+        raise FolderError(f"{run.path}: the run was made in FABRIC={fabric}, but the sweep in FABRIC={made['fabric']}")
     if made["first_seed"] <= seed <= made["last_seed"]:
         seeds = f"{made['first_seed']} to {made['last_seed']}"
-        raise FolderError(f"{run.path}: its seed, {seed}, is one of the sweep's, {seeds}; a new run needs another seed")
+        raise FolderError(f"{run.path}: the run's seed {seed} is one of the sweep's seeds {seeds}; use another seed")

@@ -41,7 +41,7 @@ class Spread:
 
     @classmethod
     def of(cls, pair: tuple[Estimate, Estimate] | None, grain: float) -> Self:
-        """Computes the spread from the two halves of a pair."""
+        """Computes the spread of a measure from its estimates in the two halves of a pair; None: there is no pair."""
         if pair is None:
             return cls(grain=grain)
         one, other = pair
@@ -54,7 +54,10 @@ class Spread:
 
     @property
     def part(self) -> float | None:
-        """The ratio as a difference, as a fraction of the larger value: 0.2 for the ratio 1.25. None without a pair."""
+        """The fraction by which the smaller median may be below the larger one: 0.2 for the ratio 1.25.
+
+        None without a pair.
+        """
         return None if self.ratio is None else 1 - 1 / self.ratio
 
     def are_apart(self, one: float, other: float) -> bool:
@@ -63,7 +66,7 @@ class Spread:
         return larger - smaller > self.grain and _times(larger, smaller, self.grain) > (self.ratio or 1.0)
 
     def reach(self, low: float, high: float) -> tuple[float, float]:
-        """Widens the range of medians from low to high by the noise band. Returns the new range."""
+        """Returns the range from low to high, widened at both ends by the noise band."""
         ratio = self.ratio or 1.0
         least = low / ratio if low / ratio > self.grain else 0.0
         most = inf if ratio == inf else ratio * max(high, self.grain)
@@ -72,7 +75,10 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The difference of two medians. is_measurable: True if the difference is outside the noise band."""
+    """The difference of two medians. amount: the first median less the second.
+
+    is_measurable: True if the medians are further apart than the noise band, and their intervals do not overlap.
+    """
 
     amount: float
     is_measurable: bool
@@ -100,7 +106,7 @@ def spreads(network: Network) -> Mapping[Measure, Spread]:
 
 
 def difference(one: Estimate, other: Estimate, spread: Spread) -> Difference:
-    """Compares two estimates."""
+    """Returns the difference of two estimates of a measure: `one` less `other`. spread: the measure's spread."""
     amount = one.median - other.median
     nothing_in_common = one.low > other.high or one.high < other.low
     return Difference(amount=amount, is_measurable=nothing_in_common and spread.are_apart(one.median, other.median))

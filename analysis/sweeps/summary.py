@@ -1,4 +1,4 @@
-"""Makes the summary of a sweep, a stable document. docs/results.md describes it, `schema` has its JSON Schema. Pure."""
+"""Makes the summary of a sweep, in a stable format (docs/results.md). `schema` has its JSON Schema. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -16,14 +16,14 @@ from analysis.sweeps.spread import Spread
 from analysis.sweeps.steered import Judgement, judge
 
 SUMMARY_FORMAT = 1
-"""The version of the summary's format. The sweep's folder has another version."""
+"""The version of the summary's format. The format of sweep.json has its own version."""
 
 _DIGITS = 6
 _LARGEST_SEED = 2**32 - 1
 
 
 def summarize(sweep: Sweep) -> dict[str, Any]:
-    """Returns the document that `priolab knee --json` prints. Raises FolderError."""
+    """Returns the summary of a sweep, which `priolab knee --json` prints. Raises FolderError."""
     found = networks(sweep)
     troubles = [asdict(trouble) for arm in sweep.arms for trouble in arm.troubles]
     asked = sum(arm.asked for arm in sweep.arms)
@@ -124,7 +124,7 @@ def _knee(network: Network, knee: Knee, made: Mapping[str, Any]) -> dict[str, An
 
 
 def _anew(made: Mapping[str, Any]) -> list[str]:
-    """Returns knobs to repeat a scenario as often as the sweep did, in the same fabric, with unused seeds."""
+    """Returns the knobs that repeat a scenario as often as the sweep did, in its fabric, with seeds it did not use."""
     repeat, seed = made["repeat"], made["last_seed"] + 1
     if seed + repeat - 1 > _LARGEST_SEED:
         seed = made["first_seed"] - repeat

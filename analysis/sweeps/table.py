@@ -1,4 +1,4 @@
-"""Makes tables of a sweep's summary: of its networks, of a network's values, of the judgements of LOWAT=auto. Pure.
+"""Makes tables from a sweep's summary: its networks, a network's values of LOWAT, the judgements of LOWAT=auto. Pure.
 
 Cells are text. Markdown and the terminal are for people; CSV is for programs, with plain numbers, the unit in the
 column's name, and an empty cell for an unknown value.
@@ -38,13 +38,14 @@ class Table:
 
 def of_networks(summary: Document) -> Table:
     """Makes a line for each network: the recommended LOWAT, and first byte and goodput with this LOWAT."""
-    head = ("network", "recommended LOWAT", "script first byte", "LOWAT unset", "goodput", "goodput falls at")
+    head = ("network", "recommended LOWAT", "script first byte", "if LOWAT is unset", "goodput", "goodput falls at")
     return Table(head=(*head, "noise band"), rows=tuple(_network(network) for network in summary["networks"]))
 
 
 def of_values(network: Document) -> Table:
     """Makes a line for each value of LOWAT that was tried in a network of the summary."""
-    head = ("LOWAT", "script first byte", "in the send queue", "against unset", "goodput", "against unset")
+    head = ("LOWAT", "script first byte", "of this in the send queue", "first byte against LOWAT unset", "goodput")
+    head = (*head, "goodput against LOWAT unset")
     costs = ("front CPU per MB", "context switches per MB", "read, write calls per MB", "repetitions")
     return Table(head=head + costs, rows=tuple(_value_row(network, value) for value in network["values"]))
 
@@ -57,7 +58,7 @@ def of_auto(summary: Document) -> Table | None:
 
 
 def sentences(network: Document) -> list[str]:
-    """Returns the sentences about a network of the summary."""
+    """Returns sentences about a network of the summary: the recommended LOWAT, its reasons, and how to check it."""
     knee = network["knee"]
     said = [knee["reason"], knee["goodput_falls_words"], knee["documentation"], network["no_difference_words"]]
     if knee["front"]:
@@ -82,7 +83,7 @@ def notes(summary: Document) -> list[str]:
     if not summary["finished"]:
         found.insert(0, f"The sweep is not finished: {runs['ok']} of {runs['asked']} runs are done and ok.")
     if summary["repeat"] == 1:
-        found.append("Every value is from one repetition, and has no interval.")
+        found.append("Every number comes from a single repetition, so it has no interval.")
     elif (chance := _coverage(summary)) < _SURE:
         found.append(
             "The intervals come from few repetitions: an interval holds the true median in at least "
@@ -90,7 +91,10 @@ def notes(summary: Document) -> list[str]:
         )
     if any(_nobody_counted(summary, cost) for cost in COSTS):
         where = "in the virtual fabric" if summary["fabric"] == "virtual" else "here"
-        found.append(f"Some or all costs of the front were not measured {where}: its kernel does not count them.")
+        found.append(
+            "Some or all costs of the front (processor time, context switches, system calls) were not measured "
+            f"{where}: the front's kernel does not count them."
+        )
     with_ledger, good = _with_ledger(summary)
     if 0 < with_ledger < good:
         found.append(f"The time in the send queue is from {with_ledger} of {good} runs: the other runs have no ledger.")
@@ -120,7 +124,7 @@ def networks_csv(summary: Document) -> str:
 
 
 def values_csv(summary: Document) -> str:
-    """Returns CSV with a line for each network and value: medians and intervals of every measure."""
+    """Returns CSV with a line for each value of LOWAT in each network: medians and intervals of every measure."""
     names = [f"{measure}_{part}" for measure in Measure for part in _PARTS]
     head = ["network", "lowat", "asked", "ok", "is_recommended", "is_on_front", *names]
     return _csv(
@@ -246,7 +250,7 @@ def _nobody_counted(summary: Document, cost: Measure) -> bool:
 
 
 def _with_ledger(summary: Document) -> tuple[int, int]:
-    """Returns the number of good runs with a ledger, and of all good runs. Twins do not count: no table shows them."""
+    """Returns (number of ok runs with a ledger, number of ok runs). Twins do not count, because no table shows them."""
     values = [value for network in summary["networks"] for value in network["values"]]
     measured = [value["measured"][Measure.SEND_QUEUE] for value in values]
     return sum(each["repetitions"] for each in measured if each), sum(value["ok"] for value in values)

@@ -98,7 +98,7 @@ def _than_unset(network: Network, knee: Knee, chosen: Level) -> str:
 def falls(network: Network, knee: Knee) -> str:
     """Returns a sentence about the value at which goodput falls."""
     if knee.reference is None or not network.fixed:
-        return "It is not known if goodput falls."
+        return "It is not known if goodput falls, because there are no two values of LOWAT to compare."
     if knee.falls_at is None:
         tried = [level.value for level in network.fixed if level is not knee.reference]
         span = tried[0] if len(tried) == 1 else f"{tried[0]} to {tried[-1]}"
@@ -132,7 +132,8 @@ def _compared(network: Network, knee: Knee, level: Level | None) -> str:
     if level is knee.recommended:
         return ": the value recommended here"
     found = knee.against(level, knee.recommended, _FIRST)
-    return f": {milliseconds(level.estimate(_FIRST).median)}, {difference(_FIRST, found)}"
+    first = milliseconds(level.estimate(_FIRST).median)
+    return f": script first byte {first} (compared with the recommended value: {difference(_FIRST, found)})"
 
 
 def left_out(network: Network) -> str | None:
@@ -140,7 +141,7 @@ def left_out(network: Network) -> str | None:
     if not network.thin:
         return None
     each = ", ".join(f"{lowat(level)} ({_repetitions(level)})" for level in network.thin)
-    return f"Left out, because fewer than {network.enough} of their runs are ok: {each}."
+    return f"Values left out, because fewer than {network.enough} of their runs are ok: {each}."
 
 
 def _repetitions(level: Level) -> str:
@@ -156,16 +157,16 @@ def no_difference(network: Network, knee: Knee) -> str:
     """Returns a sentence about the noise band and its origin."""
     first, goodput = (knee.spreads[measure] for measure in (_FIRST, Measure.GOODPUT))
     told = (
-        f"Noise band: differences of less than a TLS record's time, {milliseconds(first.grain)} or "
-        f"{rate(goodput.grain)} of goodput"
+        "Noise band: a difference may be chance if it is less than a TLS record's time "
+        f"({milliseconds(first.grain)} in first byte, {rate(goodput.grain)} in goodput)"
     )
     if network.pair is None or first.repetitions is None:
         return f"{told}. There is no A/A pair."
     one, other = first.repetitions
     return (
-        f"{told}, or less than the A/A pair's spread: {lowat(network.pair[0])} twice, {one} and {other} repetitions, "
-        f"up to {milliseconds(first.amount or 0.0)} ({factor(first.ratio or 1.0)}) and {rate(goodput.amount or 0.0)} "
-        f"({factor(goodput.ratio or 1.0)}) apart."
+        f"{told}, or less than the spread of the A/A pair. The pair is {lowat(network.pair[0])} twice, with {one} and "
+        f"{other} repetitions. Its spread is {milliseconds(first.amount or 0.0)} ({factor(first.ratio or 1.0)}) in "
+        f"first byte, and {rate(goodput.amount or 0.0)} ({factor(goodput.ratio or 1.0)}) in goodput."
     )
 
 
@@ -173,14 +174,16 @@ def judgement(found: Judgement) -> str:
     """Compares LOWAT=auto with the best fixed value, in a sentence."""
     if found.auto_ms is None:
         return f"LOWAT={found.value}: no run is ok."
-    told = f"LOWAT={found.value}: script first byte {milliseconds(found.auto_ms)}"
+    told = f"LOWAT={found.value}: the script's first byte comes at {milliseconds(found.auto_ms)}"
     if found.ratio is None or found.best_ms is None:
-        told += ", and no fixed value to compare it with"
+        told += "; there is no fixed value to compare it with"
     else:
         near = "near" if found.is_near else "not near"
         told += (
-            f", {near} the best fixed value, {milliseconds(found.best_ms)} at {found.best} (ratio {found.ratio:.2f})"
+            f", {near} the {milliseconds(found.best_ms)} with the best fixed value, {found.best} (ratio "
+            f"{found.ratio:.2f})"
         )
     if found.goodput_part is None:
         return f"{told}; goodput with LOWAT unset is not known."
-    return f"{told}; goodput {found.goodput_part:.1%} of unset, {'kept' if found.keeps_goodput else 'not kept'}."
+    kept = "kept" if found.keeps_goodput else "not kept"
+    return f"{told}; goodput is {found.goodput_part:.1%} of that with LOWAT unset, so it is {kept}."

@@ -104,7 +104,10 @@ def test_a_damaged_folder(folder: Path, to: str, name: str, content: str, told: 
     ("changes", "told"),
     [
         ({"started_at": None}, r"Expected `str`, got `null` - at `\$\.started_at`"),
-        ({"started_at": "2026-01-01T00:00:00"}, "started_at is 2026-01-01T00:00:00, not a date and time with zone"),
+        (
+            {"started_at": "2026-01-01T00:00:00"},
+            "started_at is 2026-01-01T00:00:00, not a date and time with a time zone",
+        ),
     ],
 )
 def test_no_date(folder: Path, changes: dict[str, object], told: str) -> None:

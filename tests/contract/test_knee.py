@@ -93,7 +93,7 @@ def test_tables_are_the_same_for_people_and_programs(summary: Summary) -> None:
     lines = list(csv.DictReader(io.StringIO(table.values_csv(summary))))
     assert [line["lowat"] for line in lines if line["is_recommended"] == "1"] == ["16384", "131072"]
     text = table.markdown(summary)
-    assert "Some or all costs of the front were not measured in the virtual fabric" in text
+    assert "system calls) were not measured in the virtual fabric" in text
     assert "an interval holds the true median in at least 75% of cases" in text
     assert all(network["knee"]["reason"] in text for network in summary["networks"])
 
@@ -124,7 +124,14 @@ def test_the_picture_shows_what_was_measured(sweep: Sweep) -> None:
 def test_the_picture_can_be_drawn(sweep: Sweep) -> None:
     """The picture is valid Vega-Lite; its SVG has the names of the networks, the values and the recommended value."""
     svg = picture.drawn(valid(knee.draw(sweep)))
-    for words in ("LOSS=1%", "recommended: LOWAT=16384, 390 ms", "16K", "none", "unsent in the kernel", "Mbit/s"):
+    for words in (
+        "LOSS=1%",
+        "recommended: LOWAT=16384, script first byte 390 ms",
+        "16K",
+        "none",
+        "unsent in the kernel",
+        "Mbit/s",
+    ):
         assert words in svg
     assert "LOWAT=auto" not in svg
 
@@ -143,7 +150,7 @@ def test_what_is_left_out_is_told(copy: Path) -> None:
     assert knee_of["left_out_words"] in table.markdown(summary)
     declaration = knee.draw(sweep)
     assert declaration is not None
-    assert "too few good runs: 16384" in picture.drawn(declaration)
+    assert "LOWAT with too few ok runs: 16384" in picture.drawn(declaration)
     assert "The time in the send queue is from 21 of 22 runs: the other runs have no ledger." in table.notes(summary)
 
 
@@ -189,7 +196,7 @@ def test_auto_is_judged_over_all_networks(steered: Sweep) -> None:
     assert notes[:3] == [
         "The sweep is not finished: 3 of 4 runs are done and ok.",
         "missing, it has not been run: 4096.1.",
-        "Every value is from one repetition, and has no interval.",
+        "Every number comes from a single repetition, so it has no interval.",
     ]
     assert "## LOWAT=auto" in table.markdown(found)
 
@@ -199,7 +206,7 @@ def test_auto_is_a_line(steered: Sweep) -> None:
     rules = [layer for layer in layers(steered) if layer["mark"].get("strokeDash")]
     assert [rule["data"]["values"][0]["text"] for rule in rules] == ["auto 1.10 s", "auto 997.3 kbit/s"]
     svg = picture.drawn(valid(knee.draw(steered)))
-    assert "without a good run: 4096" in svg
+    assert "LOWAT without an ok run: 4096" in svg
     assert "1 run missing or not ok" in svg
 
 

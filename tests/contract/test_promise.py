@@ -31,9 +31,9 @@ def test_a_promise_is_kept_by_new_runs_alone(sweep: Sweep, summary: Summary) -> 
     in_words = anew(run, knobs={**run.record.knobs, "LOWAT": "16k"})
     assert [kept.holds for kept in check(network, [in_words])] == [True, True]
     for seed in (1, 6):
-        with pytest.raises(FolderError, match=f"its seed, {seed}, is one of the sweep's, 1 to 6; a new run needs"):
+        with pytest.raises(FolderError, match=f"the run's seed {seed} is one of the sweep's seeds 1 to 6; use"):
             check(network, [anew(run, seed=seed)])
-    with pytest.raises(FolderError, match="made in FABRIC=netns, but the sweep in FABRIC=virtual"):
+    with pytest.raises(FolderError, match="the run was made in FABRIC=netns, but the sweep in FABRIC=virtual"):
         check(network, [anew(run, fabric="netns")])
 
 

@@ -106,7 +106,7 @@ LIES = {
     "half the rate for a while": _at_link(
         f"{_SHAPED} 2: handle 3: netem limit 25 rate 512000bit; sleep 4;"
         f" {_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit",
-        "rate of arrival while packets waited: asked for the link's rate, within 3%, observed -",
+        "rate of arrival while packets waited: asked for the link's rate, within 3%, observed a deviation of -",
     ),
     "another delay": _at_link(
         f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 100ms", "the link after the loads, delay down in ns: asked"

@@ -9,11 +9,11 @@ from analysis.reports.following import Step
 @pytest.mark.parametrize(
     ("lowat_ns", "round_trips_ns", "words"),
     [
-        (None, (400_000_000,), "LOWAT never right"),
-        (0, (), "LOWAT right at once"),
-        (150_000_000, (), "LOWAT right after 150 ms"),
-        (150_000_000, (400_000_000,), "LOWAT right after 150 ms (a round trip: 400 ms)"),
-        (150_000_000, (400_000_000, 700_000_000), "LOWAT right after 150 ms (two round trips: 700 ms)"),
+        (None, (400_000_000,), "LOWAT never correct"),
+        (0, (), "LOWAT correct at once"),
+        (150_000_000, (), "LOWAT correct after 150 ms"),
+        (150_000_000, (400_000_000,), "LOWAT correct after 150 ms (a round trip: 400 ms)"),
+        (150_000_000, (400_000_000, 700_000_000), "LOWAT correct after 150 ms (two round trips: 700 ms)"),
     ],
 )
 def test_round_trips_that_did_not_end_are_not_named(

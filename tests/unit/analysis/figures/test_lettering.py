@@ -17,9 +17,9 @@ FONT_PX = 24
     [
         "first byte 12.41 s, last byte 12.87 s",
         "script available at the front 0.506 s",
-        "nginx · 12,500 kB/s (100,000 kbit/s) · 300 ms · cubic · send buffer 4 MiB · page load 3 on one connection",
+        "nginx · 12,500 kB/s (100,000 kbit/s) · delay 300 ms · cubic · send buffer 4 MiB · load 3 on one connection",
         "NATIVE=on · PRIORITY=swap · GSO=2 · LOSS=0.5% · JITTER=20ms · virtual, netem · control: failed",
-        "75% of the image arrived before the script's first byte; after that they shared the link",
+        "75% of the image arrived before the script's first byte; after that both shared the link",
     ],
 )
 def test_widths_are_those_of_the_picture(text: str) -> None:

@@ -45,7 +45,7 @@ def test_a_deep_queue_takes_the_knob_away() -> None:
 
 def test_a_rate_that_changes_is_not_covered() -> None:
     """With RATE_STEPS there is no prediction, rather than a wrong one."""
-    with pytest.raises(NoPrediction, match="RATE_STEPS is not covered"):
+    with pytest.raises(NoPrediction, match="the model does not cover RATE_STEPS"):
         predicted_ms(LOWAT="131072", RATE_STEPS="1280kbps@2s")
 
 

@@ -56,14 +56,14 @@ def test_no_probe(events: list[Event]) -> None:
 @pytest.mark.parametrize(
     ("script", "favoured", "verdict", "told"),
     [
-        (100, "script", "kept", "gave the script 100% of it"),
+        (100, "script", "kept", "gave the script 100% of the window"),
         (98, "script", "kept", "98%"),
         (97, "script", "undecided", "97%"),
         (3, "script", "undecided", "3%"),
-        (2, "script", "inverted", "2% of it, though it was asked for first"),
-        (0, "image", "kept", "gave the image 100% of it"),
-        (100, "image", "inverted", "gave the image 0% of it"),
-        (100, None, "undecided", "no order was asked for; the front gave the script 100%"),
+        (2, "script", "inverted", "2% of the window, though it was asked for first"),
+        (0, "image", "kept", "gave the image 100% of the window"),
+        (100, "image", "inverted", "gave the image 0% of the window"),
+        (100, None, "undecided", "the client asked for no order; the front gave the script 100%"),
     ],
 )
 def test_verdicts(script: int, favoured: str | None, verdict: str, told: str) -> None:

@@ -17,14 +17,17 @@ def test_nothing_to_prioritize() -> None:
     for favoured in (("script",), ("image",), ()):
         judgement = judge(load, favoured, 0)
         assert judgement.verdict == Verdict.NOTHING
-        assert judgement.reason == "the image was complete 50 ms before the script existed"
+        assert judgement.reason == "the image was complete 50 ms before the origin had the script"
 
 
 def test_an_image_that_had_left_is_nothing_to_prioritize() -> None:
     """There is nothing to prioritize if 95 % of the image had left the front when the script became available."""
     image = [(300, 950), (900, 50)]
     left = judge(page_load(image, SCRIPT, available_ms=200), ("script",), 100 * 10**6)
-    assert (left.verdict, left.reason) == (Verdict.NOTHING, "95% of the image had left before the script existed")
+    assert (left.verdict, left.reason) == (
+        Verdict.NOTHING,
+        "95% of the image had left the front before the origin had the script",
+    )
     still_there = judge(page_load(image, SCRIPT, available_ms=200), ("script",), 99 * 10**6)
     assert still_there.verdict == Verdict.INVERTED
 
@@ -32,7 +35,7 @@ def test_an_image_that_had_left_is_nothing_to_prioritize() -> None:
 def test_no_order_asked() -> None:
     """Without priorities the verdict is `undecided`, because no order was asked for."""
     judgement = judge(page_load([(500, 100), (2000, 900)], SCRIPT), (), 0)
-    assert (judgement.verdict, judgement.reason) == (Verdict.UNDECIDED, "no order was asked for")
+    assert (judgement.verdict, judgement.reason) == (Verdict.UNDECIDED, "the client asked for no order")
 
 
 def test_kept() -> None:
@@ -41,7 +44,7 @@ def test_kept() -> None:
     assert judgement.verdict == Verdict.KEPT
     assert (
         judgement.reason
-        == "20% of the image arrived before the script's first byte; the script was complete 2.0 s sooner"
+        == "20% of the image arrived before the script's first byte; the script was complete 2.0 s before the image"
     )
 
 
@@ -59,8 +62,8 @@ def test_shared() -> None:
     judgement = judge(page_load([(500, 600), (1200, 300), (1300, 100)], SCRIPT), ("script",), 0)
     assert judgement.verdict == Verdict.UNDECIDED
     assert judgement.reason == (
-        "60% of the image arrived before the script's first byte; after that they shared the link, "
-        "11% of it the script's"
+        "60% of the image arrived before the script's first byte; after that both shared the link, "
+        "and the script got 11% of it"
     )
 
 

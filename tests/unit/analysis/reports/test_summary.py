@@ -100,7 +100,7 @@ def test_repetitions_that_disagree_are_undecided() -> None:
     (arm,) = summarize(experiment(*runs))["arms"]
     assert (arm["verdict"], arm["verdict_reason"]) == (
         "undecided",
-        "the repetitions disagree: 2 kept, 1 inverted",
+        "the repetitions have different verdicts: 2 kept, 1 inverted",
     )
 
 

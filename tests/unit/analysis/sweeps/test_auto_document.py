@@ -106,4 +106,4 @@ def test_the_picture_shows_both_steps() -> None:
     assert [(row["start"], row["end"]) for row in shades] == [(1.0, 1.4), (3.0, 3.04)]
     lines = [[layer for layer in panel["layer"] if layer["mark"]["type"] == "line"] for panel in (steered, unset)]
     assert list(map(len, lines)) == [1, 0]
-    assert "right after 390 ms (two round trips: 400 ms)" in " ".join(steered["title"]["subtitle"])
+    assert "correct after 390 ms (two round trips: 400 ms)" in " ".join(steered["title"]["subtitle"])

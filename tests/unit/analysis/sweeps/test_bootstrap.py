@@ -74,5 +74,5 @@ def test_as_often_as_it_says(repetitions: int) -> None:
 
 def test_no_values() -> None:
     """Without values, `Estimate.of` raises ValueError."""
-    with pytest.raises(ValueError, match="no values"):
+    with pytest.raises(ValueError, match="at least one value"):
         Estimate.of([])

@@ -102,7 +102,9 @@ def test_nothing_is_known() -> None:
     knee = find(found)
     assert (knee.recommended, knee.best, knee.falls_at, knee.front) == (None, None, None, ())
     assert reason(found, knee).startswith("No value can be recommended")
-    assert falls(found, knee) == "It is not known if goodput falls."
+    assert (
+        falls(found, knee) == "It is not known if goodput falls, because there are no two values of LOWAT to compare."
+    )
 
 
 def thin(value: str, first_ms: float, goodput: float, asked: int) -> Level:
@@ -121,7 +123,9 @@ def test_a_value_with_hardly_a_good_run_takes_no_part() -> None:
     knee = find(found)
     assert knee.best is knee.recommended is found.level("65536")
     assert [each.value for each in knee.front] == ["65536"]
-    assert left_out(found) == ("Left out, because fewer than 2 of their runs are ok: LOWAT=16384 (1 of 4 runs ok).")
+    assert left_out(found) == (
+        "Values left out, because fewer than 2 of their runs are ok: LOWAT=16384 (1 of 4 runs ok)."
+    )
     assert left_out(network(four)) is None
 
 
@@ -182,7 +186,9 @@ def test_of_a_single_value_nothing_is_known_of_goodput(curve: Curve) -> None:
     found = network(curve)
     knee = find(found)
     assert knee.reference is None
-    assert falls(found, knee) == "It is not known if goodput falls."
+    assert (
+        falls(found, knee) == "It is not known if goodput falls, because there are no two values of LOWAT to compare."
+    )
     assert knee.recommended is found.levels[0]
 
 
@@ -203,10 +209,13 @@ def test_the_sentences() -> None:
         "it comes at 6.70 s. Goodput is 980 kbit/s, not measurably less than with LOWAT unset."
     )
     assert documentation(found, knee) == (
-        "The kernel's documentation names no value, and its default is no limit: 6.70 s, 5.70 s later. "
-        "LOWAT=131072, the article's value: 2.50 s, 1.50 s later."
+        "The kernel's documentation names no value, and its default is no limit: script first byte 6.70 s (compared "
+        "with the recommended value: 5.70 s later). LOWAT=131072, the article's value: script first byte 2.50 s "
+        "(compared with the recommended value: 1.50 s later)."
     )
-    assert "3 and 3 repetitions, up to 10 ms (factor 1.001) and 0 bit/s (factor 1) apart" in no_difference(found, knee)
+    assert "Its spread is 10 ms (factor 1.001) in first byte, and 0 bit/s (factor 1) in goodput." in no_difference(
+        found, knee
+    )
     assert falls(found, knee).endswith("none of the values that were tried (4096 to 131072).")
     unset = network({"16384": (6695, 980), "none": (6700, 980)})
     assert reason(unset, find(unset)).startswith("LOWAT unset: no value is needed here")

@@ -121,7 +121,7 @@ def test_lowat_in_other_words(tmp_path: Path) -> None:
     """
     arms = [arm("a", LOWAT="none"), arm("b", LOWAT="16k"), arm("c", "b", LOWAT="16k")]
     write_sweep(tmp_path, arms)
-    with pytest.raises(FolderError, match=r"sweep\.json: LOWAT=16k is not in bytes"):
+    with pytest.raises(FolderError, match=r"sweep\.json: LOWAT=16k is no number of bytes"):
         load_sweep(tmp_path)
     write_run(tmp_path, "a", 1, knobs(LOWAT="none"), 6700.0)
     write_run(tmp_path, "b", 1, knobs(LOWAT="16k"), 1000.0)
@@ -168,7 +168,7 @@ def test_a_damaged_sweep(tmp_path: Path, changes: dict[str, Any], told: str) -> 
 
 def test_a_twin_of_nobody(tmp_path: Path) -> None:
     """A twin is refused if its original does not exist, or has other knobs."""
-    with pytest.raises(FolderError, match="b is the twin of x, which is no arm with the same knobs"):
+    with pytest.raises(FolderError, match="b is the twin of x, but no such arm has the same knobs"):
         load_sweep(write_sweep(tmp_path, [arm("a"), arm("b", "x")]))
     with pytest.raises(FolderError, match="b is the twin of a"):
         load_sweep(write_sweep(tmp_path, [arm("a"), arm("b", "a", RATE="1mbit")]))

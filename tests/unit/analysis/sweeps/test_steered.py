@@ -31,8 +31,8 @@ def test_too_late_and_too_slow() -> None:
     assert found.is_near is False
     assert found.keeps_goodput is False
     assert judgement(found) == (
-        "LOWAT=auto: script first byte 1.15 s, not near the best fixed value, 1.00 s at 16384 (ratio 1.15); "
-        "goodput 98.9% of unset, not kept."
+        "LOWAT=auto: the script's first byte comes at 1.15 s, not near the 1.00 s with the best fixed value, 16384 "
+        "(ratio 1.15); goodput is 98.9% of that with LOWAT unset, so it is not kept."
     )
 
 

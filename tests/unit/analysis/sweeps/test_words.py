@@ -54,4 +54,5 @@ def test_a_distance_from_nothing_is_told() -> None:
     """The distance between the intervals of the A/A pair, here 3 s, is named even if both medians are 0."""
     pair = level("none", (0.0, 0.0, 3000.0), 980), level("none", (0.0, 0.0, 0.0), 980)
     found = network({"none": (1000, 980)}, pair=pair)
-    assert "up to 3.00 s (factor 300) and 0 bit/s (factor 1) apart" in no_difference(found, find(found))
+    told = no_difference(found, find(found))
+    assert "spread is 3.00 s (factor 300) in first byte, and 0 bit/s (factor 1) in goodput" in told
