@@ -1,4 +1,5 @@
-"""Installs npm packages in a folder of the cache. The folder's name has a digest of package.json and the lock file.
+"""Installs npm packages in a folder of the cache. The folder's name contains a digest of package.json and the
+lock file.
 
 The lock file beside package.json pins versions and content. It names no registry, so npm's own settings decide where
 packages come from. The packages' scripts are not run.
@@ -47,7 +48,7 @@ def install(server: Server) -> Path | None:
 def install_for(asked: Path, who_needs: str) -> Path:
     """Installs the npm packages of a package.json, unless they are installed; returns their folder. Raises StepFailed.
 
-    asked: the folder of package.json and the lock file. who_needs: a phrase for messages.
+    asked: the folder of package.json and the lock file. who_needs: a phrase for messages, such as "SERVER=spdy needs".
     """
     step = f"installing what {who_needs}"
     try:

@@ -58,7 +58,7 @@ class SetupRequest:
 
     @property
     def runs_here(self) -> bool:
-        """True if programs of this machine will be run. Tests use every fabric."""
+        """True if runs will use programs of this machine: in tests, and in every fabric except compose."""
         if self.part in (SetupPart.ENVIRONMENT, SetupPart.LINT):
             return False
         return self.part is SetupPart.TEST or not self.fabrics or not self.fabrics <= _WITHOUT_PACKAGES
@@ -104,7 +104,10 @@ def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> Set
 
 
 def _knobs_of(name: str, entry: str, root: Path) -> dict[str, list[str]]:
-    """Returns the knobs of a named scenario or sweep, or of a TOML file; an empty mapping if no file can be read."""
+    """Returns the knobs of a named scenario or sweep, or of a TOML file; an empty mapping if no file can be read.
+
+    name: SCENARIO or SWEEP. entry: the value given for it, a name or a path.
+    """
     path = Path(entry) if entry.endswith(".toml") else root / _CATALOGUES[name] / f"{entry}.toml"
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
