@@ -1,5 +1,4 @@
-"""Installs npm packages in a folder of the cache. The folder's name contains a digest of package.json and the
-lock file.
+"""Installs npm packages in a folder of the cache, whose name contains a digest of package.json and the lock file.
 
 The lock file beside package.json pins versions and content. It names no registry, so npm's own settings decide where
 packages come from. The packages' scripts are not run.

@@ -126,7 +126,7 @@ def _programs(table: Mapping[str, str], *, without: str = "", builds_kernel: boo
 
 
 def _of_server(server: Server, request: SetupRequest) -> Want | None:
-    """Returns the want of a server's packages; None if the request does not concern the server.
+    """Returns a Want with the server's packages; None if the request does not concern the server.
 
     The servers of the base set and the named servers are needed. The parts `servers`, `demo` and `test` add servers
     that the lab can do without, and so does the default sweep.

@@ -1,5 +1,4 @@
-"""The Python environment of a checkout, in .venv. The set-up makes it once, and updates it when a file of MADE_OF
-has changed.
+"""The Python environment of a checkout, in .venv. The set-up makes it, and updates it when a file of MADE_OF changed.
 
 Rules:
 1. Every package is checked against the digests in build-requirements.txt (pip itself, setuptools) and constraints.txt

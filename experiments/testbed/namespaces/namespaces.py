@@ -249,7 +249,7 @@ class Namespaces:
             yield look
 
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
-        """Tunes in the kernel, with a program on the front's cgroup, or in this process."""
+        """Runs the tuner: in the kernel, as a program attached to the front's cgroup, or in this process."""
         return self._tuner.running(front, scenario, folder)
 
     @contextmanager
@@ -284,6 +284,9 @@ def _node_route(node: str) -> ClockRoute:
 
 
 def known_beforehand(node: str) -> None:
-    """Caches the properties of the clocks, which are the same in all places of this process and its forks."""
+    """Caches facts about the clocks of Python and Node. They hold for all places of this process and its forks.
+
+    node: the path of Node.
+    """
     clock_quality.describe()
     _node_route(node)

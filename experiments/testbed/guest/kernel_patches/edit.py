@@ -35,7 +35,7 @@ class Edit:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """Replacements that only make sense together.
+    """Replacements in the kernel's source that are made together or not at all.
 
     since: the first version that needs the change. before: the first version that no longer needs the change; None if
     all later versions need it. wordings: the replacements for the sources of different versions.
