@@ -75,7 +75,7 @@ def candidates(policy: str) -> frozenset[str]:
 
 
 class Installer:
-    """An installer of packages, as root or by sudo."""
+    """Installs packages by apt-get, as root or through sudo."""
 
     def __init__(self, rights: Rights) -> None:
         self._become = ["sudo", "-n"] if rights is Rights.SUDO else []

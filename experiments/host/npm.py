@@ -20,7 +20,10 @@ _LOST = "TAR_ENTRY_ERROR"
 
 
 def folder_for(asked: Path) -> Path:
-    """Returns the folder for the npm packages, which may not exist yet. asked: the folder of the lock file."""
+    """Returns the folder for the npm packages that a lock file pins; the folder may not exist yet.
+
+    asked: the folder of package.json and the lock file.
+    """
     content = b"".join((asked / name).read_bytes() for name in _FILES)
     return cache_folder() / f"npm-{asked.name}-{hashlib.sha256(content).hexdigest()[:12]}"
 

@@ -44,9 +44,9 @@ class SetupPart(StrEnum):
 class SetupRequest:
     """The request for a set-up.
 
-    part: the part of the lab to set up. servers: the named servers, which are needed. others: servers that the lab can
-    use, but also do without. clients: the named clients. fabrics: the named fabrics; an empty set means `auto`.
-    capture: True if CAPTURE=yes was given.
+    part: the part of the lab to set up. servers: the values of SERVER; without these servers the set-up fails. others:
+    further servers, without which the set-up does not fail. clients: the values of CLIENT. fabrics: the values of
+    FABRIC; an empty set means `auto`. capture: True if CAPTURE=yes was given.
     """
 
     part: SetupPart = SetupPart.EVERYTHING

@@ -32,7 +32,7 @@ def check(scenario: Scenario, given: Given, usual: Given) -> None:
 
 
 def _check_probe(scenario: Scenario, given: Given) -> None:
-    """Checks the constraints of a probe. Raises ScenarioError."""
+    """Checks the constraints of PLAN=probe. Raises ScenarioError."""
     if scenario.plan is not PlanKind.PROBE:
         return
     for name, fits, allowed in (
@@ -63,7 +63,7 @@ def _is_html(page: Page) -> bool:
 
 
 def _check_egress(scenario: Scenario, given: Given) -> None:
-    """Checks the constraints of a bottleneck on the front's own egress. Raises ScenarioError."""
+    """Checks the constraints of SHAPER_AT=front. Raises ScenarioError."""
     if scenario.shaper_at is not ShaperAt.FRONT:
         return
     for name, fits, allowed in (

@@ -33,7 +33,7 @@ class Services:
     at_work: list[Process] = field(default_factory=list)
 
     def attached(self, service: str, name: str, log: Path) -> Process:
-        """Starts a container attached. The process has the container's output, and ends when the container ends."""
+        """Starts a container. The returned process has the container's output, and ends when the container ends."""
         return Process(name, ["docker", "start", "--attach", self.ids[service]], log)
 
     @contextlib.contextmanager

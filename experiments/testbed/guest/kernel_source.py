@@ -30,7 +30,7 @@ TRIED: tuple[Version, ...] = ((6, 1), (6, 12), PINNED)
 """Kernel versions whose results docs/agreement.md compares."""
 
 VARIABLE = "PRIOLAB_KERNEL"
-"""The environment variable that names a version or a tarball. `make KERNEL=...` sets it."""
+"""The environment variable with the version, or the source tarball, of the guest kernel. `make KERNEL=...` sets it."""
 
 _ALLOWED = "a version such as 7.2 or 6.12, or the path of a Linux source such as /tmp/linux-7.2.tar.xz"
 _SUITES: dict[Version, str] = {(7, 2): "sid", (6, 12): "trixie", (6, 1): "bookworm"}

@@ -232,7 +232,7 @@ class Namespaces:
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Look]:
-        """Samples in this process. The Look raises StepFailed if a worker of the server has ended."""
+        """Takes the samples in this process. The Look raises StepFailed if a worker of the server has ended."""
         with self._front.entered():
             sampler = Sampler(front.pid, self.addresses.client, FRONT_PORT, folder, interval_ns)
 
@@ -279,7 +279,7 @@ def _become_client(command: Sequence[str]) -> int:
 
 @cache
 def _node_route(node: str) -> ClockRoute:
-    """Returns the way in which Node reads the clock. A guest calls and caches this before its first run."""
+    """Returns the way in which Node reads the clock. The answer is cached; a guest asks for it before its first run."""
     return route_of([node, *CLOCK_READER], processes.program_environment())
 
 

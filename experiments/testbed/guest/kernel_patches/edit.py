@@ -1,4 +1,4 @@
-"""A change of the kernel's source: replacements of lines, in the wording of each range of versions.
+"""A change of the kernel's source: replacements of lines, with a wording for each range of kernel versions.
 
 Rules:
 1. A change states the versions that need it. The sources of other versions stay unchanged.
