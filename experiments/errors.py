@@ -12,7 +12,11 @@ class LabError(Exception):
 
 
 class ScenarioError(LabError):
-    """Bad input. where: the name of the knob or option. given: the bad value. allowed: the values that are allowed."""
+    """Bad input.
+
+    where: the name of the knob or option, or the file and the key in it. given: the bad value. allowed: the allowed
+    values, in words.
+    """
 
     def __init__(self, where: str, given: str, allowed: str) -> None:
         super().__init__(f"{where}={given} is not allowed; allowed: {allowed}")
@@ -27,7 +31,7 @@ class UnknownKnob(ScenarioError):
 
 
 class GridError(ScenarioError):
-    """A sweep's grid that is not allowed, or allowed only with a further option. text: the whole message."""
+    """Knob values of a sweep that are not allowed, or allowed only with a further option. text: the whole message."""
 
     def __init__(self, text: str) -> None:
         LabError.__init__(self, text)
@@ -43,7 +47,7 @@ class Unavailable(LabError):
 
 
 class StepFailed(LabError):
-    """A step failed. step: its name. reason: why it failed. log: the file with details, if any."""
+    """A step of the lab's work failed. step: its name. reason: why it failed. log: the file with details, if any."""
 
     def __init__(self, step: str, reason: str, log: Path | None = None) -> None:
         self.step = step
@@ -53,7 +57,10 @@ class StepFailed(LabError):
 
 
 class TimedOut(StepFailed):
-    """A command took longer than limit_s seconds. step, command: names for the text. remedy: what the user can do."""
+    """A command took longer than limit_s seconds.
+
+    step: the name of the step that needed the command. command: the command line. remedy: what the user can do.
+    """
 
     def __init__(self, step: str, command: str, limit_s: float, remedy: str) -> None:
         self.limit_s = limit_s

@@ -1,10 +1,10 @@
-"""Asks apt which packages it has, and installs packages without starting their services.
+"""Asks apt which packages it can install, and installs packages without starting their services.
 
 Rules:
 1. A package's service is not started: the script policy-rc.d forbids the start during the installation. A policy-rc.d
    of another program is left as it is. The lab's policy-rc.d forbids nothing once the set-up that wrote it has ended,
    even if this set-up was killed. The next set-up recognizes the file by one of the file's lines.
-2. Set-ups side by side wait for each other, and for any other installation of packages.
+2. Set-ups that run at the same time wait for each other, and for any other installation of packages.
 3. After an interruption the set-up sends SIGINT to apt-get, and waits until apt-get has ended, so that dpkg can finish
    its work.
 """
@@ -75,7 +75,7 @@ def candidates(policy: str) -> frozenset[str]:
 
 
 class Installer:
-    """An installer of packages, as root or by sudo."""
+    """Installs packages by apt-get, as root or through sudo."""
 
     def __init__(self, rights: Rights) -> None:
         self._become = ["sudo", "-n"] if rights is Rights.SUDO else []
@@ -165,6 +165,6 @@ set -- $(sed 's/.*)//' {state} 2>/dev/null)
 
 
 def complaint(said: str) -> str:
-    """Returns the first error in apt-get's output, or else the last line."""
+    """Returns the first error in `said`, the output of apt-get; without an error, the last line."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     return next((line for line in lines if line.startswith("E: ")), lines[-1] if lines else "")

@@ -57,7 +57,7 @@ def shared(name: str) -> Path:
 
 
 def image_folder(tag: str) -> Path:
-    """Returns the folder that images are built from: the clone, or a copy in the cache. Raises OSError.
+    """Returns the folder from which container images are built: the clone, or a copy in the cache. Raises OSError.
 
     tag: part of the copy's name; for each tag the copy is made only once.
     """

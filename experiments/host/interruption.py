@@ -1,4 +1,4 @@
-"""Turns the signals that ask a command to stop into an exception, so that the command's contexts clean up."""
+"""Turns the signals that ask a command to stop into an exception, so that context managers of the command clean up."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 
 
 class _Held:
-    """Whether Interrupted is held back now, and the number of the signal that would have raised it."""
+    """The state of `held_back`. active: True while Interrupted is held back. number: the signal that came meanwhile."""
 
     active = False
     number: int | None = None
@@ -58,8 +58,8 @@ _held = _Held()
 def held_back() -> Iterator[Callable[[], None]]:
     """Holds Interrupted back until the yielded function is called, or else until the end of the context.
 
-    Whoever starts a program needs this: a signal between the program's start and the end of Popen's constructor would
-    leave a program that nobody knows.
+    Code that starts a program needs this context. Otherwise a signal during Popen's constructor could leave a running
+    program that nothing would stop.
     """
 
     def allow() -> None:

@@ -95,7 +95,7 @@ def look(*, lacks_something: bool) -> Machine:
 
 
 def lacking(wants: Iterable[Want]) -> tuple[Want, ...]:
-    """Returns the wants that this machine does not meet."""
+    """Returns the wants of which this machine lacks a program or a file."""
     return tuple(want for want in wants if not _is_there(want))
 
 
@@ -133,7 +133,10 @@ def cache_trouble() -> str | None:
 
 
 def no_namespaces(settings: Path = _SETTINGS, *, is_root: bool | None = None) -> str | None:
-    """Returns the setting that denies namespaces to this user, and the remedy; None if no setting does."""
+    """Returns the setting that denies namespaces to this user, and the remedy; None if no setting does.
+
+    settings: the folder with the kernel's settings. is_root: True if the user is root; None to ask the system.
+    """
     if os.geteuid() == 0 if is_root is None else is_root:
         return None
     for name, (forbids, allows) in _FORBIDDING.items():

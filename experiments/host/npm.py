@@ -1,4 +1,4 @@
-"""Installs npm packages in a folder of the cache. The folder's name has a digest of package.json and the lock file.
+"""Installs npm packages in a folder of the cache, whose name contains a digest of package.json and the lock file.
 
 The lock file beside package.json pins versions and content. It names no registry, so npm's own settings decide where
 packages come from. The packages' scripts are not run.
@@ -20,7 +20,10 @@ _LOST = "TAR_ENTRY_ERROR"
 
 
 def folder_for(asked: Path) -> Path:
-    """Returns the folder for the npm packages, which may not exist yet. asked: the folder of the lock file."""
+    """Returns the folder for the npm packages that a lock file pins; the folder may not exist yet.
+
+    asked: the folder of package.json and the lock file.
+    """
     content = b"".join((asked / name).read_bytes() for name in _FILES)
     return cache_folder() / f"npm-{asked.name}-{hashlib.sha256(content).hexdigest()[:12]}"
 
@@ -47,7 +50,7 @@ def install(server: Server) -> Path | None:
 def install_for(asked: Path, who_needs: str) -> Path:
     """Installs the npm packages of a package.json, unless they are installed; returns their folder. Raises StepFailed.
 
-    asked: the folder of package.json and the lock file. who_needs: a phrase for messages.
+    asked: the folder of package.json and the lock file. who_needs: a phrase for messages, such as "SERVER=spdy needs".
     """
     step = f"installing what {who_needs}"
     try:

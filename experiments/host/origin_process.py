@@ -29,7 +29,7 @@ _RETRY_S = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class OriginSettings:
-    """Settings of the origin. program: the Node that runs it. page: the file of the page. folder: for its logs."""
+    """Settings of the origin. program: the path of Node. page: the file of the page. folder: where the logs go."""
 
     program: str
     page: Path
@@ -42,7 +42,7 @@ class OriginSettings:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The variables that backend/origin.mjs reads, except for the address."""
+        """The environment variables that backend/origin.mjs reads, except for HOST and PORT."""
         return {
             "PAGE": str(self.page),
             "ACCESS_LOG": str(self.folder / "access.jsonl"),
@@ -63,7 +63,10 @@ class RunningOrigin:
 
 
 def wait_for_origin(origin: Process, address: str, port: int) -> RunningOrigin:
-    """Waits until the origin answers with status 200. The caller's network must reach the origin. Raises StepFailed."""
+    """Waits until the origin answers with status 200. Raises StepFailed.
+
+    The origin must be reachable from the calling thread's network namespace.
+    """
     end = time.monotonic() + _READY_S
     while True:
         origin.check_alive()

@@ -18,7 +18,10 @@ KERNEL_PROGRAMS: Mapping[str, str] = MappingProxyType(
     {**{name: name for name in ("gcc", "make", "flex", "bison", "bc")}, "xz": "xz-utils"}
 )
 KERNEL_FILES: Mapping[str, str] = MappingProxyType({"/usr/include/stdio.h": "libc6-dev"})
-"""Programs, and files or glob patterns, that the build of the guest kernel needs, with their packages."""
+"""The packages that the build of the guest kernel needs.
+
+KERNEL_PROGRAMS has them by program, KERNEL_FILES by file; a file may be a glob pattern.
+"""
 
 KERNEL_ALSO: Mapping[str, Mapping[str, str]] = MappingProxyType({"ubuntu": {"bzip2": "bzip2"}})
 """Further programs that a distribution's kernel source needs: Ubuntu packs the source as .tar.bz2."""
@@ -103,9 +106,9 @@ def wants_browser(request: SetupRequest) -> bool:
 
 
 def npm_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
-    """Returns the servers with npm packages that the request names.
+    """Returns the servers that use npm packages: with needed=True those that the request names.
 
-    needed: False to return, if the request is for tests, all other servers with npm packages, and otherwise no server.
+    With needed=False, returns those that the request does not name, if the request is for tests; otherwise none.
     """
     named = [server for server in servers.values() if server.npm and server.name in request.servers]
     if needed:
@@ -123,7 +126,7 @@ def _programs(table: Mapping[str, str], *, without: str = "", builds_kernel: boo
 
 
 def _of_server(server: Server, request: SetupRequest) -> Want | None:
-    """Returns a server's want; None if the request does not concern the server.
+    """Returns a Want with the server's packages; None if the request does not concern the server.
 
     The servers of the base set and the named servers are needed. The parts `servers`, `demo` and `test` add servers
     that the lab can do without, and so does the default sweep.

@@ -35,7 +35,7 @@ SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
 
 
 def search_path(environment: Mapping[str, str] | None = None) -> str:
-    """Returns the folders in which programs are searched: PATH, then SYSTEM_FOLDERS, joined by colons."""
+    """Returns the folders in which to search for programs: PATH, then SYSTEM_FOLDERS, joined by colons."""
     path = (os.environ if environment is None else environment).get("PATH", os.defpath)
     known = path.split(os.pathsep)
     return os.pathsep.join([path, *(folder for folder in SYSTEM_FOLDERS if folder not in known)])
@@ -47,8 +47,9 @@ def find(program: str) -> str | None:
 
 
 def program_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns the variables for a program of the lab: the given ones, or this process's, with `search_path` and UTC.
+    """Returns the environment for a program of the lab, with PATH from `search_path` and TZ=UTC.
 
+    environment: the variables to begin with; None for those of this process.
     Without TZ, the C library looks for a file each time a program asks for the local time.
     """
     variables = dict(os.environ if environment is None else environment)
@@ -56,12 +57,18 @@ def program_environment(environment: Mapping[str, str] | None = None) -> dict[st
 
 
 def module(name: str) -> tuple[str, ...]:
-    """Returns the start of a command that runs a module. With -P, nothing is imported from the current folder."""
+    """Returns the start of a command that runs a Python module.
+
+    With -P, Python imports nothing from the current folder.
+    """
     return (sys.executable, "-P", "-m", name)
 
 
 def die_with_parent(by: signal.Signals = signal.SIGKILL) -> None:
-    """Makes the kernel signal this child when its parent thread ends, so kill -9 of the lab leaves nothing running."""
+    """Makes the kernel send this process the signal `by` when the parent thread ends.
+
+    So kill -9 of the lab leaves no program running.
+    """
     _libc.prctl(_PR_SET_PDEATHSIG, by)
 
 
@@ -84,7 +91,7 @@ def _before_the_program(cgroup: Path | None) -> Callable[[], None] | None:
 
 
 def tail(log: Path, lines: int = _TAIL_LINES) -> str:
-    """Returns the last lines of a log, joined; empty if the log has none."""
+    """Returns the last lines of a log, joined to one line; an empty text if the log has none or cannot be read."""
     try:
         return last_lines(log.read_text(errors="replace"), lines)
     except OSError:
@@ -92,7 +99,7 @@ def tail(log: Path, lines: int = _TAIL_LINES) -> str:
 
 
 def last_lines(text: str, lines: int = _TAIL_LINES) -> str:
-    """Returns the last lines of a text, joined; empty if the text has none."""
+    """Returns the last lines of a text, joined to one line; an empty text if the text has none."""
     return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip())
 
 
@@ -109,9 +116,9 @@ def run(
 ) -> str:
     """Runs a short command; returns its standard output. Raises StepFailed, and TimedOut after timeout_s.
 
-    step: the name in errors. text_in: the standard input. if_too_slow: the remedy in TimedOut. folder: the command's
-    working directory; None for the working directory of this process. check_alive: called every half second; its
-    exception ends the command.
+    step: the name of this step in errors. text_in: the standard input. if_too_slow: the remedy in TimedOut. folder:
+    the command's working directory; None for the working directory of this process. check_alive: called every half
+    second; its exception ends the command.
     """
     try:
         with subprocess.Popen(
@@ -153,7 +160,11 @@ def _communicate(
 
 
 def wait_until(ready: Callable[[], bool], timeout_s: float, check_alive: Callable[[], None], step: str) -> None:
-    """Calls ready until it returns True. Raises StepFailed after timeout_s seconds, and the errors of check_alive."""
+    """Calls `ready` again and again until it returns True. Raises StepFailed after timeout_s seconds.
+
+    check_alive: called after each attempt that failed; its exception ends the wait. step: the name of this step in
+    errors.
+    """
     end = time.monotonic() + timeout_s
     while not ready():
         check_alive()
@@ -267,7 +278,7 @@ class Process:
         return self._process.poll() is None
 
     def check_alive(self) -> None:
-        """Raises StepFailed if the program has ended, with the end of its log."""
+        """Raises StepFailed, with the last lines of the log, if the program has ended."""
         if not self.running:
             raise StepFailed(self.name, f"{self._ending()}: {tail(self.log) or 'it wrote nothing'}", self.log)
 

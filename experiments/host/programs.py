@@ -53,7 +53,7 @@ def server_version(server: Server) -> str | None:
 
 
 def lack_of(server: Server) -> str | None:
-    """Returns the part of the server that is not installed; None if all parts are installed."""
+    """Returns the first thing that the server needs and that is not installed; None if nothing is missing."""
     if find(server.program) is None:
         return server.program
     if lack := next((file for file in server.files if not Path(file).exists()), None):
@@ -90,7 +90,7 @@ def _not_packaged(server: Server) -> list[str]:
 
 
 def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
-    """Checks that the server can do what NATIVE, BUFFERING and RECORD of the scenarios ask for. Raises Unavailable.
+    """Checks that the server is new enough for NATIVE, BUFFERING and RECORD of the scenarios. Raises Unavailable.
 
     said: the version that the server prints. Versions with which the lab was not tried are accepted.
     """
@@ -105,11 +105,11 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
         ):
             if needed := switch.lacked_until(level, said):
                 reason = f"{switch.name} came with {name} {needed}, and this machine has {said}"
-                raise Unavailable(f"{knob}={value} with SERVER={name}", reason, f"install {needed} or newer")
+                raise Unavailable(f"{knob}={value} with SERVER={name}", reason, f"install {name} {needed} or newer")
 
 
 def lack_of_browser() -> str | None:
-    """Returns the part of CLIENT=chromium that is not installed; None if all parts are installed."""
+    """Returns the first thing that CLIENT=chromium needs and that is not installed; None if nothing is missing."""
     if find(BROWSER) is None:
         return BROWSER
     return None if find_spec(DRIVER) else f"the Python package {DRIVER}"

@@ -1,4 +1,4 @@
-"""The Python environment of a checkout, in .venv. The set-up makes it once, and updates it when MADE_OF has changed.
+"""The Python environment of a checkout, in .venv. The set-up makes it, and updates it when a file of MADE_OF changed.
 
 Rules:
 1. Every package is checked against the digests in build-requirements.txt (pip itself, setuptools) and constraints.txt
@@ -172,7 +172,7 @@ def lacks_extra(extra: str) -> str | None:
 
 
 def lacks_venv() -> str | None:
-    """Returns the Debian package with this interpreter's venv; None if venv is installed.
+    """Returns the Debian package that contains the module venv for this interpreter; None if venv is installed.
 
     Debian has a package with venv for each version of Python; python3-venv is for the version of `python3`.
     """
@@ -184,7 +184,10 @@ def lacks_venv() -> str | None:
 
 
 def install_all(environment: PythonEnvironment, wanted: Sequence[tuple[str, str]], say: Callable[[str], None]) -> None:
-    """Installs the lab, then the wanted extras; leaves out what is installed already. Raises EnvironmentFailed."""
+    """Installs the lab, then the wanted extras; leaves out what is installed already. Raises EnvironmentFailed.
+
+    wanted: name and description of each extra. say: called with a line of progress before each installation.
+    """
     for extra, what in [
         ("", "making the Python environment"),
         *((extra, f"installing {what}") for extra, what in wanted),

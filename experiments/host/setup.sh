@@ -8,7 +8,7 @@ set -eu
 
 python=${PYTHON:-python3}
 command -v "$python" >/dev/null || {
-    echo "setup: there is no $python; install Python 3.11 or newer, or name another one: make PYTHON=..." >&2
+    echo "setup: there is no $python; install Python 3.11 or newer, or name another interpreter: make PYTHON=..." >&2
     exit 1
 }
 cd "$(dirname "$0")/../.."

@@ -1,4 +1,4 @@
-"""Decides what a set-up does, from the request and the facts about the machine. Pure."""
+"""Decides what a set-up does, from the request and the facts about the machine. Changes nothing itself."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from experiments.host.machine import Distribution, Machine, Rights
 from experiments.host.packages import Want
 from experiments.host.setup_request import SetupPart, SetupRequest
 
-_DEBIANS = "these are Debian's names; install them with this system's package manager"
+_DEBIANS = "these are Debian's names of the packages; install them with this system's package manager"
 _ELSEWHERE = "set XDG_CACHE_HOME to a folder that can be written"
 
 
@@ -42,7 +42,11 @@ def decide(
     *,
     builds_kernel: bool,
 ) -> SetupPlan:
-    """Makes the plan. obtainable: True for each package that the distribution has; a missing entry counts as True."""
+    """Makes the plan.
+
+    lacking: the wants that the machine does not meet. obtainable: True for each package that the distribution has; a
+    missing entry counts as True. builds_kernel: True if the guest kernel has to be built.
+    """
     notes: list[str] = []
     if request.part is SetupPart.ENVIRONMENT:
         others = [want for want in lacking if not want.makes_environment]
@@ -58,7 +62,9 @@ def decide(
     if install and not may_install:
         refusals += [f"these packages are missing: {' '.join(install)}", remedy(install, machine)]
         if "auto" in (request.fabrics or {"auto"}) and (kernels := [want for want in obtained if want.builds_kernel]):
-            refusals.append(f"only the guest kernel needs {' '.join(_packages(kernels))}; FABRIC=netns does not")
+            refusals.append(
+                f"only the guest kernel needs {' '.join(_packages(kernels))}; FABRIC=netns works without them"
+            )
     if refusals:
         return SetupPlan(notes=tuple(notes), refusals=tuple(refusals))
     spare = [want for want in lacking if not want.needed and not set(want.packages) <= set(install)]
@@ -132,7 +138,7 @@ def _do_without(want: Want, distribution: Distribution, obtainable: Mapping[str,
 
 
 def _optional(wants: Sequence[Want]) -> list[OptionalPackages]:
-    """Returns one entry for all servers, and one for each further loss with the packages whose absence causes it."""
+    """Groups the packages by the loss if they are missing. The packages of all servers are one group."""
     servers = [want for want in wants if want.server]
     absent = ",".join(want.server for want in servers)
     groups = {f"SERVER={absent} cannot be used": servers} if servers else {}

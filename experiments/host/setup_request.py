@@ -44,9 +44,9 @@ class SetupPart(StrEnum):
 class SetupRequest:
     """The request for a set-up.
 
-    part: the part of the lab to set up. servers: the named servers, which are needed. others: servers that the lab can
-    use, but also do without. clients: the named clients. fabrics: the named fabrics; an empty set means `auto`.
-    capture: True if CAPTURE=yes was given.
+    part: the part of the lab to set up. servers: the values of SERVER; without these servers the set-up fails. others:
+    further servers, without which the set-up does not fail. clients: the values of CLIENT. fabrics: the values of
+    FABRIC; an empty set means `auto`. capture: True if CAPTURE=yes was given.
     """
 
     part: SetupPart = SetupPart.EVERYTHING
@@ -58,7 +58,7 @@ class SetupRequest:
 
     @property
     def runs_here(self) -> bool:
-        """True if programs of this machine will be run. Tests use every fabric."""
+        """True if runs will use programs of this machine: in tests, and in every fabric except compose."""
         if self.part in (SetupPart.ENVIRONMENT, SetupPart.LINT):
             return False
         return self.part is SetupPart.TEST or not self.fabrics or not self.fabrics <= _WITHOUT_PACKAGES
@@ -104,7 +104,10 @@ def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> Set
 
 
 def _knobs_of(name: str, entry: str, root: Path) -> dict[str, list[str]]:
-    """Returns the knobs of a named scenario or sweep, or of a TOML file; an empty mapping if no file can be read."""
+    """Returns the knobs of a named scenario or sweep, or of a TOML file; an empty mapping if no file can be read.
+
+    name: SCENARIO or SWEEP. entry: the value given for it, a name or a path.
+    """
     path = Path(entry) if entry.endswith(".toml") else root / _CATALOGUES[name] / f"{entry}.toml"
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))

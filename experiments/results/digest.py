@@ -30,7 +30,10 @@ def digest(root: Path, names: Iterable[str], *, apart: Iterable[str] = (), seed:
 
 
 def deciding() -> list[str]:
-    """Returns the files and folders of the code that decides results: `_LEAVES`, and the layers up to CONCLUDING."""
+    """Returns the files and folders whose code decides results.
+
+    These are `_LEAVES`, and of FLOORS the layers up to CONCLUDING.
+    """
     rooms = [room for floor in FLOORS for room in floor]
     rooms = rooms[: rooms.index(CONCLUDING) + 1]
     hub = [f"experiments/{room}" for room in rooms]
@@ -38,5 +41,8 @@ def deciding() -> list[str]:
 
 
 def code() -> str:
-    """Returns the digest of the files in `deciding()`, except named scenarios: their values are in the runs' knobs."""
+    """Returns a short digest of the code that decides results.
+
+    The files of named scenarios do not count, because a run's order has the knobs that they set.
+    """
     return digest(home.ROOT, deciding(), apart=[_NAMED])[:12]

@@ -3,8 +3,8 @@
 Rules:
 1. The folder of an experiment or sweep is built under a name that ends in `.partial`, and renamed when it is complete.
 2. Every JSON file appears whole or not at all.
-3. The owner of a partial folder is the process that builds the folder. The owner holds a lock on the folder; a partial
-   folder without a lock is a wreck.
+3. The owner of a partial folder is the process that builds the folder. The owner holds a lock on the folder. A
+   partial folder that nobody locks is a wreck: its owner has ended.
 """
 
 import contextlib
@@ -35,7 +35,10 @@ def write_json(path: Path, document: object) -> None:
 
 
 def check_document(path: Path, step: str) -> None:
-    """Makes the document's folder, and checks before long work that a file can be written there. Raises StepFailed."""
+    """Makes the document's folder, and checks before long work that the document can be written. Raises StepFailed.
+
+    step: the name of the work, for the error.
+    """
     if path.is_dir():
         raise StepFailed(step, f"{path} is a folder, not a file")
     with contextlib.suppress(OSError):
@@ -45,7 +48,10 @@ def check_document(path: Path, step: str) -> None:
 
 
 def write_document(path: Path, content: bytes, step: str) -> None:
-    """Writes a file; readers never see it half-written. Raises StepFailed."""
+    """Writes a file; readers never see it half-written. Raises StepFailed.
+
+    step: the name of the work, for the error.
+    """
     try:
         files.write(path, content)
     except OSError as error:
@@ -58,7 +64,7 @@ def read_json(path: Path) -> Any:
 
 
 def last_line(journal: Path) -> Any:
-    """Returns the last line of a journal. Raises ValueError if the journal is empty."""
+    """Returns the last value of a file that has a JSON value per line. Raises ValueError if the file is empty."""
     *_, last = journal.read_text().splitlines()
     return json.loads(last)
 
@@ -101,7 +107,7 @@ class RunFolder:
 
     @property
     def outcome(self) -> Path:
-        """outcome.json: the outcome that the process of the run wrote."""
+        """outcome.json: status, reason and observed settings, as the process of the run wrote them."""
         return self.path / "outcome.json"
 
     @property
@@ -180,7 +186,7 @@ def lock_wreck(path: Path) -> int | None:
 
 
 def publish(partial: Path, final: Path) -> None:
-    """Gives a complete folder its final name, and makes the link `latest` point to it. Raises StepFailed.
+    """Gives a complete folder its final name, and makes the symbolic link `latest` point to it. Raises StepFailed.
 
     The lock file is removed last. An unlocked lock file in a folder with a final name means that the owner was killed
     before it could remove the file.

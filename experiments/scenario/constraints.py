@@ -32,7 +32,7 @@ def check(scenario: Scenario, given: Given, usual: Given) -> None:
 
 
 def _check_probe(scenario: Scenario, given: Given) -> None:
-    """Checks the constraints of a probe. Raises ScenarioError."""
+    """Checks the constraints of PLAN=probe. Raises ScenarioError."""
     if scenario.plan is not PlanKind.PROBE:
         return
     for name, fits, allowed in (
@@ -63,7 +63,7 @@ def _is_html(page: Page) -> bool:
 
 
 def _check_egress(scenario: Scenario, given: Given) -> None:
-    """Checks the constraints of a bottleneck on the front's own egress. Raises ScenarioError."""
+    """Checks the constraints of SHAPER_AT=front. Raises ScenarioError."""
     if scenario.shaper_at is not ShaperAt.FRONT:
         return
     for name, fits, allowed in (
@@ -83,7 +83,7 @@ _SAYABLE = {
 
 
 def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
-    """Checks that the server's protocol can carry the dialect, and is over TCP if PLAN or LOWAT need TCP.
+    """Checks that the server's protocol can carry the dialect, and that it uses TCP if PLAN or LOWAT needs TCP.
 
     Raises ScenarioError.
     """
@@ -98,7 +98,7 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
     if scenario.plan is PlanKind.PROBE:
         raise ScenarioError("PLAN", given("PLAN"), f"{PlanKind.LOADS} with SERVER={server.name}: probes need TCP")
     if scenario.lowat == LOWAT_AUTO:
-        raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or bytes with SERVER={server.name}, which does not use TCP")
+        raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or a number with SERVER={server.name}, which does not use TCP")
 
 
 _CHROMIUM_WINDOW_BYTES = 6 * 2**20
@@ -106,14 +106,14 @@ _CHROMIUM_WINDOW_BYTES = 6 * 2**20
 
 
 def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given) -> None:
-    """Checks that a browser can do what the knobs ask for. Raises ScenarioError."""
+    """With CLIENT=chromium, checks that this browser can do what the knobs ask for. Raises ScenarioError."""
     if scenario.client is not ClientKind.CHROMIUM:
         return
     for name, fits, allowed in (
         (
             "PLAN",
             scenario.plan is PlanKind.LOADS,
-            f"{PlanKind.LOADS} with CLIENT=chromium: Chromium has its own windows",
+            f"{PlanKind.LOADS} with CLIENT=chromium: Chromium sets its flow-control windows itself",
         ),
         ("FIRST", scenario.first is None, "as-written with CLIENT=chromium: Chromium keeps to the page's order"),
         (
@@ -130,12 +130,12 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
         (
             "WINDOW",
             given("WINDOW").strip().upper() == usual("WINDOW"),
-            f"{usual('WINDOW')} with CLIENT=chromium: Chromium has its own windows",
+            f"{usual('WINDOW')} with CLIENT=chromium: Chromium sets its flow-control windows itself",
         ),
         (
             "SIZE" if scenario.size_bytes else "PAGE",
             scenario.page.largest_bytes <= _CHROMIUM_WINDOW_BYTES,
-            "at most 6M per resource with CLIENT=chromium: the flow-control window of Chromium's streams",
+            "at most 6M per resource with CLIENT=chromium: Chromium's flow-control window per stream is 6M",
         ),
         (
             "RATE_STEPS",
@@ -145,7 +145,7 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
         (
             "SERVER",
             server.protocol == Protocol.HTTP2 and server.over_tcp,
-            "a server that uses HTTP/2 over TCP with CLIENT=chromium",
+            "with CLIENT=chromium, a server that uses HTTP/2 over TCP",
         ),
     ):
         if not fits:
@@ -157,10 +157,11 @@ def _check_level(
 ) -> None:
     """Checks that the server has the level `asked` of the knob, such as `on` of NATIVE. Raises ScenarioError.
 
-    given: the knob's text, if this text is not the level's name.
+    switch_of: returns the property of a server that the knob sets. given: the knob's text, if this text is not the
+    level's name.
     """
     levels = switch_of(server).levels
     if asked not in levels:
         others = [other.name for other in catalogue().values() if asked in switch_of(other).levels]
-        allowed = f"{', '.join(levels)} with SERVER={server.name}, which has no such setting"
+        allowed = f"{', '.join(levels)} with SERVER={server.name}, which has no setting for {knob}"
         raise ScenarioError(knob, given or asked, f"{allowed}; {given or asked} with SERVER={' or '.join(others)}")

@@ -123,7 +123,10 @@ def _server(text: str) -> str:
 
 
 def _named(switch_of: Callable[[Server], Switch]) -> str:
-    """Returns, as text, the servers that have the setting, each with the server's own name of the setting."""
+    """Returns a text that lists the servers with a certain property, each with the name of its option for the property.
+
+    switch_of: returns this property of a server.
+    """
     switches = ((server.name, switch_of(server)) for server in catalogue().values())
     return "; ".join(f"{name}: {switch.name}" for name, switch in switches if switch.name)
 
@@ -183,7 +186,7 @@ _KNOBS = (
         field="target_delay_ns",
         parse=_target_ns,
         allowed="a time from 1ms to 10s",
-        meaning="with LOWAT=auto, the longest time that sending the unsent bytes in the kernel may take",
+        meaning="with LOWAT=auto, the longest time that a byte should wait unsent in the kernel",
     ),
     Knob(
         name="SNDBUF",
@@ -286,9 +289,9 @@ _KNOBS = (
         allowed=f"parts joined by +: at most one of {', '.join(dialects.TREES)}, and any of "
         f"{', '.join(part for part in dialects.Part if part not in dialects.TREES)}",
         meaning="how the client sends priorities; plain: RFC 7540 weights; chrome, firefox, safari: RFC 7540 trees as"
-        " these browsers sent them; reprioritize: PRIORITY frames once the first byte has arrived; header: header field"
-        " of RFC 9218; update: PRIORITY_UPDATE frames once the first byte has arrived; no7540:"
-        " SETTINGS_NO_RFC7540_PRIORITIES. Over SPDY only plain is possible, and sends SPDY's levels",
+        " these browsers sent them; reprioritize: PRIORITY frames once the load's first byte has arrived; header:"
+        " header field of RFC 9218; update: PRIORITY_UPDATE frames once the load's first byte has arrived; no7540:"
+        " SETTINGS_NO_RFC7540_PRIORITIES. Over SPDY only plain is possible, and sends SPDY's priority levels",
     ),
     Knob(
         name="SIZE",

@@ -1,4 +1,4 @@
-"""Named scenarios: files of the catalogue, and the user's own files.
+"""Named scenarios: the files in catalogue/, and the user's own scenario files.
 
 An entry with a card is a scenario that spoils the effect of LOWAT. The entries with a card are the sabotage catalogue.
 """
@@ -36,7 +36,11 @@ LAYERS: Mapping[str, str] = MappingProxyType(
         "origin": "the origin",
     }
 )
-"""Descriptions of the layers that can spoil LOWAT's effect: the ledger's layers, and layers in which no byte waits."""
+"""Descriptions of the layers that can spoil LOWAT's effect.
+
+The ledger counts how long bytes wait in some of these layers. In the others, such as the front's scheduler, no byte
+waits.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +58,7 @@ class Card:
 
     @property
     def cure_knobs(self) -> Mapping[str, str]:
-        """The values of the cure by knob; empty if the card names no cure."""
+        """The knobs that the cure sets, with their values; empty if the card names no cure."""
         pairs = (word.partition("=") for word in (self.cure or "").split())
         return {name: value for name, _, value in pairs}
 
@@ -76,7 +80,7 @@ class Entry:
 
 @cache
 def _files() -> Mapping[str, Path]:
-    """Returns the files of the catalogue by the scenarios' names."""
+    """Returns the file of each scenario of the catalogue, by the scenario's name."""
     return {path.stem: path for path in sorted(_CATALOGUE.glob("*.toml"))}
 
 

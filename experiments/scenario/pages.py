@@ -1,7 +1,7 @@
-"""Pages: files of the catalogue, and the user's own files.
+"""Pages: the files in pages/, and the user's own page files.
 
-A file has a `title`, words for the moment at which the page is `ready`, and a table `[[resource]]` for each request, in
-the order of the requests. docs/pages.md explains the keys.
+A file has a `title`, and a text `ready`, such as "the map works", for the moment at which the important resources are
+complete. It has a table `[[resource]]` for each request, in the order of the requests. docs/pages.md explains the keys.
 """
 
 import re
@@ -44,7 +44,7 @@ class _Key:
     """A key of a table in a page file.
 
     parse: turns the value in the file into the value of the page; raises ValueError. allowed: the allowed values, for
-    errors. default: the result for a missing key; _REQUIRED if the key must not be missing.
+    errors. default: the value if the table lacks the key; _REQUIRED if the table must have the key.
     """
 
     parse: Callable[[Any], Any]
@@ -129,12 +129,12 @@ _KEYS: Mapping[str, _Key] = {
 
 @cache
 def catalogue() -> Mapping[str, Path]:
-    """Returns the files of the catalogue by the pages' names."""
+    """Returns the file of each page of the catalogue, by the page's name."""
     return MappingProxyType({path.stem: path for path in sorted(_CATALOGUE.glob("*.toml"))})
 
 
 def page_titles() -> Mapping[str, str]:
-    """Returns the titles of the catalogue's pages by the pages' names."""
+    """Returns the title of each page of the catalogue, by the page's name."""
     parameters = Parameters(size_bytes=SIZE_MOST, script_delay_ns=0)
     return {name: read_page(path, parameters).title for name, path in catalogue().items()}
 
@@ -190,7 +190,10 @@ def _name(path: Path) -> str:
 
 
 def _line(where: str, document: Mapping[str, Any], key: str, most: int) -> str | None:
-    """Returns the text of a key of the file; None if the file does not have the key. Raises ScenarioError."""
+    """Returns the text of one line that the page file has for a key; None if the file does not have the key.
+
+    where: the name of the file, for errors. most: the largest number of characters. Raises ScenarioError.
+    """
     text = document.get(key)
     if key in document and not (isinstance(text, str) and text.isprintable() and 1 <= len(text) <= most):
         raise ScenarioError(f"{where}: {key}", _shown(text), f"a line of 1 to {most} characters")
@@ -258,7 +261,7 @@ def _chunks(where: str, value: Any) -> list[Chunk]:
         made.append(Chunk(at_ns=read["at"], size_bytes=read["bytes"], every_ns=read["every"], count=read["count"]))
     if sum(chunk.count for chunk in made) > _PIECES_MOST:
         raise ScenarioError(
-            f"{where}: chunks", f"{sum(chunk.count for chunk in made)} pieces", f"at most {_PIECES_MOST}"
+            f"{where}: chunks", f"{sum(chunk.count for chunk in made)} pieces", f"at most {_PIECES_MOST} pieces"
         )
     for before, after in pairwise(made):
         if after.at_ns < before.last_ns:
@@ -279,7 +282,7 @@ def _size_bytes(where: str, size: int | None, kind: str, chunks: Sequence[Chunk]
 
 
 def _read(where: str, table: Mapping[str, Any], keys: Mapping[str, _Key]) -> dict[str, Any]:
-    """Returns the value of each key, or the key's default. Raises ScenarioError."""
+    """Reads a table of a page file: returns the value of each key, or the key's default. Raises ScenarioError."""
     _check_keys(where, table, keys)
     found = {}
     for name, key in keys.items():
@@ -313,7 +316,7 @@ def _html_bytes(page: Page, html: Resource) -> int:
 
 
 def _check_page(where: str, page: Page) -> None:
-    """Checks names, paths and dependencies between resources, sizes, and that there are important and other resources.
+    """Checks the resources' names, paths, dependencies and sizes, and that the page has important and other resources.
 
     Raises ScenarioError.
     """
@@ -342,10 +345,12 @@ def _check_page(where: str, page: Page) -> None:
     if not page.important:
         raise ScenarioError(f"{where}: important", "none", "true for at least one resource")
     if not page.others:
-        raise ScenarioError(f"{where}: important", "all", "false for at least one resource that no other waits for")
+        raise ScenarioError(
+            f"{where}: important", "all", "false for at least one resource that no other resource waits for"
+        )
     total = sum(resource.size_bytes for resource in page.resources)
     if total > _BYTES_MOST:
-        raise ScenarioError(f"{where}: size", f"{total} bytes in all", f"at most {_BYTES_MOST}")
+        raise ScenarioError(f"{where}: size", f"{total} bytes in all", f"at most {_BYTES_MOST} bytes")
 
 
 def _check_tree(here: str, page: Page, resource: Resource) -> None:

@@ -45,7 +45,7 @@ class ClientKind(StrEnum):
     """The client that loads the pages."""
 
     H2 = "h2"
-    """The lab's own client, in whatever protocol the server speaks."""
+    """The lab's own client, which uses the protocol of the server: HTTP/2, HTTP/3 or SPDY."""
     CHROMIUM = "chromium"
     """A real browser, with its own priorities and windows."""
 
@@ -54,8 +54,7 @@ class ClientKind(StrEnum):
 class Scenario:
     """Everything that may change a result.
 
-    server: name of the front's server. native: level of the server's own limit of early writes (NATIVE). buffering:
-    level of the server's buffering of responses (BUFFERING).
+    server: name of the front's server. native, buffering: `on` or `off`, as the knobs NATIVE and BUFFERING say.
     record_bytes: the front's largest TLS record; None leaves the server's default.
     lowat: net.ipv4.tcp_notsent_lowat of the front's namespace or container, in bytes. None leaves the kernel's default,
     no limit. LOWAT_AUTO also leaves the default, and a tuner sets TCP_NOTSENT_LOWAT of each connection.
@@ -65,7 +64,8 @@ class Scenario:
     shaper_at: the place of the link's bottleneck. At the front, results are better than on a real network
     (netem/egress.py).
     client: the client that loads the pages. page: the page. plan: page loads, or a probe. first: the resource that the
-    client requests first; None for the page's order.
+    client requests first; None for the page's order. priorities: the order that the client asks for. dialect: the
+    signals by which the client asks for this order.
     size_bytes, script_delay_ns: the parameters of the page; None if the page does not use the parameter.
     reloads: page loads before the measured one, on the same connection.
     window_bytes: flow-control window of HTTP/2 or SPDY, per stream and for the connection.

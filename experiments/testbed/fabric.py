@@ -64,7 +64,7 @@ class Fabric(Protocol):
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """Does work that is needed once before all runs, such as building images. Raises StepFailed or Unavailable.
 
-        tell: called with each step, in words.
+        tell: called with a line of progress before each step.
         """
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:

@@ -59,13 +59,13 @@ class Sampling:
 class ActiveLink:
     """The running link.
 
-    shaper: its shaper. commands: the commands that made the link. pid: the process id of the ferry; None if the kernel
-    shapes, or if this process cannot see the ferry. instead_of_netem: the reason why SHAPER=auto did not use netem;
-    None if SHAPER=auto used netem, or if the order names a shaper.
+    shaper: the kind of shaper. commands: the commands that made the link. pid: the process id of the ferry; None if the
+    kernel shapes, or if this process cannot see the ferry. instead_of_netem: the reason why SHAPER=auto did not use
+    netem; None if SHAPER=auto used netem, or if the order names a shaper.
 
     check_alive: raises StepFailed if the link has ended. counters: returns the counters of each direction. look:
     samples the queue and applies due rate steps, unless the link does so itself. begin: gets the time at which the
-    measured load began, and starts the rate steps. Their journal, changes.jsonl, is complete when the link has ended.
+    measured load began, and starts the rate steps. Their journal changes.jsonl is complete when the link has ended.
     look and begin raise StepFailed. carried: returns the counts of the frames that the link has received from the
     front so far. in_batches: the sampler of the queue, if the kernel can take its samples.
     """
@@ -120,7 +120,7 @@ class Places(Protocol):
     as_root: bool
 
     def seen(self, folder: RunFolder) -> RunFolder:
-        """Returns the path of the run folder for programs in the places, such as a mount point in containers."""
+        """Returns the run folder at the path at which programs in the places see it; in containers, a mount point."""
 
     def describe(self) -> Mapping[str, Any]:
         """Returns the entries that these places add to env.json."""
@@ -163,8 +163,9 @@ class Places(Protocol):
         """
 
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> AbstractContextManager[Sampling]:
-        """Samples the front's socket of the client's connection, and writes the samples into the folder.
+        """Samples the front's socket of the client's connection while the context is open.
 
+        Yields the Look that takes the samples. The samples are in the folder at the end.
         interval_ns: the sampling interval; None for a single sample.
         """
 

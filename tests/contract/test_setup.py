@@ -125,7 +125,10 @@ def test_a_bare_machine_gets_a_note(bare: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     assert re.fullmatch(r"setup: note: not installed:.* nodejs .*; FABRIC=compose needs none of them", lines[0])
-    assert lines[1] == "setup: note: these are Debian's names; install them with this system's package manager"
+    assert (
+        lines[1]
+        == "setup: note: these are Debian's names of the packages; install them with this system's package manager"
+    )
     assert all(line.startswith("setup: note: ") for line in lines)
 
 

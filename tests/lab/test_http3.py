@@ -37,7 +37,7 @@ def test_the_script_begins_at_once(run: Runs) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("LOWAT=auto",), "LOWAT=auto is not allowed; allowed: none or bytes with SERVER=caddy-h3"),
+        (("LOWAT=auto",), "LOWAT=auto is not allowed; allowed: none or a number with SERVER=caddy-h3"),
         (("SCENARIO=probe",), "PLAN=probe is not allowed; allowed: loads with SERVER=caddy-h3"),
         (("DIALECT=chrome",), "DIALECT=chrome is not allowed; allowed: plain or header with SERVER=caddy-h3"),
     ],

@@ -21,7 +21,7 @@ from netem.shaper import Shaper
 from proxy.server import catalogue
 
 _AVAILABLE_CC = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-_LOADING = "modprobe tcp_{0}, and allow it: sysctl net.ipv4.tcp_allowed_congestion_control"
+_LOADING = "run `modprobe tcp_{0}`, and add {0} to the sysctl net.ipv4.tcp_allowed_congestion_control"
 
 
 class Compose(HostKernel):
@@ -54,7 +54,7 @@ class Compose(HostKernel):
             raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
         wanted = scenario.congestion_control
         if _AVAILABLE_CC.exists() and wanted not in _AVAILABLE_CC.read_text().split():
-            raise Unavailable(f"CC={wanted}", "this kernel has not loaded the module", _LOADING.format(wanted))
+            raise Unavailable(f"CC={wanted}", "this kernel has not loaded the module for it", _LOADING.format(wanted))
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """Returns (netem, reason), then (ferry, None). reason: why this kernel has no netem; None if it has netem."""
@@ -82,7 +82,7 @@ class Compose(HostKernel):
         for server in dict.fromkeys(scenario.server for scenario in scenarios):
             for service, image in docker_engine.images(server).items():
                 if not docker_engine.has_image(image):
-                    tell(f"building the image of the {service} on {docker_engine.base()}")
+                    tell(f"building the image of the {service} from {docker_engine.base()}")
                     _build(service, server)
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:

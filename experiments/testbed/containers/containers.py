@@ -231,7 +231,10 @@ class Containers:
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:
-        """Starts the sampling in the gauge, the container beside the front. The Look checks that both run."""
+        """Starts the sampling in the gauge, the container beside the front.
+
+        The Look checks that the gauge and the sampling program run.
+        """
         del folder  # the gauge's files are collected into the folder
         what = [self.addresses.client, str(FRONT_PORT), str(INSIDE.front), str(interval_ns or 0)]
         command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", *what])

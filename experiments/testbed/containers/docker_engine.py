@@ -61,12 +61,14 @@ def check() -> None:
         if "permission denied" in error.reason:
             raise Unavailable(what, "you may not use the Docker engine", "join the group docker, or be root") from error
         at = f" at {host}" if host else ""
-        raise Unavailable(what, f"no Docker engine answers{at}", "start it; `docker version` shows more") from error
+        raise Unavailable(
+            what, f"no Docker engine answers{at}", "start the engine; `docker version` shows more"
+        ) from error
     compose_command()
 
 
 def docker(*words: str, timeout_s: float = _ANSWER_S) -> str:
-    """Returns the output of `docker WORDS`. Raises StepFailed."""
+    """Runs `docker WORDS`, and returns its output. Raises StepFailed."""
     command = ["docker", *words]
     return processes.run(command, step="the Docker engine", timeout_s=timeout_s, if_too_slow=_IF_TOO_SLOW).strip()
 
@@ -89,7 +91,10 @@ def compose_command() -> tuple[str, ...]:
 
 @cache
 def tag() -> str:
-    """Returns the tag of the images, a digest of their sources and their base. A job gets the tag in ARM_TAG."""
+    """Returns the tag of the images, a digest of their sources and their base.
+
+    A job takes the tag from the environment variable that ARM_TAG names.
+    """
     if told := os.environ.get(ARM_TAG):
         return told
     return digest.digest(home.ROOT, home.IMAGE_SOURCES, seed=base())[:12]
@@ -122,7 +127,7 @@ def has_image(name: str) -> bool:
 
 
 def gateway_mode() -> str:
-    """Returns the gateway mode with which the link's container can route. Docker 27 has no `nat-unprotected`."""
+    """Returns the gateway mode of networks through which the link can route. Docker 27 has no `nat-unprotected`."""
     return "nat" if version().startswith("27.") else "nat-unprotected"
 
 
@@ -155,7 +160,7 @@ class Project:
         )
 
     def remove(self) -> None:
-        """Removes what `create` has made so far. Raises StepFailed."""
+        """Removes the containers and networks that `create` has made so far. Raises StepFailed."""
         processes.run(["sh", "-c", removal(self.name)], step="removing containers", timeout_s=_START_S)
 
     def container(self, service: str) -> str:
@@ -223,7 +228,7 @@ while [ $quiet -lt 2 ] && [ $tries -lt 30 ]; do
     quiet=0
 done >/dev/null 2>&1
 if [ $quiet -lt 2 ]; then
-    echo "@ containers and networks may be left; see docker ps --all and docker network ls, {own}"
+    echo "@ containers and networks may be left; see docker ps --all and docker network ls, each with {own}"
     exit 1
 fi
 """

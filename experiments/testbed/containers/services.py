@@ -33,7 +33,7 @@ class Services:
     at_work: list[Process] = field(default_factory=list)
 
     def attached(self, service: str, name: str, log: Path) -> Process:
-        """Starts a container attached. The process has the container's output, and ends when the container ends."""
+        """Starts a container. The returned process has the container's output, and ends when the container ends."""
         return Process(name, ["docker", "start", "--attach", self.ids[service]], log)
 
     @contextlib.contextmanager
@@ -72,7 +72,7 @@ class Services:
         """Repeats a command, which waits for the service, until the command succeeds. Returns the output.
 
         Raises StepFailed. The first attempts may fail: the engine reports a container as running before the container
-        can run a command.
+        can run a command. log: the log for the error; None for the log of the process.
         """
         end = time.monotonic() + READY_S
         while True:
@@ -85,11 +85,14 @@ class Services:
                     raise StepFailed(process.name, error.reason, log or process.log) from error
 
     def process(self, name: str, service: str, command: Sequence[str], log: Path, stdout: int | None = None) -> Process:
-        """Starts a long-lived command in a container."""
+        """Starts a long-lived command in the container of a service. name: the name of the command in errors."""
         return Process(name, docker_engine.exec_in(self.ids[service], command), log, stdout=stdout)
 
     def wait(self, service: str, check_alive: Callable[[], None], what: str) -> None:
-        """Waits until the container runs. Raises StepFailed. check_alive: raises StepFailed if waiting is in vain."""
+        """Waits until the container runs. Raises StepFailed.
+
+        check_alive: raises StepFailed if waiting is in vain. what: the name of this step in errors.
+        """
         processes.wait_until(lambda: self._runs(service), STEP_S, check_alive, what)
 
     def _runs(self, service: str) -> bool:

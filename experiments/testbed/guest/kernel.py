@@ -52,7 +52,7 @@ class BuildRecord:
 
 
 def path() -> Path:
-    """Returns the path of the wanted kernel, built or not.
+    """Returns the path of the guest kernel that runs use, whether it is built or not.
 
     If the pinned version is not built, returns the path of the kernel that was built in its place, if any. Raises
     ScenarioError.
@@ -66,22 +66,22 @@ def path() -> Path:
 
 
 def is_built() -> bool:
-    """True if the wanted kernel is built."""
+    """True if the guest kernel that runs use is built."""
     return _is_built(path())
 
 
 def record() -> BuildRecord | None:
-    """Returns the record of the wanted kernel; None if the kernel is not built."""
+    """Returns the record of the guest kernel that runs use; None if this kernel is not built."""
     return _record(path())
 
 
 def name() -> str:
-    """Returns two facts as text: the kernel's file name, and the way in which programs enter the kernel."""
+    """Returns a text with the kernel's file name, and with the way in which programs enter the kernel."""
     return f"{path().name} by {entry()}"
 
 
 def version() -> Version | None:
-    """Returns the version of the wanted kernel; None if the kernel is not built."""
+    """Returns the version of the guest kernel that runs use; None if this kernel is not built."""
     found = record()
     if found is None:
         return None
@@ -119,7 +119,7 @@ def words() -> list[str]:
 
 
 def build(tell: Callable[[str, float, float | None], None]) -> Path:
-    """Builds the wanted kernel, unless it is built. Returns its path. Raises LabError.
+    """Builds the guest kernel that runs use, unless it is built. Returns its path. Raises LabError.
 
     tell: called with the step, the fraction done, and the seconds left, None if unknown.
     """

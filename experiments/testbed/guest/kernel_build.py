@@ -56,7 +56,7 @@ _NOT_COMPILED = Path(__file__).with_name("not-compiled.txt")
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """A newly built kernel in its source tree. version: the full version of the source."""
+    """A newly built kernel in its source tree. version, changes, lacking: see BuildRecord in kernel.py."""
 
     kernel: Path
     version: str
@@ -64,7 +64,7 @@ class Built:
     lacking: Sequence[str]
 
     def discard(self) -> None:
-        """Removes the tree."""
+        """Removes the source tree."""
         _discard(self.kernel.parent)
 
 
@@ -150,7 +150,10 @@ class _Building:
         partial.rename(tree)
 
     def _unpack(self, tarball: Path, folder: Path) -> None:
-        """Unpacks the files that may be needed. tar reads from a pipe, so the bytes written to it give the progress."""
+        """Unpacks the files that may be needed.
+
+        tar reads from a pipe. The number of bytes written to the pipe gives the progress.
+        """
         command = ["tar", "-x", f"--{_packed(tarball)}", "-C", str(folder), "--strip-components=1"]
         command += ["--exclude-from", str(_NOT_COMPILED)]
         size_bytes, read_bytes = tarball.stat().st_size, 0
@@ -230,7 +233,7 @@ class _Building:
     def _step(
         self, command: list[str], folder: Path, stdin: int = subprocess.DEVNULL
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Starts a command. At its exit the context waits for the command, and raises StepFailed if the command failed.
+        """Starts a command. The end of the context waits for the command, and raises StepFailed if the command failed.
 
         An exception inside the context kills the command.
         """

@@ -1,7 +1,7 @@
 """Chooses, finds and fetches the Linux source of the guest kernel.
 
 Rules:
-1. One version is pinned for all machines, so that all machines give the same figures.
+1. One version is pinned for all machines, so that all machines give the same results.
 2. If the pinned version is not available, the distribution's own source is used in its place. The kernel's record
    states this replacement.
 3. This module needs no root, and writes only to the cache. apt fetches a source with a configuration of the lab's own,
@@ -27,10 +27,10 @@ PINNED: Version = (7, 2)
 """The kernel version of all machines that can fetch its source."""
 
 TRIED: tuple[Version, ...] = ((6, 1), (6, 12), PINNED)
-"""Versions whose figures are compared (docs/agreement.md)."""
+"""Kernel versions whose results docs/agreement.md compares."""
 
 VARIABLE = "PRIOLAB_KERNEL"
-"""The environment variable that names a version or a tarball. `make KERNEL=...` sets it."""
+"""The environment variable with the version, or the source tarball, of the guest kernel. `make KERNEL=...` sets it."""
 
 _ALLOWED = "a version such as 7.2 or 6.12, or the path of a Linux source such as /tmp/linux-7.2.tar.xz"
 _SUITES: dict[Version, str] = {(7, 2): "sid", (6, 12): "trixie", (6, 1): "bookworm"}
@@ -102,7 +102,7 @@ def present(version: Version) -> Path | None:
 
 
 def stand_in() -> Path | None:
-    """Returns the distribution's newest source; None if no package with a source is installed."""
+    """Returns the distribution's newest source, as a substitute; None if no package with a source is installed."""
     return max(_tarballs(_DISTRIBUTION), key=lambda path: version_of(path) or (0, 0), default=None)
 
 
@@ -136,7 +136,10 @@ def _tarballs(folder: Path) -> Iterator[Path]:
 
 
 def mirrors(folder: Path, archive: str = _ARCHIVE) -> list[str]:
-    """Returns the URIs of the archive in this machine's package sources, each once."""
+    """Returns the URIs of an archive in this machine's package sources, each once.
+
+    folder: the folder of apt's configuration. archive: the last part of the URIs, such as "debian".
+    """
     uri_of_it = re.compile(rf"\S+://\S+/{archive}/?(?=\s|$)")
     texts = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
     lines = [

@@ -73,11 +73,11 @@ class Virtual:
         return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
 
     def kernel(self) -> str:
-        """Returns the guest kernel's name: its version, its recipe, and the way in which programs enter it."""
+        """Returns the guest kernel's name: version, recipe, and how programs enter the kernel (seccomp or ptrace)."""
         return kernel.name()
 
     def kernel_record(self) -> Mapping[str, Any]:
-        """Returns the guest kernel's build record, and the way in which programs enter the kernel."""
+        """Returns the guest kernel's build record, and how programs enter the kernel (seccomp or ptrace)."""
         record = kernel.record()
         made = {} if record is None else asdict(record)
         return {"release": made.pop("version", None), "entry": kernel.entry(), **made}

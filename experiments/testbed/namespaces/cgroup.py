@@ -69,6 +69,9 @@ def _remove(group: Path) -> None:
 
 
 def removal(name: str, scratch: Path) -> str:
-    """Returns a shell script that removes the cgroup if the job did not. scratch: a folder to mount on."""
+    """Returns a shell script that removes the cgroup if the job did not.
+
+    name: the cgroup's name. scratch: the folder on which the script mounts the cgroup hierarchy.
+    """
     remove = 'mount -t cgroup2 none "$1" 2>/dev/null && cd "$1" && { [ ! -d "$2" ] || rmdir "$2"; }'
     return f"#!/bin/sh\nexec unshare --mount sh -c {shlex.quote(remove)} - {shlex.join([str(scratch), name])}\n"

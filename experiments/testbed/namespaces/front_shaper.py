@@ -26,7 +26,11 @@ from netem.shaper import Shaper
 def shaping(
     front: Namespace, middle: Namespace, link: Link, folder: Path, interval_ns: int | None
 ) -> Iterator[ActiveLink]:
-    """Puts the bottleneck on the front's wire, and the rest of the link into the link's place. Raises StepFailed."""
+    """Puts the bottleneck on the front's wire, and the rest of the link into the link's place. Raises StepFailed.
+
+    front, middle: the places of the front and of the link. folder: for the journal of the queue. interval_ns: the
+    interval of the queue's samples; None for no samples.
+    """
     gate, rest = egress.gate(link, WIRE), egress.rest(link, TO_CLIENT, TO_FRONT)
     front.run_all(gate)
     middle.run_all(rest)
@@ -60,7 +64,7 @@ def shaping(
 
 
 def make_room(far: socket.socket, link: Link) -> None:
-    """Enlarges the send buffer of the front's calibration socket, so that its packets can fill the queue.
+    """Enlarges the send buffer of `far`, the front's calibration socket, so that its packets can fill the queue.
 
     Raises Unavailable.
     """
@@ -73,7 +77,10 @@ def make_room(far: socket.socket, link: Link) -> None:
 
 
 def observed_at(counters: Mapping[str, Any]) -> ShaperAt:
-    """Returns the place of the bottleneck: the front if, by the counters, packets passed a tbf on the front's wire."""
+    """Returns the place of the bottleneck.
+
+    This is the front if the counters show that packets passed a tbf on the front's wire; otherwise the link.
+    """
     gates = [qdisc for qdisc in counters.get("front", []) if qdisc["kind"] == "tbf" and qdisc["packets"]]
     return ShaperAt.FRONT if gates else ShaperAt.LINK
 

@@ -41,7 +41,7 @@ class LinkNamespace:
     def shaping(
         self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> Iterator[ActiveLink]:
-        """Shapes the link. Raises StepFailed.
+        """Shapes the link. The arguments are those of `Places.start_link`. Raises StepFailed.
 
         The ferry is a process in the namespace, and writes the journal of its queue itself.
         """

@@ -35,7 +35,10 @@ def _check(result: int, what: str) -> None:
 
 
 class Namespace:
-    """A network namespace. A context manager, which closes the namespace's descriptor."""
+    """A network namespace. A context manager, which closes the namespace's descriptor.
+
+    name: the name of the place, for errors.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -133,7 +136,7 @@ class Namespace:
             return " ".join(_sysctl(name).read_text().split())
 
     def received(self, device: str) -> Received:
-        """Returns the counters of received traffic of a device of the place."""
+        """Returns the counts of the traffic that a device of the place has received."""
         with self.entered():
             return received(read_counts(), device)
 

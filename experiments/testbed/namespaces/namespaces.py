@@ -232,7 +232,7 @@ class Namespaces:
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:
-        """Samples in this process. The Look raises StepFailed if a worker of the server has ended."""
+        """Takes the samples in this process. The Look raises StepFailed if a worker of the server has ended."""
         with self._front.entered():
             sampler = Sampler(front.pid, self.addresses.client, FRONT_PORT, folder, interval_ns)
 
@@ -249,7 +249,7 @@ class Namespaces:
             yield Sampling(look=look, in_batches=sampler)
 
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
-        """Tunes in the kernel, with a program on the front's cgroup, or in this process."""
+        """Runs the tuner: in the kernel, as a program attached to the front's cgroup, or in this process."""
         return self._tuner.running(front, scenario, folder)
 
     @contextmanager
@@ -279,11 +279,14 @@ def _become_client(command: Sequence[str]) -> int:
 
 @cache
 def _node_route(node: str) -> ClockRoute:
-    """Returns the way in which Node reads the clock. A guest calls and caches this before its first run."""
+    """Returns the way in which Node reads the clock. The answer is cached; a guest asks for it before its first run."""
     return route_of([node, *CLOCK_READER], processes.program_environment())
 
 
 def known_beforehand(node: str) -> None:
-    """Caches the properties of the clocks, which are the same in all places of this process and its forks."""
+    """Caches facts about the clocks of Python and Node. They hold for all places of this process and its forks.
+
+    node: the path of Node.
+    """
     clock_quality.describe()
     _node_route(node)

@@ -48,19 +48,22 @@ def device(name: str) -> bytes:
 
 
 def gso_max_segs(answer: bytes) -> int:
-    """Returns the gso_max_segs in an answer to `device`."""
+    """Returns the gso_max_segs in the kernel's answer to the message from `device`."""
     (segments,) = _WORD.unpack(attributes(answer, _LINK.size)[_IFLA_GSO_MAX_SEGS])
     return int(segments)
 
 
 def address(index: int, own: str, prefix: int) -> bytes:
-    """Builds the message that adds an address to a device. The kernel then adds a route to the address's network."""
+    """Builds the message that adds the address `own` to the device with this index.
+
+    prefix: the length of the network prefix. The kernel adds a route to this network by itself.
+    """
     header, bare = _ADDRESS.pack(AF_INET, prefix, 0, 0, index), inet_aton(own)
     return order(_NEW_ADDRESS, header, attribute(_IFA_LOCAL, bare), attribute(_IFA_ADDRESS, bare))
 
 
 def neighbour(index: int, other: str, mac: str) -> bytes:
-    """Builds the message that adds a permanent neighbour entry for an address."""
+    """Builds the message that adds a permanent neighbour entry: at the device, the address `other` has this MAC."""
     header = _NEIGHBOUR.pack(AF_INET, index, _PERMANENT, 0, 0)
     return order(_NEW_NEIGHBOUR, header, attribute(_NDA_DST, inet_aton(other)), attribute(_NDA_LLADDR, _bytes(mac)))
 

@@ -16,7 +16,7 @@ TO_CLIENT, TO_FRONT = "to-client", "to-front"
 """The devices of the link's place."""
 
 WIRE = "wire"
-"""The device of client and front toward the link, and of the origin toward the front."""
+"""The name of three devices: the client's and the front's toward the link, and the origin's toward the front."""
 
 _TO_ORIGIN = "to-origin"
 _NEAR_ROUTER, _FAR_ROUTER, _BEFORE_ORIGIN = "198.18.0.1", "198.18.1.1", "198.18.2.1"

@@ -1,4 +1,4 @@
-"""A change of the kernel's source: replacements of lines, in the wording of each range of versions.
+"""A change of the kernel's source: replacements of lines, with a wording for each range of kernel versions.
 
 Rules:
 1. A change states the versions that need it. The sources of other versions stay unchanged.
@@ -35,7 +35,7 @@ class Edit:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """Replacements that only make sense together.
+    """Replacements in the kernel's source that are made together or not at all.
 
     since: the first version that needs the change. before: the first version that no longer needs the change; None if
     all later versions need it. wordings: the replacements for the sources of different versions.

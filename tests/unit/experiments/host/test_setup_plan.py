@@ -174,7 +174,7 @@ def test_who_may_not_install_a_compiler_can_do_without_guests() -> None:
     nobody = replace(DEBIAN, rights=Rights.NONE)
     base = {"nginx", "nodejs", "iproute2", "ethtool"}
     plan = _plan(machine=nobody, kernel_built=False, there=base)
-    assert plan.refusals[-1].endswith("; FABRIC=netns does not")
+    assert plan.refusals[-1].endswith("; FABRIC=netns works without them")
     assert plan.refusals[-1].startswith("only the guest kernel needs gcc make flex bison bc xz-utils libc6-dev")
     plan = _plan("FABRIC=virtual", machine=nobody, kernel_built=False, there=base)
     assert len(plan.refusals) == 2
@@ -209,7 +209,7 @@ def test_an_unknown_distribution() -> None:
     plan = _plan(machine=Machine(distribution=ARCH, has_apt=False, rights=Rights.ROOT))
     assert plan.refusals == (
         "these packages are missing: nginx nodejs iproute2 ethtool",
-        "these are Debian's names; install them with this system's package manager",
+        "these are Debian's names of the packages; install them with this system's package manager",
     )
 
 

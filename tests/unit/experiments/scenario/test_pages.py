@@ -326,10 +326,13 @@ def _numbered(count: int, rest: str) -> str:
     ("text", "words"),
     [
         (_numbered(100, "size = 5") + B, "resource=101 tables is not allowed; allowed: 2 to 100 tables [[resource]]"),
-        (_numbered(16, 'size = "64M"') + B, "size=1073741829 bytes in all is not allowed; allowed: at most 1073741824"),
+        (
+            _numbered(16, 'size = "64M"') + B,
+            "size=1073741829 bytes in all is not allowed; allowed: at most 1073741824 bytes",
+        ),
         (
             A + STREAM + "chunks = [{at = '0ms', bytes = 1, count = 10000}, {at = '1s', bytes = 1}]",
-            "resource 2 (b): chunks=10001 pieces is not allowed; allowed: at most 10000",
+            "resource 2 (b): chunks=10001 pieces is not allowed; allowed: at most 10000 pieces",
         ),
         (
             A + STREAM + "chunks = [{at = '0ms', bytes = '64M'}, {at = '1s', bytes = 1}]",
