@@ -140,7 +140,7 @@ def test_a_command_that_breaks_off(tmp_path: Path) -> None:
     """
     broken, bad, log = broken_runs(2, "echo no such luck; exit 3", tmp_path)
     assert list(bad) == [broken]
-    assert bad[broken].startswith(f"{broken}: it ended without an outcome: ")
+    assert bad[broken].startswith(f"{broken}: it ended without an outcome; its last output: ")
     assert bad[broken].endswith(f"no such luck (log: {log})")
     assert "no such luck" in log.read_text()
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_judged_has_failed(monkeypatch: pytest.MonkeyPatch, tmp_p
     bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
     log = folder / "lowat-4096.1" / "judging.log"
     assert bad == {
-        "lowat-4096.1": f"lowat-4096.1: it could not be judged: KeyError: 'nothing like it' (log: {log})",
+        "lowat-4096.1": f"lowat-4096.1: its files could not be evaluated: KeyError: 'nothing like it' (log: {log})",
     }
     assert "KeyError" in log.read_text()
     statuses = {arm["name"]: arm["status"] for arm in summarize(load_experiment(folder))["arms"]}
@@ -174,7 +174,7 @@ def test_an_outcome_that_is_none(tmp_path: Path, outcome: str) -> None:
     _, heard = carried_out(sweep, Local(sweep.manner, 2))
     bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
     assert list(bad) == ["lowat-4096.1"]
-    assert bad["lowat-4096.1"].startswith("lowat-4096.1: it could not be judged: ")
+    assert bad["lowat-4096.1"].startswith("lowat-4096.1: its files could not be evaluated: ")
 
 
 def test_an_interruption_leaves_what_is_done(tmp_path: Path) -> None:
