@@ -67,8 +67,8 @@ _ENDING = (Status.closing, Status.closing_gracefully, Status.closed, Status.fail
 class _SubmittedBatch:
     """A batch that was handed out.
 
-    future: the batch's result. workers: the workers that may carry it out. end_s: the time at which it should end, on the
-    clock of time.monotonic.
+    future: the batch's result. workers: the workers that may carry it out. end_s: the time at which it should end, by
+    time.monotonic.
     """
 
     future: "Future[list[Parcel]]"

@@ -99,7 +99,7 @@ def _ends_in_time(folder: Path, capsys: pytest.CaptureFixture[str], behave: Call
     assert said.err == f"priolab: probing: 6 probes took more than {_DEADLINE_S} s; {_UNSEEN}\n"
     for dialect in ("plain", "chrome"):
         assert [dialect, "not", "seen"] in [line.split() for line in said.out.splitlines()]
-    assert "Without priorities: not seen." in said.out
+    assert "Without priorities: the answer was not seen." in said.out
 
 
 def test_a_name_that_is_not_resolved(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
