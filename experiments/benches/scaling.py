@@ -234,7 +234,7 @@ def _document(cases: list[_Case], shared: _Shared) -> str:
         ("run folder", [f"{case.folder_bytes / 1e3:.0f} kB in {case.files} files and folders" for case in cases]),
         ("disk", [f"{case.disk_bytes / 1e3:.0f} kB" for case in cases]),
         ("network (packed)", [f"{case.parcel_bytes / 1e3:.0f} kB" for case in cases]),
-        ("head: receive, unpack, file", [f"{head_s * 1e3:.1f} ms"] * len(cases)),
+        ("head: receive, unpack, rename", [f"{head_s * 1e3:.1f} ms"] * len(cases)),
         (f"scheduler, in tasks of {_BATCH} runs", [f"{shared.scheduler_s * 1e3:.1f} ms"] * len(cases)),
         (
             "head: plan (time, memory)",

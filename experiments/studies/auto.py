@@ -81,7 +81,7 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
     words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Returns True if the results confirm all that the
     lab claims about LOWAT=auto (`Study.holds`). Raises LabError, also if a run is not ok.
     """
-    check_only(words, MAY_BE_CHOSEN, f"with auto only {', '.join(MAY_BE_CHOSEN)}")
+    check_only(words, MAY_BE_CHOSEN, f"the knobs of `priolab auto`: {', '.join(MAY_BE_CHOSEN)}")
     path: Path = options.file
     check_document(path, _STEP)
     folder, wanted = _swept([_SWEEP], options, words, report)

@@ -106,7 +106,7 @@ def document(found: SabotageResults) -> str:
 
 
 def spoiler(entry: Entry, card: Card) -> Spoiler:
-    """Returns the entry and its card in the form that the document needs."""
+    """Returns the text of a catalogue entry and its card, in the form that the document needs."""
     return Spoiler(
         name=entry.name,
         title=entry.title,
