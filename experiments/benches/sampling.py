@@ -35,7 +35,7 @@ class Shown:
 
 def table(scratch: Path) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """Returns the heads of the columns and the rows of the comparison. scratch: a folder for results."""
-    heads = ("unexplained", "film's moves", "largest move, bytes")
+    heads = ("unexplained part of the wait", "samples in the film", "most bytes sent between two samples")
     rows = []
     for name, shown in compared(scratch):
         columns = (

@@ -247,7 +247,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
         _show(report, unasked, answers)
     if missing:
         what = f"{len(questions)} probes"
-        raise TimedOut(_STEP, what, limit_ns / 10**9, f"not seen: {', '.join(missing)}; {_MORE_TIME}")
+        raise TimedOut(_STEP, what, limit_ns / 10**9, f"answers not seen: {', '.join(missing)}; {_MORE_TIME}")
     return 0
 
 

@@ -117,7 +117,7 @@ class Cluster:
 
     @property
     def side_by_side(self) -> int:
-        """The number of threads of all workers; at least 1."""
+        """The number of runs that the cluster carries out at once: the threads of all workers; at least 1."""
         there: Mapping[str, int] = self._client.nthreads()
         return max(1, sum(there.values()))
 

@@ -190,7 +190,7 @@ def ignored(words: Sequence[str]) -> Iterator[str]:
     counts = split_words(words)
     for name, value in dict.fromkeys(word.partition("=")[::2] for word in words if "=" in word):
         if counts[name] != value:
-            yield f"{name}={value} has no effect: {name}={counts[name]} comes after it"
+            yield f"{name}={value} has no effect, because {name}={counts[name]} comes after it"
     for name in (*KNOBS, *RUN_KNOBS):
         if name in os.environ and name not in counts:
             yield f"{name}={os.environ[name]} in the environment has no effect: give knobs on the command line"

@@ -164,7 +164,7 @@ def _experiment(request: Request, report: Report) -> Experiment:
 
 
 def _draw(arms: Sequence[Followed], folder: Path) -> None:
-    """Draws the picture into the folder. Leaves out the picture's HTML file, which has a megabyte."""
+    """Draws how the arms followed the link's rate, into the folder. Keeps no HTML file, which would have a megabyte."""
     headline = [f"{name}={value}" for name, value in STEPS.items()]
     with tempfile.TemporaryDirectory(prefix="priolab-auto-") as scratch:
         for drawn in save(arms, headline, Path(scratch)):

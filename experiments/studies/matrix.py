@@ -172,7 +172,10 @@ def _cells(runs: Iterable[Run]) -> _Cells:
 
 
 def matrix_of(experiments: Iterable[Experiment], absent: Mapping[str, str]) -> Matrix:
-    """Returns the matrix of the results of these experiments. Raises FolderError."""
+    """Returns the matrix of the results of these experiments. Raises FolderError.
+
+    absent: for each server that is not installed, what is missing.
+    """
     runs = _cells(run for experiment in experiments for run in experiment.runs)
     cells: dict[tuple[str, str], Cell] = {}
     unasked: dict[str, Unasked] = {}

@@ -56,7 +56,7 @@ def _experiment(request: Request, report: Report) -> Experiment:
 
 
 def _made_with(experiment: Experiment) -> dict[str, str]:
-    """Returns the experiment's conditions, by name."""
+    """Returns the conditions under which the experiment was run, such as server and link, in words for the web page."""
     run = experiment.runs[0]
     environment = load_environment(run.path)
     scenario = run.scenario

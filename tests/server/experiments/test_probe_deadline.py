@@ -24,7 +24,7 @@ from tests.server.peers import NAME, SOON_S, Behaviour, listening, over_tls, pou
 _DEADLINE_S = 1.5
 _ENOUGH = 12
 """The number of connections that the server answers: more than the probe opens at once."""
-_UNSEEN = "not seen: the server's own order, plain, chrome; --deadline gives more time"
+_UNSEEN = "answers not seen: the server's own order, plain, chrome; --deadline gives more time"
 
 
 def _command(folder: Path, port: int, *more: str) -> list[str]:
