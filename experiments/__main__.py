@@ -1,7 +1,7 @@
 """The program `priolab`, or `python -m experiments`: runs a command, and handles signals before and after it.
 
-Importing the command line takes a moment, in which nothing has to be cleaned up yet. A signal in this moment ends the
-process at once, with a message of one line. When the command has ended, signals are ignored.
+While the modules of the command line are imported, there is nothing to clean up yet. A signal that arrives then ends
+the process at once, with a message of one line. When the command has ended, signals are ignored.
 """
 
 import os

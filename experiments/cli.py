@@ -5,8 +5,8 @@ the number of SIGPIPE if the reader of the output closed the pipe.
 
 Each command has a function that adds the command's options to a parser, and sets `do`, which carries the command out.
 The function imports what the command needs. Only the function of the given command is called, because importing
-everything takes half a second. It is called before `raise_interrupted`: a signal must not raise an exception while
-modules are imported.
+everything takes half a second. The call comes before `raise_interrupted`, from which on signals raise exceptions: no
+exception may interrupt an import.
 """
 
 import argparse
@@ -60,12 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _kept(options: Namespace) -> str:
-    """Returns a phrase that describes what an unfinished command leaves."""
+    """Returns the end of an error message: which files of a command that did not finish are kept."""
     return str(options.kept()) if options.kept else "nothing was kept"
 
 
 def command_line(arguments: Sequence[str]) -> ArgumentParser:
-    """Builds the parser for these arguments: it has all commands, and the options of the command that is given."""
+    """Builds the parser. It knows all commands, but only the options of the command that the arguments name."""
     parser = ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (about, add_options) in _COMMANDS.items():
@@ -76,7 +76,7 @@ def command_line(arguments: Sequence[str]) -> ArgumentParser:
 
 
 def _options(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
-    """Parses the words. Words such as LOWAT=16384 may also come after options, which argparse does not take."""
+    """Parses the command line. Words such as LOWAT=16384 may come after options, although argparse refuses this."""
     options, later = parser.parse_known_args(words)
     if later and (not hasattr(options, "words") or any(word.startswith("-") for word in later)):
         parser.error(f"unrecognized arguments: {' '.join(later)}")
@@ -86,16 +86,24 @@ def _options(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
 
 
 def _add_experiment(parser: ArgumentParser) -> None:
-    parser.add_argument("experiment", nargs="?", default="latest", help="a results folder, or its name under results")
     parser.add_argument(
-        "--results", type=Path, default=Path("results"), help="the folder with results (default: results)"
+        "experiment",
+        nargs="?",
+        default="latest",
+        help="a results folder, or its name in the folder of --results (default: latest)",
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        help="the folder that holds the results folders (default: results)",
     )
 
 
 def _folder(options: Namespace) -> Path:
     """Returns the results folder that the command line names."""
     if not options.experiment:
-        raise ScenarioError("experiment", "", "a results folder, or its name under results")
+        raise ScenarioError("experiment", "", "a results folder, or its name in the folder of --results")
     named = Path(options.experiment)
     return (named if named.is_dir() else Path(options.results) / named).resolve()
 
@@ -134,7 +142,7 @@ def _run(parser: ArgumentParser) -> None:
     _add_words(parser, "SCENARIO or KNOB=VALUE", "see `priolab list` and docs/knobs.md")
     for knob in _all_knobs():
         option = "--" + knob.name.lower().replace("_", "-")
-        about = f"{knob.meaning} ({knob.default})".replace("%", "%%")
+        about = f"{knob.meaning} (default: {knob.default})".replace("%", "%%")
         parser.add_argument(option, dest=knob.name, metavar="VALUE", help=about)
     parser.add_argument(
         "--print-folder", action="store_true", help="print only the folder's path; progress goes to standard error"
@@ -188,7 +196,7 @@ def _reproduce(parser: ArgumentParser) -> None:
 
     _add_words(parser, "KNOB=VALUE", "FABRIC, SHAPER, RESULTS or REUSE")
     parser.add_argument(
-        "--out", type=Path, help="folder for the comparison, a web page (default: results/reproduction)"
+        "--out", type=Path, help="folder for the web page that shows the comparison (default: results/reproduction)"
     )
     parser.set_defaults(do=lambda options, report: 0 if reproduce(_words(options, report), options.out, report) else 1)
 
@@ -199,7 +207,7 @@ def _show(parser: ArgumentParser) -> None:
     from experiments.sweep import command
 
     _add_experiment(parser)
-    parser.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON; docs/results.md describes it")
 
     def show(options: Namespace, report: Report) -> int:
         folder = _folder(options)
@@ -262,7 +270,7 @@ def _knee(parser: ArgumentParser) -> None:
     from experiments.commands import knee
 
     _add_experiment(parser)
-    parser.add_argument("--json", action="store_true", help="print the summary that docs/results.md describes")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON; docs/results.md describes it")
     parser.set_defaults(do=lambda options, report: knee.show(_folder(options), report, as_json=options.json))
 
 
@@ -324,8 +332,12 @@ def _slides(parser: ArgumentParser) -> None:
 def _matrix(parser: ArgumentParser) -> None:
     from experiments.studies import matrix
 
-    parser.add_argument("file", type=Path, help="the document to write; .html and .json go into its folder")
-    _add_words(parser, "KNOB=VALUE", "SERVER=a,b DIALECT=a,b FABRIC RESULTS REUSE")
+    parser.add_argument(
+        "file", type=Path, help="the .md file to write; the files .html and .json are written beside it"
+    )
+    _add_words(
+        parser, "KNOB=VALUE", "SERVER and DIALECT, with one or more values (a,b); FABRIC, SHAPER, RESULTS or REUSE"
+    )
     parser.set_defaults(do=lambda options, report: 0 if matrix.write(options, _words(options, report), report) else 1)
 
 
@@ -405,13 +417,13 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "list": ("list the named scenarios and sweeps, or what a sweep would run", _list),
     "doctor": ("show what this machine can do, and what is missing", _doctor),
     "agreement": ("compare the fabrics that can be used on this machine", _agreement),
-    "auto": ("measure LOWAT=auto on many networks, and while the rate changes", _auto),
+    "auto": ("measure LOWAT=auto on many networks, and while a link's rate changes", _auto),
     "demo": ("play experiments as films, on a web page that this machine serves", _demo),
     "slides": ("write the demo's story as one HTML file and as pictures", _slides),
     "matrix": ("measure which servers keep the order asked for, in each dialect", _matrix),
-    "model": ("compare the predictor with measurements", _model),
+    "model": ("compare predicted times of first bytes with measured ones", _model),
     "sabotage": ("measure every scenario that spoils the effect of LOWAT", _sabotage),
-    "probe": ("test in which order a running server sends, in every dialect", _probe),
+    "probe": ("test in which order a running server sends two resources, in every dialect", _probe),
     "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", _tune),
     "setup": ("install the packages and the guest kernel that the lab needs", _setup),
     "kernel": ("build the guest kernel, unless it is built already", _kernel),

@@ -81,7 +81,7 @@ def _hundred_arms(results: str) -> Path:
 
 
 def main() -> None:
-    """Runs all benchmarks. For each case it prints wall time (median and range of three), link time and their ratio."""
+    """Runs all benchmarks. Prints each case's wall time (median and range of three), its link time, and their ratio."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
     print(f"{'case':<36} {'wall s':>8} {'range':>13} {'link s':>8} {'speed-up':>9}")
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as results:
@@ -100,9 +100,9 @@ def main() -> None:
         name, loaded_s = "modem, a sweep of a hundred arms", link_s(swept)
         print(f"{name:<36} {wall_s:>8.1f} {'':>13} {loaded_s:>8.0f} {loaded_s / wall_s:>8.0f}x")
         figure_s, _ = _timed(lambda: timeline.save(load_experiment(folder))[0])
-        print(f"{'the picture':<36} {figure_s:>8.1f}")
+        print(f"{'drawing the picture':<36} {figure_s:>8.1f}")
         lines, reading_s = _reading(folders[0])
-        print(f"{f'a run folder of {lines} lines, read':<36} {reading_s:>8.2f}")
+        print(f"{f'reading a run folder of {lines} lines':<36} {reading_s:>8.2f}")
         console = Console()
         console.print(_shapers(results, silent))
     cost.main(*sys.argv[1:])
@@ -112,7 +112,7 @@ def main() -> None:
     if os.geteuid() == 0:
         ferry.main()
     else:
-        print("the ferry by itself is measured only as root")
+        print("the ferry's own speed is not measured: only root can measure it")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Compares what the lab costs: `python -m experiments.benches.cost [CHECKOUT]`, also a part of `make bench`.
 
-Each line is a ratio of two commands that run alternately, so that it depends little on the machine and its load.
-CHECKOUT is another checkout of the lab with its own .venv, for example of an earlier commit; with it, each command is
-also compared with the same command there.
+Each line of the table is the ratio of the costs of two commands. The commands run alternately, so that the ratio
+depends little on the machine and its load. CHECKOUT is another checkout of the lab with its own .venv, for example of
+an earlier commit. If it is given, each command is also compared with the same command in that checkout.
 """
 
 import os
@@ -42,7 +42,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A line of the table: two costs in seconds, and how large their ratio may be. limit: None for no limit."""
+    """A line of the table, which compares two costs. limit: the largest ratio allowed; None for no limit."""
 
     name: str
     one_s: float
@@ -53,7 +53,7 @@ class Line:
     def cells(self) -> tuple[str, ...]:
         """The line as text."""
         ratio = self.one_s / self.other_s
-        judged = "" if self.limit is None else f"at most {self.limit:.3g}: {'yes' if ratio <= self.limit else 'no'}"
+        judged = "" if self.limit is None else f"{self.limit:.3g}, {'kept' if ratio <= self.limit else 'exceeded'}"
         return self.name, f"{self.one_s:.2f}", f"{self.other_s:.2f}", f"{ratio:.2f}", judged
 
 
@@ -69,7 +69,7 @@ def cost_of(command: Sequence[str], folder: Path) -> Cost:
 
 
 def alternately(commands: Mapping[str, Callable[[], Cost]], rounds: int = _ROUNDS) -> dict[str, Cost]:
-    """Carries out each command once per round; returns the medians by name. A round before these warms the caches."""
+    """Runs each command once per round; returns the median costs by name. A further round before these fills caches."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for number in range(rounds + 1):
         for name, run in commands.items():
@@ -86,7 +86,7 @@ def alternately(commands: Mapping[str, Callable[[], Cost]], rounds: int = _ROUND
 
 
 def outside_the_arms_s(command_s: float, experiment: Path) -> float:
-    """Returns the wall time of an experiment during which no arm ran, if the arms ran side by side."""
+    """Returns the part of a command's wall time in which no arm of its experiment ran, if the arms ran side by side."""
     return command_s - max(run.record.wall_s for run in load_experiment(experiment).runs)
 
 
@@ -105,16 +105,16 @@ def _lines(other: Path | None, scratch: Path) -> list[Line]:
             commands["other"] = _lab(other, words, scratch)
         found = alternately(commands)
         auto_s = found["auto"].processor_s
-        against_none = f"{name}: SAMPLE=auto against none"
+        against_none = f"processor time, {name}: SAMPLE=auto against SAMPLE=none"
         lines.append(Line(name=against_none, one_s=auto_s, other_s=found["none"].processor_s, limit=_INSTRUMENTS_MOST))
         if other is not None:
-            against = f"{name}: this checkout against the other"
+            against = f"processor time, {name}: this checkout against the other"
             lines.append(Line(name=against, one_s=auto_s, other_s=found["other"].processor_s, limit=_PARENT_MOST))
     return lines
 
 
 def _start_line() -> Line:
-    """Compares the start of the command with that of Python."""
+    """Compares the time to start the command `priolab list` with the time to start Python."""
     python, priolab = str(_ROOT / ".venv/bin/python"), str(_ROOT / ".venv/bin/priolab")
     found = alternately(
         {
@@ -124,18 +124,20 @@ def _start_line() -> Line:
         rounds=5 * _ROUNDS,
     )
     list_s, pass_s = found["list"].wall_s, found["pass"].wall_s
-    return Line(name="wall time: priolab list against python -c pass", one_s=list_s, other_s=pass_s, limit=0.2 / 0.03)
+    return Line(
+        name="wall time: `priolab list` against `python -c pass`", one_s=list_s, other_s=pass_s, limit=0.2 / 0.03
+    )
 
 
 def _experiment_line(scratch: Path) -> Line:
-    """Compares the time of `make experiment` outside the arms with the start of Python."""
+    """Compares the time that `make experiment` takes besides its arms with the time to start Python."""
     words = ["make", "experiment", "LOWAT=131072", _GUEST, f"RESULTS={scratch / 'made'}"]
     spent, passed = [], []
     for _ in range(_ROUNDS + 1):
         cost = cost_of(words, _ROOT)
         spent.append(outside_the_arms_s(cost.wall_s, scratch / "made" / "latest"))
         passed.append(cost_of([str(_ROOT / ".venv/bin/python"), "-c", "pass"], _ROOT).wall_s)
-    name = "wall time: make experiment outside the arms against python -c pass"
+    name = "wall time: `make experiment` without its arms against `python -c pass`"
     outside_s, pass_s = statistics.median(spent[1:]), statistics.median(passed[1:])
     return Line(name=name, one_s=outside_s, other_s=pass_s, limit=1.2 / 0.03)
 
@@ -157,8 +159,8 @@ def link_s(folder: Path) -> float:
 
 
 def main(checkout: str | None = None) -> None:
-    """Prints the table. checkout: the other checkout."""
-    table = Table("what is compared", "s", "s", "ratio", "limit")
+    """Prints the table. checkout: the folder of another checkout to compare with; None for no comparison."""
+    table = Table("what is compared", "first, s", "second, s", "first / second", "limit of the ratio")
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder:
         scratch = Path(folder)
         lines = _lines(None if checkout is None else Path(checkout).resolve(), scratch)

@@ -41,9 +41,9 @@ _MOVE = """
 
 
 def main() -> None:
-    """Prints the waiting times in seconds: median and range.
+    """Prints how long a user waits, in seconds: median and range.
 
-    The last two lines are for arms that have been run before.
+    The last two lines are the waits for arms that have been run before.
     """
     try:
         from playwright.sync_api import sync_playwright
@@ -65,10 +65,10 @@ def main() -> None:
         _tell("from `make demo` to the animation", first)
         knob: list[float] = []
         _begin(browser, f"{results}/0", lambda page: knob.extend(_moved(page, stop) for stop in _NEW))
-        _tell("from a new value to its animation", knob)
+        _tell("from a new LOWAT to its animation", knob)
         again: list[float] = []
         whole = [_begin(browser, f"{results}/0", lambda page: again.extend(_moved(page, stop) for stop in _NEW))]
-        _tell("from a new value to a finished arm", again)
+        _tell("from a new LOWAT to a finished arm", again)
         _tell("from `make demo` to finished arms", whole)
 
 

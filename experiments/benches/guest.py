@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _stop_us(program: Path) -> float:
-    """Returns the µs to enter a kernel by seccomp(2) and return: the median of several rounds."""
+    """Returns the µs in which this host enters a guest kernel by seccomp(2) and returns: the median of some rounds."""
     subprocess.run(["gcc", "-O1", "-o", program, _STOP], check=True)
     rounds = [subprocess.run([program], capture_output=True, text=True, check=True).stdout for _ in range(_ROUNDS)]
     return statistics.median(map(float, rounds))

@@ -1,8 +1,8 @@
 """Measures where the processor time of a run in the guest goes; a part of `make scaling`.
 
-Each figure is a difference between two commands, or between two numbers of runs, that differ in this part alone. The
-commands run alternately, so that the figures depend little on the machine's load. They are not exact, and need not add
-up to a run's time.
+The time of a part is the difference between the times of two commands, or of two numbers of runs, that differ in this
+part alone. The commands run alternately, so that the differences depend little on the machine's load. The times of the
+parts are not exact, and need not add up to a run's time.
 """
 
 import os
@@ -68,12 +68,15 @@ def parts(scenario: str, scratch: Path) -> Mapping[str, float]:
 
 
 def _run_s(few_s: float, many_s: float) -> float:
-    """Returns the cost of a run from the costs of two sweeps, which have the same number of guests."""
+    """Returns the cost of a run: the difference between a sweep of many runs and one of few, per run.
+
+    few_s, many_s: the costs of the two sweeps, which start the same number of guests.
+    """
     return (many_s - few_s) / (_MANY - _FEW) / _ARMS
 
 
 def _cost_of_guest(program: list[str], times: int, scratch: Path) -> Cost:
-    """Returns the cost of a guest that starts the program so many times, each time waiting for its end."""
+    """Returns the cost of a guest that runs the program so many times, one after the other."""
     init = scratch / f"init-{times}"
     words = shlex.join([sys.executable, "-I", "-c", _INIT, str(times), *program])
     init.write_text(f"#!/bin/sh\nexport PATH={shlex.quote(os.environ['PATH'])}\nexec {words}\n")

@@ -1,7 +1,7 @@
 """Compares what `SAMPLE=auto` and `SAMPLE=10ms` show of the same runs, on six scenarios; a part of `make scaling`.
 
-The ledger needs samples to divide the script's wait among the layers: what they cannot explain is a part of its own.
-The film moves at each sample that differs from the previous one.
+The ledger needs samples to divide the script's wait among the layers. The part of the wait that the samples cannot
+explain is an entry of its own. The film's animation moves at each sample that differs from the previous sample.
 """
 
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ _WAYS = ("10ms", "auto")
 class Shown:
     """What the samples of a run show.
 
-    unexplained: the fraction of the ledger's wait that no layer explains. moves: the film's samples. largest_bytes: the
-    most bytes that the front's kernel sent between two of them.
+    unexplained: the fraction of the ledger's wait that no layer explains. moves: the number of samples in the film.
+    largest_bytes: the most bytes that the front's kernel sent from a sample of the film to the next.
     """
 
     unexplained: float
@@ -35,7 +35,7 @@ class Shown:
 
 def table(scratch: Path) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """Returns the heads of the columns and the rows of the comparison. scratch: a folder for results."""
-    heads = ("unexplained", "film's moves", "largest move, bytes")
+    heads = ("unexplained part of the wait", "samples in the film", "most bytes sent between two samples")
     rows = []
     for name, shown in compared(scratch):
         columns = (
@@ -48,7 +48,7 @@ def table(scratch: Path) -> tuple[list[str], list[tuple[str, list[str]]]]:
 
 
 def compared(scratch: Path) -> Iterator[tuple[str, list[Shown]]]:
-    """Yields (scenario and arm, what each way of sampling shows). scratch: a folder for results."""
+    """Yields (scenario and arm, what the samples show for each value of SAMPLE). scratch: a folder for results."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
     for scenario in SCENARIOS:
         words = {"SCENARIO": scenario, "FABRIC": "virtual", "RESULTS": str(scratch / "sampling")}

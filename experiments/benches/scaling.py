@@ -1,8 +1,8 @@
 """Measures the cost of a million arms: `python -m experiments.benches.scaling docs/scaling.md`, or `make scaling`.
 
-Writes four tables between the marks of the document: where a run's processor time goes, what samples show, the cost of
-one run, and of a million runs. Processor times depend on the machine's processor; the other figures do not depend on
-the machine.
+Writes four tables between two comments in the document: where a run's processor time goes, what samples show, the cost
+of one run, and of a million runs. Processor times depend on the machine's processor; the other figures do not depend
+on the machine.
 """
 
 import json
@@ -76,7 +76,7 @@ class _Shared:
 
 
 def _case(name: str, scratch: Path) -> tuple[_Case, Path]:
-    """Measures a case, one run at a time; returns the cost of a run, and the folder of one of the runs."""
+    """Measures the named scenario, one run at a time; returns the cost of a run, and the folder of one of the runs."""
     request = sweep_request_from([f"SCENARIO={name}", *_GRID, f"RESULTS={scratch / name}"])
     sweep = sweep_from(request, yes=False)
     progress = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
@@ -163,7 +163,10 @@ def _peak_bytes() -> int:
 
 
 def _apart(what: str, *words: object) -> dict[str, float]:
-    """Runs a measurement in a separate process, so that the process uses memory for this measurement alone."""
+    """Runs a measurement in a separate process, so that the process uses memory for this measurement alone.
+
+    what: the name of the measurement. words: its arguments.
+    """
     command = [sys.executable, "-m", "experiments.benches.scaling", what, *map(str, words)]
     measured: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     return measured
@@ -234,7 +237,7 @@ def _document(cases: list[_Case], shared: _Shared) -> str:
         ("run folder", [f"{case.folder_bytes / 1e3:.0f} kB in {case.files} files and folders" for case in cases]),
         ("disk", [f"{case.disk_bytes / 1e3:.0f} kB" for case in cases]),
         ("network (packed)", [f"{case.parcel_bytes / 1e3:.0f} kB" for case in cases]),
-        ("head: receive, unpack, file", [f"{head_s * 1e3:.1f} ms"] * len(cases)),
+        ("head: receive, unpack, rename", [f"{head_s * 1e3:.1f} ms"] * len(cases)),
         (f"scheduler, in tasks of {_BATCH} runs", [f"{shared.scheduler_s * 1e3:.1f} ms"] * len(cases)),
         (
             "head: plan (time, memory)",

@@ -139,7 +139,7 @@ class Report:
         )
 
     def reused(self, folder: Path) -> None:
-        """Prints that the results in this folder are used, so no arm is run."""
+        """Prints that the results in this folder are reused, and that no arm is run."""
         self.say(f"taken from {_short(folder)}: results of the same arms, programs, kernel and code")
 
     @contextmanager
@@ -165,7 +165,7 @@ class Report:
             yield lambda *told: status.update(f"{words(*told)}; {time.monotonic() - started:.0f} s")
 
     def summary(self, summary: Mapping[str, Any]) -> None:
-        """Prints the table, a verdict per arm, and the warnings. A narrow terminal gets only the essential columns."""
+        """Prints the table of arms, verdicts and warnings. A narrow terminal gets only the essential columns."""
         columns = [column for column in _COLUMNS if column.is_essential or self._console.width >= _WIDE]
         names = _names(summary["arms"])
         table = bare_table()
@@ -191,7 +191,7 @@ class Report:
             self.note(sentence)
 
     def _gaps(self, arms: Sequence[Mapping[str, Any]]) -> None:
-        """Prints the gaps between chunks, for resources that the origin writes in chunks."""
+        """Prints the times between the arrivals of chunks, for resources that the origin writes in chunks."""
         found = [(arm["name"], *each) for arm in arms for each in arm["resources"].items() if "gap_p50_ms" in each[1]]
         if not found:
             return
@@ -235,7 +235,7 @@ class Report:
         self._console.print(table, soft_wrap=False)
 
     def figures(self, paths: Sequence[Path], folder: Path) -> None:
-        """Prints the paths of the pictures and of the results."""
+        """Prints the paths of the pictures, and of the results folder."""
         for path in paths:
             self.say(f"picture: {_short(path)}")
         self.say(f"results: {_short(folder)}")
@@ -248,7 +248,7 @@ class Report:
             self.note(note)
 
     def catalogue(self, entries: Mapping[str, Entry]) -> None:
-        """Lists the named scenarios; the scenarios that spoil the effect come last."""
+        """Lists the named scenarios; the scenarios that spoil the effect of LOWAT come last."""
         for entry in entries.values():
             if not entry.card:
                 self._entry(entry)
@@ -352,12 +352,12 @@ _COLUMNS = (
 )
 """The columns of the table of arms.
 
-`possible` is the oracle's bound. `late by` is the inversion in seconds; `needless` is the inversion in bytes of the
-other resources.
+`possible` is the oracle's bound for the important resource's first byte. `late by` is the time from this bound to the
+first byte. `needless` is the number of needless bytes.
 """
 
 _WIDE = 120
-"""The width of a terminal, in characters, from which all columns are shown."""
+"""The least width of a terminal, in characters, that shows all columns."""
 
 
 def _about(seconds: float) -> str:

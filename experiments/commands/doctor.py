@@ -1,4 +1,4 @@
-"""Examines which parts, fabrics and shapers this machine can use, and names a remedy for the unusable."""
+"""Examines which parts, fabrics and shapers this machine can use, and names a remedy for each that it cannot use."""
 
 import sys
 from argparse import Namespace
@@ -76,7 +76,7 @@ def show(_: Namespace, report: Report) -> int:
 
 
 def examine() -> list[Capability]:
-    """Returns every capability: programs and servers first, then the parts that need them.
+    """Returns every capability: programs and servers first, then the parts that need these programs.
 
     The programs that print versions run side by side, because each program takes seconds on a slow machine.
     """
@@ -114,7 +114,7 @@ def _tuner() -> list[Capability]:
         name="bpf compiler", present=lack is None, detail=lack or "works", remedy="" if lack is None else REMEDY
     )
     lack = lack_on_host()
-    remedy = "" if lack is None else "run as root; guests and TUNER=userland do not need it"
+    remedy = "" if lack is None else "run as root; not needed for guests, nor for TUNER=userland"
     return [
         compiled,
         Capability(
@@ -160,7 +160,7 @@ def _entry() -> str:
 class LinkOption:
     """A fabric with a shaper.
 
-    reason: why the pair cannot be used. remedy: what to do about the reason. Both are empty if the pair can be used.
+    reason: why the two cannot be used together. remedy: how to make them usable. Both are empty if they can be used.
     """
 
     fabric: str

@@ -18,11 +18,11 @@ from analysis.records.runs import Experiment
 _NOTHING = {"mark": "point", "data": {"values": []}}
 _PATIENCE_S = 10.0
 _NICE = 10
-"""The niceness of the process: the arms come first."""
+"""The niceness of the process (nice(2)): arms that still run get the processors first."""
 
 
 class Drawing:
-    """A process that can draw a picture soon. A context manager; the exit ends the process."""
+    """A process that has loaded the drawing program, and waits for a folder to draw. A context manager that ends it."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -61,7 +61,7 @@ class Drawing:
 
 @contextmanager
 def drawing(*, wanted: bool) -> Iterator[Drawing | None]:
-    """Yields a started process; None if it is not wanted."""
+    """Starts a drawing process, which ends with the context. Yields None instead if `wanted` is False."""
     if not wanted:
         yield None
         return
@@ -70,9 +70,9 @@ def drawing(*, wanted: bool) -> Iterator[Drawing | None]:
 
 
 def timeline(experiment: Experiment, process: Drawing | None) -> list[Path]:
-    """Returns the files of the experiment's timeline, which it draws unless they are there. Raises OSError.
+    """Returns the files of the experiment's timeline; draws the timeline if a file is missing. Raises OSError.
 
-    process: the process that was asked to draw; if it is None or has failed, this process draws.
+    process: the process that was asked to draw. If it is None or has failed, the calling process draws.
     """
     if not _missing(experiment.path) or (process is not None and process.finished()):
         return [path for path in _files(experiment.path) if path.exists()]
@@ -90,7 +90,7 @@ def _missing(folder: Path) -> bool:
 
 
 def main() -> int:
-    """Draws the timeline of the folder on the standard input; returns the exit code."""
+    """Draws the timeline of the results folder whose path comes from standard input; returns the exit code."""
     os.nice(_NICE)
     signal(SIGINT, SIG_IGN)  # Ctrl-C is for the lab, which ends this process
     from analysis.figures import picture

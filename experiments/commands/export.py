@@ -18,7 +18,7 @@ _STEP = "exporting results"
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """An export. paths: the files written. notes: sentences about runs that were left out."""
+    """The outcome of an export. paths: the files written. notes: sentences about runs that were left out."""
 
     paths: tuple[Path, ...]
     notes: tuple[str, ...]

@@ -64,7 +64,10 @@ _AT_ONCE = 8
 _LOOK_S = 0.2
 _MORE_TIME = "--deadline gives more time"
 _DOUBT_STEPS = 1.5
-"""The uncertainty of a share, in steps of the window. A server may have no bytes ready when the window opens."""
+"""The uncertainty of a resource's share of the window, in steps by which the window opens.
+
+A server may have no bytes ready when the window opens.
+"""
 _MS_NS = 10**6
 _HTTPS = 443
 _FORMAT = 1
@@ -95,12 +98,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pause",
         metavar="TIME",
-        help="how long the server must send nothing before the window opens further (default: from the round trip)",
+        help="how long the server must send nothing before the window opens further"
+        " (default: computed from the round trip)",
     )
     parser.add_argument(
-        "--deadline", metavar="TIME", default=_AUTO, help="time limit (default: 30s, more if the round trip is long)"
+        "--deadline",
+        metavar="TIME",
+        default=_AUTO,
+        help="time limit of all probes (default: 30s, more if the round trip is long)",
     )
-    parser.add_argument("--json", action="store_true", help="print a document instead of a table")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(do=probe)
 
 
@@ -166,7 +173,7 @@ _UNASKED = (_Question(), _Question(first=_NAMES[1]))
 
 @dataclass(frozen=True, kw_only=True)
 class _Answer:
-    """The answer in one dialect.
+    """The answer in one dialect: which share of the window each resource got.
 
     shares: the second resource's share of the window if the second resource is more urgent, and its share if the first
     resource is more urgent. doubt: the uncertainty of the shares. refusal: the reason why there are no shares. If
@@ -240,7 +247,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
         _show(report, unasked, answers)
     if missing:
         what = f"{len(questions)} probes"
-        raise TimedOut(_STEP, what, limit_ns / 10**9, f"not seen: {', '.join(missing)}; {_MORE_TIME}")
+        raise TimedOut(_STEP, what, limit_ns / 10**9, f"answers not seen: {', '.join(missing)}; {_MORE_TIME}")
     return 0
 
 
@@ -248,7 +255,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
 def _seeing(
     questions: Sequence[_Question], target: _Target, deadline: Deadline, report: Report
 ) -> Iterator[Callable[[_Question], Probe]]:
-    """Asks all questions. Yields a function that waits for a question's probe, and raises the errors of `_probe`."""
+    """Begins all probes. Yields a function that waits for a question's probe; it raises the errors of `_probe`."""
     done, over = 0, threading.Event()
     with (
         report.ticking(lambda: f"{done} of {len(questions)} probes") as tick,
@@ -289,7 +296,12 @@ def _scratch_folder() -> Iterator[Path]:
 
 def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> None:
     """Shows the answers as a table and sentences."""
-    head = ("dialect", "answer", "second URL's share if more urgent", "first URL's share if more urgent")
+    head = (
+        "dialect",
+        "answer",
+        "second URL's share of the window if more urgent",
+        "first URL's share of the window if more urgent",
+    )
     report.table(head, [answer.row(dialect) for dialect, answer in answers.items()])
     if unasked:
         report.say(
@@ -297,7 +309,7 @@ def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[
             f" if the client requests the second URL first, the first URL gets {1 - unasked[1]:.0%}."
         )
     else:
-        report.say("Without priorities: not seen.")
+        report.say("Without priorities: the answer was not seen.")
     report.say(_MEANING)
 
 
@@ -345,7 +357,10 @@ def _document(target: _Target, unasked: tuple[float, float] | None, answers: Map
 
 
 def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadline, over: threading.Event) -> Probe:
-    """Carries out one probe. Raises StepFailed; TransportFailed at the deadline, or when `over` is set."""
+    """Carries out one probe, in a folder for the client's files. Raises StepFailed.
+
+    Raises TransportFailed at the deadline, or when `over` is set.
+    """
     plan = folder / "plan.json"
     plan.write_text(target.plan(question).to_json())
     command = (*module("client"), str(plan), str(target.ca), str(folder))
@@ -370,7 +385,7 @@ def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadlin
 
 
 def _in_its_words(reason: str, target: _Target) -> str:
-    """Replaces the plan's names of resources by the user's paths."""
+    """Replaces the resources' names `first` and `second`, in an error's reason, by the paths that the user gave."""
     paths = dict(zip(_NAMES, target.paths, strict=True))
     reason = reason.removeprefix("load 1 of 1: ").partition("; unfinished: ")[0]
     return re.sub(rf"(answered|stream of) ({'|'.join(_NAMES)})\b", lambda said: f"{said[1]} {paths[said[2]]}", reason)

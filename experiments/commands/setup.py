@@ -88,7 +88,7 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
 
 
 def _carry_out(request: SetupRequest, environment: PythonEnvironment | None) -> None:
-    """Installs Debian packages, the Python environment, npm packages, the guest kernel, in the order of their needs."""
+    """Installs Debian packages, the Python environment, npm packages and the guest kernel. Each needs earlier ones."""
     needs_kernel = request.in_guests and _lacks_kernel()
     builds_kernel = needs_kernel and request.part is not SetupPart.EXPERIMENT  # `priolab run` builds the kernel itself
     _install(request, environment, builds_kernel=needs_kernel)
@@ -102,7 +102,7 @@ def _carry_out(request: SetupRequest, environment: PythonEnvironment | None) -> 
 
 
 def _look_for_extras(request: SetupRequest) -> None:
-    """Raises _Refused if an extra is missing: the set-up installs nothing into the user's own Python environment."""
+    """Raises _Refused if an extra (optional packages of pip) is missing: the user's environment is not changed."""
     for extra, what in extras(request):
         if lack := lacks_extra(extra):
             how = f"install {what} with the lab, for example by `pipx install --force '.[{extra}]'` in a clone"
@@ -129,13 +129,18 @@ def _install(request: SetupRequest, environment: PythonEnvironment | None, *, bu
             raise _Refused(f"apt-get installed {' '.join(still[0].packages)}, but {what} is still missing")
     if running := [program for program in dict.fromkeys(plan.services) if find(program)]:
         names = " ".join(running)
-        say(f"installed, but not started; to keep Debian from starting {names} at boot: systemctl disable {names}")
+        say(
+            f"installed, but not started: {names}; to keep Debian from starting them at boot: systemctl disable {names}"
+        )
 
 
 def _plan(
     request: SetupRequest, facts: Machine, lacking: Sequence[Want], installer: apt.Installer, *, builds_kernel: bool
 ) -> SetupPlan:
-    """Makes the plan. Updates the package lists if they do not exist, or lack a needed package."""
+    """Decides which packages to install. Updates apt's package lists if they do not exist, or lack a needed package.
+
+    lacking: the packages that are not installed. builds_kernel: True if the guest kernel is going to be built.
+    """
     concerned = [want for want in lacking if want.makes_environment or request.part is not SetupPart.ENVIRONMENT]
     packages = list(dict.fromkeys(package for want in concerned for package in want.packages))
     may_install = facts.has_apt and facts.rights is not Rights.NONE
@@ -181,7 +186,7 @@ def _install_from_npm(request: SetupRequest) -> None:
         except StepFailed as error:
             absent.add(server.npm)
             complain(f"npm: {error}")
-            complain(f"note: without it, SERVER={server.name} cannot be used")
+            complain(f"note: without these npm packages, SERVER={server.name} cannot be used")
             _hint_at_npm()
     page = ROOT / "tests" / "page"
     if request.part in (SetupPart.TEST, SetupPart.LINT) and page.is_dir():
@@ -189,7 +194,7 @@ def _install_from_npm(request: SetupRequest) -> None:
             npm.install_for(page, f"{page} needs")
         except StepFailed as error:
             complain(f"npm: {error}")
-            complain("note: without it, the demo's page is not checked")
+            complain("note: without these npm packages, the demo's page is not checked")
 
 
 def _hint_at_npm() -> None:

@@ -49,21 +49,24 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--target-delay",
         default=f"{TARGET_NS // 10**6}ms",
         metavar="TIME",
-        help="longest wait of a byte in the send queue (50ms)",
+        help="longest wait of a byte in the send queue (default: 50ms)",
     )
-    parser.add_argument("--floor", default=str(FLOOR_BYTES), metavar="BYTES", help=f"lowest LOWAT ({FLOOR_BYTES})")
+    parser.add_argument(
+        "--floor", default=str(FLOOR_BYTES), metavar="BYTES", help=f"lowest LOWAT to set (default: {FLOOR_BYTES})"
+    )
     parser.add_argument(
         "--ceiling",
         metavar="BYTES",
-        help=f"highest LOWAT (default: {CEILING_BYTES}, or less if the sysctl tcp_notsent_lowat is less)",
+        help=f"highest LOWAT to set (default: {CEILING_BYTES}, or less if the sysctl tcp_notsent_lowat is less)",
     )
     parser.add_argument("--port", help="tune only connections to this port of the server")
-    parser.add_argument("--dry-run", action="store_true", help="compute and show values, but set none")
+    parser.add_argument("--dry-run", action="store_true", help="compute and print values of LOWAT, but set none")
+    parser.add_argument("--restore", action="store_true", help="at the end, give open connections their previous LOWAT")
     parser.add_argument(
-        "--restore", action="store_true", help="at the end, give open connections their previous values"
-    )
-    parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="append decisions as JSON lines; SIGHUP reopens the file"
+        "--log",
+        type=Path,
+        metavar="FILE",
+        help="append each decision about a connection as JSON; SIGHUP reopens the file",
     )
     parser.add_argument("--quiet", action="store_true", help="print no lines about connections")
     parser.set_defaults(do=tune)
@@ -96,10 +99,10 @@ def tune(options: argparse.Namespace, report: Report) -> int:
             if options.restore:
                 at_work.callback(lambda: restored.append(tuner.restore()))
             where = f"cgroup {options.cgroup}" if options.cgroup else f"process {options.pid}"
-            say(f"tuning {where} ({tuner.kind}); target {units.format_time(target_ns)}; Ctrl-C ends the command")
+            say(f"tuning {where} ({tuner.kind}); target delay {units.format_time(target_ns)}; Ctrl-C ends the command")
             _work(tuner, told, log, printer)
         printer.look(_NEVER_NS)
-    say(f"stopped; {f'values restored: {restored[0]}' if restored else 'connections keep their values'}")
+    say(f"stopped; connections {f'with their previous LOWAT: {restored[0]}' if restored else 'keep their LOWAT'}")
     return 0
 
 
@@ -146,7 +149,7 @@ def _log(path: Path, say: Say) -> TunerLog:
 
 
 def _checked(options: argparse.Namespace, aim: Aim) -> _Make:
-    """Checks the options and the machine beforehand; returns a function that makes the tuner.
+    """Checks the options and the machine before the tuner starts; returns a function that makes the tuner.
 
     Raises CannotTune, ScenarioError, StepFailed.
     """

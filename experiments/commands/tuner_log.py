@@ -99,7 +99,7 @@ class DecisionPrinter:
             recent.last = decision
 
     def look(self, now_ns: int) -> int:
-        """Prints the lines that are due; returns the time at which to call this function again."""
+        """Prints the lines that are due at now_ns; returns the time at which to call this function again, in ns."""
         for who, recent in list(self._recent.items()):
             if recent.until_ns > now_ns:
                 return recent.until_ns

@@ -2,7 +2,7 @@
 
 Only this module and `worker_pool.py` use Dask. Rules:
 1. A task is a batch: runs that share a guest. The result of a task is the packed run folders, which the head unpacks
-   and files. The machines share no file system.
+   into the sweep's folder. The machines share no file system.
 2. The head hands out as many tasks as the admitted workers have threads, and a further task when a task has ended. So
    neither the scheduler nor the head holds tasks that wait for a thread.
 3. When a worker is lost, Dask gives its tasks to another worker; at most one batch per thread has to be repeated. If
@@ -67,7 +67,8 @@ _ENDING = (Status.closing, Status.closing_gracefully, Status.closed, Status.fail
 class _SubmittedBatch:
     """A batch that was handed out.
 
-    workers: the workers that may take it. end_s: the time at which it should end, on the clock of time.monotonic.
+    future: the batch's result. workers: the workers that may carry it out. end_s: the time at which it should end, by
+    time.monotonic.
     """
 
     future: "Future[list[Parcel]]"
@@ -116,12 +117,12 @@ class Cluster:
 
     @property
     def side_by_side(self) -> int:
-        """The number of threads of all workers; at least 1."""
+        """The number of runs that the cluster carries out at once: the threads of all workers; at least 1."""
         there: Mapping[str, int] = self._client.nthreads()
         return max(1, sum(there.values()))
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-        """See Executor."""
+        """Implements Executor.prepare. Also asks the workers if their machines can carry out these scenarios."""
         self._tools = prepare(self._manner, scenarios, tell)
         self._settings = BatchSettings(
             manner=self._manner, scenarios=kinds(scenarios), identity=identity(self._manner, self._tools)
@@ -132,7 +133,7 @@ class Cluster:
         return self._tools
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
-        """See Executor."""
+        """Implements Executor.carry_out: hands out batches until no run is left."""
         waiting = _Waiting(runs, self._manner, self.runs_per_command)
         tasks: dict[str, _SubmittedBatch] = {}
         over: SimpleQueue[str] = SimpleQueue()
@@ -160,7 +161,10 @@ class Cluster:
     def _hand_out(
         self, tasks: dict[str, _SubmittedBatch], waiting: "_Waiting", over: "SimpleQueue[str]", final: Path
     ) -> None:
-        """Hands out tasks until every thread has a task."""
+        """Hands out tasks until every thread of the workers has a task, or no run waits.
+
+        over: receives the key of each task that has ended. final: the final path of the sweep's folder.
+        """
         while waiting and len(tasks) < self._pool.threads:
             now_s, key = time.monotonic(), f"priolab-{uuid.uuid4().hex}"
             runs = waiting.batch((max(0.0, task.end_s - now_s) for task in tasks.values()), self._pool.threads)
@@ -188,9 +192,9 @@ class Cluster:
                 waiting.put_back(task.runs)
 
     def _receive(self, task: _SubmittedBatch, waiting: "_Waiting", store: RunStore, ended: OnEnded) -> None:
-        """Files the runs of a task that has ended; if the task failed, hands its runs out again or gives them up.
+        """Handles the end of a task: moves its run folders into the sweep's folder.
 
-        Raises StepFailed.
+        If the task failed, its runs are handed out again, or recorded as failed. Raises StepFailed.
         """
         try:
             with self._reached():
@@ -220,9 +224,9 @@ class Cluster:
     def _open(
         self, task: _SubmittedBatch, parcels: Sequence[Parcel], waiting: "_Waiting", store: RunStore, ended: OnEnded
     ) -> None:
-        """Files the run folders that a worker returned; hands the runs of damaged folders out again.
+        """Unpacks the run folders that a worker returned into the sweep's folder. Raises StepFailed.
 
-        Raises StepFailed.
+        A run whose folder is missing or damaged is handed out again.
         """
         packed = {parcel.name: parcel for parcel in parcels}
         for run in task.runs:
@@ -230,13 +234,13 @@ class Cluster:
                 _file(run, packed[run.name], store)
             except (BadParcel, KeyError) as error:
                 shutil.rmtree(store.building(run.name).path, ignore_errors=True)
-                self._again([run], f"the worker returned no run folder: {error}", waiting, store, ended)
+                self._again([run], f"the worker returned no complete run folder: {error}", waiting, store, ended)
             else:
                 self._pool.succeeded(packed[run.name].worker)
                 ended(run, packed[run.name].ending)
 
     def _again(self, runs: Sequence[Run], why: str, waiting: "_Waiting", store: RunStore, ended: OnEnded) -> None:
-        """Puts runs back, each as a batch of its own. A run that has used up its attempts has failed."""
+        """Puts runs back among the waiting runs, each as a batch of its own. Gives up a run after three attempts."""
         if len(runs) == 1 and waiting.attempts[runs[0].name] + 1 >= _ATTEMPTS:
             self._give_up(runs[0], f"it failed {_ATTEMPTS} times: {why}", store, ended)
             return
@@ -264,9 +268,9 @@ class Cluster:
 
 
 class _Waiting(Waiting):
-    """Waiting, with runs that are to be batches of their own.
+    """The runs to hand out (see Waiting), some of which must be batches of their own.
 
-    attempts: for each run's name, the number of failed attempts in a batch of its own.
+    attempts: for each run's name, how often the run has failed in a batch of its own.
     """
 
     def __init__(self, runs: Sequence[Run], manner: Manner, most: int) -> None:
@@ -278,11 +282,11 @@ class _Waiting(Waiting):
         return super().__len__() + len(self._alone)
 
     def batch(self, left_s: Iterable[float], side_by_side: int) -> list[Run]:
-        """See Waiting."""
+        """Returns the next runs to hand out (see Waiting); first those that must be batches of their own."""
         return [self._alone.popleft()] if self._alone else super().batch(left_s, side_by_side)
 
     def put_back(self, runs: Sequence[Run], *, alone: bool = False) -> None:
-        """See Waiting. alone: True to make each run a batch of its own."""
+        """Puts runs back (see Waiting). alone: True to make each run a batch of its own."""
         if alone:
             self._alone.extend(runs)
         else:
@@ -304,7 +308,7 @@ def _carry_out(settings: BatchSettings, runs: Sequence[Run], final: Path) -> lis
 
 
 def _file(run: Run, parcel: Parcel, store: RunStore) -> None:
-    """Unpacks a run folder and files it. Raises BadParcel; StepFailed if the folder cannot be written."""
+    """Unpacks a run folder, and gives it its final name. Raises BadParcel, and StepFailed if a write fails."""
     try:
         unpack(parcel.content, store.building(run.name).path)
         store.file(run.name)

@@ -45,7 +45,7 @@ the wall time depends on link time, too.
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A repetition of an arm. seed: the seed of everything random; all arms of a repetition have the same seed."""
+    """A repetition of an arm. seed: the seed of everything random; in a repetition, all arms have the same seed."""
 
     arm: Arm
     repetition: int
@@ -75,8 +75,9 @@ def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
 
 
 def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, trouble: str | None) -> Ending:
-    """Judges the run's outcome and writes run.json. A run that cannot be judged has failed. Raises OSError.
+    """Evaluates the files of a run that has ended, and writes run.json. Raises OSError.
 
+    A run whose files cannot be evaluated has failed.
     final: the final path of the experiment folder, the run folder's parent. wall_s: the wall time of the run. trouble:
     the error of the executor or the job, if any.
     """
@@ -94,13 +95,16 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
             manner,
             final=final,
             wall_s=wall_s,
-            why=str(StepFailed(run.name, f"it could not be judged: {type(error).__name__}: {error}", log)),
+            why=str(StepFailed(run.name, f"its files could not be evaluated: {type(error).__name__}: {error}", log)),
         )
     return _write(folder, record)
 
 
 def give_up(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, why: str) -> Ending:
-    """Writes run.json for a failed run, without reading the run's files. Raises OSError."""
+    """Writes run.json for a failed run, without reading the run's files. why: the reason. Raises OSError.
+
+    final, wall_s: see `conclude`.
+    """
     outcome = {"status": "failed", "reason": why, "observed": {}, "instruments": {}}
     return _write(folder, _record(run, folder, manner, final, wall_s, outcome, Findings()))
 
@@ -123,7 +127,7 @@ def _outcome_and_findings(
     except InvalidRun as error:
         return outcome | {"status": "invalid", "reason": str(error)}, Findings()
     except (LabError, FolderError) as error:
-        return outcome | {"status": "failed", "reason": f"the record is incomplete: {error}"}, Findings()
+        return outcome | {"status": "failed", "reason": f"the run's files are incomplete: {error}"}, Findings()
 
 
 def _record(
@@ -215,15 +219,17 @@ def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
         outcome: dict[str, Any] = read_json(folder.outcome)
         return {name: outcome[name] for name in ("status", "reason", "observed")}
     log = folder.path / "console.log"
-    reason = trouble or str(StepFailed(folder.path.name, f"it ended without an outcome: {tail(log)}", log))
+    reason = trouble or str(
+        StepFailed(folder.path.name, f"it ended without an outcome; its last output: {tail(log)}", log)
+    )
     return {"status": "failed", "reason": reason, "observed": {}}
 
 
 def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict[str, Any]) -> Findings:
-    """Judges a run. Raises InvalidRun.
+    """Computes a run's findings, and checks that the run's files do not contradict each other. Raises InvalidRun.
 
-    On a real clock, adds the machine's lateness to `observed`; if the lateness exceeds the tolerance, the run is
-    invalid.
+    On a real clock, adds to `observed` how late the machine made the first bytes; if this lateness exceeds the
+    tolerance, the run is invalid.
     """
     expected_loads = scenario.reloads + 1
     traits = catalogue()[scenario.server].traits
@@ -231,7 +237,7 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
     _none_of(outside(evidence))
     found = findings(evidence, layers, as_record(scenario), traits)
     if len(found.loads) != expected_loads:
-        raise StepFailed("the client", f"{len(found.loads)} of {expected_loads} loads are complete", folder.client)
+        raise StepFailed("the client", f"{len(found.loads)} of {expected_loads} page loads are complete", folder.client)
     if not manner.fabric.virtual_clock:
         observed["lateness"] = late = observed_lateness(folder, evidence, layers, scenario)
         if late:

@@ -1,12 +1,12 @@
-"""Estimates what a run costs: its link time by arithmetic, and from it the seconds that the run takes. Pure.
+"""Estimates the cost of a run in seconds: computes its link time from the scenario, and the cost from this time. Pure.
 
 With the virtual clock a run costs processor time: a fixed time, a time per byte, a time per second of the guest's
-clock, and a time per sample. The figures below were measured on two processors with two guests at once and little else
-running; with much else running a run takes up to half as much more. Other servers, congestion controls and losses
-change a run's processor time by less than a third.
+clock, and a time per sample. The figures below were measured on two processors with two guests at once and few other
+programs; on a busy machine a run takes up to half as much more. Other servers, congestion controls and losses change a
+run's processor time by less than a third.
 
 A browser's timers keep the guest's clock from jumping. So a browser's run costs ten seconds plus an eighth of the link
-time (`fast-link`, `maps` and `modem` with CLIENT=chromium).
+time, as measured in the scenarios `fast-link`, `maps` and `modem` with CLIENT=chromium.
 """
 
 from math import ceil, log2, sqrt
@@ -38,7 +38,7 @@ _REAL_START_S = 12.0
 def cost_s(scenario: Scenario, *, virtual_clock: bool, sample: Sample) -> float:
     """Estimates what a run costs, in seconds, without the start of its guest.
 
-    With the virtual clock the cost is processor time, otherwise wall time. sample: see RunOptions.
+    With the virtual clock the cost is processor time, otherwise wall time. sample: the value of SAMPLE.
     """
     time_s = link_s(scenario)
     if not virtual_clock:
@@ -67,11 +67,14 @@ def link_s(scenario: Scenario) -> float:
 
 
 def _pipe_bytes(scenario: Scenario, page_bytes: float) -> float:
-    """Returns the bytes to which the congestion window has to grow."""
+    """Returns the bytes to which the congestion window has to grow to fill the link, or to hold the whole page."""
     rate_bit_s = scenario.link.rate_bit_s
     return page_bytes if rate_bit_s is None else min(page_bytes, rate_bit_s / 8 * scenario.link.round_trip_ns / 10**9)
 
 
 def _held_back_s(scenario: Scenario, moved_s: float) -> float:
-    """Estimates the seconds of a load in which the link is idle because the origin holds responses back."""
+    """Estimates the seconds of a load in which the link is idle because the origin holds responses back.
+
+    moved_s: the seconds in which the link transmits the page.
+    """
     return max(0.0, scenario.page.longest_ns / 10**9 - moved_s / 2)

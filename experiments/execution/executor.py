@@ -4,8 +4,8 @@ Rules:
 1. An executor gets runs in the order in which they are to begin. A command is a process that carries out one or
    more runs. The executor decides which runs share a command, how many commands run side by side, and on which machine.
 2. A run's folder is built at the path that `RunStore.building` returns. When the folder is complete, run.json included,
-   the executor files the folder by `RunStore.file`.
-3. After it has filed the folder, the executor reports the run as ended, in the thread that called `carry_out`.
+   the executor calls `RunStore.file`, which gives the folder its final name.
+3. Then the executor reports the run as ended, in the thread that called `carry_out`.
 4. A failed run is not an error. The loss of a worker is not an error while another worker can take over.
 5. When an exception leaves the executor, everything that it started has ended.
 """
@@ -53,10 +53,10 @@ class Executor(Protocol):
 
     @property
     def runs_per_command(self) -> int:
-        """The most runs that share a command."""
+        """The largest number of runs that one command carries out."""
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-        """Prepares what all runs share; returns for each server's name the programs to use. Raises LabError.
+        """Does the work needed once before all runs; returns the programs by the server's name. Raises LabError.
 
         tell: called with a line about each step.
         """
@@ -66,9 +66,9 @@ class Executor(Protocol):
 
 
 class Waiting:
-    """The runs to hand out, in their order, and their division into batches. A batch is the runs of one command.
+    """The runs that wait to be carried out, in their order. A batch is the runs that one command carries out.
 
-    most: the most runs of a batch.
+    most: the largest number of runs in a batch.
     """
 
     def __init__(self, runs: Sequence[Run], manner: Manner, most: int) -> None:
@@ -90,7 +90,7 @@ class Waiting:
     def batch(self, left_s: Iterable[float], side_by_side: int) -> list[Run]:
         """Returns the next runs to hand out; at least one, if runs are left.
 
-        left_s: the expected cost of what is left in each batch that has been handed out.
+        left_s: for each batch that has been handed out, the expected cost of its unfinished runs.
         """
         costs_s = [self.cost_s([run]) for run in islice(self._runs, self._most)]
         others_s = nlargest(side_by_side - 1, [*left_s, *[0.0] * side_by_side])
@@ -99,7 +99,7 @@ class Waiting:
         return [self._runs.popleft() for _ in range(count)]
 
     def put_back(self, runs: Sequence[Run]) -> None:
-        """Puts runs back, to be handed out next."""
+        """Puts runs back at the front of the waiting runs."""
         self._runs.extendleft(reversed(runs))
         self._left_s += self.cost_s(runs)
 
@@ -110,11 +110,11 @@ def share(costs_s: Sequence[float], waiting_s: float, others_s: Sequence[float],
     All commands should end at the same time. So the command gets an even share of the work, less what other commands
     have left. If this share takes longer than 20 starts, the command gets two thirds of it. Later batches then make up
     for errors of the expected costs, and for a slow processor. Another command is expected to begin a further batch
-    only if there is time for its start and for as much work.
+    only if there is time for the start of the batch, and for at least as much work as the start takes.
 
-    costs_s: the expected costs of the next runs, as many as a command may carry out. waiting_s: that of all waiting
-    runs. others_s: that of the work left in each of the other commands side by side, 0 for one that has not begun.
-    start_s: the cost of a command besides its runs.
+    costs_s: the expected costs of the next runs, as many as a command may carry out. waiting_s: the expected cost of
+    all waiting runs. others_s: for each of the other commands side by side, the expected cost of its unfinished runs, 0
+    for a command that has not begun. start_s: the cost of starting a command.
     """
     busy_s = sorted(others_s)
     end_s = waiting_s + start_s

@@ -81,7 +81,7 @@ def _runs(request: Request) -> list[Run]:
 
 
 class _ExperimentRuns:
-    """The RunStore of an experiment. Run folders have their final names at once, but the experiment folder does not."""
+    """The RunStore of an experiment. The experiment folder has a provisional name, the run folders have final ones."""
 
     def __init__(self, path: Path, final: Path) -> None:
         self.final = final

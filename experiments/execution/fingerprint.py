@@ -46,12 +46,18 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
 
 
 def fingerprint_here(request: Request, tools: Mapping[str, Tools]) -> dict[str, Any]:
-    """Returns the fingerprint that the request would have if this machine ran it now. tools: by the server's name."""
+    """Returns the fingerprint that the request would have if this machine ran it now.
+
+    tools: the programs that the runs use, by the server's name.
+    """
     return fingerprint(request, versions_here(tools), request.manner.fabric.kernel(), digest.code())
 
 
 def versions_here(tools: Mapping[str, Tools]) -> dict[str, str]:
-    """Returns the versions of Python, packages and programs on this machine, by name. tools: by the server's name."""
+    """Returns the versions of Python, packages and programs on this machine, by name.
+
+    tools: the programs that the runs use, by the server's name.
+    """
     versions = {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
     for found in tools.values():
         versions |= found.versions

@@ -131,8 +131,9 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default=sampling.AUTO,
                 parse=sampling.parse_sample,
                 allowed=sampling.ALLOWED,
-                meaning="link time between samples of the front's socket and the link's queue; auto: the time of a"
-                " packet, 10ms to 100ms, and ten times that before the measured load; none: a single sample",
+                meaning="link time between samples of the front's socket and the link's queue; auto: the time in"
+                " which the link transmits a packet, but 10ms to 100ms, and ten times as long before the measured load;"
+                " none: a single sample",
             ),
             RunKnob(
                 name="CAPTURE",
@@ -182,11 +183,14 @@ def split_words(words: Iterable[str]) -> dict[str, str]:
 
 
 def ignored(words: Sequence[str]) -> Iterator[str]:
-    """Yields a sentence for each value without effect: overridden by a later argument, or only in the environment."""
+    """Yields a sentence for each value without effect.
+
+    A value has no effect if a later argument overrides it, or if it is only in an environment variable.
+    """
     counts = split_words(words)
     for name, value in dict.fromkeys(word.partition("=")[::2] for word in words if "=" in word):
         if counts[name] != value:
-            yield f"{name}={value} has no effect: {name}={counts[name]} comes after it"
+            yield f"{name}={value} has no effect, because {name}={counts[name]} comes after it"
     for name in (*KNOBS, *RUN_KNOBS):
         if name in os.environ and name not in counts:
             yield f"{name}={os.environ[name]} in the environment has no effect: give knobs on the command line"

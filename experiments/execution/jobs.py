@@ -129,7 +129,11 @@ class _Job:
         self._deserted_s = self._deserted_s or now_s
         if now_s - self._deserted_s < _DESERTED_S:
             return None
-        return str(StepFailed(self.task.name, f"its keeper ended with {self._process.returncode}", self.task.log))
+        return str(
+            StepFailed(
+                self.task.name, f"its keeper process ended with exit code {self._process.returncode}", self.task.log
+            )
+        )
 
     @property
     def wall_s(self) -> float:

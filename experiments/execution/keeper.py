@@ -85,7 +85,10 @@ def _end_orphans() -> None:
 
 
 def clean_up(scratch: str) -> None:
-    """Empties the job's cgroup, runs the `afterwards` program, removes the folder. Further calls do nothing."""
+    """Kills the processes of the job's cgroup, runs the folder's program `afterwards`, removes the folder.
+
+    scratch: the path of the scratch folder. Further calls with the same folder do nothing.
+    """
     if group := group_of(scratch):
         _empty(group)
     afterwards = os.path.join(scratch, "afterwards")

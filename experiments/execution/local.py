@@ -1,8 +1,8 @@
 """The executor on this machine: jobs side by side, as many as processors and memory allow.
 
 A command is a process that carries out one or more runs. Runs that share a command are a batch. The command may report
-progress in the lines `begins NAME` and `ended NAME`. When a run has ended, it is judged and its run.json is written
-(`conclusion.conclude`), while the batch goes on. Another thread judges the run, so that the next batch can begin
+progress in the lines `begins NAME` and `ended NAME`. When a run has ended, its files are evaluated and its run.json is
+written (`conclusion.conclude`), while the batch goes on. Another thread does this, so that the next batch can begin
 meanwhile. The limit of wall time applies to each run, from its beginning.
 """
 
@@ -67,7 +67,11 @@ class Local:
         meanwhile: Callable[[], None] = lambda: None,
         told: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
-        """meanwhile: see jobs.run_all. told: called as `told(run, step)` for each step."""
+        """Makes an executor for `side_by_side` jobs at once.
+
+        meanwhile: called at least twice a second; an exception that it raises ends all jobs. told: called as
+        `told(run, step)` for each step of a run.
+        """
         self.side_by_side = side_by_side
         self.runs_per_command = manner.fabric.runs_per_command
         self._manner = manner
@@ -76,12 +80,12 @@ class Local:
         self._tools: Mapping[str, Tools] = {}
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-        """See Executor."""
+        """Implements Executor.prepare for this machine."""
         self._tools = prepare(self._manner, scenarios, tell)
         return self._tools
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
-        """See Executor."""
+        """Implements Executor.carry_out: runs jobs until no run is left."""
         waiting = Waiting(runs, self._manner, self.runs_per_command)
         with _RunFolders(self._manner, store, ended) as folders:
             while waiting:  # a batch that ends early puts back the runs that have not begun
@@ -159,7 +163,7 @@ class _Batch:
         return jobs.too_long(run.name, limit_s, self._log)
 
     def finished(self, finish: jobs.Finish) -> None:
-        """Handles the command's end: concludes the runs that had begun, and puts back the runs that had not."""
+        """Handles the command's end: evaluates the runs that had begun, and puts the others back, to wait again."""
         for run in self._left.values():
             if run.name in self._begun:
                 self._conclude(run, finish.trouble or self._broken_off(run, finish.said))
@@ -171,7 +175,7 @@ class _Batch:
 
     @property
     def left_s(self) -> float:
-        """The expected cost of the runs that have not ended, in seconds; with the guest's start until it has begun."""
+        """The expected cost of the unfinished runs, in seconds; before the first run, plus the start of the guest."""
         return self._waiting.cost_s(self._left.values(), start=self._since_s is None) if self._left else 0.0
 
     @property
@@ -193,7 +197,7 @@ class _Batch:
         """
         if run is self._runs[0] or self._folders.building(run).outcome.exists():
             return None
-        return str(StepFailed(run.name, f"it ended without an outcome: {said}", self._log))
+        return str(StepFailed(run.name, f"it ended without an outcome; its last output: {said}", self._log))
 
     def _conclude(self, run: Run, trouble: str | None) -> None:
         begun = self._begun.get(run.name, time.monotonic())
@@ -201,7 +205,10 @@ class _Batch:
 
 
 class _RunFolders:
-    """A context manager that lays out run folders, and concludes them in a thread. Its end waits for that thread."""
+    """Lays out run folders; when runs have ended, evaluates them in a thread.
+
+    A context manager, whose exit waits for the thread.
+    """
 
     def __init__(self, manner: Manner, store: RunStore, ended: OnEnded) -> None:
         self._manner = manner
@@ -238,7 +245,7 @@ class _RunFolders:
         self._concluding.append((run, self._thread.submit(self._conclude, run, wall_s, trouble)))
 
     def report(self) -> None:
-        """Reports the concluded runs to `ended`. Raises StepFailed if a folder could not be written."""
+        """Calls `ended` for each newly evaluated run. Raises StepFailed if a folder could not be written."""
         while self._concluding and self._concluding[0][1].done():
             run, ending = self._concluding.popleft()
             try:

@@ -44,7 +44,7 @@ def unpack(content: bytes, folder: Path) -> None:
             while piece := packed.read(_PIECE_BYTES):
                 plain.write(piece)
                 if plain.tell() > _MOST_BYTES:
-                    raise BadParcel(f"it holds more than {_MOST_BYTES // 2**20} MiB")
+                    raise BadParcel(f"its files have more than {_MOST_BYTES // 2**20} MiB")
     except (OSError, EOFError, zlib.error) as error:
         raise BadParcel(str(error)) from error
     except MemoryError:

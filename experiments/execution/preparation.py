@@ -1,4 +1,4 @@
-"""Prepares an experiment: makes what all runs share, and finds the programs that they need."""
+"""Prepares an experiment: finds the programs for its runs, and does work needed once, such as building images."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from experiments.scenario.scenario import ClientKind, Scenario
 
 
 def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-    """Makes what all runs share; returns for each server's name the programs that its runs need. Raises LabError.
+    """Does the work needed once before all runs; returns the programs by the server's name. Raises LabError.
 
     tell: called with a line about each step.
     """

@@ -1,4 +1,4 @@
-"""How an experiment reports its progress."""
+"""The functions by which an experiment reports its progress."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

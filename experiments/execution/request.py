@@ -31,12 +31,12 @@ class Arm:
 
 
 def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
-    """Builds the arms for each SERVER and CLIENT: the control, and a treatment for each value of LOWAT.
+    """Builds the arms for each combination of SERVER and CLIENT: the control, and a treatment for each value of LOWAT.
 
     Values are separated by commas; a repeated value makes no further arm. For a probe one arm is built, because LOWAT
     has no effect on a probe. Raises ScenarioError.
 
-    control: True to add the control, even if LOWAT does not have the value none.
+    control: True to add the control even if `none` is not among the values of LOWAT.
     """
     complete = with_defaults(knobs)
     several = {name: _values(complete[name]) for name in ("SERVER", "CLIENT")}
@@ -50,7 +50,7 @@ def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
 
 
 def _values(text: str) -> list[str]:
-    """Returns the values between commas, each once."""
+    """Splits the text at its commas. Returns the values, each once."""
     return list(dict.fromkeys(value.strip() for value in text.split(",")))
 
 

@@ -7,8 +7,8 @@ Rules:
 3. A batch is carried out by the executor of one machine (`local.py`), in a folder of its own that is removed
    afterwards.
 4. A batch that the head has cancelled ends soon, together with its guest.
-5. Any other failure of a batch raises BatchFailed. Only the head, which sees all workers, can find out whether the
-   worker or the batch is at fault.
+5. A failure that is neither a refusal nor a cancellation raises BatchFailed. Only the head, which sees all workers,
+   can find out whether the worker or the batch is at fault.
 """
 
 import shutil
@@ -36,7 +36,7 @@ Programs that this process starts load the code from the disk, so the code on th
 
 
 class _NoResult(Exception):
-    """A worker returns no results of a batch. worker: the worker's address. why: the reason."""
+    """A worker returns no run folders of a batch. worker: the worker's address. why: the reason."""
 
     def __init__(self, worker: str, why: str) -> None:
         super().__init__(worker, why)
@@ -60,7 +60,8 @@ class BatchCancelled(Exception):
 class BatchSettings:
     """The settings that all batches of a sweep share.
 
-    scenarios: the result of `kinds`. identity: the result of `identity` on the head.
+    scenarios: a scenario of each kind, as `kinds` returns them. identity: the head's programs, packages, kernel and
+    code, as `identity` returns them.
     """
 
     manner: Manner
@@ -98,7 +99,7 @@ def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
 
 
 def identity(manner: Manner, tools: Mapping[str, Tools]) -> dict[str, str]:
-    """Returns, by name, everything that must be equal on two machines so that they make equal runs."""
+    """Returns the versions and digests, by name, that must be equal on two machines so that their runs are equal."""
     tuners = {Path(each.tuner.program).name if each.tuner.program else "none" for each in tools.values()}
     return {
         "guest kernel": manner.fabric.kernel(),
@@ -109,7 +110,7 @@ def identity(manner: Manner, tools: Mapping[str, Tools]) -> dict[str, str]:
 
 
 def fit(settings: BatchSettings, local: Local) -> None:
-    """Checks that this machine's identity equals the head's, and prepares the executor. Raises LabError."""
+    """Checks that this machine's programs, kernel and code equal the head's; prepares the executor. Raises LabError."""
     manner = settings.manner
     if digest.code() != _CODE:
         raise LabError("the worker's code has changed since it started; start the worker again")

@@ -72,18 +72,18 @@ class WorkerPool:
         for address in self.admitted - set(there):
             del self._threads[address]
             self._lost.add(address)
-            self._tell(f"worker {address} is lost; {len(self._threads)} left")
+            self._tell(f"worker {address} is lost; workers left: {len(self._threads)}")
         return there
 
     def refuse(self, address: str, why: str) -> None:
-        """Marks a worker as refused: the worker gets no more batches."""
+        """Marks a worker as refused, so that it gets no more batches. why: the reason."""
         if address in self._threads or address not in self._refused:
             self._threads.pop(address, None)
             self._refused[address] = why
             self._tell(f"worker {address} refuses: {why}")
 
     def failed(self, address: str, batch: str, why: str) -> None:
-        """Records that a batch failed on a worker. batch: the batch's name, the same in later attempts."""
+        """Records that a batch failed on a worker, and why. batch: the batch's name, the same in later attempts."""
         self._tell(f"worker {address}: {batch} failed: {why}")
         batches = self._failures.setdefault(address, set())
         batches.add(batch)

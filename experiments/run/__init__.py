@@ -1,1 +1,1 @@
-"""Carries out one run, from its order to its outcome."""
+"""Carries out one run, from its order (asked/arm.json) to its outcome (outcome.json)."""

@@ -2,8 +2,8 @@
 
 Rules:
 1. During the run, tcpdump writes raw packets into wire/END.pcap. When the run has ended, the lab joins each raw file
-   with the client's TLS keys into wire/END.pcapng, and removes the raw file. A pcapng file is complete or absent. After
-   a failed run the pcapng file holds the packets up to the failure.
+   with the client's TLS keys into wire/END.pcapng, and removes the raw file. END is `client` or `server` (the front).
+   A pcapng file is complete or absent. After a failed run the pcapng file holds the packets up to the failure.
 2. Packets have timestamps of CLOCK_REALTIME, everything else of CLOCK_MONOTONIC. wire/clock.json has the difference of
    these clocks.
 """
@@ -90,9 +90,9 @@ def _embed_keys(folder: RunFolder, end: str) -> None:
 
 
 def _realtime_minus_monotonic_ns() -> int:
-    """Returns CLOCK_REALTIME minus CLOCK_MONOTONIC, by the quickest of several readings.
+    """Returns CLOCK_REALTIME minus CLOCK_MONOTONIC. Reads both clocks several times, and uses the quickest reading.
 
-    The error is at most half the time that this reading took.
+    The error is at most half the time that the quickest reading took.
     """
     readings = []
     for _ in range(_CLOCK_READINGS):

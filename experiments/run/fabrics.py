@@ -58,9 +58,9 @@ AUTO = "auto"
 def choose(name: str, scenarios: Sequence[Scenario], shaper: Shaper | None) -> "tuple[Fabric, str]":
     """Returns the fabric of that name, and the reason for the choice. `auto` stands for the first usable fabric.
 
-    A fabric is usable if it can run all the scenarios. Raises ScenarioError for an unknown name. Raises Unavailable
-    if the named fabric cannot be used. With `auto`, raises Unavailable with each fabric's reason if no fabric can be
-    used.
+    A fabric is usable if it can run all the scenarios with the shaper. shaper: None for any shaper of the fabric.
+    Raises ScenarioError for an unknown name. Raises Unavailable if the named fabric is not usable. With `auto`, raises
+    Unavailable with each fabric's reason if no fabric is usable.
     """
     if name in FABRICS:
         for scenario in scenarios:

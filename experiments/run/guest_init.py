@@ -7,9 +7,9 @@ Rules:
    numbers that follow from the run's seed, an empty /run, and the run's folder under the same path. Every run is the
    first process of a PID namespace, so all processes that the run started end with the run.
 2. Programs run in the order in which they were woken (SCHED_FIFO). The kernel's default scheduler would measure CPU
-   time with a clock that stands still, and would choose anew at every entry into the kernel, page faults included. The
-   order would then depend on the layout of code in memory. Browsers run under the default scheduler, because their
-   threads wait for each other by spinning.
+   time with a clock that stands still, and would choose the next program at every entry into the kernel, page faults
+   included. The order of the programs would then depend on the layout of code in memory. Browsers run under the
+   default scheduler, because their threads wait for each other by spinning.
 3. A run's output is printed between the lines "@ begins NAME" and "@ ended NAME".
 """
 
@@ -63,7 +63,7 @@ def _take_turns() -> None:
 
 
 def _prepare(orders: Sequence[Order]) -> None:
-    """Warms caches by a rehearsal, so that every run starts from the same state.
+    """Rehearses before the first run to fill caches, so that every run starts from the same state.
 
     The rehearsal makes the namespaces of a run, and removes them. Raises ChildProcessError if the rehearsal fails.
     """
@@ -93,7 +93,7 @@ def _in_a_child(do: Callable[[], None]) -> bool:
 
 
 def _carry_out(path: Path, order: Order) -> None:
-    """Carries out a run in a process of its own."""
+    """Carries out a run in a process of its own. path: the run's folder on the host."""
     name = path.name.removesuffix(PARTIAL)
     print(f"@ {BEGINS}{name}", flush=True)
     home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
@@ -114,7 +114,7 @@ def _carry_out(path: Path, order: Order) -> None:
 
 
 def carry_out_runs() -> None:
-    """Carries out the runs whose folders are listed in descriptor 9. Raises OSError and ChildProcessError."""
+    """Carries out the runs whose folders the file at descriptor 9 lists. Raises OSError and ChildProcessError."""
     _take_turns()
     with os.fdopen(_LIST) as file:
         paths = [Path(line) for line in file.read().splitlines()]

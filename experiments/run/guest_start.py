@@ -1,8 +1,9 @@
-"""The guest's first process, `python -P guest_start.py 9<LIST`: settles OpenSSL, then guest_init carries out the runs.
+"""The guest's first process, `python -P guest_start.py 9<LIST`: prepares OpenSSL, then calls guest_init for the runs.
 
-OpenSSL uses addresses of its own as random numbers. They are settled before any other code of the lab has a place in
-memory: so this file imports the standard library alone, is started by its path, and has no other argument. A change of
-this file changes event logs.
+LIST is a file that names the run folders. OpenSSL uses the memory addresses of its own data as random numbers, so the
+addresses must be the same in every guest. Therefore OpenSSL allocates this data before any other code of the lab is in
+memory; this file imports the standard library alone, is started by its path, and has no other argument. A change of
+this file moves the addresses, and so changes the event logs of runs.
 """
 
 import contextlib
@@ -21,20 +22,20 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def check(result: int, what: str) -> None:
-    """Raises OSError for the result of a system call that failed."""
+    """Raises OSError if a system call failed. result: what the call returned. what: the call's purpose, in words."""
     if result != 0:
         raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
 
 
 def mount(kind: str, target: str, options: str = "") -> None:
-    """Mounts a file system that needs no device. Raises OSError."""
+    """Mounts a file system that needs no device, such as proc (the kind). Raises OSError."""
     check(libc.mount(b"none", target.encode(), kind.encode(), 0, options.encode()), f"mounting {kind} on {target}")
 
 
 def begin_anew(seed: int) -> bool:
-    """Sets the time of day, and the seed of all random numbers. True if the kernel takes a seed.
+    """Sets the time of day, and the seed of all random numbers. Returns True if the kernel accepts a seed.
 
-    A guest kernel made from another source may lack it (kernel_patches/).
+    A guest kernel of another version may lack the lab's patch that makes the kernel accept a seed (kernel_patches/).
     """
     time.clock_settime_ns(time.CLOCK_REALTIME, _DAY_NS)
     if _SEED.exists():
@@ -44,7 +45,7 @@ def begin_anew(seed: int) -> bool:
 
 
 def _settle_openssl() -> None:
-    """Begins a handshake, which puts both random number generators, public and private, at their final addresses."""
+    """Begins a TLS handshake, for which OpenSSL allocates its two random number generators, public and private."""
     connection = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(
         ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="settled"
     )
@@ -53,7 +54,7 @@ def _settle_openssl() -> None:
 
 
 def _main() -> None:
-    """Never returns: the guest ends with it."""
+    """Carries out the runs, then switches the guest off. Never returns."""
     try:
         mount("proc", "/proc")
         mount("sysfs", "/sys")

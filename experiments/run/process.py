@@ -30,7 +30,8 @@ def carry_out(
 
     fabric: the fabric that the order names, if it has been imported already; None to import it.
     seeded: True if all random numbers follow from the order's seed; False if only the ferry's random numbers do.
-    known_as: the run folder's path outside the guest, which replaces the path inside it in the reason of a failure.
+    known_as: the run folder's path outside the guest, to be named in the reason of a failure in place of the path
+    inside the guest; None without a guest.
     """
     observed: dict[str, Any] = {"seeded": seeded}
     status, reason, seen = "ok", None, folder

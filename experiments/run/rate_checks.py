@@ -18,17 +18,18 @@ _BYTE_BITS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """The start of the measured load, and the end of the lab's client or of a browser's events (CLOCK_MONOTONIC)."""
+    """The time from the measured load's start to the client's end, or to a browser's last event (CLOCK_MONOTONIC)."""
 
     began_ns: int
     ended_ns: int
 
 
 def observed_steps(link: Link, folder: Path, span: Span) -> list[dict[str, Any]]:
-    """Returns for each rate step what was asked for and what the link's journal shows.
+    """Returns for each rate step what was asked for and what the link's journal, a file in the folder, shows.
 
-    at_ns: time of the step after the load's start. asked_bit_s, rate_bit_s: the rates asked for and found. late_ns: the
-    lateness of the step. reason: why the link did not make the step; None if it did.
+    Each entry has these keys. at_ns: the time of the step after the load's start. asked_bit_s: the rate asked for.
+    rate_bit_s: the rate in the journal. late_ns: the lateness of the step. reason: why the link did not make the step;
+    None if the link made the step.
     """
     if not link.rate_steps:
         return []
@@ -56,11 +57,11 @@ def check_steps(found: Sequence[dict[str, Any]], tolerance: Tolerance) -> None:
     The allowed lateness is the tolerance of the round trip. A step due after the end of the load is not checked.
     """
     for step in found:
-        name = f"the rate {step['at_ns'] / 10**6:g} ms into the load"
+        name = f"the link's rate in bit/s, set {step['at_ns'] / 10**6:g} ms into the load"
         if step["reason"] == _BEFORE:
             continue
         rate_bit_s = step["rate_bit_s"]
         if rate_bit_s is None or not 0 <= step["asked_bit_s"] - rate_bit_s < _BYTE_BITS:
             raise InvalidRun(name, step["asked_bit_s"], rate_bit_s)
         if step["late_ns"] > tolerance.round_trip_ns:
-            raise InvalidRun(f"{name}: its lateness in ns", f"at most {tolerance.round_trip_ns}", step["late_ns"])
+            raise InvalidRun(f"{name}: lateness in ns", f"at most {tolerance.round_trip_ns}", step["late_ns"])

@@ -63,9 +63,9 @@ def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[Proce
 def check_connection(port: int, processes: Sequence[ProcessSample], load: range) -> None:
     """Checks that the sampled connection came from the client's port. Raises InvalidRun.
 
-    load: the times of the measured load, from the first payload to the last. Earlier samples are not checked: the
-    sampler takes the connection that has carried the most bytes, and a browser's spare connection may have carried as
-    many bytes before the measured load.
+    processes: the samples. load: the times of the measured load, from the first payload to the last. Earlier samples
+    are not checked: the sampler reads the connection that has carried the most bytes, and before the measured load
+    this may be a spare connection of a browser.
     """
     seen = {sample.peer_port for sample in processes if sample.t_ns in load} - {None}
     if seen - {port}:
@@ -96,7 +96,7 @@ def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:
         return
     fills = scenario.buffering == "on" and scenario.page.largest_bytes >= 2 * asked
     if found is None or found > asked or (fills and found < asked):
-        raise InvalidRun("largest TLS record at the client", asked, found)
+        raise InvalidRun("largest TLS record at the client, in bytes", asked, found)
 
 
 def check_tuned(
@@ -104,9 +104,10 @@ def check_tuned(
 ) -> None:
     """Checks that the live socket's LOWAT had the values in the tuner's journal. Raises InvalidRun.
 
-    At each sample, the option must have the last value set before the sample, or a value set from this sample to the
-    next. Before the first decision the option may be 0 (unset). With NATIVE=on the server may set the option, too, so
-    the only check is that the journal has a decision.
+    processes: the samples. decisions: the lines of the tuner's journal. client: the client's address. At each sample,
+    the option must have the last value that the tuner set before the sample, or a value that it set between this
+    sample and the next. Before the first decision the option may be 0 (unset). With NATIVE=on the server may set the
+    option, too, so the only check is that the journal has a decision.
     """
     made = [decision for decision in decisions if decision.peer == client and decision.outcome == SET]
     if not made:
@@ -128,11 +129,11 @@ def check_kept(scenario: Scenario, counters: Mapping[str, Any]) -> None:
 
 
 def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance) -> None:
-    """Checks that the ferry lost packets only by the rules of Link, and sent them on time. Raises InvalidRun.
+    """Checks that the ferry lost no packets because of overload, and sent packets on time. Raises InvalidRun.
 
     In each direction, 99 % of the packets must be late by no more than the tolerance of the round trip. A direction
-    without a rate never has a queue. In such a direction, only half of the packets must be within the tolerance: a
-    burst crosses the direction as fast as the ferry works, so the end of the burst is late although the ferry works as
+    without a rate never has a queue. In such a direction, only half of the packets must be within the tolerance: the
+    ferry sends the packets of a burst one after the other, so the last packets are late although the ferry works as
     ordered.
     """
     for direction, figures in counters.items():

@@ -62,9 +62,10 @@ def run_arm(
 ) -> None:
     """Runs the arm and fills the run folder.
 
-    places: the namespaces or containers of client, link, front and origin. observed: receives the settings and figures
-    that were found. tell: called with the name of each step. Raises StepFailed, Unavailable, and InvalidRun if a
-    setting asked for and the setting observed differ.
+    places: the namespaces or containers of client, link, front and origin. conditions: the order, the tolerance, and
+    the alignment of the client's start. observed: a dict into which the function writes the settings and figures that
+    it found. tell: called with the name of each step. Raises StepFailed, Unavailable, and InvalidRun if a setting
+    asked for and the setting observed differ.
     """
     order = conditions.order
     scenario, tools = order.scenario, order.tools
@@ -135,7 +136,10 @@ def run_arm(
 
 
 def _largest_record(account: Path) -> int | None:
-    """Returns the size of the largest TLS record that the client decrypted, in bytes; None if it is not recorded."""
+    """Returns the size of the largest TLS record that the client decrypted, in bytes; None if it is not in the account.
+
+    account: the file client/socket.json, which need not exist.
+    """
     found: int | None = read_json(account).get("largest_record_bytes") if account.exists() else None
     return found
 

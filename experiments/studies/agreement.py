@@ -59,7 +59,7 @@ def _request(option: LinkOption, results: Path) -> Request:
 
 
 def _made_with(folder: Path) -> str:
-    """Returns the versions of the kernel and the front of an experiment, as text."""
+    """Returns the versions of the kernel and of the front that the experiment in the folder used, as text."""
     environment: Mapping[str, Any] = read_json(next(folder.glob("*/env.json")))
     front = environment["versions"][_SERVER].removeprefix(f"{_SERVER} version: ")
     return f"Linux {_plain(environment['kernel'])}, {front}"

@@ -81,7 +81,7 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
     words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Returns True if the results confirm all that the
     lab claims about LOWAT=auto (`Study.holds`). Raises LabError, also if a run is not ok.
     """
-    check_only(words, MAY_BE_CHOSEN, f"with auto only {', '.join(MAY_BE_CHOSEN)}")
+    check_only(words, MAY_BE_CHOSEN, f"the knobs of `priolab auto`: {', '.join(MAY_BE_CHOSEN)}")
     path: Path = options.file
     check_document(path, _STEP)
     folder, wanted = _swept([_SWEEP], options, words, report)
@@ -164,7 +164,7 @@ def _experiment(request: Request, report: Report) -> Experiment:
 
 
 def _draw(arms: Sequence[Followed], folder: Path) -> None:
-    """Draws the picture into the folder. Leaves out the picture's HTML file, which has a megabyte."""
+    """Draws how the arms followed the link's rate, into the folder. Keeps no HTML file, which would have a megabyte."""
     headline = [f"{name}={value}" for name, value in STEPS.items()]
     with tempfile.TemporaryDirectory(prefix="priolab-auto-") as scratch:
         for drawn in save(arms, headline, Path(scratch)):

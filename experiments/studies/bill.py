@@ -106,7 +106,10 @@ def _component(name: str, url: PackageURL) -> Component:
 
 
 def write(folder: Path, servers: Sequence[str]) -> list[Path]:
-    """Writes the bills of all images that experiments with these servers need. Raises LabError."""
+    """Writes a bill of materials for each image that experiments with these servers need. Raises LabError.
+
+    Returns the files written.
+    """
     scenarios = [scenario_from({"SERVER": server}) for server in servers]
     compose = Compose()
     for scenario in scenarios:

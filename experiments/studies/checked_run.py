@@ -18,7 +18,7 @@ def run_checked(request: Request, report: Report) -> Experiment:
 
 
 def run_checked_with(request: Request, progress: Progress) -> Experiment:
-    """Does the same as `run_checked`, with the caller's progress callbacks."""
+    """Runs or reuses an experiment as `run_checked` does, but reports to the caller's callbacks. Raises LabError."""
     experiment = load_experiment(run_experiment(request, progress))
     for run in experiment.runs:
         if run.status != "ok":

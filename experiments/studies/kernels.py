@@ -94,6 +94,6 @@ def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:
 
 
 def _journals(folder: Path, arm: str) -> str:
-    """Returns all journals of that arm's run, as text."""
+    """Returns all journals of the arm's only run in the experiment folder, as text."""
     (run,) = load_experiment(folder).arms()[arm]
     return "\n".join(json.dumps(line) for journal in JOURNALS for line in lines(run.path / journal))

@@ -52,7 +52,7 @@ def write(options: argparse.Namespace, words: Mapping[str, str], report: Report)
 
     words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Returns True. Raises LabError.
     """
-    check_only(words, MAY_BE_CHOSEN, f"with matrix only {', '.join(MAY_BE_CHOSEN)}")
+    check_only(words, MAY_BE_CHOSEN, f"the knobs of `priolab matrix`: {', '.join(MAY_BE_CHOSEN)}")
     path: Path = options.file
     if path.suffix in _BESIDE:
         raise ScenarioError("FILE", str(path), f"a suffix other than {' and '.join(_BESIDE)}")
@@ -90,7 +90,7 @@ def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
     names = _several(words, "SERVER") or speaking
     for name in names:
         if name not in speaking:
-            raise ScenarioError("SERVER", name, f"with {_STEP} a server for HTTP/2: {', '.join(speaking)}")
+            raise ScenarioError("SERVER", name, f"the servers for HTTP/2: {', '.join(speaking)}")
     absent = {name: f"{lack} is not installed" for name in names if (lack := lack_of(catalogue()[name]))}
     here = [catalogue()[name] for name in names if name not in absent]
     if not here:
@@ -99,7 +99,7 @@ def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
 
 
 def probing(servers: Iterable[Server], named: Iterable[str]) -> Iterator[Arm]:
-    """Yields the arms that probe: two in each dialect, and two without priorities, for each server."""
+    """Yields the arms that probe: for each server, two in each of the named dialects, and two without priorities."""
     for server in servers:
         for dialect in named:
             for priority in ("spdy", "swap"):
@@ -109,7 +109,11 @@ def probing(servers: Iterable[Server], named: Iterable[str]) -> Iterator[Arm]:
 
 
 def _loading(servers: Iterable[Server], named: Iterable[str], probes: Experiment) -> Iterator[Arm]:
-    """Yields the arms over the slow link: in dialects whose priorities the server follows, and without priorities."""
+    """Yields the arms that load the page over the slow link, for each server.
+
+    The arms use those of the named dialects whose priorities the server follows, and no priorities. probes: the results
+    of the probes, which show the priorities that a server follows.
+    """
     of_cells = _cells(probes.runs)
     for server in servers:
         ways = [way for way in _WAYS if way != "native" or _has_native(server)]
@@ -155,7 +159,7 @@ def _runs(request: Request, noun: str, report: Report) -> Experiment:
 
 
 _Cells = dict[tuple[str, str], dict[str, Run]]
-"""The runs by server and dialect, and then by role."""
+"""The runs by server and dialect, and then by role, such as `probe-spdy` or `lowat-swap`."""
 
 
 def _cells(runs: Iterable[Run]) -> _Cells:
@@ -168,7 +172,10 @@ def _cells(runs: Iterable[Run]) -> _Cells:
 
 
 def matrix_of(experiments: Iterable[Experiment], absent: Mapping[str, str]) -> Matrix:
-    """Returns the matrix of the results of these experiments. Raises FolderError."""
+    """Returns the matrix of the results of these experiments. Raises FolderError.
+
+    absent: for each server that is not installed, what is missing.
+    """
     runs = _cells(run for experiment in experiments for run in experiment.runs)
     cells: dict[tuple[str, str], Cell] = {}
     unasked: dict[str, Unasked] = {}

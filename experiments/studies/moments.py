@@ -64,8 +64,9 @@ def _words(networks: Sequence[Mapping[str, str]], values: Sequence[str]) -> list
 def gather(summary: Mapping[str, Any], found: Iterable[Network]) -> dict[str, MomentMeans]:
     """Returns the mean first bytes of each network of the summary, by the network's name.
 
-    found: the networks of all sweeps of `grids`. A value of LOWAT is left out if its result for any delay of the script
-    is missing. A network is left out if LOWAT=auto is left out, or if no fixed value remains that costs no goodput.
+    found: the networks in the results of all sweeps that `grids` returned. A value of LOWAT is left out if its result
+    for any delay of the script is missing. A network is left out if LOWAT=auto is left out, or if no fixed value
+    remains that costs no goodput.
     """
     by_cell: dict[tuple[tuple[str, str], ...], list[Network]] = {}
     for network in found:

@@ -35,7 +35,7 @@ def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> boo
     Returns True if every picture shows what the article reports. A run that is not ok is an error, because the pictures
     need every run.
     """
-    check_only(words, KNOBS, f"with reproduce only {', '.join(KNOBS)}")
+    check_only(words, KNOBS, f"the knobs of `priolab reproduce`: {', '.join(KNOBS)}")
     requests = [request_from({"REUSE": "yes", **words, **knobs}) for knobs in (FAST, SLOW, GROWING)]
     folder = out or requests[0].results / "reproduction"
     _make(folder)
@@ -56,7 +56,7 @@ def _experiment(request: Request, report: Report) -> Experiment:
 
 
 def _made_with(experiment: Experiment) -> dict[str, str]:
-    """Returns the experiment's conditions, by name."""
+    """Returns the conditions under which the experiment was run, such as server and link, in words for the web page."""
     run = experiment.runs[0]
     environment = load_environment(run.path)
     scenario = run.scenario

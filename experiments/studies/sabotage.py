@@ -42,7 +42,7 @@ Case = tuple[str, Role]
 
 
 def arms() -> dict[Case, Arm]:
-    """Returns the arms of every entry with a card, and of the unspoiled scenario. Equal scenarios share an arm."""
+    """Returns the arms of every scenario with a card, and of the unspoiled scenario. Equal scenarios share an arm."""
     cases: dict[Case, Arm] = {}
     seen: dict[Scenario, Arm] = {}
     for name, entry in {PLAIN: catalogue()[PLAIN], **sabotage()}.items():
@@ -106,7 +106,7 @@ def document(found: SabotageResults) -> str:
 
 
 def spoiler(entry: Entry, card: Card) -> Spoiler:
-    """Returns the entry and its card in the form that the document needs."""
+    """Returns the text of a catalogue entry and its card, in the form that the document needs."""
     return Spoiler(
         name=entry.name,
         title=entry.title,

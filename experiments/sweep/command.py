@@ -37,7 +37,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="SWEEP or KNOB=VALUE,...",
         help="a named sweep (`priolab list` shows them), a .toml file, or knobs",
     )
-    parser.add_argument("--yes", action="store_true", help="also run a sweep of 10,000 to 1,000,000 runs")
+    parser.add_argument("--yes", action="store_true", help="run the sweep even if it has 10,000 to 1,000,000 runs")
     parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="run on the workers of this Dask scheduler")
     parser.add_argument(
         "--print-folder", action="store_true", help="print only the folder's path; progress goes to stderr"
@@ -75,7 +75,7 @@ def _is_absent(name: str, *, in_images: bool) -> bool:
 def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argparse.Namespace, report: Report) -> Path:
     """Runs or resumes the sweep, or reuses a finished sweep. Returns the sweep's folder. Raises LabError.
 
-    Once the folder exists, options.kept is a function that describes the folder.
+    Once the folder exists, options.kept is a function that says, for an error message, what the folder holds.
     """
     announce(request, report)
     about = estimate_here(request, wanted.scenarios, executor)
@@ -153,7 +153,7 @@ def show_expansion(words: Sequence[str], report: Report) -> None:
 
 
 def tally_of(wanted: Sweep, about: estimate.TimeEstimate) -> Tally:
-    """Returns the tally of the sweep before its first run. about: the estimate of the sweep."""
+    """Returns the count of the sweep's finished runs, before the first run. about: the estimate of the sweep's time."""
     clock, sample = wanted.manner.fabric.virtual_clock, wanted.manner.sample
     runs, machine = wanted.runs(), about.machine
     starts = min(about.batches, machine.side_by_side)

@@ -19,8 +19,9 @@ from netem.sampling import Sample
 class Machine:
     """The machine that is to carry out runs.
 
-    pace: the time of a run divided by its cost, from earlier sweeps; None if there were none. free: the share of a
-    processor that a busy process gets, at most 1. virtual_clock, runs_per_command: see Fabric.
+    side_by_side: the number of jobs at once. pace: the time of a run divided by its cost, from earlier sweeps; None if
+    there were none. free: the share of a processor that a busy process gets, at most 1. virtual_clock,
+    runs_per_command: see Fabric.
     """
 
     side_by_side: int
@@ -62,14 +63,14 @@ class TimeEstimate:
             words += f" because other programs use {1 - self.machine.free:.0%} of the processors"
         if self.machine.pace is None:
             words += " (a guess: no such sweep was measured on this machine yet)"
-        return f"{words}; {self.machine.side_by_side} side by side"
+        return f"{words}; runs side by side: {self.machine.side_by_side}"
 
 
 _BUSY = 0.85
 
 
 def of_all(scenarios: Sequence[Scenario], runs: int, machine: Machine, *, sample: Sample) -> TimeEstimate:
-    """Returns the estimate for `runs` runs, an equal number of each scenario. sample: see RunOptions."""
+    """Returns the estimate for `runs` runs, an equal number of each scenario. sample: the value of SAMPLE."""
     costs_s = [cost_s(each, virtual_clock=machine.virtual_clock, sample=sample) for each in scenarios]
     mean_s = sum(costs_s) / len(costs_s)
     ends_s, batches = _ends(runs, mean_s, machine)
@@ -83,7 +84,10 @@ def of_all(scenarios: Sequence[Scenario], runs: int, machine: Machine, *, sample
 
 
 def _ends(runs: int, run_s: float, machine: Machine) -> tuple[list[float], int]:
-    """Simulates runs of equal cost. Returns when each of the jobs side by side is done, and the number of batches."""
+    """Simulates runs of equal cost. Returns the time in seconds at which each job ends, and the number of batches.
+
+    run_s: the cost of a run.
+    """
     ends_s = [0.0] * machine.side_by_side
     batches = 0
     heapify(ends_s)

@@ -145,10 +145,10 @@ def unfinished(path: Path) -> str | None:
 
 
 def wreck_in_words(wreck: Path) -> str:
-    """Describes a partial folder that no process owns."""
+    """Describes, in a line for the user, an unfinished folder that no process owns."""
     if there := unfinished(wreck):
         return f"{there}: an interrupted sweep; the same command resumes the sweep if programs and code are unchanged"
-    return f"ignoring {wreck}: the folder of a killed experiment; the folder can be removed"
+    return f"ignoring {wreck}: the unfinished folder of a killed experiment; you can remove it"
 
 
 def _done(path: Path, order: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""How fast this machine is: its pace in earlier sweeps, and the share of its processors that is free now.
+"""The speed of this machine: its pace in earlier sweeps, and the share of its processors that is free now.
 
 The pace is the time that runs took, divided by their expected cost (`execution/cost.py`). The time is processor time
 with the virtual clock, otherwise wall time. The user's cache keeps the pace by fabric and client.
@@ -34,10 +34,10 @@ print((time.process_time() - used_s) / (time.monotonic() - began_s))
 
 
 def spent_s(fabric: Fabric, side_by_side: int) -> float:
-    """Returns the seconds, counted from any time, that runs have taken. The difference of two calls has a meaning.
+    """Returns a number of seconds. The difference between two calls is the time that runs took in between.
 
-    With the virtual clock: the processor time of this process and of its children that have ended. Otherwise: the wall
-    time of all jobs side by side.
+    With the virtual clock this is the processor time of this process and of its children that have ended. Otherwise it
+    is the sum of the wall times of all jobs side by side.
     """
     if not fabric.virtual_clock:
         return time.monotonic() * side_by_side
@@ -65,7 +65,10 @@ def learned(name: str) -> float | None:
 
 
 def learn(name: str, *, took_s: float, cost_s: float) -> None:
-    """Keeps the pace of a finished sweep: the mean of it and of the pace so far. Ignores a short sweep."""
+    """Stores the mean of a finished sweep's pace and of the pace stored before. Ignores a short sweep.
+
+    name: see `kind`. took_s: the time that the runs took. cost_s: their expected cost.
+    """
     if took_s < _LEAST_S:
         return
     before, pace = learned(name), took_s / cost_s

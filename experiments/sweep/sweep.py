@@ -145,14 +145,16 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
     with SweepFolder.resume(results, fingerprint) or begin(sweep, results, fingerprint) as folder:
         runs = sweep.runs()
         if sorted(folder.order) != sorted(runs):
-            raise StepFailed("the sweep", f"{folder.path / 'sweep.json'}: its order has other runs than this sweep")
+            raise StepFailed(
+                "the sweep", f"{folder.path / 'sweep.json'}: its order lists other runs than those of this sweep"
+            )
         progress.opened(folder)
         done = set(folder.done())
         waiting = [runs[name] for name in folder.order if name not in done]
         executor.carry_out(waiting, folder, lambda run, ending: progress.ended(run, ending, folder.run(run.name)))
         if missing := set(folder.order).difference(folder.done()):
             lost = counted(len(missing), "run")
-            raise StepFailed("the sweep", f"{lost} had no result, {min(missing)} among them")
+            raise StepFailed("the sweep", f"{lost} without a result, for example {min(missing)}")
         return folder.publish(
             ExperimentRecord(
                 experiment=folder.final.name,
@@ -169,9 +171,10 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
 def estimate_here(
     request: SweepRequest, scenarios: Sequence[Scenario], executor: Executor | None = None
 ) -> estimate.TimeEstimate:
-    """Estimates the time of a sweep, on this machine unless the executor uses others.
+    """Estimates the time of a sweep.
 
-    If this machine cannot use the fabric, the estimate is that of a similar machine. executor: None for this machine.
+    executor: the executor that is to carry out the runs; None for this machine. If this machine cannot use the fabric,
+    the estimate is that of a similar machine.
     """
     try:
         fabric, _ = _fabric(scenarios, request)

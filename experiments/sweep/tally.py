@@ -12,10 +12,10 @@ from common.formats.run import RunRecord
 from experiments.sweep.estimate import duration
 
 _TRUST_S = 10.0
-"""The weight of the estimate made beforehand: that of so many seconds of finished runs that took the estimated time."""
+"""The weight of the first estimate: it counts like finished runs that took this many seconds, exactly as estimated."""
 
 _HALF_LIFE_S = 60.0
-"""A finished run has half of its weight when each job has done this many seconds of expected work since."""
+"""A finished run counts half as much after each job has done this many further seconds of expected work."""
 
 
 def link_s(run: RunRecord) -> float:
@@ -61,7 +61,7 @@ class Tally:
             self._over(name)
 
     def ended(self, name: str, run: RunRecord) -> None:
-        """Counts a run that has ended. Its time corrects the time left only if it is ok: a failed run may have hung."""
+        """Counts a run that has ended. Only an ok run corrects the time left, because a failed run may have hung."""
         should_s = self._over(name)
         if self._starts:  # the first runs to end are the first runs of their guests
             self._starts -= 1

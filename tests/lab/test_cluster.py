@@ -24,7 +24,7 @@ def test_a_sweep_on_a_cluster(lab: Lab, tmp_path: Path) -> None:
         command = [*lab.sweep_command(*_WORDS), "--scheduler", dask.address]
         done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    assert "2 side by side" in done.stdout
+    assert "runs side by side: 2" in done.stdout
     assert "3 of 3 arms, 3 of 3 runs" in done.stdout
     nothing_is_left(lab)
     folder = (lab.results / "latest").resolve()

@@ -125,7 +125,9 @@ def test_what_comes_back_is_no_run_folder(dask: Dask, monkeypatch: pytest.Monkey
     heard = Heard()
     swept(sweep, dask.address, heard)
     bad = {name: ending.reason for name, ending in heard.endings.items() if ending.status != "ok"}
-    assert bad == {"lowat-16384.1": "it failed 3 times: the worker returned no run folder: it ends in the middle"}
+    assert bad == {
+        "lowat-16384.1": "it failed 3 times: the worker returned no complete run folder: it ends in the middle"
+    }
     assert damaged == {"lowat-4096.1": 0, "lowat-16384.1": 6}
     assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
 

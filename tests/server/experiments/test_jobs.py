@@ -83,7 +83,7 @@ def test_a_killed_keeper_takes_the_job_with_it(tmp_path: Path) -> None:
     patient = replace(task(tmp_path, "first", ended, lambda: ["sh", "-c", left]), overdue=lambda _: None)
     jobs.run_all([patient], side_by_side=1, progress=lambda *_: None)
     assert ended["first"] is not None
-    assert "its keeper ended with -9" in ended["first"]
+    assert "its keeper process ended with exit code -9" in ended["first"]
     assert "67.25" not in _command_lines()
 
 

@@ -28,7 +28,7 @@ def _tuning(pid: int, *words: str, by: Sequence[str] = (), out: Path | None = No
         with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as process:
             try:
                 if process.stdout is not None:
-                    assert process.stdout.readline().startswith(f"tuning process {pid} (userland); target 50 ms;")
+                    assert process.stdout.readline().startswith(f"tuning process {pid} (userland); target delay 50 ms;")
                 yield process
             finally:
                 process.kill()
@@ -59,7 +59,7 @@ def test_it_ends_when_told(server: tuple[int, int], number: signal.Signals) -> N
     pid, port = server
     with _tuning(pid, "--quiet") as tuner:
         _tuned(port)
-        assert _ended(tuner, number) == (0, "stopped; connections keep their values\n", "")
+        assert _ended(tuner, number) == (0, "stopped; connections keep their LOWAT\n", "")
 
 
 def test_a_log_that_is_rotated(server: tuple[int, int], tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_without_a_terminal(server: tuple[int, int]) -> None:
         _tuned(port)
         code, out, said = _ended(tuner, signal.SIGTERM)
         assert code == 0
-        assert out.endswith("stopped; connections keep their values\n")
+        assert out.endswith("stopped; connections keep their LOWAT\n")
         assert "priolab" not in said
 
 
@@ -104,7 +104,7 @@ def test_a_full_log(server: tuple[int, int]) -> None:
         assert tuner.stderr.readline() == line
         tuner.send_signal(signal.SIGHUP)
         _tuned(port)
-        assert _ended(tuner, signal.SIGTERM) == (0, "stopped; connections keep their values\n", line)
+        assert _ended(tuner, signal.SIGTERM) == (0, "stopped; connections keep their LOWAT\n", line)
 
 
 def test_a_full_standard_output(server: tuple[int, int], tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_commands_take_turns() -> None:
     assert (found["a"].processor_s, found["b"].processor_s) == (5, 6)
 
 
-@pytest.mark.parametrize(("limit", "judged"), [(None, ""), (1.5, "at most 1.5: yes"), (1.2, "at most 1.2: no")])
+@pytest.mark.parametrize(("limit", "judged"), [(None, ""), (1.5, "1.5, kept"), (1.2, "1.2, exceeded")])
 def test_a_line_says_whether_its_limit_holds(limit: float | None, judged: str) -> None:
     """A line has both times, their ratio, and whether the ratio is within the limit."""
     line = Line(name="x", one_s=3, other_s=2, limit=limit)

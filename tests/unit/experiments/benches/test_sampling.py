@@ -18,5 +18,9 @@ def test_each_figure_has_a_column_for_each_way(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(sampling, "compared", compared)
     heads, rows = sampling.table(tmp_path)
-    assert heads[:3] == ["unexplained: `10ms`", "unexplained: `auto`", "film's moves: `10ms`"]
+    assert heads[:3] == [
+        "unexplained part of the wait: `10ms`",
+        "unexplained part of the wait: `auto`",
+        "samples in the film: `10ms`",
+    ]
     assert rows == [("maps, control", ["0.04%", "0.12%", "1,098", "996", "57,906", "2,896"])]

@@ -94,7 +94,7 @@ def test_the_deadline_comes_between_dialects(
     assert main(["probe", "https://a.test/", "--dialect", "plain,chrome,header", *words]) == 1
     said = capsys.readouterr()
     assert said.err.splitlines()[-1] == (
-        "priolab: probing: 8 probes took more than 30 s; not seen: chrome, header; --deadline gives more time"
+        "priolab: probing: 8 probes took more than 30 s; answers not seen: chrome, header; --deadline gives more time"
     )
     if words:
         found = json.loads(said.out)

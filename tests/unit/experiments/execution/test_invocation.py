@@ -22,7 +22,7 @@ def test_knobs_that_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOWAT", "4096")
     monkeypatch.setenv("CC", "bbr")
     assert list(ignored(["swap", "LOWAT=16384", "CONTROL=no", "LOWAT=none", "LOWAT=none"])) == [
-        "LOWAT=16384 has no effect: LOWAT=none comes after it",
+        "LOWAT=16384 has no effect, because LOWAT=none comes after it",
         "CC=bbr in the environment has no effect: give knobs on the command line",
     ]
     assert list(ignored(["LOWAT=1", "CC=cubic"])) == []

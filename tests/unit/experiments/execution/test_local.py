@@ -140,7 +140,7 @@ def test_a_command_that_breaks_off(tmp_path: Path) -> None:
     """
     broken, bad, log = broken_runs(2, "echo no such luck; exit 3", tmp_path)
     assert list(bad) == [broken]
-    assert bad[broken].startswith(f"{broken}: it ended without an outcome: ")
+    assert bad[broken].startswith(f"{broken}: it ended without an outcome; its last output: ")
     assert bad[broken].endswith(f"no such luck (log: {log})")
     assert "no such luck" in log.read_text()
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_judged_has_failed(monkeypatch: pytest.MonkeyPatch, tmp_p
     bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
     log = folder / "lowat-4096.1" / "judging.log"
     assert bad == {
-        "lowat-4096.1": f"lowat-4096.1: it could not be judged: KeyError: 'nothing like it' (log: {log})",
+        "lowat-4096.1": f"lowat-4096.1: its files could not be evaluated: KeyError: 'nothing like it' (log: {log})",
     }
     assert "KeyError" in log.read_text()
     statuses = {arm["name"]: arm["status"] for arm in summarize(load_experiment(folder))["arms"]}
@@ -174,7 +174,7 @@ def test_an_outcome_that_is_none(tmp_path: Path, outcome: str) -> None:
     _, heard = carried_out(sweep, Local(sweep.manner, 2))
     bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
     assert list(bad) == ["lowat-4096.1"]
-    assert bad["lowat-4096.1"].startswith("lowat-4096.1: it could not be judged: ")
+    assert bad["lowat-4096.1"].startswith("lowat-4096.1: its files could not be evaluated: ")
 
 
 def test_an_interruption_leaves_what_is_done(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ class Forgetful(Local):
 def test_a_run_that_did_not_come_back(tmp_path: Path) -> None:
     """A sweep that lacks a run fails, and can be continued."""
     sweep = sweep_of(VALUES, results=tmp_path)
-    with pytest.raises(StepFailed, match=r"the sweep: 1 run had no result, lowat-4096\.1 among them"):
+    with pytest.raises(StepFailed, match=r"the sweep: 1 run without a result, for example lowat-4096\.1"):
         carried_out(sweep, Forgetful(sweep.manner, 2))
     _, heard = carried_out(sweep, Local(sweep.manner, 2))
     assert list(heard) == ["lowat-4096.1"]

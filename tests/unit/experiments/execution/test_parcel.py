@@ -74,7 +74,7 @@ def test_what_no_run_folder_holds(tmp_path: Path, bad: tarfile.TarInfo) -> None:
 def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive that would exceed the size limit is not unpacked to its end."""
     monkeypatch.setattr("experiments.execution.parcel._MOST_BYTES", 2**20)
-    with pytest.raises(BadParcel, match="it holds more than 1 MiB"):
+    with pytest.raises(BadParcel, match="its files have more than 1 MiB"):
         unpack(gzip.compress(bytes(2**20 + 1)), tmp_path / "there")
 
 

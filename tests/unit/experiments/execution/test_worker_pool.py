@@ -51,7 +51,7 @@ def test_everyone_is_asked_once() -> None:
     workers.there = {B: 2, C: 4}
     pool.update()
     assert (set(pool.admitted), pool.threads) == ({B, C}, 6)
-    assert told == [f"worker {A} is lost; 1 left"]
+    assert told == [f"worker {A} is lost; workers left: 1"]
     workers.there[A] = 1
     pool.update()
     assert workers.asked == [A, B, C, A]

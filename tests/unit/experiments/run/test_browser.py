@@ -102,7 +102,7 @@ def _document(*requests: int, first: str | None = "script") -> dict[str, Any]:
     [
         (_document(6), None),
         (_document(0, 6, 0), None),
-        (_document(3, 3), "the browser's connections with requests: asked for 1, observed 2"),
+        (_document(3, 3), "the number of connections on which the browser sent requests: asked for 1, observed 2"),
         (
             _document(6, first="image"),
             "the resource that the browser asked to come first: asked for script, observed image",

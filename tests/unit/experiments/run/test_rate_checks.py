@@ -51,10 +51,16 @@ def test_a_step_after_the_load_is_no_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ((106 * S, 25_000_000, 1_000_000), "the rate 6000 ms into the load: its lateness in ns"),
-        ((106 * S, 0, 999_992), "the rate 6000 ms into the load: asked for 1000000, observed 999992"),
-        ((106 * S, 0, 1_000_001), "the rate 6000 ms into the load"),
-        ((107 * S, 0, 1_000_000), "the rate 6000 ms into the load: asked for 1000000, observed None"),
+        ((106 * S, 25_000_000, 1_000_000), "the link's rate in bit/s, set 6000 ms into the load: lateness in ns"),
+        (
+            (106 * S, 0, 999_992),
+            "the link's rate in bit/s, set 6000 ms into the load: asked for 1000000, observed 999992",
+        ),
+        ((106 * S, 0, 1_000_001), "the link's rate in bit/s, set 6000 ms into the load"),
+        (
+            (107 * S, 0, 1_000_000),
+            "the link's rate in bit/s, set 6000 ms into the load: asked for 1000000, observed None",
+        ),
     ],
 )
 def test_a_step_that_is_not_what_was_asked(tmp_path: Path, line: tuple[int, int, int], text: str) -> None:

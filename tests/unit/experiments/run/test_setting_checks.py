@@ -72,5 +72,7 @@ def test_a_record_as_asked_for(asked: str, buffering: str, found: int | None) ->
 )
 def test_another_record_is_invalid(buffering: str, found: int | None) -> None:
     """A run is invalid if the largest TLS record is too large, too small despite buffering, or unknown."""
-    with pytest.raises(InvalidRun, match=f"largest TLS record at the client: asked for 1400, observed {found}"):
+    with pytest.raises(
+        InvalidRun, match=f"largest TLS record at the client, in bytes: asked for 1400, observed {found}"
+    ):
         check_record(scenario_from({"RECORD": "1400", "BUFFERING": buffering}), {"record_bytes": found})

@@ -129,7 +129,7 @@ def test_some_of_a_grid_are_spread_over_it() -> None:
         (["RATE=128kbps,1024kbit"], "1024kbit and 128kbps are the same value"),
         (["LOWATT=1,2"], "LOWATT is not a knob; did you mean LOWAT?"),
         (["REPEATS=3"], "REPEATS is not a knob; did you mean REPEAT?"),
-        (["CONTROL=no"], "CONTROL=no is not allowed; allowed: with a sweep REPEAT, SEED"),
+        (["CONTROL=no"], "CONTROL=no is not allowed; allowed: the knobs of a sweep: REPEAT, SEED"),
         (["LOWAT=none,1", "FABRIC=virtual,netns"], "FABRIC=virtual,netns is not allowed"),
         (["LOWAT=none,1", "REPEAT=1,2"], "REPEAT=1,2 is not allowed; allowed: 1 to 1000"),
         (["moon"], "SWEEP=moon is not allowed; allowed: auto, loss, maps, modem, networks"),
