@@ -594,7 +594,7 @@ def _table(tallies: Mapping[str, Tally]) -> str:
         )
     lines += [
         "",
-        "Times are processor time. The slowest command and its damaged file, except with journals of 100 MB:",
+        "Times are processor time. Without journals of 100 MB, this was the slowest command, with its damaged file:",
         f"{total.slowest}.",
     ]
     return "\n".join(lines) + "\n"

@@ -15,32 +15,34 @@ MARKS = {
 _HEADING = "Who keeps the order?"
 _EXPLANATION = """\
 Made by `make matrix`. Each row is an installed server of the catalogue that speaks HTTP/2. Each column is a dialect: a
-way in which a client says which response comes first (`DIALECT`, client/dialects.py). In some dialects, such as
-*plain+reprioritize*, the client changes the order after its requests. The client requests the image, then the script,
-and asks to get the script first.
+way in which a client says which response comes first (`DIALECT`, client/dialects.py). The client requests the image,
+then the script, and asks to get the script first. In some dialects, such as *plain+reprioritize*, its requests ask for
+the image first, and frames that it sends later ask for the script first.
 
-**With nothing in the way.** In a probe both streams wait for a closed flow-control window, which the client opens by
-8 KiB at a time. So the server alone decides whose bytes come first. One probe asks for the script first, another for
-the image first. *Strict*: the resource that is asked for first gets at least 98 % of the window. *Proportional*: a
-resource gets more of the window if it is asked for first; the table has the script's share in the two probes.
-*Ignored*: the shares are the same in the two probes. *Contrary*: a resource gets less of the window if it is asked for
-first. Only the order of the bytes counts, not their times.
+**With nothing in the way.** In a probe both streams wait for a closed flow-control window, which the client opens by 8
+KiB at a time. So the server alone decides whose bytes come first. In one probe the client asks for the script first, in
+another for the image first. *Strict*: the resource that is asked for first gets at least 98 % of the window.
+*Proportional*: a resource gets more of the window if it is asked for first; the table has the script's share of the
+window in the first probe, a colon, and its share in the second. *Ignored*: the shares are the same in the two probes.
+*Contrary*: a resource gets less of the window if it is asked for first. In a probe only the order of the bytes counts,
+not the times at which they come.
 
-**With the socket in the way.** If a server is strict or proportional in a dialect, it also sends the two resources,
-384 KiB each, in the first load of a connection over the slow link (128 kB/s, 300 ms). The send buffer has 4 MB, the
-server takes whole responses from the origin (`BUFFERING=on`), and LOWAT is unset or 16384. Again one load asks for the
-script first, another for the image first. The effect of asking is the difference between the two loads in the script's
-lead: how much sooner the script is complete than the image. *Arrives*: the effect is at least a third of the effect
-with nothing in the way; the whole effect cannot arrive, because the image is ready before the script. *Weak*: the
-effect is less than a third. *Lost*: it is less than a tenth. *Turned round*: a resource is complete later if it is
-asked for first.
+**With the socket in the way.** If a server is strict or proportional in a dialect, the client also loads the page from
+it over the slow link (128 kB/s, 300 ms), in the first load of a connection. Image and script have 384 KiB each, the
+send buffer has 4 MB, the server takes whole responses from the origin (`BUFFERING=on`), and LOWAT is unset or 16384.
+Again the client asks for the script first in one load, and for the image first in another. The script's *lead* in a
+load is how much sooner it is complete than the image. The *effect* of asking is the difference between the script's
+leads in the two loads. *Arrives*: the effect over the slow link is at least a third of the effect with nothing in the
+way; the whole effect cannot arrive, because the image is ready before the script. *Weak*: the effect over the slow link
+is less than a third, but at least a tenth. *Lost*: it is less than a tenth. *Turned round*: a resource is complete
+later if it is asked for first.
 
 Together the two measurements show the layer that lost the order: the server, which does not read the dialect; the
 front's output queue, between its scheduler and the socket; or the kernel's send buffer, the only layer that LOWAT
 bounds. If a server shares the window almost evenly in a dialect, the effect with nothing in the way is small, and so is
-a third of this effect. *Arrives* and *lost* are not the verdicts of a run (*kept*, *inverted*), which judge a single
-load. On later loads of a connection Apache puts all of a response into its output queue, and LOWAT no longer helps
-(docs/servers.md)."""
+a third of this effect. The words *arrives* and *lost* judge two loads together, unlike the verdicts *kept* and
+*inverted*, which judge a single load. On later loads of a connection Apache puts all of a response into its output
+queue, and LOWAT no longer helps (docs/servers.md)."""
 
 
 def table(matrix: Matrix) -> str:
@@ -75,12 +77,13 @@ def _document(matrix: Matrix) -> Iterator[str]:
     yield "matrix.html shows the same with small timelines; matrix.json is for programs."
     yield from ("", table(matrix), "", "## Without priorities", "")
     yield "The server's own order when no priority is sent. *Image first* and *script first*: the script's share of the"
-    yield "window if that resource is requested first. On the slow link LOWAT is 16384; the image is requested first."
+    yield "window if the image, or the script, is requested first. On the slow link LOWAT is 16384, and the image is"
+    yield "requested first."
     yield from ("", _own_orders(matrix).markdown(), "", "## Where the order is lost", "")
     yield from (_layers(matrix).markdown(), "")
     if any(cell.native for cell in matrix.cells.values()):
         yield from ("## The servers' own mechanisms", "")
-        yield "NATIVE=on in place of LOWAT."
+        yield "The same loads with the server's own limit (`NATIVE=on`) instead of LOWAT, beside those with LOWAT."
         yield from ("", _natives(matrix).markdown(), "")
     yield from ("## Made with", "")
     yield from (f"- {server}: {version}" for server, version in matrix.versions.items())

@@ -15,13 +15,14 @@ _HEAD = (
 )
 _LABELS = ("LOWAT unset", "with LOWAT")
 _INTRODUCTION = (
-    "This page lists the ways to spoil the effect of LOWAT. Each is a named scenario, such as `make experiment"
-    " SCENARIO=deep-queue`, and each has a card: what you see, which layer causes it, how to recognize it, and the knob"
-    " that cures it. The lab's tests assert what the cards say."
+    "This page lists ways to spoil the effect of LOWAT. Each way is a named scenario, such as `make experiment"
+    " SCENARIO=deep-queue`, and has a card: what you see, which layer causes it, how to recognize it, and the knob"
+    " that cures it. The lab's tests check the statements of the cards."
 )
 _MADE = (
     "Each row is one run in the guest, made by `make sabotage`. Times are seconds from the request of the measured"
-    " load's page. This is the unspoiled Maps case, with LOWAT 131072:"
+    " load's page to the first or last byte. The first table has the unspoiled Maps case, with LOWAT unset and with"
+    " LOWAT 131072:"
 )
 
 Arm = Mapping[str, Any]

@@ -75,11 +75,12 @@ def _grid(study: Study) -> Iterator[str]:
     )
     yield "## Against the best fixed value"
     yield _prose(
-        "The best fixed value of a network is found by trying all values. Auto gets no information about the link. "
-        f"*Near*: the script's first byte is at most {LATER:.0%}, or one TLS record's time, later than with the best "
-        "value. *Goodput, of unset*: goodput as a percentage of the goodput with LOWAT unset. *Kept*: this percentage "
-        "is at least 99 %. *Noise band*: the difference of first bytes that may be chance, from an A/A pair (the same "
-        "scenario with other seeds), and at least the time of one TLS record."
+        "The best fixed value of a network is found by measuring every LOWAT of the sweep. Auto gets no information "
+        "about the link. *Ratio*: the time of the script's first byte with auto, divided by the time with the best "
+        f"fixed value. *Near*: with auto the script's first byte is at most {LATER:.0%}, or one TLS record's time, "
+        "later than with the best fixed value. *Goodput, of unset*: goodput as a percentage of the goodput with LOWAT "
+        "unset. *Kept*: this percentage is at least 99 %. *Noise band*: the difference of first bytes that may be "
+        "chance, from an A/A pair (the same scenario with other seeds), and at least the time of one TLS record."
     )
     yield _prose(
         f"**Near in {auto['near']} of {auto['judged']} networks, goodput kept in {auto['keep_goodput']}**; the largest "
@@ -101,10 +102,10 @@ def _at_other_moments(study: Study) -> Iterator[str]:
     yield "### With other delays of the script"
     yield _prose(
         "The server writes whole packet buffers, and the script waits for the end of the current one. The wait "
-        "depends on the time at which the origin has the script (JS_DELAY), so with a single JS_DELAY a value may be "
-        f"the best by chance. This table has the mean first byte over {moments} values of JS_DELAY, spread evenly over "
-        "the time that two packet buffers take at the link's rate. Here the best fixed value is the value with the "
-        "smallest mean."
+        "depends on the time at which the origin has the script (JS_DELAY), so with a single JS_DELAY a LOWAT may be "
+        f"the best by chance. So each LOWAT was measured with {moments} values of JS_DELAY, spread evenly over the "
+        "time that two packet buffers take at the link's rate. The table has the mean times of the script's first "
+        "byte. Here the best fixed value is the LOWAT with the smallest mean."
     )
     yield _prose(
         f"**Near in {near} of {len(found)} networks**; the largest ratio is "
@@ -177,12 +178,13 @@ def _following(study: Study, knobs: Mapping[str, str]) -> Iterator[str]:
         "while the link's rate drops to a tenth and rises again.](following.png)"
     )
     yield _prose(
-        f"One load with `{' '.join(f'{name}={value}' for name, value in knobs.items())}`. LOWAT has "
-        f"{ROUND_TRIPS} round trips to follow a change. A round trip ends when all bytes that had been sent at its "
-        "beginning are acknowledged. LOWAT is correct if the bytes that may be unsent, LOWAT and a packet buffer, need "
-        f"TARGET_DELAY at the link's rate, give or take {BAND:.0%}. The unsent bytes are correct if they need about "
-        "TARGET_DELAY. The columns *correct after* have the time from the change of the rate until this is so. "
-        "`analysis/reports/following.py` has the rules."
+        f"Each arm is one load with `{' '.join(f'{name}={value}' for name, value in knobs.items())}`. LOWAT should "
+        f"follow a change of the rate within {ROUND_TRIPS} round trips. A round trip ends when all bytes that had been "
+        "sent before its beginning are acknowledged. LOWAT is correct if the largest number of unsent bytes that it "
+        f"allows, LOWAT and one packet buffer, needs TARGET_DELAY at the link's rate, give or take {BAND:.0%}. The "
+        "unsent bytes are correct if sending them needs about TARGET_DELAY. The columns *correct after* have the time from "
+        "the change of the rate until LOWAT, or the unsent bytes, are correct and stay correct. *Followed*: LOWAT is "
+        f"correct after at most {ROUND_TRIPS} round trips. `analysis/reports/following.py` has the rules."
     )
     head = ("", "new rate", "two round trips", "LOWAT correct after", "unsent bytes correct after", "followed")
     rows = [

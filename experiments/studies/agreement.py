@@ -78,8 +78,9 @@ def _document(rows: str, made: Mapping[str, str], left_out: list[LinkOption]) ->
         "one machine. Figures are milliseconds from the request of the measured load's page, medians of",
         f"{_REPETITIONS} repetitions, all of which must be ok.",
         "",
-        f"Figures agree if they differ by no more than {FRACTION:.0%}, or by no more than the time of one TLS record",
-        f"({RECORD_BYTES} bytes) at the link's rate, whichever is larger.",
+        f"The figures of a row agree if no two of them differ by more than {FRACTION:.0%}, or by more than the time of",
+        f"one TLS record ({RECORD_BYTES} bytes) at the link's rate, whichever is larger. The column *allowed* has this",
+        "limit.",
         "",
         rows,
         "## Made with",
@@ -89,7 +90,7 @@ def _document(rows: str, made: Mapping[str, str], left_out: list[LinkOption]) ->
         *(f"- {way}: {words}" for way, words in made.items()),
     ]
     if left_out:
-        lines += ["", "Not usable on that machine:", ""]
+        lines += ["", "Fabrics and shapers that could not be used on that machine:", ""]
         lines += [f"- {option.fabric} with {option.shaper}: {option.reason}" for option in left_out]
     return "\n".join(lines) + "\n"
 
