@@ -182,9 +182,9 @@ def _following(study: Study, knobs: Mapping[str, str]) -> Iterator[str]:
         f"follow a change of the rate within {ROUND_TRIPS} round trips. A round trip ends when all bytes that had been "
         "sent before its beginning are acknowledged. LOWAT is correct if the largest number of unsent bytes that it "
         f"allows, LOWAT and one packet buffer, needs TARGET_DELAY at the link's rate, give or take {BAND:.0%}. The "
-        "unsent bytes are correct if sending them needs about TARGET_DELAY. The columns *correct after* have the time from "
-        "the change of the rate until LOWAT, or the unsent bytes, are correct and stay correct. *Followed*: LOWAT is "
-        f"correct after at most {ROUND_TRIPS} round trips. `analysis/reports/following.py` has the rules."
+        "unsent bytes are correct if sending them needs about TARGET_DELAY. The columns *correct after* have the time "
+        "from the change of the rate until LOWAT, or the unsent bytes, are correct and stay correct. *Followed*: LOWAT "
+        f"is correct after at most {ROUND_TRIPS} round trips. `analysis/reports/following.py` has the rules."
     )
     head = ("", "new rate", "two round trips", "LOWAT correct after", "unsent bytes correct after", "followed")
     rows = [

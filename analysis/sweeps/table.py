@@ -45,9 +45,9 @@ def of_networks(summary: Document) -> Table:
 def of_values(network: Document) -> Table:
     """Makes a line for each value of LOWAT that was tried in a network of the summary."""
     head = ("LOWAT", "script first byte", "of this in the send queue", "first byte against LOWAT unset", "goodput")
-    head = (*head, "goodput against LOWAT unset")
+    against = ("goodput against LOWAT unset",)
     costs = ("front CPU per MB", "context switches per MB", "read, write calls per MB", "repetitions")
-    return Table(head=head + costs, rows=tuple(_value_row(network, value) for value in network["values"]))
+    return Table(head=head + against + costs, rows=tuple(_value_row(network, value) for value in network["values"]))
 
 
 def of_auto(summary: Document) -> Table | None:
