@@ -17,7 +17,7 @@ from rich.table import Table
 from analysis.figures import timeline
 from analysis.loads.findings import findings
 from analysis.records.runs import load_experiment
-from experiments.benches import client, cost, demo, ferry, guest
+from experiments.benches import client, cost, demo, ferry, guest, repeats
 from experiments.benches.cost import link_s
 from experiments.execution.experiment import run_experiment
 from experiments.execution.invocation import request_from
@@ -106,6 +106,7 @@ def main() -> None:
         console = Console()
         console.print(_shapers(results, silent))
     cost.main(*sys.argv[1:])
+    repeats.main()
     guest.main()
     demo.main()
     client.main()
