@@ -27,7 +27,10 @@ from common.formats.plan import Change, Group, Position, Signals
 
 
 class Part(StrEnum):
-    """The parts of dialects, in the order in which a dialect's name has them."""
+    """The parts of which dialects consist.
+
+    The name of a dialect lists its parts in this order, as in `chrome+header`.
+    """
 
     PLAIN = "plain"
     """A tree with the page's own weights and dependencies. Over SPDY: SPDY's levels. Over HTTP/3: the same as
@@ -44,7 +47,10 @@ class Part(StrEnum):
     HEADER = "header"
     """The header field `priority` of RFC 9218."""
     UPDATE = "update"
-    """PRIORITY_UPDATE frames of RFC 9218, sent at the same time as the frames of REPRIORITIZE."""
+    """PRIORITY_UPDATE frames of RFC 9218 for open streams.
+
+    They are sent when PRIORITY frames of REPRIORITIZE would be sent.
+    """
     NO7540 = "no7540"
     """The setting SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218, 2.1)."""
 
@@ -90,7 +96,7 @@ _USUAL_URGENCY = 3  # RFC 9218, 4.1
 
 @dataclass(frozen=True)
 class Dialect:
-    """A dialect. parts: in the order of Part; `parse` makes a Dialect from its name."""
+    """A dialect. parts: the dialect's parts, in the order in which the enumeration Part lists them."""
 
     parts: tuple[Part, ...]
 
@@ -137,8 +143,9 @@ Ranks = Mapping[str, Rank]
 def saying(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
     """Returns the signals with which a client of this dialect asks for the ranks over HTTP/2.
 
-    ranks: may be empty; then there are no signals. opposite: the opposite ranks, for which the requests ask if
-    REPRIORITIZE or UPDATE changes the priorities later. names: all resources, in the order of their requests.
+    ranks: the rank of each resource; if empty, there are no signals. opposite: the opposite ranks, for which the
+    requests ask if REPRIORITIZE or UPDATE changes the priorities later. names: all resources, in the order of their
+    requests.
     """
     if not ranks:
         return Saying(requests={name: Signals() for name in names})
@@ -170,7 +177,8 @@ def saying(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]
 def levels(dialect: Dialect, ranks: Ranks, _: Ranks, names: Sequence[str]) -> Saying:
     """Returns the signals over SPDY/3.1: a level in each request. Raises ValueError for a dialect other than PLAIN.
 
-    For the arguments see `saying`.
+    ranks: the rank of each resource; if empty, there are no signals. names: all resources, in the order of their
+    requests.
     """
     if dialect != PLAIN:
         raise ValueError(f"the dialect {dialect} has no signals over SPDY")
@@ -180,7 +188,8 @@ def levels(dialect: Dialect, ranks: Ranks, _: Ranks, names: Sequence[str]) -> Sa
 def fields(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
     """Returns the signals over HTTP/3: the header field. Raises ValueError for dialects other than PLAIN and HEADER.
 
-    For the arguments see `saying`.
+    ranks: the rank of each resource; if empty, there are no signals. opposite: the opposite ranks. names: all
+    resources, in the order of their requests.
     """
     if dialect not in (PLAIN, HEADER):
         raise ValueError(f"the dialect {dialect} has no signals over HTTP/3")

@@ -34,7 +34,7 @@ class Engine(Protocol):
     def quiet(self, now_ns: int) -> list[Event]:
         """Enlarges flow-control windows if the load is a probe (client/valve.py); returns the events.
 
-        Called when nothing has arrived for the plan's `steps.quiet_ns`.
+        The caller calls this method when nothing has arrived for the time `steps.quiet_ns` of the plan.
         """
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:

@@ -15,8 +15,8 @@ from common.formats.events import Arrival, Event
 class Journal:
     """The files events.jsonl and arrivals.jsonl of a connection, open for writing.
 
-    cost: the time that the client has spent on handling and recording events. limits: the limits of the current load;
-    None before the first load, and while the last events of a failed load are recorded.
+    cost: the time that the client has spent on handling and recording events. limits: the limits on what the front may
+    make the current load record; None before the first load, and while the last events of a failed load are recorded.
     """
 
     def __init__(self, events: TextIO, arrivals: TextIO) -> None:

@@ -134,7 +134,10 @@ class Loads:
         return LoadFailed(f"the front reset the stream of {event.resource}: {code}", [event])
 
     def going(self, code: str) -> None:
-        """Notes a GOAWAY before the frames that arrived with it are handled: those frames must cause no requests."""
+        """Notes a GOAWAY before the frames that arrived with it are handled: those frames must cause no requests.
+
+        code: the error code, as text.
+        """
         self._gone = code
 
     def goaway(self, code: str, now_ns: int) -> Event:

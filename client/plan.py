@@ -49,7 +49,10 @@ def page_plan(
     reloads: the number of warm-up loads. steps: the steps of a probe; None for page loads as browsers make them.
     first: the resource to request before all other resources that wait for the same resource; None for the page's
     order.
-    authority: the `:authority` of requests; None for server_name. The other arguments are explained at Plan.
+    authority: the `:authority` of requests; None for server_name. address, port: where the client connects.
+    server_name: the name in the front's certificate. priorities, dialect: the order to ask for, and the signals that
+    ask for it. window_bytes: the flow-control window offered for each stream and for the connection. load_deadline_ns:
+    the time allowed for a load. source_port: the client's port; None for any.
 
     Raises ValueError for a dialect that the protocol has no signals for.
     """

@@ -61,7 +61,7 @@ class Priorities(StrEnum):
 
 
 def _swapped(contents: Sequence[Resource]) -> dict[str, Resource]:
-    """Maps each resource's name to the resource whose rank it gets with SWAP: the page's first one with that rank."""
+    """Maps each resource's name to a resource that has, without SWAP, the rank that the former gets with SWAP."""
     owners: dict[tuple[int, int], Resource] = {}
     for resource in contents:
         owners.setdefault(_order(resource), resource)
@@ -89,9 +89,9 @@ class Role(Enum):
 class Rank:
     """The priority that a client requests for a resource.
 
-    role: the place in the requested order. urgency: RFC 9218's urgency, from 0 (the most urgent) to 7. incremental:
-    RFC 9218's parameter `i`. weight: RFC 7540's weight, 1 to 256. depends_on: RFC 7540's parent, as the name of a
-    resource; None for the root.
+    role: the resource's position in the requested order. urgency: RFC 9218's urgency, from 0 (the most urgent) to 7.
+    incremental: RFC 9218's parameter `i`. weight: RFC 7540's weight, 1 to 256. depends_on: RFC 7540's parent, as the
+    name of a resource; None for the root.
     """
 
     role: Role
@@ -113,7 +113,7 @@ class Rank:
 
     @property
     def level(self) -> int:
-        """The SPDY/3 level whose weight (`http2_weight`) is nearest to this weight: from 0 (the most urgent) to 7."""
+        """The SPDY/3 level whose RFC 7540 weight is nearest to the rank's weight: from 0 (the most urgent) to 7."""
         return min(_LEVELS, key=lambda level: abs(http2_weight(level) - self.weight))
 
     @property

@@ -6,11 +6,11 @@ Stages of a load:
 2. Plugged: the connection's initial window cannot be closed, so one stream uses it up. The resource that was requested
    first gets a window as large as what is left of the connection's window. The stage ends when the connection's window
    is smaller than a step: lighttpd sends no frame of a few bytes. The stage also ends when the connection's window
-   is the same in several calls of `turn`: some fronts leave a step or more of the window unused.
+   stays the same in several pauses: some fronts leave a step or more of the window unused.
 3. Stepping: every stream has more window than it needs, and the connection's window grows step by step. With each step
    the front chooses which stream to send, and it has had time to buffer data of every stream.
-4. Open: when a stream has ended there is nothing left to choose, and the windows let everything pass. The same
-   happens after MOST_STEPS.
+4. Open: when a stream has ended there is nothing left to choose, and the windows let everything pass. The windows also
+   let everything pass after MOST_STEPS steps.
 """
 
 from collections.abc import Sequence
@@ -47,9 +47,10 @@ class _Stage(Enum):
 
 
 class Valve:
-    """The valve of a page load. step_bytes: the bytes by which a step enlarges the connection's window.
+    """The valve of a page load, which opens flow-control windows bit by bit.
 
-    leave: True to end the load once the front has nothing left to choose.
+    step_bytes: the bytes by which a step enlarges the connection's window. leave: True to end the load once the front
+    has nothing left to choose.
     """
 
     def __init__(self, step_bytes: int, *, leave: bool = False) -> None:

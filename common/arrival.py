@@ -34,9 +34,10 @@ def arrival_ns(ancillary: Ancillary, oldest_ns: int) -> int:
 
 
 def arrival_and_age_ns(ancillary: Ancillary, oldest_ns: int) -> tuple[int, int | None]:
-    """Returns the arrival time, as `arrival_ns` does, and the age of the kernel's stamp, even if the stamp is not used.
+    """Returns the arrival time of the data that recvmsg(2) has just returned, and the age of the kernel's stamp.
 
-    The age is None without a stamp. oldest_ns: the greatest age at which the stamp is used.
+    ancillary: the ancillary data of that call. oldest_ns: the greatest age at which the stamp is used; an older stamp
+    is replaced by the present time, but its age is returned. The age is None without a stamp.
     """
     real_ns, now_ns = time.time_ns(), time.monotonic_ns()
     for level, kind, data in ancillary:

@@ -6,7 +6,8 @@ a batch wait in a ring (common/uring.py) for a timer.
 Rules:
 1. The time of a sample is the time at which the timer expired. In the guest this is exact, because the clock does not
    move while programs and kernel work. On other clocks samples are taken one by one, each with a reading of the clock.
-2. The kernel needs io_uring, and timers that io_uring can read without a thread: Linux 6.10. `batches` says if it has.
+2. The kernel needs io_uring, and timers that io_uring can read without a thread: Linux 6.10. Without them the function
+   `batches` yields None.
 """
 
 import ctypes
@@ -41,7 +42,7 @@ class BatchSampler(Protocol):
         """Returns the requests of a sample; none if the sampler has nothing to sample yet."""
 
     def leave_out(self, until_ns: int) -> None:
-        """Tells the sampler that a batch takes its samples before until_ns."""
+        """Tells the sampler to take no samples before until_ns, because the kernel takes them in a batch."""
 
     def record(self, t_ns: int, answers: Sequence[Sequence[bytes] | None]) -> None:
         """Records a sample. answers: for each request its payloads; None if the kernel refused the request."""
@@ -51,7 +52,7 @@ class Batches:
     """Batches of the samples of several samplers, at common times."""
 
     def __init__(self, ring: Ring, timer: int, samplers: Sequence[BatchSampler], interval_ns: int) -> None:
-        """timer: a descriptor of timerfd_create(2)."""
+        """Prepares batches. timer: a descriptor of timerfd_create(2). interval_ns: the time between two samples."""
         self._ring = ring
         self._timer = timer
         self._samplers = samplers
@@ -121,13 +122,13 @@ class Batches:
         self._leave_out(SAMPLES)
 
     def _leave_out(self, samples: int) -> None:
-        """Tells the samplers until when the kernel takes their samples: for so many samples."""
+        """Tells the samplers to take no samples themselves while the kernel takes so many samples for them."""
         until_ns = self._first_ns + (self._expired + samples) * self._interval_ns
         for sampler in self._samplers:
             sampler.leave_out(until_ns)
 
     def _places(self, asked: Sequence[Inquiry]) -> None:
-        """Divides the buffer: first the requests, then for each sample the timer's count and the answers."""
+        """Divides the buffer: first the requests `asked`, then for each sample the timer's count and the answers."""
         sizes = (_COUNT.size, *(size for inquiry in asked for size in inquiry.answer_bytes))
         *self._offsets, self._sample_bytes = accumulate(sizes, initial=0)
         self._samples_at = _REQUEST_BYTES * len(asked)
@@ -136,7 +137,7 @@ class Batches:
             self._buffer = mmap.mmap(-1, needed)
 
     def _add(self, number: int, asked: Sequence[Inquiry]) -> None:
-        """Adds the requests of a sample to the ring's chain."""
+        """Adds the requests of a sample to the ring's chain. number: the sample's number in the batch."""
         ring, base, at = self._ring, address(self._buffer), self._samples_at + number * self._sample_bytes
         ring.read(self._timer, base + at, _COUNT.size)
         offsets = iter(self._offsets[1:])

@@ -39,7 +39,10 @@ def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
 
 
 def question(kind: int, *payload: bytes, dump: bool) -> bytes:
-    """Encodes a request for `Conversation.ask`. kind: the message type. dump: True for all objects (NLM_F_DUMP)."""
+    """Encodes a request that reads something, for `Conversation.ask`. kind: the message type.
+
+    dump: True to read all objects.
+    """
     return _encoded(kind, payload, _REQUEST | (_DUMP if dump else 0))
 
 
@@ -59,10 +62,11 @@ def _encoded(kind: int, payload: tuple[bytes, ...], flags: int) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Inquiry:
-    """A netlink request that somebody else sends, on the descriptor of a Conversation.
+    """A netlink request that is sent on the socket of a Conversation, but not by the Conversation.
 
-    request: the bytes to send. answer_bytes: the sizes of the buffers for the messages received in answer to it. A dump
-    has a second, small one: for the end of the dump.
+    descriptor: the socket's descriptor. request: the bytes to send. answer_bytes: the sizes of the buffers for the
+    messages received in answer to the request. The answer to a dump needs a second, small buffer for the end of the
+    dump.
     """
 
     descriptor: int
@@ -70,10 +74,10 @@ class Inquiry:
     answer_bytes: Sequence[int]
 
     def answers(self, received: Sequence[bytes]) -> list[bytes] | None:
-        """Parses what was received, a buffer for each of answer_bytes; returns the payloads.
+        """Parses the received messages; returns their payloads.
 
-        Zeros follow the messages of a buffer. None if the kernel refused the request, as for a socket that has closed.
-        Raises OSError if a buffer was too small.
+        received: a buffer for each of answer_bytes; zeros follow the messages in it. Returns None if the kernel refused
+        the request, as for a socket that has closed. Raises OSError if a buffer was too small.
         """
         messages = [message for data in received for message in _messages(data, whole=True)]
         if any(kind == _ERROR for kind, _, _ in messages):
@@ -124,9 +128,10 @@ class Conversation:
                     return
 
     def inquiry(self, question: bytes, answer_bytes: int) -> Inquiry:
-        """Returns the request for somebody who sends it on this socket. answer_bytes: the most bytes of an answer.
+        """Prepares a request that is sent on this socket by other means than `ask`.
 
-        `ask` must have received a dump before: only then does the kernel use messages as large as the buffers.
+        answer_bytes: the most bytes of an answer. `ask` must have received a dump before: only then does the kernel use
+        messages as large as the buffers.
         """
         *_, flags, _, _ = _HEADER.unpack_from(question)
         sizes = (answer_bytes, _END_BYTES) if flags & _DUMP == _DUMP else (answer_bytes,)

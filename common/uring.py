@@ -1,9 +1,9 @@
 """A ring of requests to the kernel: io_uring(7), as far as the lab needs it.
 
 Rules:
-1. read, send and receive add to a chain, which ends with a receive that has the argument `last`. Each request of a
-   chain begins when the one before it has succeeded. Only the end of a chain is reported. After a failure `enter`
-   raises OSError, and the ring is of no more use.
+1. The methods read, send and receive add requests to a chain. A `receive` with the argument `last` ends the chain. Each
+   request of a chain begins when the one before it has succeeded. Only the end of a chain is reported. After a failure
+   `enter` raises OSError, and the ring is of no more use.
 2. Requests move on only while the process is inside `enter`, so between two calls nothing changes.
 3. The ring holds addresses of the caller's buffers. They must exist until the ring is closed.
 """
@@ -45,7 +45,7 @@ def address(buffer: mmap.mmap | bytearray) -> int:
 
 
 class Ring:
-    """A ring of one thread. A context; the exit cancels the requests that are not complete."""
+    """A ring that a single thread uses. A context manager; the exit cancels the requests that are not complete."""
 
     def __init__(self, entries: int) -> None:
         """Makes a ring for that many requests, a power of two. Raises OSError if the kernel has no io_uring."""
@@ -89,13 +89,13 @@ class Ring:
     def receive(self, descriptor: int, buffer: int, size: int, *, last: int | None = None) -> None:
         """Adds a request to the chain: to receive a message.
 
-        last: if given, the chain ends here, and its end is reported by this name.
+        last: the name by which the end of the chain is reported; None if the chain goes on.
         """
         flags, name = (_LINK | _SILENT, _UNNAMED) if last is None else (0, last)
         self._add(_RECV, flags, descriptor, buffer, size, name=name)
 
     def poll(self, descriptor: int, name: int) -> None:
-        """Reports the name once, when the descriptor is readable."""
+        """Adds a request to report `name` once, when the descriptor is readable. Not a part of the chain."""
         self._add(_POLL_ADD, 0, descriptor, 0, 0, options=_POLLIN, name=name)
 
     def enter(self, timeout_ns: int) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """Applies rate steps when they are due and records them in changes.jsonl.
 
 Rules:
-1. The times of steps count from the start of the measured load. No step is due before `begin` is called with the start.
+1. The times of steps count from the start of the measured load. No step is due before this start is known.
 2. Each step that was made has a line in the file. `asked_ns`: when it was due. `t_ns`: when it was made. `rate_bit_s`:
    the rate that was read back afterwards. A step that was never made has no line.
 """
@@ -30,14 +30,15 @@ def beside(journal: Path) -> Path:
 class RateChanges:
     """The rate steps of a link, and the journal of the steps. A context manager.
 
-    `look` must be called whenever a step may be due.
+    The caller must call the method `look` whenever a step may be due.
     """
 
     def __init__(self, steps: Sequence[RateStep], make: Callable[[int], int] | None, journal: Path) -> None:
         """Opens the journal, unless there are no steps.
 
-        make: sets the rate and returns the rate that it reads back. If make is None, `look` only records the steps, and
-        the caller of `begin` makes each step exactly when due, or at the call of `begin` if that is later.
+        make: a function that sets the rate and returns the rate that it reads back. With None, the steps are only
+        recorded here, and the caller must make them: each exactly when due, or when the start of the measured load is
+        told if that is later.
         """
         self._steps = steps
         self._told_ns = 0

@@ -72,12 +72,12 @@ def tell_begin(path: Path, began_ns: int) -> None:
 
 
 def told_begin(listener: socket.socket) -> int:
-    """Receives the time sent by `tell_begin`. Raises ValueError if the message is no number."""
+    """Receives the time at which the measured load began. Raises ValueError if the message is no number."""
     return int(listener.recv(_LONGEST_BYTES))
 
 
 def main() -> int:
-    """Sends the time that the command line gives to the link; returns the exit code: 0, or 1 if no link listens."""
+    """Sends the time in the command line to the link; returns the exit code: 0, or 1 if no link listens."""
     try:
         tell_begin(BEGIN, int(sys.argv[1]))
     except OSError as error:

@@ -21,8 +21,8 @@ def read(
 ) -> dict[str, Any]:
     """Reads the counters by direction.
 
-    With netem the counters are tc's JSON of the devices' qdiscs. With the ferry the counters are the result of
-    `netem.ferry.process.ask`. Raises OSError if the ferry does not answer.
+    With netem the counters are tc's JSON of the devices' qdiscs. With the ferry the counters are those that the ferry's
+    process reports (netem/ferry/process.py). Raises OSError if the ferry does not answer.
 
     devices: the devices of each direction, for netem. ferry: the path of the ferry's socket. run: runs a command in the
     link's place and returns the command's output.

@@ -40,13 +40,16 @@ def gate(link: Link, device: str) -> list[Command]:
 
 
 def rest(link: Link, to_client: str, to_front: str) -> list[Command]:
-    """Returns the commands that make, in the link's place, the qdiscs of both directions. The Link must have a rate."""
+    """Returns the commands that make, in the link's place, the qdiscs of both directions. The Link must have a rate.
+
+    to_client, to_front: the place's devices toward the client and toward the front.
+    """
     assert link.rate_bit_s is not None
     return tc.nested([stepped.sender(link.rate_bit_s), tc.delay_line(link)], to_client) + tc.up(link, to_front)
 
 
 def stages(link: Link, device: str, to_client: str, to_front: str) -> Mapping[str, Stages]:
-    """Returns, by direction, the qdiscs that the commands of the functions `gate` and `rest` make.
+    """Returns, by direction, the qdiscs of a link whose bottleneck is on the front's device.
 
     device: the front's device. to_client, to_front: the devices of the link's place.
     """

@@ -4,9 +4,8 @@ The near end, in the client's place, sends requests. The far end, in the front's
 (`respond`). All timestamps are those of the near end, taken by its kernel on arrival. The far end only reports how long
 after the first datagram of a train it sent each datagram. So the two ends need no common clock or process.
 
-The round trip is the shortest of several measurements of the time from a small request to its answer, a small
-datagram. Then
-the far end sends trains of full-size datagrams, which `netem/train.py` evaluates. If a train loses no datagram, a
+The round trip is the shortest of several measurements of the time from a small request to its answer, a small datagram.
+Then the far end sends trains of full-size datagrams, which `netem/train.py` evaluates. If a train loses no datagram, a
 longer train follows, until the queue overflows and its size is known. With jitter or loss the queue's size cannot be
 measured. The datagrams' numbers show whether the link kept their order.
 
@@ -90,7 +89,7 @@ class _Bottleneck:
 class NearEnd:
     """The near end of a calibration, which measures a link that is otherwise idle.
 
-    near: a UDP socket in the client's place. far: the address at which `respond` listens. over: a descriptor that
+    near: a UDP socket in the client's place. far: the address at which the far end listens. over: a descriptor that
     becomes readable when no more answers can arrive, such as a pidfd of the process that shapes the link.
     A context manager; the exit sends the far end the message that the near end is done.
     """

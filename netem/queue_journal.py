@@ -53,7 +53,7 @@ class Qdiscs:
         return self.parsed(self._conversation.ask(self._question))
 
     def inquiry(self) -> Inquiry:
-        """Returns the request for the statistics, to be sent by somebody else."""
+        """Returns the request for the statistics, for a batch (common/batches.py) that sends it."""
         return self._conversation.inquiry(self._question, _ANSWER_BYTES)
 
     def parsed(self, answers: Iterable[bytes]) -> dict[tc.Stage, Statistics]:
@@ -103,14 +103,14 @@ class QueueJournal:
         return self._next_ns
 
     def inquiries(self) -> Sequence[Inquiry]:
-        """Returns the requests for a sample, one for each place; none before the first `look`.
+        """Returns the requests for a sample, one for each place; none before the first call of `look`.
 
-        From the first dump on, the kernel puts a whole dump into one message.
+        That call receives the first dump. Only afterwards does the kernel put a whole dump into one message.
         """
         return [place.inquiry() for place in self._places] if self._next_ns else []
 
     def leave_out(self, until_ns: int) -> None:
-        """Leaves the samples before until_ns to a batch (common/batches.py)."""
+        """Takes no samples before until_ns, because the kernel takes them in a batch (common/batches.py)."""
         self._next_ns = until_ns
 
     def record(self, t_ns: int, answers: Sequence[Sequence[bytes] | None]) -> None:
@@ -140,7 +140,7 @@ def _line(found: Mapping[tc.Stage, Statistics], stages: tc.Stages) -> QueueConte
 
 
 def _own(found: Mapping[tc.Stage, Statistics], stages: tc.Stages, stage: tc.Stage) -> Statistics:
-    """Returns the stage's statistics without those of the nested stage, which the stage's qdisc includes."""
+    """Returns the statistics of the qdisc `stage` without those of the nested qdisc, which the kernel includes."""
     whole = found.get(stage, _NOTHING)
     within = replace(stage, handle=stage.handle + 1)
     if within not in (stages.delay_line, *stages.bottleneck):

@@ -82,7 +82,10 @@ class Router:
         return cls(to_client=devices[near], to_front=devices[far])
 
     def take(self, near_gateway: str, far_gateway: str) -> None:
-        """Adds the addresses that client and front use as their gateways to the two devices. Raises RuntimeError."""
+        """Adds, to the place's two devices, the addresses that client and front use as gateways.
+
+        Raises RuntimeError.
+        """
         run(["ip", "address", "add", f"{near_gateway}/24", "dev", self.to_client])
         run(["ip", "address", "add", f"{far_gateway}/24", "dev", self.to_front])
 

@@ -15,7 +15,7 @@ AUTO: Final = "auto"
 ALLOWED = "auto, a time from 1ms to 100ms, or none"
 _LEAST_NS, _MOST_NS = 10**6, 10**8
 _AUTO_LEAST_NS = 10**7
-"""The shortest interval of `auto`. Packets of a fast link leave more often than anybody wants to look."""
+"""The shortest interval of `auto`. Packets of a fast link leave more often than samples are useful."""
 _SELDOM = 10
 
 Sample = int | Literal["auto"] | None

@@ -33,7 +33,7 @@ _REFUSALS = ("Error: Specified qdisc kind is unknown", "RTNETLINK answers: No su
 
 
 def lack_of_netem(failure: str) -> str:
-    """Returns the reason why netem is not available. failure: the error of a command of TRIAL.
+    """Returns the reason why netem is not available. failure: the error of a command that needs netem.
 
     Only certain errors prove that the kernel has no netem; after any other error the reason says that this is unknown.
     """
@@ -43,7 +43,9 @@ def lack_of_netem(failure: str) -> str:
 
 
 def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[Command]:
-    """Returns the commands that make the link in its place. With the ferry they only route the packets to the ferry.
+    """Returns the commands that make the link in its place.
+
+    With the ferry these commands only route the packets to the ferry.
 
     to_client, to_front: the place's devices toward the client and toward the front.
     """
@@ -54,7 +56,7 @@ def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[
 
 
 def stages(link: Link, to_client: str, to_front: str) -> Mapping[str, tc.Stages]:
-    """Returns the qdiscs that the commands for netem make, by direction."""
+    """Returns, by direction, the qdiscs of a link that netem shapes."""
     down = stepped.stages(to_client) if link.rate_steps else tc.down_stages(link, to_client)
     return {"down": down, "up": tc.up_stages(link, to_front)}
 
@@ -66,7 +68,7 @@ def devices(link: Link, to_client: str, to_front: str) -> Mapping[str, tuple[str
 
 
 def sysctls(shaper: Shaper, link: Link) -> Mapping[str, str]:
-    """Returns the sysctls that the link's place must have after the commands of `commands` have run."""
+    """Returns the sysctls that the link's place must have after the commands that make the link have run."""
     if shaper is Shaper.FERRY:
         return loops.sysctls(link)
     return {"net.ipv4.ip_forward": "1", **(stepped.sysctls() if link.rate_steps else {})}

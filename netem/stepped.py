@@ -46,7 +46,10 @@ _GATE, _QUEUE, _SENDER = 3, 4, 1
 
 
 def down(link: Link, to_client: str, to_front: str) -> list[Command]:
-    """Returns the commands that make the link toward the client, in a place that routes between the devices given."""
+    """Returns the commands that make the link toward the client.
+
+    The place already routes between its devices to_client and to_front.
+    """
     first_bit_s, *_ = link.rates_bit_s
     shaped = ("tbf", *gate(link, first_bit_s))
     queue = ("tc", "qdisc", "add", "dev", _DEVICE, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:")
@@ -113,7 +116,7 @@ def _make_nothing(rate_bit_s: int) -> int:
 
 
 def stages(to_client: str) -> Stages:
-    """Returns the qdiscs that the commands of the function `down` make. to_client: the device toward the client."""
+    """Returns the qdiscs of the direction toward the client. to_client: the device toward the client."""
     return Stages(
         delay_line=Stage(device=_DEVICE, handle=_GATE - 1),
         bottleneck=(Stage(device=_DEVICE, handle=_GATE), Stage(device=to_client, handle=_SENDER)),

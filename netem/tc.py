@@ -94,7 +94,7 @@ class Stages:
 
 
 def down_stages(link: Link, device: str) -> Stages:
-    """Returns the qdiscs that the commands of the function `down` make."""
+    """Returns the qdiscs of the link's device toward the client."""
     delayed = 1 if link.delay_ns or link.loss else 0
     return Stages(
         delay_line=Stage(device=device, handle=2) if delayed else None,
@@ -103,7 +103,7 @@ def down_stages(link: Link, device: str) -> Stages:
 
 
 def up_stages(link: Link, device: str) -> Stages:
-    """Returns the qdiscs that the commands of the function `up` make."""
+    """Returns the qdiscs of the link's device toward the front."""
     return Stages(delay_line=Stage(device=device, handle=2) if link.delay_up_ns else None)
 
 

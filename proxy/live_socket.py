@@ -9,7 +9,10 @@ from proxy.descriptors import borrow, sockets_of, stat, with_descendants
 
 
 class LiveSocket:
-    """The connection from `peer` (an address) to a server process or a descendant, found when its LOWAT is read."""
+    """The client's connection to a server process or a descendant; looked up when its LOWAT is read.
+
+    peer: the client's address.
+    """
 
     def __init__(self, server_pid: int, peer: str) -> None:
         self._server_pid = server_pid

@@ -2,11 +2,12 @@
 
 Rules:
 1. The server is not changed. It is observed from another process, which borrows a descriptor for a short time.
-2. Each sample is a line of sockets.jsonl or process.jsonl. The exit writes what is still in memory; so does `flush`.
+2. Each sample is a line of sockets.jsonl or process.jsonl. Lines may wait in memory until the sampler's exit or a call
+   of `flush` writes them.
 3. If the client has several connections, the sampler takes the connection that has carried most bytes, because browsers
    open spare connections.
 4. Without an interval the socket is sampled only once, which is enough to check the settings of the socket.
-5. While the kernel takes the samples of the socket in batches (common/batches.py), `look` takes none.
+5. While the kernel takes the samples of the socket in batches (common/batches.py), the sampler takes none itself.
 """
 
 from collections.abc import Sequence
@@ -80,7 +81,10 @@ class Sampler:
         return () if inquiry is None else (inquiry,)
 
     def leave_out(self, until_ns: int) -> None:
-        """Leaves the samples of the socket before until_ns to a batch. After it the process is sampled."""
+        """Takes no samples of the socket before until_ns, because the kernel takes them in a batch.
+
+        At until_ns at the latest, the process is sampled.
+        """
         self._next_socket_ns = until_ns
         self._next_process_ns = min(self._next_process_ns, until_ns)
 
@@ -105,7 +109,7 @@ class Sampler:
         return min(self._next_socket_ns, self._next_process_ns)
 
     def _process_interval_ns(self) -> int:
-        """Returns the interval of process samples: 0.1 s until there is a connection, then twenty of the socket.
+        """Returns the interval of process samples: 0.1 s without a connection, then twenty intervals of the socket.
 
         Whoever calls `look` may call it less often than the socket's interval asks for, so the real interval counts.
         """

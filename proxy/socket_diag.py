@@ -80,7 +80,7 @@ class SocketDiag:
         return None if answer is None else _read(answer, time.monotonic_ns())
 
     def inquiry(self) -> Inquiry | None:
-        """Returns the request for a sample, to be sent by somebody else; None as long as no connection is known."""
+        """Returns the request for a sample, for a batch that sends it; None as long as no connection is known."""
         return None if self._one is None else self._conversation.inquiry(self._one, _ANSWER_BYTES)
 
     def sample_in(self, answers: Sequence[bytes] | None, t_ns: int) -> SocketSample | None:

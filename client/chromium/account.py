@@ -7,7 +7,8 @@ Rules:
 2. Only the connection that carried the measured load is converted. A load begins with the request for the page.
 3. Requests that are not in the plan have events, too, with the path as the resource's name. The end of a
    load does not depend on their responses.
-4. Priority signals are in one list, in the log's order: two signals within a millisecond have the same time.
+4. All priority signals are in a single list, in the log's order, because signals within a millisecond have the same
+   time.
 """
 
 import base64
@@ -31,7 +32,10 @@ from common.formats.plan import Plan, Position
 
 @dataclass(frozen=True, kw_only=True)
 class SentRequest:
-    """A request of a load. resource: its name in the plan; the path if it is not in the plan."""
+    """A request of a load.
+
+    resource: the name of the requested resource in the plan; the path if the plan does not have this resource.
+    """
 
     load: int
     resource: str
@@ -66,7 +70,7 @@ class Account:
     trouble: LoadFailed | None = None
 
     def asked(self, load: int, one: str, other: str) -> Asked | None:
-        """Returns which of the resources `one` and `other` the browser asked to come first in a load.
+        """Returns the order in which the browser asked for the resources `one` and `other` in a load.
 
         Returns None if the load did not request both resources.
         """
@@ -101,7 +105,7 @@ def _account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:
 
 
 class _Following:
-    """A pass over the net log that fills an account with the events of one connection."""
+    """A pass over a net log, which adds the events of a single connection to an Account."""
 
     def __init__(self, netlog: Netlog, secrets: Secrets, plan: Plan, made: Account, socket: int, session: int) -> None:
         self._netlog, self._secrets, self._plan, self._made = netlog, secrets, plan, made

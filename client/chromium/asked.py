@@ -19,8 +19,8 @@ _URGENCY = re.compile(r"(?:^|,)\s*u=(\d)", re.ASCII)
 class Saying:
     """A priority signal for a stream, sent with the request or later.
 
-    weight: RFC 7540's weight; None if the signal does not change RFC 7540's tree. depends_on: the number of a stream; 0
-    is the root. field: the value of RFC 9218's priority field; None without one.
+    weight: RFC 7540's weight; None if the signal does not change RFC 7540's tree. depends_on: the number of the parent
+    stream; 0 is the root. field: the value of RFC 9218's priority field; None if the signal has no such field.
     """
 
     t_ns: int
@@ -32,7 +32,10 @@ class Saying:
 
 
 class Tree:
-    """The tree of RFC 7540 that results from the signals. Streams that have ended stay in it."""
+    """The priority tree (RFC 7540, 5.3) that results from a browser's signals.
+
+    Streams that have ended stay in the tree.
+    """
 
     def __init__(self) -> None:
         self._parents: dict[int, int] = {}
@@ -94,7 +97,10 @@ class Asked:
 
     @property
     def first(self) -> int | None:
-        """The first stream by the tree if the browser uses a tree, else by the urgency."""
+        """The stream that the browser asked to come first; None if it put neither stream first.
+
+        A browser that uses a tree asks by its tree, every other browser by the urgency.
+        """
         return self.by_tree if self.spoke_tree else self.by_field
 
 

@@ -94,7 +94,7 @@ class Shown:
 
 
 def trusted_key(certificate: Path) -> str:
-    """Returns the digest of a certificate's public key, as Chromium's arguments have it. certificate: a PEM file."""
+    """Returns the digest of a certificate's public key as Chromium's option needs it. certificate: a PEM file."""
     key = x509.load_pem_x509_certificate(certificate.read_bytes()).public_key()
     info = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return base64.b64encode(hashlib.sha256(info).digest()).decode()
@@ -190,7 +190,10 @@ def _load_all(plan: Plan, page: Page, began: Callable[[int, int], None]) -> list
 
 
 class _Loads:
-    """A listener that reports the beginning of each load. number: the load that begins next or is going on."""
+    """A listener that reports the beginning of each load.
+
+    number: the number of the load that is going on or begins next.
+    """
 
     def __init__(self, devtools: CDPSession, began: Callable[[int, int], None]) -> None:
         self.number = 0

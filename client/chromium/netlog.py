@@ -99,7 +99,7 @@ def _switches(command_line: str) -> tuple[str, ...]:
 def keep(document: dict[str, Any], file: Path) -> None:
     """Writes a net log's document, compressed, without the sockets' bytes. Changes the document.
 
-    The command line is written with the same replacements as `Netlog.switches`.
+    In the browser's command line, `...` replaces values that are paths or hold an @.
     """
     info = document["constants"]["clientInfo"]
     if "command_line" in info:

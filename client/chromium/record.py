@@ -61,7 +61,7 @@ def _request(sent: SentRequest, account: Account, names: Mapping[int, str]) -> d
 
 
 def _said(saying: Saying, names: Mapping[int, str]) -> dict[str, Any]:
-    """Returns a signal as browser.json has it. names: the name of the resource of each stream.
+    """Returns a priority signal in the form that browser.json needs. names: the name of the resource of each stream.
 
     The value of `depends_on` is the name of the parent's resource. The value is None if the parent is the root or a
     stream without a resource, or if the signal does not change RFC 7540's tree.

@@ -1,4 +1,4 @@
-"""The engine for HTTP/2, built on h2; see client/engine.py."""
+"""The client's engine for HTTP/2, built on the library h2. client/engine.py has the interface of engines."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change 
 
 
 class Http2Engine:
-    """An HTTP/2 client connection, from the preface on; see Engine."""
+    """An HTTP/2 client connection, from the preface on. Implements the interface Engine (client/engine.py)."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -51,7 +51,7 @@ class Http2Engine:
 
     @property
     def loading(self) -> bool:
-        """True while the current load has open streams. A probe may end the load earlier (Valve.is_left)."""
+        """True while the current load has open streams, unless a probe has ended the load early."""
         return self._loads.loading and not (self._valve and self._valve.is_left)
 
     @property
@@ -76,7 +76,10 @@ class Http2Engine:
         return self._connection.data_to_send() + frames
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Enlarges flow-control windows if the load is a probe; returns the events. See Engine.quiet."""
+        """Enlarges flow-control windows if the load is a probe; returns the events.
+
+        Called when nothing has arrived for a while.
+        """
         if self._valve is None:
             return []
         openings = self._valve.turn(
@@ -90,7 +93,10 @@ class Http2Engine:
         return self._loads.opened(openings, now_ns)
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
-        """Handles plaintext from the front; returns the events. Raises LoadFailed. See Engine.receive."""
+        """Handles plaintext from the front; returns the events. Raises LoadFailed.
+
+        now_ns: the arrival time, CLOCK_MONOTONIC. record: the TLS record of the plaintext, if known.
+        """
         events: list[Event] = []
         try:
             events += (self._loads.arrived(piece, now_ns, record) for piece in self._scanner.feed(data))
@@ -138,7 +144,7 @@ class Http2Engine:
         self._connection.prioritize(stream_id, place.weight, self._parent(place), place.exclusive)
 
     def _parent(self, place: Position) -> int:
-        """Returns the stream of the group or open resource that `place.depends_on` names; the root (0) without one."""
+        """Returns the number of the parent stream; 0, the root, if the parent is no group and no open resource."""
         name = place.depends_on
         return 0 if name is None else self._groups.get(name) or self._loads.open_stream(name) or 0
 

@@ -1,7 +1,7 @@
 """Reports HTTP/2 DATA frames as their bytes arrive.
 
-h2 reports a DATA frame only when its last byte has arrived, on a slow link up to a second after the first byte. The
-FrameScanner gets the same plaintext and reports each piece as soon as it arrives.
+The library h2 reports a DATA frame only when its last byte has arrived, on a slow link up to a second after the first
+byte. The FrameScanner gets the same plaintext and reports each piece as soon as it arrives.
 
 Rules:
 1. Bytes may be cut anywhere: inside the nine-byte header, the pad length, the payload, the padding.

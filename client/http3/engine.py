@@ -156,7 +156,7 @@ class Http3Engine:
         return events
 
     def _ask(self, request: Request, now_ns: int) -> Event:
-        assert self._http is not None, "there is no request before the handshake"
+        assert self._http is not None, "no request can be sent before the handshake is complete"
         stream_id = self._connection.get_next_available_stream_id()
         field = request.signals.field
         headers = {

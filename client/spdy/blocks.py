@@ -2,7 +2,7 @@
 
 Rules:
 1. Each direction has a single zlib stream for the whole session. So all blocks must be unpacked, in order.
-2. The unpacked size of a block is limited. A block that is too large, cannot be unpacked or is not valid is a Breach.
+2. The unpacked size of a block is limited. A block that is too large, cannot be unpacked or is not valid raises Breach.
 """
 
 import zlib

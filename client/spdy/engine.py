@@ -1,11 +1,11 @@
-"""The engine for SPDY/3.1; see client/engine.py.
+"""The client's engine for SPDY/3.1. client/engine.py has the interface of engines.
 
 Rules:
 1. Requests are GETs without a body, so only the client's receive windows matter. The client reopens a window when half
-   of it is used; in a probe the valve enlarges the windows.
+   of it is used; in a probe client/valve.py enlarges the windows.
 2. Pushed streams would take capacity of the link from requested streams. The client announces that it allows no pushed
    streams, as it does in HTTP/2. If the front opens a pushed stream nevertheless, the load fails.
-3. If received bytes contain a breach, the events of the bytes before the breach are reported, too.
+3. If received bytes violate the protocol, the events of the bytes before the violation are reported, too.
 4. The client sends no WINDOW_UPDATE for a stream that may have ended. A sender must ignore such a WINDOW_UPDATE (SPDY
    draft 3.1, 2.6.8), but spdy-transport resets the stream, and the reset overtakes waiting DATA.
 """
@@ -57,7 +57,7 @@ class _Stream:
 
 
 class SpdyEngine:
-    """A SPDY client session, from its first frame on; see Engine."""
+    """A SPDY client session, from its first frame on. Implements the interface Engine (client/engine.py)."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -80,7 +80,7 @@ class SpdyEngine:
 
     @property
     def loading(self) -> bool:
-        """True while the current load has open streams. A probe may end the load earlier (Valve.is_left)."""
+        """True while the current load has open streams, unless a probe has ended the load early."""
         return self._loads.loading and not (self._valve and self._valve.is_left)
 
     @property
@@ -103,7 +103,10 @@ class SpdyEngine:
         return outgoing
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Enlarges flow-control windows if the load is a probe; returns the events. See Engine.quiet."""
+        """Enlarges flow-control windows if the load is a probe; returns the events.
+
+        Called when nothing has arrived for a while.
+        """
         if self._valve is None:
             return []
         openings = self._valve.turn(
@@ -114,7 +117,10 @@ class SpdyEngine:
         return self._loads.opened(openings, now_ns)
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
-        """Handles plaintext from the front; returns the events. Raises LoadFailed. See Engine.receive."""
+        """Handles plaintext from the front; returns the events. Raises LoadFailed.
+
+        now_ns: the arrival time, CLOCK_MONOTONIC. record: the TLS record of the plaintext, if known.
+        """
         events: list[Event] = []
         try:
             for seen in self._reader.feed(data):

@@ -5,8 +5,8 @@ Layout and numbers are those of SPDY draft 3.1, section 2.6.
 Rules:
 1. Bytes may be cut anywhere. DATA is reported piece by piece as it arrives and is not stored. A control frame is
    reported once it is complete.
-2. This module checks each frame by itself; other modules check streams, windows and blocks. A violation of the draft is
-   a Breach.
+2. This module checks each frame by itself; other modules check streams, windows and blocks. A violation of the draft
+   raises Breach.
 3. Control frames of unknown types are skipped, as the draft requires.
 """
 
@@ -179,7 +179,10 @@ class FrameReader:
                     yield from self._advance()
 
     def _advance(self) -> Iterator[Seen]:
-        """Parses the bytes that were due: a DATA frame's header, a control frame's header, or a whole control frame."""
+        """Parses the bytes that the reader was waiting for.
+
+        These are a DATA frame's header, a control frame's header, or a whole control frame.
+        """
         first, second = struct.unpack("!II", self._begun[:_HEADER_BYTES])
         flags, length = second >> 24, second & 0xFF_FFFF
         if not first & _CONTROL:

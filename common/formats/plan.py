@@ -57,7 +57,7 @@ class Signals:
 
     position: the position in the HEADERS frame; None if the frame has no position. field: the value of the header field
     `priority` (RFC 9218, 5); None without the header field. level: the priority in SPDY/3.1's SYN_STREAM, from 0 (the
-    most urgent) to 7; None for NO_ORDER_LEVEL (client/priorities.py).
+    most urgent) to 7; None if no order is asked for.
     """
 
     position: Position | None = None
@@ -115,8 +115,8 @@ class Plan:
     authority: host and port in the requests' `:authority`.
     favoured: names of the resources that the signals ask to come first; empty if no order is asked for.
     no_rfc7540_priorities: True if the client sends SETTINGS_NO_RFC7540_PRIORITIES=1 (RFC 9218, 2.1).
-    groups: the groups whose positions are sent when the connection is made. changes: sent in each load, see Change.
-    loads: the number of page loads.
+    groups: the groups whose positions are sent when the connection is made. changes: the changes of open streams'
+    priorities, which are sent in each load. loads: the number of page loads.
     window_bytes: the flow-control window offered for each stream and for the connection.
     steps: the steps of a probe, in which window_bytes does not apply; None for page loads as browsers make them.
     load_deadline_ns: the time allowed for a load; a load that takes longer fails.

@@ -108,7 +108,10 @@ def _check_numbers(records: Iterable[T], record: type[T]) -> None:
         least = 1 if name == _AT_LEAST_ONE else 0
         found = [value for each in records if (value := getattr(each, name)) is not None]
         if found and not (least <= min(found) and max(found) < _BOUND):
-            raise ValueError(f"{name} is {next(value for value in found if not least <= value < _BOUND)}")
+            raise ValueError(
+                f"{name} is {next(value for value in found if not least <= value < _BOUND)}; "
+                f"allowed: {least} or more, and less than 2**63"
+            )
 
 
 def _numbers(record: Any) -> list[str]:

@@ -156,7 +156,8 @@ class Observed:
 
     sndbuf_most_bytes, notsent_most_bytes: the largest send buffer, and the most unsent bytes, of all samples of the
     front's socket. socket_lowat: the values of TCP_NOTSENT_LOWAT that the samples found. clock_resolution_ns: the
-    resolution of the coarsest clock. shaper_reason, tuner_reason: why not netem, or not the BPF tuner, was chosen.
+    resolution of the coarsest clock. shaper_reason: why SHAPER=auto took the ferry instead of netem, else None.
+    tuner_reason: why the tuner is not the BPF program, else None.
     """
 
     sndbuf_most_bytes: int | None
@@ -239,7 +240,10 @@ class RunRecord(Findings, Conduct):
         return self.loads[-1]
 
     def as_document(self) -> dict[str, Any]:
-        """Returns the content of run.json. With PAGE=maps it has some values twice: also under the resources' names."""
+        """Returns the content of run.json.
+
+        With PAGE=maps some values are there twice: also under a key with a resource's name.
+        """
         document: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         for load in document["loads"]:
             for times in load["resources"].values():

@@ -118,7 +118,7 @@ class OriginRequest:
     """A line of origin/access.jsonl, as backend/origin.mjs writes it.
 
     available_ns: when the origin could send the response. handed_over_ns: when the origin had handed the whole response
-    to its kernel. A time is None if the front gave the request up before.
+    to its kernel. A time is None if the front closed the request before that time.
     """
 
     path: str

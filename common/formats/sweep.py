@@ -27,8 +27,8 @@ class SweepArmRecord:
 class SweepRecord:
     """The request for a sweep. sweep: the folder's name. order: names of all runs, in the order of execution.
 
-    grid: knobs with several values. fixed: knobs with one value. repeat: runs per arm. order_seed: the seed of the
-    order. started_at: date and time. fingerprint: see ExperimentRecord.
+    grid: knobs with several values. fixed: knobs with one value. repeat: runs per arm. order_seed: the seed from which
+    `order` was made. started_at: date and time. fingerprint: everything that decides the results.
     """
 
     format: int = SWEEP_FORMAT

@@ -42,7 +42,10 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A line of the table, which compares two costs. limit: the largest ratio allowed; None for no limit."""
+    """A line of the table, which compares two costs: the ratio is one_s / other_s.
+
+    limit: the largest ratio allowed; None for no limit.
+    """
 
     name: str
     one_s: float
@@ -69,7 +72,10 @@ def cost_of(command: Sequence[str], folder: Path) -> Cost:
 
 
 def alternately(commands: Mapping[str, Callable[[], Cost]], rounds: int = _ROUNDS) -> dict[str, Cost]:
-    """Runs each command once per round; returns the median costs by name. A further round before these fills caches."""
+    """Runs each command once per round; returns the median costs by name.
+
+    An extra first round fills caches and is not counted.
+    """
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for number in range(rounds + 1):
         for name, run in commands.items():
@@ -143,7 +149,7 @@ def _experiment_line(scratch: Path) -> Line:
 
 
 def _sweep_line(scratch: Path) -> tuple[str, float]:
-    """Returns the link time of a sweep for each second of processor time."""
+    """Returns a line's name, and the link time of a sweep in seconds for each second of processor time."""
     cost = _lab(_ROOT, _SWEEP, scratch / "swept")()
     loaded_s = link_s(scratch / "swept" / "latest")
     return "modem sweep with SAMPLE=100ms: link seconds per processor second", loaded_s / cost.processor_s
@@ -159,7 +165,10 @@ def link_s(folder: Path) -> float:
 
 
 def main(checkout: str | None = None) -> None:
-    """Prints the table. checkout: the folder of another checkout to compare with; None for no comparison."""
+    """Prints the table of the ratios.
+
+    checkout: the folder of another checkout to compare with; None for no comparison.
+    """
     table = Table("what is compared", "first, s", "second, s", "first / second", "limit of the ratio")
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder:
         scratch = Path(folder)

@@ -174,7 +174,7 @@ def measure_errors(link: Link, duration_s: float = _PUNCTUAL_S) -> list[int]:
     No overhead is subtracted. Datagrams of all sizes are sent in bursts that use 90 % of the link. Raises StepFailed if
     the packets that arrive differ from the packets that the model lets through.
     """
-    assert link.rate_bit_s is not None, "the rate decides how much to send"
+    assert link.rate_bit_s is not None, "the link needs a rate, which decides how much the bench sends"
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, ferried_places(link, Path(folder)) as places:
         with ExitStack() as stack:
             rings = {}
@@ -239,7 +239,7 @@ _PUNCTUAL = {
 
 
 def main() -> None:
-    """Prints the table of throughput and the table of delays."""
+    """Prints the table of TCP's throughput and the table of the packets' lateness."""
     console = Console()
     table = Table("TCP through the ferry", "Mbit/s", "processor use", "lost in the kernel")
     for name, link in _STREAMS.items():

@@ -84,4 +84,4 @@ def _cost_of_guest(program: list[str], times: int, scratch: Path) -> Cost:
     try:
         return cost_of(guest_command([str(kernel.path()), *kernel.words()], init, "mem=512M"), scratch)
     except subprocess.CalledProcessError as error:
-        raise StepFailed(shlex.join(program[:1]), f"the guest ended with {error.returncode}") from error
+        raise StepFailed(shlex.join(program[:1]), f"the guest ended with exit code {error.returncode}") from error

@@ -24,7 +24,7 @@ _AT_ONCE = 40
 
 
 def main(runs: int = _RUNS) -> int:
-    """Prints the numbers of runs that failed, and of runs that differed; returns the exit code: 1 if there are any."""
+    """Prints the numbers of runs that failed, and of runs that differed; returns 1 if there are any, else 0."""
     found: Counter[str] = Counter()
     first: dict[str, list[object]] = {}
     with tempfile.TemporaryDirectory(prefix="priolab-repeats-") as scratch:
@@ -33,7 +33,10 @@ def main(runs: int = _RUNS) -> int:
             for arm, folder in _repeated(request, min(_AT_ONCE, runs - sum(found.values()))):
                 found[_judged(arm, folder, first)] += 1
             print(f"\r{sum(found.values())} of {runs} runs", end="", flush=True)
-    print(f"\n{found.total():,} runs with the same seed: {found['failed']} failed, {found['different']} different")
+    print(
+        f"\n{found.total():,} runs with the same seed: {found['failed']} failed, "
+        f"{found['different']} differed from the first run of their arm"
+    )
     return 1 if found["failed"] or found["different"] else 0
 
 
@@ -48,7 +51,10 @@ def _repeated(request: Request, runs: int) -> Iterator[tuple[str, RunFolder]]:
 
 
 def _judged(arm: str, folder: RunFolder, first: dict[str, list[object]]) -> str:
-    """Returns "failed", "different" from the first run of its arm, or "same"."""
+    """Returns "failed", or "same" or "different" by comparison with the first run of the arm.
+
+    first: the events of the first run by arm; the function adds those of an arm's first run.
+    """
     if read_json(folder.path / "run.json")["status"] != "ok":
         return "failed"
     events = [list(lines(folder.path / journal)) for journal in JOURNALS]

@@ -62,7 +62,7 @@ def _shown(folder: Path) -> dict[str, Shown]:
     for run in load_experiment(folder).runs:
         ledger, looks = run.record.ledger, film_of(run).looks
         if ledger is None:
-            raise StepFailed(run.path.name, "it has no ledger")
+            raise StepFailed(run.path.name, "the run has no ledger")
         shown[run.arm] = Shown(
             unexplained=1 - ledger.explained,
             moves=len(looks.t_ms),

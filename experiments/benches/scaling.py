@@ -39,7 +39,7 @@ _FILED = 1000
 _SHOWN = 10_000
 _TASKS = 200
 _BATCH = 10
-"""The most runs per task (`execution/cluster.py`)."""
+"""The most runs in a task that the head gives to Dask (experiments/execution/cluster.py)."""
 _BEGIN, _END = "<!-- measured -->\n", "<!-- end of what was measured -->\n"
 
 
@@ -63,7 +63,12 @@ class _Case:
 
 @dataclass(frozen=True, kw_only=True)
 class _Shared:
-    """The costs of the head and the scheduler, per run: processor time in seconds, memory and files in bytes."""
+    """The costs of the head and of Dask's scheduler, per run: processor time in seconds, memory and files in bytes.
+
+    filing_*: to unpack a run folder and read run.json. planning_*: to plan the sweep. document_bytes: the part of
+    sweep.json. showing_*: to show the results. scheduler_s: to pass on tasks and parcels. receiving_s: to receive a
+    parcel.
+    """
 
     filing_s: float
     planning_s: float
@@ -173,7 +178,7 @@ def _apart(what: str, *words: object) -> dict[str, float]:
 
 
 def _tasks(parcel_bytes: int, scratch: Path) -> dict[str, float]:
-    """Returns processor seconds per run: the scheduler's for task and result, the head's to receive the result."""
+    """Returns processor seconds per run: of Dask's scheduler for task and result, of the head to receive the result."""
     from distributed import Client
 
     told = scratch / "scheduler.json"
@@ -238,7 +243,7 @@ def _document(cases: list[_Case], shared: _Shared) -> str:
         ("disk", [f"{case.disk_bytes / 1e3:.0f} kB" for case in cases]),
         ("network (packed)", [f"{case.parcel_bytes / 1e3:.0f} kB" for case in cases]),
         ("head: receive, unpack, rename", [f"{head_s * 1e3:.1f} ms"] * len(cases)),
-        (f"scheduler, in tasks of {_BATCH} runs", [f"{shared.scheduler_s * 1e3:.1f} ms"] * len(cases)),
+        (f"Dask's scheduler, in tasks of {_BATCH} runs", [f"{shared.scheduler_s * 1e3:.1f} ms"] * len(cases)),
         (
             "head: plan (time, memory)",
             [f"{shared.planning_s * 1e3:.2f} ms, {shared.planning_bytes / 1e3:.1f} kB"] * len(cases),
@@ -257,7 +262,7 @@ def _document(cases: list[_Case], shared: _Shared) -> str:
         ("files and folders", [f"{_ARMS * case.files / 1e6:.0f} million" for case in cases]),
         ("network", [f"{_ARMS * case.parcel_bytes / 1e9:,.0f} GB" for case in cases]),
         ("head: processor time for the runs", [_span(_ARMS * head_s / 3600)] * len(cases)),
-        ("scheduler: processor time", [_span(_ARMS * shared.scheduler_s / 3600)] * len(cases)),
+        ("Dask's scheduler: processor time", [_span(_ARMS * shared.scheduler_s / 3600)] * len(cases)),
         ("head: time before the first run", [_span(_ARMS * shared.planning_s / 3600)] * len(cases)),
         ("head: memory", [f"{_ARMS * shared.planning_bytes / 1e9:.1f} GB"] * len(cases)),
         ("sweep.json", [f"{_ARMS * shared.document_bytes / 1e9:.1f} GB"] * len(cases)),

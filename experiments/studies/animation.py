@@ -27,7 +27,7 @@ _COLOURS = 40
 
 
 def main() -> None:
-    """Runs the arms of the demo's story, and writes the picture to FILE."""
+    """Runs the arms that the demo's slides compare, and writes the picture to FILE."""
     target = Path(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="priolab-animation-") as results:
         (index, *_) = slides.export({"RESULTS": results}, None, Report())

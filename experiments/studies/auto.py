@@ -2,8 +2,8 @@
 
 The study has four parts:
 1. A sweep of the default grid, with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).
-2. Sweeps of the same networks with several delays of the script (`moments`). These sweeps show whether the best fixed
-   value is better than LOWAT=auto in general, or only with one delay, by luck.
+2. Sweeps of the same networks with several delays of the script (experiments/studies/moments.py). These sweeps show
+   whether the best fixed value is better than LOWAT=auto in general, or only with one delay, by luck.
 3. Runs of the sweep's recommended value for each network, with new seeds.
 4. Runs over a link whose rate changes tenfold during the load.
 
@@ -56,7 +56,7 @@ STEPS = {
     "RELOADS": "0",
     "TARGET_DELAY": "100ms",
 }
-"""The knobs of part 4: the link with rate steps, the page and TARGET_DELAY.
+"""The knobs of the runs over a link whose rate changes (part 4): the link, the page and TARGET_DELAY.
 
 At both rates one packet buffer is sent in less time than TARGET_DELAY. The queue is so long that the congestion window
 stays large enough for the faster rate.
@@ -79,7 +79,7 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
     """Runs experiments that have no results yet, and writes options.file and its picture.
 
     words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Returns True if the results confirm all that the
-    lab claims about LOWAT=auto (`Study.holds`). Raises LabError, also if a run is not ok.
+    lab claims about LOWAT=auto. Raises LabError, also if a run is not ok.
     """
     check_only(words, MAY_BE_CHOSEN, f"the knobs of `priolab auto`: {', '.join(MAY_BE_CHOSEN)}")
     path: Path = options.file
@@ -98,7 +98,10 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
 
 
 def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report) -> tuple[Path, Sweep]:
-    """Runs a sweep, or reuses a finished sweep. Returns the sweep's folder, and the sweep."""
+    """Runs a sweep, or reuses a finished sweep. Returns the sweep's folder, and the sweep.
+
+    asked_for: the knobs that the study sets. words: the knobs that the user set.
+    """
     request = sweep_request_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
     wanted = sweep_from(request, yes=False)
     executor = Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric))
@@ -108,7 +111,10 @@ def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, 
 def _at_moments(
     summary: Mapping[str, Any], options: argparse.Namespace, words: Words, report: Report
 ) -> dict[str, MomentMeans]:
-    """Runs every network of the summary with several delays of the script. Returns the means by the network's name."""
+    """Runs every network of the summary with several delays of the script.
+
+    Returns the mean times of the first byte, by the network's name.
+    """
     found: list[Network] = []
     for grid in moments.grids(summary):
         folder, _ = _swept([*grid, "SAMPLE=none"], options, words, report)
@@ -141,7 +147,10 @@ def _put_back(summary: Mapping[str, Any], wanted: Sweep, report: Report) -> dict
 
 
 def _steps(words: Words, report: Report) -> list[Followed]:
-    """Runs _CASES and the fixed values over the link with rate steps. Returns the result of each arm."""
+    """Runs the cases of LOWAT=auto and the fixed values over the link with rate steps.
+
+    Returns the result of each arm.
+    """
     fixed = request_from({"REUSE": "yes", **words, **STEPS, "LOWAT": ",".join(map(str, _FIXED))})
     found = []
     for name, knobs in _CASES:

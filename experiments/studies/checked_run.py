@@ -18,7 +18,10 @@ def run_checked(request: Request, report: Report) -> Experiment:
 
 
 def run_checked_with(request: Request, progress: Progress) -> Experiment:
-    """Runs or reuses an experiment as `run_checked` does, but reports to the caller's callbacks. Raises LabError."""
+    """Runs the experiment, or reuses a finished experiment if the request allows reuse.
+
+    progress: the caller's callbacks, which hear of each step and run. Raises LabError, also if a run is not ok.
+    """
     experiment = load_experiment(run_experiment(request, progress))
     for run in experiment.runs:
         if run.status != "ok":

@@ -99,7 +99,7 @@ def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
 
 
 def probing(servers: Iterable[Server], named: Iterable[str]) -> Iterator[Arm]:
-    """Yields the arms that probe: for each server, two in each of the named dialects, and two without priorities."""
+    """Yields the arms that probe: for each server, two arms in each named dialect, and two arms without priorities."""
     for server in servers:
         for dialect in named:
             for priority in ("spdy", "swap"):
@@ -111,8 +111,8 @@ def probing(servers: Iterable[Server], named: Iterable[str]) -> Iterator[Arm]:
 def _loading(servers: Iterable[Server], named: Iterable[str], probes: Experiment) -> Iterator[Arm]:
     """Yields the arms that load the page over the slow link, for each server.
 
-    The arms use those of the named dialects whose priorities the server follows, and no priorities. probes: the results
-    of the probes, which show the priorities that a server follows.
+    A server has arms in each named dialect whose priorities it follows, and two arms without priorities. probes: the
+    results of the probes, which show the priorities that a server follows.
     """
     of_cells = _cells(probes.runs)
     for server in servers:
@@ -209,7 +209,7 @@ def _pair(runs: Mapping[str, Run], way: str) -> Pair | None:
 
 
 def _asked_and_swapped(runs: Mapping[str, Run]) -> tuple[float, float]:
-    """Returns the script's shares in the probes with PRIORITY=spdy and with PRIORITY=swap."""
+    """Returns the script's share of the bytes in the probe with PRIORITY=spdy, and in the probe with PRIORITY=swap."""
     return _probe(runs["probe-spdy"]).important_share, _probe(runs["probe-swap"]).important_share
 
 

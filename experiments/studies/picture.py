@@ -24,7 +24,7 @@ megabyte are left out: every .html file, and the .png file of a picture with fou
 
 
 def main() -> None:
-    """Runs each experiment, and copies a figure of its results to docs/."""
+    """Runs the experiment of each picture, and copies a figure of the results to docs/."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
     for name, (words, figure, kept) in _PICTURES.items():
         with tempfile.TemporaryDirectory(prefix="priolab-picture-") as results:

@@ -64,7 +64,7 @@ def _knobs(entry: Entry) -> dict[Role, Mapping[str, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class SabotageResults:
-    """The results of all cases. arms: the arms of the summary, by name."""
+    """The results of all cases. arms: the arms in the experiment's summary, by name."""
 
     arms: Mapping[str, Mapping[str, Any]]
 
@@ -73,7 +73,7 @@ class SabotageResults:
         return {case: arm.name for case, arm in arms().items()}
 
     def of(self, name: str, role: Role) -> Mapping[str, Any]:
-        """Returns the summary's arm for the entry of this name and for the role. Raises KeyError."""
+        """Returns the summary's arm for a role of the catalogue's entry `name`. Raises KeyError."""
         return self.arms[self._names[name, role]]
 
 

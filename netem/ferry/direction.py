@@ -13,8 +13,8 @@ Rules:
    leaves in the same nanosecond in which another enters does not count. A packet that would exceed a limit at its entry
    is dropped.
 4. Sizes are those of whole Ethernet frames, as tc counts them.
-5. `now_ns` must never decrease from call to call. Only `arrive` may get an earlier time: the arrival time of a packet
-   that the caller reads late.
+5. The argument `now_ns` of the methods must never decrease from call to call. Only the method `arrive` may get an
+   earlier time: the arrival time of a packet that the caller reads late.
 """
 
 from collections import deque
@@ -64,8 +64,8 @@ class Direction:
     ) -> None:
         """Makes an empty direction. Without a rate the bottleneck is always empty.
 
-        limit_packets, limit_bytes: the most that the bottleneck holds. None means unlimited, for the rate, too. seed:
-        the seed of the random numbers for loss and jitter.
+        limit_packets, limit_bytes: the most that the bottleneck holds. None as rate or limit means unlimited. seed: the
+        seed of the random numbers for loss and jitter.
         """
         self._rate_bit_s = rate_bit_s
         self._steps: deque[tuple[int, int]] = deque()  # (time of the change, rate)
@@ -141,7 +141,7 @@ class Direction:
     def next_ns(self) -> int | None:
         """The departure time of the next packet; None if the direction holds no packet.
 
-        If limit_bytes will drop the packet, the next departure is later than this time.
+        If the packet will be dropped because of limit_bytes, the next departure is later than this time.
         """
         if self._departed:
             return self._departed[0][0]

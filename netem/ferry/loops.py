@@ -48,7 +48,7 @@ def needed(link: Link) -> tuple[Loop, ...]:
 
 
 def commands(link: Link, to_client: str, to_front: str) -> list[Command]:
-    """Returns the commands that make the loops in a place that already routes between the devices given."""
+    """Returns the commands that make the loops in a place that already routes between to_client and to_front."""
     return [command for loop in needed(link) for command in _loop(loop, to_front if loop is DOWN else to_client)]
 
 

@@ -38,10 +38,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """The ferry's configuration. seed: the seed of the random numbers. socket: the path of the socket that `ask` uses.
+    """The ferry's configuration. seed: the seed of the random numbers.
 
-    journal: the file for samples of the queues, one per interval_ns at most. The file stays empty if interval_ns is
-    None. Rate steps are recorded in a second file in the same folder.
+    socket: the path of the socket at which the ferry reports its counters. journal: the file for samples of the queues,
+    one per interval_ns at most. The file stays empty if interval_ns is None. Rate steps are recorded in a second file
+    in the same folder.
     """
 
     link: Link
@@ -140,7 +141,10 @@ class _Lane:
 
     @property
     def wake_ns(self) -> int | None:
-        """The latest time for the next `carry` if no packet arrives; None if no packet and no journal line is due."""
+        """The latest time at which the method `carry` must be called next if no packet arrives.
+
+        None if no packet and no journal line is due.
+        """
         next_ns = self._model.next_ns
         if next_ns is not None:
             return min(next_ns, self._next_line_ns)
@@ -173,7 +177,7 @@ class _Lane:
         self._next_line_ns = now_ns + (self._interval_ns or _NEVER_NS)
 
     def report(self, now_ns: int) -> dict[str, int]:
-        """Returns this direction's counters and present queue; `ask` describes the keys."""
+        """Returns this direction's counters and present queue; the function `ask` describes the keys."""
         return {
             **asdict(self._model.queue(now_ns)),
             **asdict(self._model.counters),
@@ -209,7 +213,7 @@ def run(order: Order) -> None:
 class _Inputs:
     """The sockets that the ferry reads. signals: for the signals that end the ferry.
 
-    begin: for the time at which the measured load began. listener: for connections of `ask`.
+    begin: for the time at which the measured load began. listener: for programs that ask for the counters.
     """
 
     signals: socket.socket

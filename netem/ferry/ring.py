@@ -49,7 +49,10 @@ class NotSetUp(Exception):
 
 
 class Ring:
-    """The ring of a device. A context manager; raises OSError if the device is missing or is removed later."""
+    """A packet ring that receives a device's frames. A context manager.
+
+    Raises OSError if the device is missing or is removed later.
+    """
 
     def __init__(self, device: str) -> None:
         self._device = device

@@ -32,8 +32,9 @@ class Caution:
     """The settings of a cautious tuner. `priolab tune` uses them; tuners of LOWAT=auto do not.
 
     claim: returns a context in which no other tuner works on a cgroup or a process. The argument is the folder of the
-    cgroup, or of the process in /proc. sysctls: reads the sysctls of rule 2; None turns rule 2 off. hold_ns: see rule
-    4.
+    cgroup, or of the process in /proc. sysctls: reads the sysctl that the tuner never exceeds (rule 2); None if the
+    sysctl is no limit. hold_ns: the time for which wanted values must be smaller before the tuner lowers the socket's
+    value (rule 4).
     """
 
     claim: Callable[[Path], AbstractContextManager[None]]
@@ -45,9 +46,10 @@ class Caution:
 class Held:
     """The state that the tuner keeps for a connection.
 
-    own_bytes: the server's own limit; 0 without a limit. lowat_bytes: the value that the tuner set; 0 if it set no
-    value. low_ns: the time since which all wanted values have been below lowat_bytes; 0 if the last wanted value was
-    not below it. low_bytes: the largest wanted value since low_ns. last_bytes: the wanted value of the last sample.
+    own_bytes: the TCP_NOTSENT_LOWAT that the server itself set; 0 if it set none. lowat_bytes: the value that the tuner
+    set; 0 if it set no value. low_ns: the time since which all wanted values have been below lowat_bytes; 0 if the last
+    wanted value was not below it. low_bytes: the largest wanted value since low_ns. last_bytes: the wanted value of the
+    last sample.
     """
 
     own_bytes: int = 0
@@ -70,8 +72,9 @@ class Held:
     def due(self, wanted_bytes: int, sysctl_bytes: int, now_ns: int, hold_ns: int) -> int:
         """Returns the value to set now; 0 to set no value.
 
-        wanted_bytes: the wanted value of the sample, already reduced by `bound`. sysctl_bytes: the sysctl; 0 if the
-        sysctl is no limit. now_ns: the present time. hold_ns: see rule 4.
+        wanted_bytes: the wanted value of the sample, already reduced to the limits. sysctl_bytes: the sysctl; 0 if the
+        sysctl is no limit. now_ns: the present time. hold_ns: the time for which wanted values must be smaller before
+        the tuner lowers the socket's value (rule 4).
         """
         twice_bytes, self.last_bytes = min(self.last_bytes, wanted_bytes), wanted_bytes
         without_bytes = self.own_bytes or sysctl_bytes

@@ -6,8 +6,8 @@
    cgroup's folder every second, or every tenth of a second while the cgroup is gone, and attaches the program again.
 3. If the sysctls of network namespaces are limits (caution.py), this process writes them into the program's map every
    second, for the namespaces of the cgroup's processes. Sockets of other namespaces are not tuned.
-4. To restore values this process borrows the open sockets of the cgroup's processes. A socket that no longer has the
-   tuner's value is left unchanged.
+4. To restore the TCP_NOTSENT_LOWAT of the servers, this process borrows the open sockets of the cgroup's processes. A
+   socket that no longer has the tuner's value is left unchanged.
 5. Decisions that did not fit into the ring buffer between the kernel and this process are counted and reported.
 """
 
@@ -94,13 +94,16 @@ class InKernel:
             self._stack.close()
 
     def restore(self) -> int:
-        """Ends tuning and restores previous values; returns the number of connections. See Tuner.restore."""
+        """Ends tuning; open connections get back the LOWAT that the server set.
+
+        Returns the number of these connections.
+        """
         self._loaded.detach()
         return 0 if self._dry_run else sum(self._restored(pid) for pid in _processes(self._cgroup))
 
     @property
     def readable(self) -> int:
-        """The descriptor of the ring buffer of decisions; readable when there are decisions. See Tuner.readable."""
+        """The descriptor of the ring buffer of decisions; readable when there are decisions to report."""
         return self._ring.fileno()
 
     def look(self, now_ns: int) -> int:
@@ -169,7 +172,7 @@ class InKernel:
                 self._loaded.put("sysctls", struct.pack("=Q", number), struct.pack("=I", sysctl_bytes))
 
     def _restored(self, pid: int) -> int:
-        """Restores the previous values of a process's connections; returns the number of these connections."""
+        """Gives a process's connections back the LOWAT that the server set; returns the number of these connections."""
         count = 0
         try:
             for descriptor, inode in sockets_of(pid).items():

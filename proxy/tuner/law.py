@@ -60,9 +60,10 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """The law's settings: the target of rule 2, and the least and the largest LOWAT (rules 3 and 4).
+    """The law's settings. target_us: the longest time for which a byte may stay unsent (rule 2).
 
-    Raises ValueError for values that are not allowed.
+    floor_bytes, ceiling_bytes: the least and the largest LOWAT (rules 3 and 4). Raises ValueError for values that are
+    not allowed.
     """
 
     target_us: int = TARGET_NS // 1000
@@ -76,7 +77,7 @@ class Aim:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """The law's result. rate_bytes_s: the rate of rule 1; 0 if it is unknown."""
+    """The law's result. rate_bytes_s: the connection's rate, from which LOWAT was computed; 0 if it is unknown."""
 
     rate_bytes_s: int
     lowat_bytes: int

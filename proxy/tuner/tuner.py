@@ -1,4 +1,4 @@
-"""The interface of every tuner."""
+"""The interface of every tuner, a program that sets TCP_NOTSENT_LOWAT of a server's connections."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -30,7 +30,7 @@ class CannotTune(Exception):
 
 
 class Tuner(Protocol):
-    """A context in which TCP_NOTSENT_LOWAT of connections is tuned. Afterwards sockets keep their last value.
+    """A context in which TCP_NOTSENT_LOWAT of connections is tuned. After the context, sockets keep their last value.
 
     A tuner never breaks a connection. If the kernel refuses a value, the decision's outcome has the reason.
     """
@@ -54,7 +54,7 @@ class Tuner(Protocol):
         """
 
     def restore(self) -> int:
-        """Ends tuning and restores the previous value of open connections that have the tuner's value.
+        """Ends tuning. Open connections that have the tuner's LOWAT get back the LOWAT that the server set.
 
         Returns the number of these connections.
         """

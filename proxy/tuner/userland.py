@@ -9,7 +9,8 @@ Rules:
    closes the socket during a sample, the connection stays open until the sample is complete.
 4. The server's first process must exist, and this user must be allowed to borrow its sockets. Descendants whose sockets
    this user may not borrow are ignored.
-5. The tuner remembers a connection's previous value until the socket is closed, even if the descriptor changes.
+5. The tuner remembers the TCP_NOTSENT_LOWAT that the server set on a socket until the socket is closed, even if the
+   socket's descriptor changes.
 """
 
 import errno
@@ -45,11 +46,11 @@ _T = TypeVar("_T")
 
 @dataclass(kw_only=True)
 class _Connection:
-    """A connection that the server has accepted. held: the values of LOWAT. next_ns: the time of the next sample.
+    """A connection that the server has accepted. held: the LOWAT of the server and of the tuner.
 
-    refused: True if the kernel has refused a value, which is reported only once. acked: (time, bytes acknowledged by
-    that time) of recent samples. The first of them is at least a round trip old if there is a sample of that age.
-    acked_rate_bytes_s: the rate of bytes acknowledged in the last round trip.
+    next_ns: the time of the next sample. refused: True if the kernel has refused a value, which is reported only once.
+    acked: (time, bytes acknowledged by that time) of recent samples. The first of them is at least a round trip old if
+    there is a sample of that age. acked_rate_bytes_s: the rate of bytes acknowledged in the last round trip.
     """
 
     pid: int
@@ -123,7 +124,7 @@ class Userland:
         self._stack.close()
 
     def look(self, now_ns: int) -> int:
-        """Scans for connections and samples those that are due; returns the time of the next call. See Tuner.look."""
+        """Scans for connections and samples those that are due; returns the time at which to call this method again."""
         if now_ns >= self._next_scan_ns:
             began_ns = time.thread_time_ns()
             self._scan()
@@ -135,7 +136,10 @@ class Userland:
         return min([self._next_scan_ns, *(connection.next_ns for connection in self._connections.values())])
 
     def restore(self) -> int:
-        """Ends tuning and restores previous values; returns the number of connections. See Tuner.restore."""
+        """Ends tuning; open connections get back the LOWAT that the server set.
+
+        Returns the number of these connections.
+        """
         connections, self._connections = self._connections, {}
         return 0 if self._dry_run else sum(self._put_back(inode, there) for inode, there in connections.items())
 
@@ -259,7 +263,10 @@ class Userland:
         return sysctls.of_socket(borrowed, pid, time.monotonic_ns()) if sysctls else 0
 
     def _due(self, connection: _Connection, borrowed: socket.socket, choice: Choice) -> Choice | None:
-        """Returns the LOWAT to set now; None if the socket's value is to stay. choice: the law's. Raises CannotTune."""
+        """Returns the LOWAT to set now; None if the socket's value is to stay. Raises CannotTune.
+
+        choice: the LOWAT that the law computed.
+        """
         held = connection.held
         if self._caution is None:
             old_bytes = held.lowat_bytes
