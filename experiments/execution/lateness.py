@@ -25,7 +25,7 @@ _WAITED = "median time that packets waited in the kernel until the client read t
 def observed_lateness(
     folder: RunFolder, evidence: Evidence, layers: Layers, scenario: Scenario
 ) -> dict[str, Any] | None:
-    """Returns how late first bytes came, for run.json; None for a probe or a browser, which adds delays of its own."""
+    """Returns for run.json how late first bytes came; None for a probe, and for a browser, which adds delays itself."""
     if scenario.client is not ClientKind.H2 or scenario.plan == PROBE:
         return None
     found = lateness(measured_load(evidence), evidence, layers, as_record(scenario))
