@@ -141,7 +141,7 @@ class Cluster:
         return self._tools
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
-        """Hands out the runs to the workers, in batches, until no run is left. Calls `ended` for each run that ended."""
+        """Hands out the runs in batches to the workers until no run is left. Calls `ended` for each run that ended."""
         waiting = _Waiting(runs, self._manner, self.runs_per_command)
         tasks: dict[str, _SubmittedBatch] = {}
         over: SimpleQueue[str] = SimpleQueue()

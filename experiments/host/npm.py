@@ -20,7 +20,7 @@ _LOST = "TAR_ENTRY_ERROR"
 
 
 def folder_for(asked: Path) -> Path:
-    """Returns the folder for the npm packages that a lock file pins; the folder may not exist yet.
+    """Returns the folder in the cache for the npm packages that a lock file pins; the folder may not exist yet.
 
     asked: the folder of package.json and the lock file.
     """

@@ -56,9 +56,9 @@ _GAUGE_CHECK_NS = 10**8
 
 
 class Containers:
-    """Places as containers; see `Places`. A context manager.
+    """The four places of a run as containers. A context manager, whose exit collects the services' files.
 
-    `docker_engine.removal` removes the containers from outside, even if this process is killed.
+    A script outside of this process later removes the containers, even if this process was killed.
     """
 
     python = "python3"
@@ -233,7 +233,7 @@ class Containers:
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:
         """Starts the sampling in the gauge, the container beside the front.
 
-        The Look checks that the gauge and the sampling program run.
+        The yielded Sampling takes no samples in this process: it checks that the gauge and the sampling program run.
         """
         del folder  # the gauge's files are collected into the folder
         what = [self.addresses.client, str(FRONT_PORT), str(INSIDE.front), str(interval_ns or 0)]

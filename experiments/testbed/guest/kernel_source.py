@@ -76,7 +76,7 @@ def chosen() -> SourceChoice:
 
 @contextmanager
 def wanted(version: Version | None) -> Iterator[None]:
-    """Sets VARIABLE to a version while the context is open, as a user would. With None, changes nothing."""
+    """Sets the environment variable PRIOLAB_KERNEL to a version while the context is open; None changes nothing."""
     before = os.environ.get(VARIABLE)
     if version is not None:
         os.environ[VARIABLE] = words(version)
@@ -153,7 +153,7 @@ def mirrors(folder: Path, archive: str = _ARCHIVE) -> list[str]:
 
 
 def _fetch(version: Version, tell: Callable[[str, float], None]) -> Path:
-    """Fetches Debian's package of that source from its suite, with an apt configuration of the lab's own."""
+    """Fetches the source's package from the Debian suite that has it, with an apt configuration of the lab's own."""
     what, package = f"fetching Linux {words(version)}", f"linux-source-{words(version)}"
     if version not in _SUITES:
         raise Unavailable(what, f"the lab has no Debian suite for {package}", _NAME_IT)
@@ -263,6 +263,6 @@ def _download(package: str, folder: Path, environment: dict[str, str], what: str
 
 
 def _share(folder: Path, size_bytes: int) -> float:
-    """Returns the fraction of the package that has been downloaded, between 0 and 1."""
+    """Returns the fraction of the package that has been downloaded, between 0 and 1. size_bytes: the whole package."""
     here = sum(path.stat().st_size for path in folder.rglob("linux-source-*.deb") if path.is_file())
     return min(1.0, here / size_bytes) if size_bytes else 0.0

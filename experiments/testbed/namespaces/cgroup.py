@@ -43,7 +43,7 @@ def own_group(name: str) -> Iterator[Path]:
 
 
 def _undoing(undo: Callable[[], None]) -> Callable[..., None]:
-    """Returns an exit callback that calls `undo`. It raises the error of `undo` only if the context had no error."""
+    """Returns an ExitStack's callback that calls `undo`. Raises an error of `undo` only if the context had none."""
 
     def leave(kind: type[BaseException] | None, *_: object) -> None:
         with suppress(OSError) if kind else nullcontext():

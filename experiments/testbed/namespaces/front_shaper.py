@@ -77,7 +77,7 @@ def make_room(far: socket.socket, link: Link) -> None:
 
 
 def observed_at(counters: Mapping[str, Any]) -> ShaperAt:
-    """Returns the place of the bottleneck.
+    """Returns the place that had the bottleneck, as the link's counters show it.
 
     This is the front if the counters show that packets passed a tbf on the front's wire; otherwise the link.
     """

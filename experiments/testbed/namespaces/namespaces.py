@@ -55,7 +55,7 @@ _FAR_END_S = 5.0
 
 
 class Namespaces:
-    """Places as namespaces; see `Places`. A context manager, which removes the places."""
+    """The four places of a run as namespaces. A context manager, whose exit removes the places."""
 
     addresses = ADDRESSES
     python = sys.executable
@@ -181,7 +181,7 @@ class Namespaces:
     def start_link(
         self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """Shapes the link's place; with SHAPER_AT=front also the front's own wire."""
+        """Shapes the packets that pass the link's place; with SHAPER_AT=front also those on the front's own wire."""
         self._bottleneck_at = at
         if at is ShaperAt.FRONT:
             return front_shaper.shaping(self._front, self._link, link, folder, interval_ns)
@@ -232,7 +232,7 @@ class Namespaces:
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:
-        """Takes the samples in this process. The Look raises StepFailed if a worker of the server has ended."""
+        """Takes the samples in this process. Sampling raises StepFailed if a worker of the server has ended."""
         with self._front.entered():
             sampler = Sampler(front.pid, self.addresses.client, FRONT_PORT, folder, interval_ns)
 
