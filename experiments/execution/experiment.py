@@ -27,7 +27,7 @@ _GIT_S = 30.0
 def run_experiment(request: Request, progress: Progress) -> Path:
     """Runs all arms, or finds a finished experiment to reuse; returns its folder. Raises LabError.
 
-    An interruption leaves no folder. `fabrics.choose` must have checked that the fabric can be used.
+    An interruption leaves no folder. The caller must have checked that the fabric can be used.
     """
     manner = request.manner
     scenarios = [arm.scenario for arm in request.arms]

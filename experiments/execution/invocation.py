@@ -136,8 +136,8 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 parse=sampling.parse_sample,
                 allowed=sampling.ALLOWED,
                 meaning="link time between samples of the front's socket and the link's queue; auto: the time in"
-                " which the link transmits a packet, but 10ms to 100ms, and ten times as long before the measured load;"
-                " none: a single sample",
+                " which the link transmits a packet, at least 10ms and at most 100ms, and before the measured load ten"
+                " times as long; none: a single sample",
             ),
             RunKnob(
                 name="CAPTURE",

@@ -38,7 +38,7 @@ def observed_lateness(
 
 
 def check_lateness(observed: Mapping[str, Any], tolerance: Tolerance) -> None:
-    """Compares the result of `observed_lateness` with the tolerance. Raises InvalidRun.
+    """Compares the observed lateness of first bytes with the tolerance. Raises InvalidRun.
 
     A first byte may be late by the tolerance of two round trips, or by the tolerance of the rate, whichever is more.
     Calibration cannot measure the link more accurately than these tolerances.

@@ -80,4 +80,4 @@ def _run(folder: Path, step: str) -> None:
         errors = [line for line in said if "error" in line.lower()]
         # The first error line has the cause, the last error line has the path of npm's log.
         told = " | ".join(dict.fromkeys(errors[:1] + errors[-1:]))
-        raise StepFailed(step, f"npm ended with {done.returncode}: {told}")
+        raise StepFailed(step, f"npm ended with exit code {done.returncode}: {told}")

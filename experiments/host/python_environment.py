@@ -6,7 +6,7 @@ Rules:
 2. Packages are installed from wheels: a source package would fetch build tools, whose digests are unknown.
    PIP_ONLY_BINARY=:none: allows source packages.
 3. The lab itself is installed after the packages that it needs, by the setuptools of .venv; this step fetches nothing.
-   4. The set-up updates the environment when pyproject.toml, constraints.txt or build-requirements.txt has changed.
+4. The set-up updates the environment when pyproject.toml, constraints.txt or build-requirements.txt has changed.
 """
 
 import hashlib
@@ -152,7 +152,7 @@ class PythonEnvironment:
                 raise
         if process.returncode != 0:
             raise EnvironmentFailed(
-                f"{what} failed: {cause_of(said) or f'it ended with {process.returncode}'}{_kept(said)}"
+                f"{what} failed: {cause_of(said) or f'it ended with exit code {process.returncode}'}{_kept(said)}"
             )
 
 

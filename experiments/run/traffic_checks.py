@@ -27,7 +27,7 @@ def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets
     if not least_bytes - _MARGIN_BYTES <= came.payload_bytes <= most_bytes + _MARGIN_BYTES:
         raise InvalidRun(
             "bytes that the link carried from the front during the loads",
-            f"the {most_bytes} received or retransmitted",
+            f"the {most_bytes} that the client received or the front retransmitted",
             came.payload_bytes,
         )
 

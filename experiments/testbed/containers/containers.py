@@ -137,7 +137,7 @@ class Containers:
         return tools.node_route or ClockRoute(route=None, reason="Node was not tried")
 
     def apply_settings(self, scenario: Scenario) -> None:
-        """Does nothing. compose.yaml sets the sysctls, and `start_front` the settings that need a running front."""
+        """Does nothing: compose.yaml sets the sysctls, and other settings need a running front."""
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the container of the running front."""

@@ -92,4 +92,4 @@ def check_at(scenario: Scenario, counters: Mapping[str, Any]) -> None:
     if found is ShaperAt.FRONT:
         (rate_bit_s,) = (qdisc["options"]["rate"] * 8 for qdisc in counters["front"] if qdisc["kind"] == "tbf")
         if rate_bit_s != (asked := (scenario.link.rate_bit_s or 0) // 8 * 8):
-            raise InvalidRun("the rate of the front's own egress", asked, rate_bit_s)
+            raise InvalidRun("the rate of the front's own egress, in bit/s", asked, rate_bit_s)

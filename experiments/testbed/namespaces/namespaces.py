@@ -114,7 +114,7 @@ class Namespaces:
         wire_origin(front, origin)
 
     def apply_settings(self, scenario: Scenario) -> None:
-        """Sets sysctls, and GSO by ip(8). `start_front` sets CC if its sysctl cannot be set."""
+        """Sets sysctls, and GSO by ip(8). CC may not be settable by sysctl, and is then set once the front runs."""
         self._client.write_sysctl(_RMEM, CLIENT_RMEM)
         if scenario.client is ClientKind.CHROMIUM:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
