@@ -81,8 +81,8 @@ def make(
 ) -> Built:
     """Builds a kernel from a tarball, or continues an interrupted build of that name. Raises StepFailed.
 
-    No other build may run at the same time. tell: called with the step, the fraction done, and the seconds left, None
-    if unknown.
+    No other build may run at the same time. tell: called with the step, the fraction of the build that is done, and the
+    seconds left (None if unknown).
     """
     folder = cache_folder() / "build"
     folder.mkdir(exist_ok=True)
@@ -191,7 +191,7 @@ class _Building:
             raise StepFailed(_STEP, f"this kernel source does not have the options {', '.join(missing)}", self._log)
 
     def compile(self, tree: Path) -> None:
-        """Compiles the files that are left. Estimates the time left from the average time per file so far."""
+        """Compiles the missing files. Estimates the time left from the average time per file so far."""
         self._tell("counting the files to compile", _COMPILING, None)
         self.run([*_MAKE, "prepare"], tree)
         total = tree / ".priolab-files"
