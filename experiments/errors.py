@@ -12,7 +12,7 @@ class LabError(Exception):
 
 
 class ScenarioError(LabError):
-    """Bad input.
+    """A bad value of a knob, of an option or of a key in a file.
 
     where: the name of the knob or option, or the file and the key in it. given: the bad value. allowed: the allowed
     values, in words.

@@ -3,12 +3,14 @@
 Only this module and `worker_pool.py` use Dask. Rules:
 1. A task is a batch: runs that share a guest. The result of a task is the packed run folders, which the head unpacks
    into the sweep's folder. The machines share no file system.
-2. The head hands out as many tasks as the admitted workers have threads, and a further task when a task has ended. So
-   neither the scheduler nor the head holds tasks that wait for a thread.
+2. A worker is admitted if its programs and code equal the head's. The head hands out as many tasks as the admitted
+   workers have threads, and a further task when a task has ended. So no task waits for a thread, in the head or in
+   Dask's scheduler, which gives tasks to workers.
 3. When a worker is lost, Dask gives its tasks to another worker; at most one batch per thread has to be repeated. If
    several workers in turn are lost while they carry out the same batch, the head hands out each run of this batch
    again, as a batch of its own; a run during which several workers are lost has failed. The head does the same if a
-   batch fails (`worker.BatchFailed`), or does not return its run folders; a run has failed after three such attempts.
+   batch fails (`worker.BatchFailed`), or does not return its run folders; a run has failed if this happens three times
+   while the run is a batch of its own.
 4. When the head is interrupted or killed, its tasks end on the workers within a second.
 """
 
@@ -65,10 +67,10 @@ _ENDING = (Status.closing, Status.closing_gracefully, Status.closed, Status.fail
 
 @dataclass(frozen=True, kw_only=True)
 class _SubmittedBatch:
-    """A batch that was handed out.
+    """A batch that the head has handed out to workers.
 
-    future: the batch's result. workers: the workers that may carry it out. end_s: the time at which it should end, by
-    time.monotonic.
+    future: the result of the batch, once a worker has returned it. workers: the workers that may carry it out. end_s:
+    the time at which it should end, by time.monotonic.
     """
 
     future: "Future[list[Parcel]]"
@@ -78,7 +80,7 @@ class _SubmittedBatch:
 
 
 class Cluster:
-    """The executor that hands out runs to the workers of a Dask cluster. See Executor."""
+    """The executor that hands out runs to the workers of a Dask cluster. Implements the interface Executor."""
 
     def __init__(self, manner: Manner, client: Client, address: str) -> None:
         self.runs_per_command = min(_MOST, manner.fabric.runs_per_command)
@@ -92,7 +94,9 @@ class Cluster:
     @classmethod
     @contextmanager
     def connect(cls, manner: Manner, address: str) -> Iterator[Self]:
-        """Connects to the scheduler; yields the Cluster, and closes the connection at the end of the context.
+        """Connects to the cluster's Dask scheduler; yields the Cluster. Closes the connection when the context ends.
+
+        address: the scheduler's address. manner: the execution options that all runs share.
 
         Raises ScenarioError for a bad address or a fabric with a real clock; Unavailable if no scheduler answers. On a
         real clock, results depend on the machine, so arms on different machines could not be compared.
@@ -122,7 +126,11 @@ class Cluster:
         return max(1, sum(there.values()))
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-        """Implements Executor.prepare. Also asks the workers if their machines can carry out these scenarios."""
+        """Finds this machine's programs for the scenarios, and asks the workers if their machines have the same ones.
+
+        Returns, for each server's name, the programs that its runs use. Raises LabError. tell: called with a line about
+        each step, and about each refusal or loss of a worker.
+        """
         self._tools = prepare(self._manner, scenarios, tell)
         self._settings = BatchSettings(
             manner=self._manner, scenarios=kinds(scenarios), identity=identity(self._manner, self._tools)
@@ -133,7 +141,7 @@ class Cluster:
         return self._tools
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
-        """Implements Executor.carry_out: hands out batches until no run is left."""
+        """Hands out the runs in batches to the workers until no run is left. Calls `ended` for each run that ended."""
         waiting = _Waiting(runs, self._manner, self.runs_per_command)
         tasks: dict[str, _SubmittedBatch] = {}
         over: SimpleQueue[str] = SimpleQueue()
@@ -163,7 +171,8 @@ class Cluster:
     ) -> None:
         """Hands out tasks until every thread of the workers has a task, or no run waits.
 
-        over: receives the key of each task that has ended. final: the final path of the sweep's folder.
+        tasks: the tasks on the workers, by key. waiting: the runs that are not handed out yet. over: receives the key
+        of each task that has ended. final: the final path of the sweep's folder.
         """
         while waiting and len(tasks) < self._pool.threads:
             now_s, key = time.monotonic(), f"priolab-{uuid.uuid4().hex}"
@@ -240,7 +249,10 @@ class Cluster:
                 ended(run, packed[run.name].ending)
 
     def _again(self, runs: Sequence[Run], why: str, waiting: "_Waiting", store: RunStore, ended: OnEnded) -> None:
-        """Puts runs back among the waiting runs, each as a batch of its own. Gives up a run after three attempts."""
+        """Puts runs back among the waiting runs, each as a batch of its own. Gives up a run after three attempts.
+
+        why: the reason why the last attempt failed.
+        """
         if len(runs) == 1 and waiting.attempts[runs[0].name] + 1 >= _ATTEMPTS:
             self._give_up(runs[0], f"it failed {_ATTEMPTS} times: {why}", store, ended)
             return
@@ -268,7 +280,7 @@ class Cluster:
 
 
 class _Waiting(Waiting):
-    """The runs to hand out (see Waiting), some of which must be batches of their own.
+    """The runs that are not handed out yet, in their order; some of them must be batches of their own.
 
     attempts: for each run's name, how often the run has failed in a batch of its own.
     """
@@ -282,11 +294,15 @@ class _Waiting(Waiting):
         return super().__len__() + len(self._alone)
 
     def batch(self, left_s: Iterable[float], side_by_side: int) -> list[Run]:
-        """Returns the next runs to hand out (see Waiting); first those that must be batches of their own."""
+        """Returns the runs of the next batch; first the runs that must be batches of their own.
+
+        left_s: for each batch that has been handed out, the expected cost of its unfinished runs. side_by_side: the
+        number of batches carried out at once.
+        """
         return [self._alone.popleft()] if self._alone else super().batch(left_s, side_by_side)
 
     def put_back(self, runs: Sequence[Run], *, alone: bool = False) -> None:
-        """Puts runs back (see Waiting). alone: True to make each run a batch of its own."""
+        """Puts runs back at the front of the waiting runs. alone: True to make each run a batch of its own."""
         if alone:
             self._alone.extend(runs)
         else:

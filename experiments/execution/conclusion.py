@@ -45,7 +45,10 @@ the wall time depends on link time, too.
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A repetition of an arm. seed: the seed of everything random; in a repetition, all arms have the same seed."""
+    """A run: one repetition of an arm.
+
+    seed: the seed of everything random in the run. In the same repetition, the runs of all arms have the same seed.
+    """
 
     arm: Arm
     repetition: int
@@ -103,7 +106,7 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
 def give_up(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, why: str) -> Ending:
     """Writes run.json for a failed run, without reading the run's files. why: the reason. Raises OSError.
 
-    final, wall_s: see `conclude`.
+    final: the final path of the experiment folder, the run folder's parent. wall_s: the wall time of the run.
     """
     outcome = {"status": "failed", "reason": why, "observed": {}, "instruments": {}}
     return _write(folder, _record(run, folder, manner, final, wall_s, outcome, Findings()))

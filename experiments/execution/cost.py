@@ -1,9 +1,9 @@
-"""Estimates the cost of a run in seconds: computes its link time from the scenario, and the cost from this time. Pure.
+"""Estimates the cost of a run, in seconds, from its scenario alone: first the link time, from this the cost.
 
 With the virtual clock a run costs processor time: a fixed time, a time per byte, a time per second of the guest's
-clock, and a time per sample. The figures below were measured on two processors with two guests at once and few other
-programs; on a busy machine a run takes up to half as much more. Other servers, congestion controls and losses change a
-run's processor time by less than a third.
+clock, and a time per sample. The constants of this module were measured on two processors with two guests at once and
+few other programs; on a busy machine a run takes up to half as much more. Other servers, congestion controls and losses
+change a run's processor time by less than a third.
 
 A browser's timers keep the guest's clock from jumping. So a browser's run costs ten seconds plus an eighth of the link
 time, as measured in the scenarios `fast-link`, `maps` and `modem` with CLIENT=chromium.
@@ -38,7 +38,8 @@ _REAL_START_S = 12.0
 def cost_s(scenario: Scenario, *, virtual_clock: bool, sample: Sample) -> float:
     """Estimates what a run costs, in seconds, without the start of its guest.
 
-    With the virtual clock the cost is processor time, otherwise wall time. sample: the value of SAMPLE.
+    With the virtual clock the cost is processor time, otherwise wall time. sample: the value of the execution option
+    SAMPLE.
     """
     time_s = link_s(scenario)
     if not virtual_clock:

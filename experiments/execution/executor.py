@@ -49,14 +49,16 @@ class Executor(Protocol):
 
     @property
     def side_by_side(self) -> int:
-        """The number of runs carried out at once."""
+        """The number of runs that the executor carries out at once."""
 
     @property
     def runs_per_command(self) -> int:
-        """The largest number of runs that one command carries out."""
+        """The largest number of runs that one process, a command, carries out one after the other."""
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-        """Does the work needed once before all runs; returns the programs by the server's name. Raises LabError.
+        """Does the work needed once before all runs. Raises LabError.
+
+        Returns, for each server's name, the programs that its runs use.
 
         tell: called with a line about each step.
         """
@@ -66,7 +68,7 @@ class Executor(Protocol):
 
 
 class Waiting:
-    """The runs that wait to be carried out, in their order. A batch is the runs that one command carries out.
+    """The runs that wait to be carried out, in their order. A batch is the runs that one process carries out.
 
     most: the largest number of runs in a batch.
     """
@@ -88,9 +90,10 @@ class Waiting:
         return of_runs + (self._start_s if start else 0.0)
 
     def batch(self, left_s: Iterable[float], side_by_side: int) -> list[Run]:
-        """Returns the next runs to hand out; at least one, if runs are left.
+        """Returns the runs of the next batch; at least one, if runs are left.
 
-        left_s: for each batch that has been handed out, the expected cost of its unfinished runs.
+        left_s: for each batch that has been handed out, the expected cost of its unfinished runs, in seconds.
+        side_by_side: the number of batches carried out at once.
         """
         costs_s = [self.cost_s([run]) for run in islice(self._runs, self._most)]
         others_s = nlargest(side_by_side - 1, [*left_s, *[0.0] * side_by_side])
@@ -105,16 +108,17 @@ class Waiting:
 
 
 def share(costs_s: Sequence[float], waiting_s: float, others_s: Sequence[float], start_s: float) -> int:
-    """Returns how many of the waiting runs the next command carries out, at least 1.
+    """Returns how many of the waiting runs the next batch gets, at least 1.
 
-    All commands should end at the same time. So the command gets an even share of the work, less what other commands
-    have left. If this share takes longer than 20 starts, the command gets two thirds of it. Later batches then make up
-    for errors of the expected costs, and for a slow processor. Another command is expected to begin a further batch
-    only if there is time for the start of the batch, and for at least as much work as the start takes.
+    A command, a process that carries out one batch, first takes some time to start (start_s). Commands side by side
+    should end at the same time. So the batch gets an even share of the work, less what the other commands have left. If
+    this share takes longer than 20 starts, the batch gets two thirds of it. Later batches then make up for errors of
+    the expected costs, and for a slow processor. Another command is expected to be followed by a further one only if
+    there is time for the start, and for at least as much work as the start takes.
 
-    costs_s: the expected costs of the next runs, as many as a command may carry out. waiting_s: the expected cost of
-    all waiting runs. others_s: for each of the other commands side by side, the expected cost of its unfinished runs, 0
-    for a command that has not begun. start_s: the cost of starting a command.
+    costs_s: the expected costs of the next runs, as many as a batch may have. waiting_s: the expected cost of all
+    waiting runs. others_s: for each of the other commands side by side, the expected cost of its unfinished runs, 0 for
+    a command that has not begun. start_s: the cost of starting a command.
     """
     busy_s = sorted(others_s)
     end_s = waiting_s + start_s

@@ -27,7 +27,7 @@ _GIT_S = 30.0
 def run_experiment(request: Request, progress: Progress) -> Path:
     """Runs all arms, or finds a finished experiment to reuse; returns its folder. Raises LabError.
 
-    An interruption leaves no folder. `fabrics.choose` must have checked that the fabric can be used.
+    An interruption leaves no folder. The caller must have checked that the fabric can be used.
     """
     manner = request.manner
     scenarios = [arm.scenario for arm in request.arms]
@@ -62,9 +62,9 @@ def run_experiment(request: Request, progress: Progress) -> Path:
 def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
     """Returns how many arms of an experiment to run at once.
 
-    With the lab's own client on real clocks, the limit is one arm per processor; otherwise, `bearable` gives the limit.
-    One arm per processor is known to be accurate enough for a few arms, but not for the hours of a sweep, so sweeps use
-    `bearable` always.
+    With the lab's own client on real clocks, the limit is one arm per processor. It is known that this is accurate
+    enough for a few arms, but not that it is for the hours of a sweep. Otherwise the limit is the one for sweeps
+    (local.bearable): in guests one run per processor, else one per two processors, or fewer if memory is short.
     """
     if fabric.virtual_clock or any(scenario.client is not ClientKind.H2 for scenario in scenarios):
         return bearable(scenarios, fabric)

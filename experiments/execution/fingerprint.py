@@ -1,4 +1,4 @@
-"""Finds finished experiments that can be reused: REUSE=yes.
+"""Finds the finished experiments that REUSE=yes uses again.
 
 An experiment's fingerprint is everything that decides its results. The results of experiments with the same fingerprint
 differ by chance alone, so the lab reuses the newest such experiment whose runs are all ok.
@@ -23,10 +23,10 @@ _PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack")
 
 
 def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code: str) -> dict[str, Any]:
-    """Builds the fingerprint that experiment.json records. Pure.
+    """Builds the fingerprint that experiment.json records, from the arguments alone.
 
-    versions: the version of each program or package, by name. kernel: the kernel that client, link, front and origin
-    use. code: the digest of the lab's code.
+    versions: the version of each program or package, by name. kernel: the name of the kernel that client, link, front
+    and origin use. code: the digest of the lab's code.
     """
     document = {
         "arms": [{"arm": arm.name, **asdict(as_record(arm.scenario))} for arm in request.arms],
@@ -65,13 +65,13 @@ def versions_here(tools: Mapping[str, Tools]) -> dict[str, str]:
 
 
 def newest(results: Path, wanted: Mapping[str, Any]) -> Path | None:
-    """Returns the newest finished experiment that has this fingerprint and only ok runs; None if there is none."""
+    """Returns the folder of the newest finished experiment with only ok runs and the wanted fingerprint, or None."""
     fit = [(started_at, path.name, path) for started_at, path in _same(results, wanted)]
     return max(fit)[-1] if fit else None
 
 
 def finished(results: Path) -> Iterator[Path]:
-    """Yields the folders of the finished experiments."""
+    """Yields the folders of the finished experiments in a results folder."""
     for file in results.glob("*/experiment.json"):
         if file.parent.suffix != PARTIAL and not file.parent.is_symlink():
             yield file.parent

@@ -26,7 +26,7 @@ def instruments(folder: RunFolder) -> dict[str, dict[str, Any]]:
 
 
 def cost(account: Mapping[str, int] | None, *, stands_still: bool) -> dict[str, Any]:
-    """Returns the number of events, the nanoseconds per event, and the reason if `ns_per_event` is None.
+    """Returns the cost of an instrument: its events, the ns per event, and the reason if this figure is None.
 
     account: the counts that the instrument wrote (common/cost.py); None if the instrument left no record. stands_still:
     True if the clock does not advance while a program works, so that the cost cannot be measured.

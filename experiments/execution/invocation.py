@@ -28,7 +28,11 @@ _LONGEST_NAME_BYTES = 200
 
 @dataclass(frozen=True, kw_only=True)
 class RunKnob:
-    """An execution option: a knob that is not part of the scenario. parse: raises ValueError for a bad value."""
+    """An execution option: a knob that is not part of the scenario.
+
+    parse: turns the given text into the option's value; raises ValueError. allowed: the allowed values, for errors and
+    help. meaning: what the option does, for help.
+    """
 
     name: str
     default: str
@@ -132,8 +136,8 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 parse=sampling.parse_sample,
                 allowed=sampling.ALLOWED,
                 meaning="link time between samples of the front's socket and the link's queue; auto: the time in"
-                " which the link transmits a packet, but 10ms to 100ms, and ten times as long before the measured load;"
-                " none: a single sample",
+                " which the link transmits a packet, at least 10ms and at most 100ms, and before the measured load ten"
+                " times as long; none: a single sample",
             ),
             RunKnob(
                 name="CAPTURE",
@@ -204,19 +208,22 @@ def check_name(name: str) -> None:
 
 
 def unknown_knob(name: str, known: Sequence[str]) -> UnknownKnob:
-    """Returns the error for a name that is not among the known names."""
+    """Returns the error for a name that is not among the known names of knobs; it suggests similar names."""
     return UnknownKnob(name, difflib.get_close_matches(name.upper(), known, n=2), known)
 
 
 def check_only(words: Mapping[str, str], names: Sequence[str], allowed: str) -> None:
-    """Checks the knobs of a command that accepts only some knobs. Raises ScenarioError for a name not in `names`."""
+    """Checks the knobs of a command that accepts only some knobs. Raises ScenarioError for a name not in `names`.
+
+    words: the given knobs. allowed: the allowed arguments in words, for the error.
+    """
     for name, value in words.items():
         if name not in names:
             raise ScenarioError(name, value, allowed)
 
 
 def words_of_make() -> list[str]:
-    """Returns the NAME=VALUE arguments of make (see `words_in`). Raises ScenarioError."""
+    """Returns the NAME=VALUE arguments that make passed on in the environment. Raises ScenarioError."""
     text = os.environ.get(MAKE_VARIABLE, "")
     try:
         return words_in(text)

@@ -1,4 +1,4 @@
-"""Runs jobs, the commands that carry out arms: side by side, each with a limit on its wall time.
+"""Runs jobs, the processes that carry out batches of runs: side by side, each with a limit on its wall time.
 
 Rules:
 1. The functions of this module run in one thread. Any interruption (Ctrl-C, SIGTERM, an error) ends every job.
@@ -45,8 +45,9 @@ def make_scratch() -> Path:
 class Task:
     """The work of a job.
 
-    command: receives the scratch folder, returns the command; raises Unavailable if the job cannot begin now. one_cpu:
-    True to keep the job on one processor, if possible one that no other job uses. log: the file for the output.
+    command: receives the path of the job's scratch folder, and returns the job's command line; raises Unavailable if
+    the job cannot begin now. one_cpu: True to keep the job on one processor, if possible one that no other job uses.
+    log: the file for the output.
     """
 
     name: str
@@ -54,7 +55,7 @@ class Task:
     one_cpu: bool
     log: Path
     overdue: Callable[[float], str | None]
-    """Receives the job's wall time in seconds; returns the reason to end it, or None if it may go on."""
+    """Receives the job's wall time in seconds; returns the reason to end the job, or None if the job may go on."""
     finished: Callable[["Finish"], None]
     """Called when the job has ended."""
 
@@ -141,7 +142,7 @@ class _Job:
 
     @property
     def said(self) -> str:
-        """The last lines of the output, from memory: the log may have been moved."""
+        """The last lines of the job's output, which are kept in memory because the log file may have been moved."""
         return last_lines(self._said.decode(errors="replace"))
 
     def read(self) -> list[str] | None:
@@ -179,7 +180,7 @@ class _Job:
 
 
 def _kill_marked(scratch: Path) -> None:
-    """Kills the processes of a job whose keeper was killed."""
+    """Kills the processes of a job whose keeper was killed. Finds them by the path of the job's scratch folder."""
     mark = f"{_MARK}={scratch}".encode()
     end_s = time.monotonic() + _GONE_S
     while (left := list(_marked(mark))) and time.monotonic() < end_s:

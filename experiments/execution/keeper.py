@@ -101,7 +101,7 @@ def clean_up(scratch: str) -> None:
 
 
 def main() -> int:
-    """Runs the job to its end; returns its command's exit code, or 128 plus the number of the signal that ended it."""
+    """Runs the job's command; returns its exit code, or 128 plus the number of the signal that ended the command."""
     scratch, cpu, *command = sys.argv[1:]
     if cpu != "any":
         os.sched_setaffinity(0, {int(cpu)})

@@ -25,7 +25,7 @@ _WAITED = "median time that packets waited in the kernel until the client read t
 def observed_lateness(
     folder: RunFolder, evidence: Evidence, layers: Layers, scenario: Scenario
 ) -> dict[str, Any] | None:
-    """Returns how late first bytes came, for run.json; None for a probe or a browser, which adds delays of its own."""
+    """Returns for run.json how late first bytes came; None for a probe, and for a browser, which adds delays itself."""
     if scenario.client is not ClientKind.H2 or scenario.plan == PROBE:
         return None
     found = lateness(measured_load(evidence), evidence, layers, as_record(scenario))
@@ -38,7 +38,7 @@ def observed_lateness(
 
 
 def check_lateness(observed: Mapping[str, Any], tolerance: Tolerance) -> None:
-    """Compares the result of `observed_lateness` with the tolerance. Raises InvalidRun.
+    """Compares the observed lateness of first bytes with the tolerance. Raises InvalidRun.
 
     A first byte may be late by the tolerance of two round trips, or by the tolerance of the rate, whichever is more.
     Calibration cannot measure the link more accurately than these tolerances.

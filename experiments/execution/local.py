@@ -2,8 +2,8 @@
 
 A command is a process that carries out one or more runs. Runs that share a command are a batch. The command may report
 progress in the lines `begins NAME` and `ended NAME`. When a run has ended, its files are evaluated and its run.json is
-written (`conclusion.conclude`), while the batch goes on. Another thread does this, so that the next batch can begin
-meanwhile. The limit of wall time applies to each run, from its beginning.
+written (`conclusion.conclude`), while the batch goes on. Another thread evaluates the files and writes run.json, so
+that the next batch can begin meanwhile. The limit of wall time applies to each run, from its beginning.
 """
 
 import os
@@ -57,7 +57,7 @@ def _available_mib() -> int:
 
 
 class Local:
-    """The executor that carries out runs on this machine. See Executor."""
+    """The executor that carries out runs on this machine. Implements the interface Executor."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Local:
         meanwhile: Callable[[], None] = lambda: None,
         told: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
-        """Makes an executor for `side_by_side` jobs at once.
+        """Makes an executor for `side_by_side` jobs at once. A job is a process that carries out a batch of runs.
 
         meanwhile: called at least twice a second; an exception that it raises ends all jobs. told: called as
         `told(run, step)` for each step of a run.
@@ -80,12 +80,12 @@ class Local:
         self._tools: Mapping[str, Tools] = {}
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-        """Implements Executor.prepare for this machine."""
+        """Does the work needed once before all runs; returns the programs of the runs, by the server's name."""
         self._tools = prepare(self._manner, scenarios, tell)
         return self._tools
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
-        """Implements Executor.carry_out: runs jobs until no run is left."""
+        """Carries out all runs in jobs side by side, and reports each run that ended to `ended`. Raises LabError."""
         waiting = Waiting(runs, self._manner, self.runs_per_command)
         with _RunFolders(self._manner, store, ended) as folders:
             while waiting:  # a batch that ends early puts back the runs that have not begun
@@ -115,12 +115,12 @@ class Local:
 
 
 def _finished(batches: dict[str, "_Batch"], name: str, finish: jobs.Finish) -> None:
-    """Handles the end of a batch's command. From now on the batch has no work left, so it is forgotten."""
+    """Handles the end of a batch's process, and removes the batch from `batches`, because it has no work left."""
     batches.pop(name).finished(finish)
 
 
 class _Batch:
-    """Runs that share a command, and the command's progress."""
+    """Runs that one process carries out, and the progress of this process."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class _Batch:
         self._told = told
 
     def step(self, text: str) -> None:
-        """Handles a line of progress from the command."""
+        """Handles a line of progress that the batch's process has printed."""
         self._folders.report()
         if text.startswith((BEGINS, ENDED)):
             self._since_s = time.monotonic()
@@ -152,9 +152,10 @@ class _Batch:
             self._conclude(run, None)
 
     def overdue(self, wall_s: float) -> str | None:
-        """Returns a reason to end the command if the present run, or the end of the command, takes too long; else None.
+        """Returns the reason to kill the batch's process, because it has exceeded a limit of wall time; otherwise None.
 
-        wall_s: the wall time of the command.
+        The limit applies to each run, and to the time from the end of the last run to the exit of the process. wall_s:
+        the wall time since the start of the process.
         """
         run = self._at_work
         limit_s = wall_limit_s(run.arm.scenario, self._manner)
@@ -163,7 +164,7 @@ class _Batch:
         return jobs.too_long(run.name, limit_s, self._log)
 
     def finished(self, finish: jobs.Finish) -> None:
-        """Handles the command's end: evaluates the runs that had begun, and puts the others back, to wait again."""
+        """Handles the end of the process: evaluates the runs that had begun; the others wait for another batch."""
         for run in self._left.values():
             if run.name in self._begun:
                 self._conclude(run, finish.trouble or self._broken_off(run, finish.said))
@@ -175,7 +176,7 @@ class _Batch:
 
     @property
     def left_s(self) -> float:
-        """The expected cost of the unfinished runs, in seconds; before the first run, plus the start of the guest."""
+        """The expected cost of the unfinished runs, in seconds. Before the first run, the guest's start is included."""
         return self._waiting.cost_s(self._left.values(), start=self._since_s is None) if self._left else 0.0
 
     @property
@@ -185,15 +186,16 @@ class _Batch:
 
     @property
     def _log(self) -> Path:
-        """The command's log, in the folder of its first run. Once that run has ended, the folder has its final name."""
+        """The log of the batch's process, in the folder of the first run, which moves when this run has ended."""
         first = self._runs[0]
         folder = self._folders.building(first).path if first.name in self._left else self._folders.final / first.name
         return folder / "console.log"
 
     def _broken_off(self, run: Run, said: str) -> str | None:
-        """Returns the error of a run that the command did not finish.
+        """Returns the error of a run that had not ended when the batch's process ended.
 
-        Returns None if the run's folder has outcome.json or the command's log, from which `conclude` takes the error.
+        Returns None if the run's folder has outcome.json or the log of the process, from which the error is read later.
+        said: the last lines of the output of the process.
         """
         if run is self._runs[0] or self._folders.building(run).outcome.exists():
             return None
@@ -245,7 +247,7 @@ class _RunFolders:
         self._concluding.append((run, self._thread.submit(self._conclude, run, wall_s, trouble)))
 
     def report(self) -> None:
-        """Calls `ended` for each newly evaluated run. Raises StepFailed if a folder could not be written."""
+        """Calls `ended` for each run evaluated since the last call. Raises StepFailed if a folder was not writable."""
         while self._concluding and self._concluding[0][1].done():
             run, ending = self._concluding.popleft()
             try:

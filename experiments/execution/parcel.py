@@ -36,7 +36,7 @@ def pack(folder: Path) -> bytes:
 
 
 def unpack(content: bytes, folder: Path) -> None:
-    """Makes the folder and unpacks what `pack` returned into it. Raises BadParcel, OSError."""
+    """Makes the folder, and unpacks into it the gzipped tar archive of a run folder. Raises BadParcel, OSError."""
     folder.mkdir()
     plain = BytesIO()
     try:

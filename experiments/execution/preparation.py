@@ -12,7 +12,9 @@ from experiments.scenario.scenario import ClientKind, Scenario
 
 
 def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-    """Does the work needed once before all runs; returns the programs by the server's name. Raises LabError.
+    """Does the work needed once before all runs. Raises LabError.
+
+    Returns, for each server's name, the programs that its runs use.
 
     tell: called with a line about each step.
     """

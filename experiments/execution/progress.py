@@ -9,8 +9,8 @@ from pathlib import Path
 class Progress:
     """The functions that `run_experiment` calls to report progress.
 
-    `step(run, text)`: a run entered a step. `ended(run, status, reason)`: a run ended. `reused(folder)`: the results in
-    this folder are used, so no arm is run.
+    `step(run, text)`: a run entered a step. `ended(run, status, reason)`: a run ended. `reused(folder)`: the results of
+    an earlier experiment, in this folder, are used, so no arm is run.
     """
 
     step: Callable[[str, str], None]

@@ -91,8 +91,8 @@ class Request:
     """An experiment to run.
 
     repeat: the number of repetitions. results: the folder for results. seed: the seed of the first repetition; each
-    further repetition adds 1. side_by_side: the number of runs carried out at once; None to let
-    `experiment.side_by_side` decide. reuse: True to use a finished experiment that has the same fingerprint, if any.
+    further repetition adds 1. side_by_side: the number of runs carried out at once; None for as many as the machine can
+    carry out. reuse: True to use a finished experiment that has the same fingerprint, if any.
     """
 
     name: str

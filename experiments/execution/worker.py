@@ -53,15 +53,15 @@ class BatchFailed(_NoResult):
 
 
 class BatchCancelled(Exception):
-    """The head has cancelled the batch, or the worker is closing."""
+    """A batch was broken off: the head has cancelled it, or the worker is closing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSettings:
     """The settings that all batches of a sweep share.
 
-    scenarios: a scenario of each kind, as `kinds` returns them. identity: the head's programs, packages, kernel and
-    code, as `identity` returns them.
+    scenarios: one scenario for each combination of the settings that decide whether a machine can run it. identity: the
+    versions or digests of the head's programs, packages, kernel and code, by name.
     """
 
     manner: Manner
@@ -138,7 +138,7 @@ def refusal(settings: BatchSettings) -> str | None:
 def carry_out(
     settings: BatchSettings, runs: Sequence[Run], *, final: Path, scratch: Path, worker: str, wanted: Callable[[], bool]
 ) -> list[Parcel]:
-    """Carries out all runs in one command. Raises Refusal, BatchCancelled, BatchFailed.
+    """Carries out all runs of a batch in one process. Raises Refusal, BatchCancelled, BatchFailed.
 
     final: the final path of the sweep's folder, on the head. scratch: a folder with space for the run folders. worker:
     the worker's address. wanted: returns False if the head has cancelled the batch or the worker is closing.

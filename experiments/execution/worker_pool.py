@@ -24,7 +24,10 @@ _MOST_FAILURES = 3
 
 
 class WorkerPool:
-    """The workers of a cluster; see the rules above. tell: called with a line for each refusal, loss and failure."""
+    """The head's record of a cluster's workers: admitted, refused or lost.
+
+    tell: called with a line about each worker that refuses or is lost, and about each batch that failed.
+    """
 
     def __init__(self, client: Client, address: str, settings: BatchSettings, tell: Callable[[str], None]) -> None:
         self._client = client
@@ -120,5 +123,8 @@ class WorkerPool:
 
 
 async def _refusal(settings: BatchSettings) -> str | None:
-    """Returns the worker's refusal. Runs `refusal`, which would block the event loop, in a thread of the worker."""
+    """Returns in one line why the worker refuses batches; None if it accepts them. Checks in a thread of the worker.
+
+    The check takes long, and would block the event loop of the worker's process.
+    """
     return await asyncio.to_thread(refusal, settings)

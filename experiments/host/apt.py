@@ -147,7 +147,7 @@ class Installer:
                 process.communicate()
                 raise
         if process.returncode != 0:
-            raise CannotInstall(complaint(said) or f"{command[0]} ended with {process.returncode}")
+            raise CannotInstall(complaint(said) or f"{command[0]} ended with exit code {process.returncode}")
 
 
 def _policy() -> str:

@@ -45,7 +45,10 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 
 
 class _Held:
-    """The state of `held_back`. active: True while Interrupted is held back. number: the signal that came meanwhile."""
+    """State of this process.
+
+    active: True while the exception Interrupted is held back. number: the signal that came meanwhile.
+    """
 
     active = False
     number: int | None = None

@@ -19,7 +19,7 @@ _FORBIDDING: Mapping[str, tuple[str, str]] = {
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
     "user.max_user_namespaces": ("0", "10000"),
 }
-"""Settings that may deny user namespaces to ordinary users, each with the value that denies and a value that allows.
+"""Kernel settings that may deny user namespaces to ordinary users: for each, a value that denies and one that allows.
 
 Older releases of Debian have the first setting. Ubuntu has had the second setting since 23.10, with the value that
 denies.
@@ -95,7 +95,7 @@ def look(*, lacks_something: bool) -> Machine:
 
 
 def lacking(wants: Iterable[Want]) -> tuple[Want, ...]:
-    """Returns the wants of which this machine lacks a program or a file."""
+    """Returns those of the wanted things of which this machine lacks a program or a file."""
     return tuple(want for want in wants if not _is_there(want))
 
 

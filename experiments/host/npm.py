@@ -20,7 +20,7 @@ _LOST = "TAR_ENTRY_ERROR"
 
 
 def folder_for(asked: Path) -> Path:
-    """Returns the folder for the npm packages that a lock file pins; the folder may not exist yet.
+    """Returns the folder in the cache for the npm packages that a lock file pins; the folder may not exist yet.
 
     asked: the folder of package.json and the lock file.
     """
@@ -80,4 +80,4 @@ def _run(folder: Path, step: str) -> None:
         errors = [line for line in said if "error" in line.lower()]
         # The first error line has the cause, the last error line has the path of npm's log.
         told = " | ".join(dict.fromkeys(errors[:1] + errors[-1:]))
-        raise StepFailed(step, f"npm ended with {done.returncode}: {told}")
+        raise StepFailed(step, f"npm ended with exit code {done.returncode}: {told}")

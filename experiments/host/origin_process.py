@@ -58,7 +58,7 @@ class RunningOrigin:
 
     @classmethod
     def answering(cls, process: Process, answer: str | bytes) -> Self:
-        """Builds the object from the origin's answer to a request for /ready."""
+        """Builds a RunningOrigin from the answer that the origin gave to a request for /ready. process: the origin."""
         return cls(process=process, clock=json.loads(answer)["clock"])
 
 

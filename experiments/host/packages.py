@@ -64,7 +64,8 @@ def wants_of(
 ) -> tuple[Want, ...]:
     """Returns everything that should be installed on this machine for the request.
 
-    kernel_built: True if the guest kernel need not be built. families: see Distribution.
+    kernel_built: True if the guest kernel need not be built. families: the values of ID and ID_LIKE in this machine's
+    os-release(5).
     """
     wants: list[Want] = []
     if request.runs_here or request.part is SetupPart.ENVIRONMENT:
@@ -106,9 +107,10 @@ def wants_browser(request: SetupRequest) -> bool:
 
 
 def npm_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
-    """Returns the servers that use npm packages: with needed=True those that the request names.
+    """Returns servers that use npm packages.
 
-    With needed=False, returns those that the request does not name, if the request is for tests; otherwise none.
+    needed: True for those that the request names. False for those that the request does not name, if the request is for
+    tests; otherwise none.
     """
     named = [server for server in servers.values() if server.npm and server.name in request.servers]
     if needed:
@@ -128,8 +130,8 @@ def _programs(table: Mapping[str, str], *, without: str = "", builds_kernel: boo
 def _of_server(server: Server, request: SetupRequest) -> Want | None:
     """Returns a Want with the server's packages; None if the request does not concern the server.
 
-    The servers of the base set and the named servers are needed. The parts `servers`, `demo` and `test` add servers
-    that the lab can do without, and so does the default sweep.
+    Servers that every set-up installs, and servers that the request names, are needed. A request for the part
+    `servers`, `demo` or `test` of the lab, or for the default sweep, adds servers that the lab can do without.
     """
     is_needed = server.base or server.name in request.servers
     many = request.part in (SetupPart.SERVERS, SetupPart.DEMO) and not request.servers and not server.npm

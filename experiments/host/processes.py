@@ -47,7 +47,7 @@ def find(program: str) -> str | None:
 
 
 def program_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns the environment for a program of the lab, with PATH from `search_path` and TZ=UTC.
+    """Returns the environment for a program of the lab, with SYSTEM_FOLDERS added to PATH, and TZ=UTC.
 
     environment: the variables to begin with; None for those of this process.
     Without TZ, the C library looks for a file each time a program asks for the local time.
@@ -82,8 +82,8 @@ def _before_the_program(cgroup: Path | None) -> Callable[[], None] | None:
 
     subprocess starts a program faster without such a function.
 
-    The children of the first process of a PID namespace need no `die_with_parent`: when that process ends, the kernel
-    kills all other processes in the namespace.
+    The children of the first process of a PID namespace need no signal at their parent's end: when that process ends,
+    the kernel kills all other processes in the namespace.
     """
     if cgroup is not None:
         return partial(_begin_in, cgroup)
@@ -140,7 +140,7 @@ def run(
     except subprocess.TimeoutExpired:
         raise TimedOut(step, " ".join(command), timeout_s, if_too_slow) from None
     if running.returncode != 0:
-        raise StepFailed(step, f"{' '.join(command)} ended with {running.returncode}: {said.strip()}")
+        raise StepFailed(step, f"{' '.join(command)} ended with exit code {running.returncode}: {said.strip()}")
     return out
 
 
@@ -295,7 +295,7 @@ class Process:
         descriptors: Sequence[int],
         wait: Callable[[Sequence[int], float], Sequence[int]] = readable,
     ) -> tuple[bool, bool]:
-        """Waits like `wait`, but also ends when one of the descriptors is readable.
+        """Waits for the program's end or until one of the descriptors is readable, timeout_s at most.
 
         Returns (the program has ended, a descriptor was readable when the wait ended). wait: waits for
         descriptors until a timeout in s, and returns those that are readable; it may return early with none.

@@ -30,7 +30,7 @@ def unknown(limit_s: float) -> str:
 def version(*command: str) -> str | None:
     """Returns the first line that a command prints, as its version; None if the command cannot be run.
 
-    If the command takes more than 20 s, returns the text of `unknown`.
+    If the command takes more than 20 s, returns a text that says that the version is unknown.
     """
     try:
         done = subprocess.run(
@@ -104,7 +104,7 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
             ("RECORD", server.record, "stock" if record is None else "bytes", record),
         ):
             if needed := switch.lacked_until(level, said):
-                reason = f"{switch.name} came with {name} {needed}, and this machine has {said}"
+                reason = f"{switch.name} exists since {name} {needed}, but this machine has {said}"
                 raise Unavailable(f"{knob}={value} with SERVER={name}", reason, f"install {name} {needed} or newer")
 
 

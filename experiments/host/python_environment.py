@@ -1,4 +1,4 @@
-"""The Python environment of a checkout, in .venv. The set-up makes it, and updates it when a file of MADE_OF changed.
+"""The Python environment of a checkout, in .venv. The set-up makes and updates it.
 
 Rules:
 1. Every package is checked against the digests in build-requirements.txt (pip itself, setuptools) and constraints.txt
@@ -6,6 +6,7 @@ Rules:
 2. Packages are installed from wheels: a source package would fetch build tools, whose digests are unknown.
    PIP_ONLY_BINARY=:none: allows source packages.
 3. The lab itself is installed after the packages that it needs, by the setuptools of .venv; this step fetches nothing.
+4. The set-up updates the environment when pyproject.toml, constraints.txt or build-requirements.txt has changed.
 """
 
 import hashlib
@@ -62,7 +63,7 @@ class PythonEnvironment:
         self._wanted = f"{hashlib.sha256(content).hexdigest()} {root}"
 
     def lacks(self, extra: str) -> bool:
-        """Returns True if the lab with this extra is not installed or not up to date. An empty extra: the lab alone."""
+        """Returns True if the lab with this extra is missing or not up to date. An empty extra stands for no extra."""
         try:
             return self._mark(extra).read_text() != self._wanted or not self._is_sound()
         except OSError:
@@ -151,7 +152,7 @@ class PythonEnvironment:
                 raise
         if process.returncode != 0:
             raise EnvironmentFailed(
-                f"{what} failed: {cause_of(said) or f'it ended with {process.returncode}'}{_kept(said)}"
+                f"{what} failed: {cause_of(said) or f'it ended with exit code {process.returncode}'}{_kept(said)}"
             )
 
 

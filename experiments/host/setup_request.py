@@ -21,7 +21,7 @@ DEFAULT_SWEEP = "networks"
 """The sweep that `make sweep` runs if no knob of the scenario is given."""
 
 RUN_WORDS = ("REPEAT", "SEED", "FABRIC", "SHAPER", "TUNER", "SAMPLE", "DEADLINE", "RESULTS", "REUSE")
-"""The execution options that apply to a sweep. They do not describe a scenario."""
+"""The execution options that apply to a sweep, too. They do not describe a scenario."""
 
 
 class SetupPart(StrEnum):

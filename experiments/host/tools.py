@@ -27,7 +27,7 @@ class TunerOrder:
 
 
 NO_TUNER = TunerOrder()
-"""The order of a run without a tuner."""
+"""The TunerOrder of a run without a tuner."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +35,8 @@ class Tools:
     """The programs that a run uses.
 
     programs: by name, the command that starts the program in its namespace or container; outside containers an absolute
-    path. versions: the version of each program, by name. node_route: how Node reads the clock; None if unknown before
-    the run. tuner: the order for LOWAT=auto.
+    path. versions: the version of each program, by name. node_route: how Node reads the clock; None if this is unknown
+    before the run. tuner: the tuner to use with LOWAT=auto.
     """
 
     programs: Mapping[str, str]

@@ -32,7 +32,8 @@ def digest(root: Path, names: Iterable[str], *, apart: Iterable[str] = (), seed:
 def deciding() -> list[str]:
     """Returns the files and folders whose code decides results.
 
-    These are `_LEAVES`, and of FLOORS the layers up to CONCLUDING.
+    These are the packages beside `experiments` that runs use, and the layers of `experiments` up to the one that writes
+    run.json.
     """
     rooms = [room for floor in FLOORS for room in floor]
     rooms = rooms[: rooms.index(CONCLUDING) + 1]
@@ -43,6 +44,6 @@ def deciding() -> list[str]:
 def code() -> str:
     """Returns a short digest of the code that decides results.
 
-    The files of named scenarios do not count, because a run's order has the knobs that they set.
+    The files of named scenarios are left out, because each run's order contains the knobs that they set.
     """
     return digest(home.ROOT, deciding(), apart=[_NAMED])[:12]

@@ -17,7 +17,7 @@ from experiments.scenario.scenario import Scenario
 from netem.sampling import Intervals, intervals
 
 BEGINS, ENDED = "begins ", "ended "
-"""The first words of the progress lines that a command with several runs prints before and after each run.
+"""The first words of the progress lines that a process with several runs prints before and after each run.
 
 The rest of the line is the run's name.
 """
@@ -28,8 +28,9 @@ class Order(RunOptions):
     """The settings of a run, for the process that carries out the run.
 
     knobs: the scenario as knobs. page: the page that the knob PAGE names. fabric: the name of the fabric. seed: the
-    seed of the link's randomness. load_deadline_ns: the longest page load, in link time. programs, versions,
-    node_route: see Tools. tuner: see TunerOrder; None unless LOWAT=auto.
+    seed of the link's randomness. load_deadline_ns: the longest page load, in link time. programs: the commands that
+    start the programs, by name. versions: the programs' versions, by name. node_route: how Node reads the clock; None
+    if this is unknown before the run. tuner: the tuner to use; None unless LOWAT=auto.
     """
 
     knobs: Mapping[str, str]
@@ -49,17 +50,17 @@ class Order(RunOptions):
 
     @property
     def sampling(self) -> Intervals | None:
-        """The sampling intervals; None for a single sample."""
+        """The sampling intervals, before and during the measured load; None for a single sample."""
         return intervals(self.sample, self.scenario.link)
 
     @property
     def tools(self) -> Tools:
-        """The programs of the run; see Tools."""
+        """The programs of the run, their versions, and the tuner to use."""
         return Tools(programs=self.programs, versions=self.versions, node_route=self.node_route, tuner=self.asked_tuner)
 
     @property
     def asked_tuner(self) -> TunerOrder:
-        """The order for the tuner; NO_TUNER if LOWAT is not auto."""
+        """The tuner to use; NO_TUNER if LOWAT is not auto."""
         return self.tuner or NO_TUNER
 
     def write(self, folder: RunFolder) -> None:
@@ -68,5 +69,5 @@ class Order(RunOptions):
 
     @classmethod
     def read(cls, folder: RunFolder) -> Self:
-        """Reads the order that `write` wrote."""
+        """Reads the order from the run folder's file arm.json."""
         return msgspec.convert(read_json(folder.arm), cls)

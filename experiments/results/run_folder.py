@@ -92,12 +92,12 @@ class RunFolder:
 
     @property
     def asked(self) -> Path:
-        """The folder of the order, and of configurations and argument lists exactly as used."""
+        """The folder of the order, and of the programs' configurations and argument lists exactly as used."""
         return self.path / "asked"
 
     @property
     def arm(self) -> Path:
-        """arm.json: the order (`order.py`)."""
+        """arm.json: the order, which has the settings of the run."""
         return self.asked / "arm.json"
 
     @property
@@ -154,7 +154,7 @@ class PartialFolder:
         os.close(self._lock)
 
     def publish(self) -> Path:
-        """Gives the folder its final name."""
+        """Gives the folder its final name, and returns its path under this name."""
         publish(self.path, self.final)
         return self.final
 
@@ -206,12 +206,12 @@ def publish(partial: Path, final: Path) -> None:
 
 
 def locked(results: Path) -> list[Path]:
-    """Returns the folders with a lock file. The owner of such a folder is alive or was killed."""
+    """Returns the folders in the results folder that have a lock file. Their owners are alive or were killed."""
     return [path.parent for path in results.glob(f"*/{_LOCK}") if not path.parent.is_symlink()]
 
 
 def wrecks(results: Path) -> list[Path]:
-    """Returns the partial folders whose owner has ended."""
+    """Returns the partial folders in the results folder whose owner has ended."""
     found = []
     for path in sorted(results.glob(f"*{PARTIAL}")):
         try:

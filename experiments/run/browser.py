@@ -49,8 +49,8 @@ def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, 
 def check_browser(browser: Mapping[str, Any], favoured: Sequence[str]) -> None:
     """Checks that the browser used one connection, and asked for one of `favoured` to come first. Raises InvalidRun.
 
-    browser: the entry `browser` of `observed_browser`. favoured: the names of the resources that should come first
-    by the scenario's priorities.
+    browser: the entry `browser` of run.json. favoured: the names of the resources that should come first by the
+    scenario's priorities.
     """
     if browser["connections"] != 1:
         raise InvalidRun("the number of connections on which the browser sent requests", 1, browser["connections"])

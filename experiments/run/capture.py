@@ -44,7 +44,7 @@ def check(*, own_tcpdump: bool) -> None:
 
 @contextmanager
 def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Sequence[Process]]:
-    """Captures packets at both ends while the context is open. Yields the processes that capture.
+    """Captures packets at client and front while the context is open. Yields the processes that capture.
 
     Raises StepFailed, and InvalidRun if a packet was missed.
     """
@@ -59,9 +59,9 @@ def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Seque
 
 
 def finish(folder: RunFolder) -> None:
-    """Makes wire/END.pcapng for both ends. Removes the raw files, also after a failure.
+    """Makes the files wire/client.pcapng and wire/server.pcapng. Removes the raw files, also after a failure.
 
-    Raises the first StepFailed after trying both ends.
+    Raises StepFailed for the first file that failed, after trying to make both.
     """
     failures = []
     for end in ENDS.values():

@@ -17,7 +17,11 @@ class Listening:
     """A reader of a program's output from a pipe. A context manager that closes the pipe."""
 
     def __init__(self, pass_on: Callable[[str], None], began: Callable[[int, int], None]) -> None:
-        """began: called with N and T of each line `began N T`. pass_on: called with each other line."""
+        """Stores the functions to call with the lines of the output.
+
+        began: called with the number and the start time of a load, for each line `began N T`. pass_on: called with each
+        other line.
+        """
         self._pass_on = pass_on
         self._began = began
         self._rest = b""

@@ -74,7 +74,7 @@ def choose(name: str, scenarios: Sequence[Scenario], shaper: Shaper | None) -> "
             for scenario in scenarios:
                 fabric.check_usable(scenario, shaper)
         except Unavailable as error:
-            reasons.append(f"{fabric.name}: {error.reason}")
+            reasons.append(f"FABRIC={fabric.name} cannot be used: {error.reason}")
             continue
         return fabric, "; ".join([fabric.merit, *reasons])
     raise Unavailable("FABRIC=auto", "; ".join(reasons), "`priolab doctor` shows the remedies")

@@ -47,7 +47,10 @@ _FIRST_NS = 16 * _ALIGNMENT_NS
 
 
 def _wait_for_alignment() -> None:
-    """Sleeps until the clock has the phase with which every run begins. The guest's clock jumps over the wait."""
+    """Sleeps until the clock is at a multiple of 1024 s, so that the kernel's timers have the same phase in every run.
+
+    The guest's clock jumps over the wait.
+    """
     due_ns = max(_FIRST_NS, (time.monotonic_ns() // _ALIGNMENT_NS + 1) * _ALIGNMENT_NS)
     until = (ctypes.c_long * 2)(due_ns // 10**9, 0)  # struct timespec
     libc.prctl(_PR_SET_TIMERSLACK, 1)
@@ -57,7 +60,7 @@ def _wait_for_alignment() -> None:
 
 
 def _take_turns() -> None:
-    """Applies rule 2 to this process and its descendants, and removes the limit of CPU time under SCHED_FIFO."""
+    """Gives this process and its descendants the scheduler SCHED_FIFO, and removes its limit of CPU time."""
     Path("/proc/sys/kernel/sched_rt_runtime_us").write_text("-1")
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
 

@@ -45,9 +45,10 @@ _BLAME_S = 0.5  # the wait after a failed client, to see whether the front ended
 class Conditions:
     """The conditions under which an arm runs.
 
-    order: the arm's order. tolerance: the fabric's tolerance. in_guest: True in a guest, whose clock moves only when
-    programs read it or wait. There the client connects at a whole second of the clock, so that the time of the
-    connection does not depend on how often programs read the clock before. And the kernel takes samples in batches.
+    order: the settings of the arm. tolerance: the allowed difference between the measured link and the requested one.
+    in_guest: True in a guest, whose clock moves only when programs read it or wait. There the client connects at a
+    whole second of the clock, so that the time of the connection does not depend on how often programs read the clock
+    before. And the kernel takes samples in batches.
     """
 
     order: Order
@@ -57,7 +58,7 @@ class Conditions:
 
 _SECOND_NS = 10**9
 _LOOKS_BEFORE_NS = 10**7
-"""The time from the first call of the samplers until the client connects."""
+"""The time in ns from the first call of the samplers until the client connects."""
 
 
 def load_pages(
@@ -101,7 +102,7 @@ def load_pages(
     interval_ns = None if sampling is None else sampling.measured_ns
 
     def seldom(look: Look) -> Look:
-        """Returns a Look that samples less often before the measured load."""
+        """Returns a function that calls the sampler `look`, but less often until the measured load begins."""
 
         def sample(now_ns: int) -> int | None:
             due_ns = look(now_ns)
@@ -194,9 +195,10 @@ def _watch(
     looks: Sequence[Look],
     wait: Callable[[Sequence[int], float], Sequence[int]],
 ) -> None:
-    """Calls each Look at the time that its last call returned, until the client has ended.
+    """Calls each function of `looks` at the time that its last call returned, until the client has ended.
 
-    After output of the client, all Looks are called at once. wait: see Process.wait_or_readable.
+    After output of the client, all are called at once. wait: waits for descriptors until a timeout in s, and returns
+    those that are readable.
     """
     next_ns = [0] * len(looks)
     while True:

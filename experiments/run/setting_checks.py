@@ -26,11 +26,11 @@ NO_SOCKET: Mapping[str, Any] = MappingProxyType(
         "record_bytes": None,
     }
 )
-"""The entries of `observed` for a front that does not use TCP."""
+"""The entries of `observed` in run.json for a front that does not use TCP."""
 
 
 def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
-    """Compares the scenario with the settings that `Places.settings` returned. Raises InvalidRun."""
+    """Compares the scenario with the settings in the front's place. Raises InvalidRun."""
     _agree(LOWAT, scenario.lowat_bytes or LOWAT_MOST, observed["lowat"])
     if scenario.sndbuf_bytes is not None:
         _agree(_WMEM, scenario.sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
@@ -41,14 +41,14 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     """Compares the settings after the loads with the settings before the loads. Raises InvalidRun.
 
-    before, after: results of `Places.settings`.
+    before, after: the settings in the front's place, as read at these times.
     """
     for name, value in after.items():
         _agree(f"{LOWAT if name == 'lowat' else name} after the loads", before[name], value)
 
 
 def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[ProcessSample]) -> dict[str, Any]:
-    """Returns the entries of `observed` for the front's live socket. Raises InvalidRun if there are no samples."""
+    """Returns run.json's entries `observed` for the front's live socket. Raises InvalidRun if there are no samples."""
     if not (sockets and processes):
         raise InvalidRun("the front's socket", "samples", None)
     return {

@@ -13,7 +13,7 @@ _MARGIN_BYTES = 16 * 1024
 
 
 def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets: Sequence[SocketSample]) -> None:
-    """Checks that the link carried as many bytes as the client received and the front retransmitted. Raises InvalidRun.
+    """Checks that the link carried the bytes that the client received and the front retransmitted. Raises InvalidRun.
 
     came: what the link carried from the front during the loads. sockets: the samples of the front's socket. With
     SHAPER_AT=front, packets are lost before they reach the link, so retransmitted bytes may have crossed the link only
@@ -27,7 +27,7 @@ def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets
     if not least_bytes - _MARGIN_BYTES <= came.payload_bytes <= most_bytes + _MARGIN_BYTES:
         raise InvalidRun(
             "bytes that the link carried from the front during the loads",
-            f"the {most_bytes} received or retransmitted",
+            f"the {most_bytes} that the client received or the front retransmitted",
             came.payload_bytes,
         )
 

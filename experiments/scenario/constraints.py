@@ -16,7 +16,7 @@ Given = Callable[[str], str]
 
 
 def check(scenario: Scenario, given: Given, usual: Given) -> None:
-    """Checks all constraints. Raises ScenarioError.
+    """Checks that the knobs of a scenario fit each other. Raises ScenarioError.
 
     given: returns the text given for a knob, or its default. usual: returns the default text of a knob.
     """
@@ -32,7 +32,7 @@ def check(scenario: Scenario, given: Given, usual: Given) -> None:
 
 
 def _check_probe(scenario: Scenario, given: Given) -> None:
-    """Checks the constraints of PLAN=probe. Raises ScenarioError."""
+    """With PLAN=probe, checks that the other knobs allow a probe. Raises ScenarioError."""
     if scenario.plan is not PlanKind.PROBE:
         return
     for name, fits, allowed in (
@@ -63,7 +63,7 @@ def _is_html(page: Page) -> bool:
 
 
 def _check_egress(scenario: Scenario, given: Given) -> None:
-    """Checks the constraints of SHAPER_AT=front. Raises ScenarioError."""
+    """With SHAPER_AT=front, checks that the front's own interface can shape the link. Raises ScenarioError."""
     if scenario.shaper_at is not ShaperAt.FRONT:
         return
     for name, fits, allowed in (

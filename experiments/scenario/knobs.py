@@ -334,7 +334,7 @@ KNOBS: Mapping[str, Knob] = MappingProxyType({knob.name: knob for knob in _KNOBS
 
 
 def with_defaults(knobs: Mapping[str, str]) -> dict[str, str]:
-    """Returns the given knobs, and the defaults of all others. Keeps unknown names; `scenario_from` rejects them."""
+    """Returns the given knobs, and the defaults of all others. Keeps unknown names, which are rejected later."""
     return {name: knob.default for name, knob in KNOBS.items()} | dict(knobs)
 
 

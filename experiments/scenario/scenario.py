@@ -58,7 +58,7 @@ class Scenario:
     record_bytes: the front's largest TLS record; None leaves the server's default.
     lowat: net.ipv4.tcp_notsent_lowat of the front's namespace or container, in bytes. None leaves the kernel's default,
     no limit. LOWAT_AUTO also leaves the default, and a tuner sets TCP_NOTSENT_LOWAT of each connection.
-    target_delay_ns: the tuner's target (proxy/tuner/law.py).
+    target_delay_ns: the longest time that a byte should wait unsent in the kernel, at which the tuner aims.
     sndbuf_bytes: the middle value of the front's net.ipv4.tcp_wmem; None leaves the kernel's default.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's default.
     shaper_at: the place of the link's bottleneck. At the front, results are better than on a real network

@@ -30,10 +30,10 @@ class HostKernel:
 class Fabric(Protocol):
     """A way to make places.
 
-    merit: the reason to choose the fabric, in words. virtual_clock: True if the clock of the places jumps over idle
-    time, so that link time costs next to nothing. runs_per_command: the number of runs that one command should carry
-    out, one after the other. own_programs: True if the places have their own programs, so that none have to be
-    installed on this machine. tolerance: the allowed difference between the measured link and the requested link.
+    merit: an advantage of the fabric, as the reason to choose it. virtual_clock: True if the clock of the places jumps
+    over idle time, so that link time costs next to nothing. runs_per_command: the number of runs that one command
+    should carry out, one after the other. own_programs: True if the places have their own programs, so that none have
+    to be installed on this machine. tolerance: the allowed difference between the measured link and the requested link.
     """
 
     name: str
@@ -75,4 +75,4 @@ class Fabric(Protocol):
         """
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
-        """Makes the places of a run. Called in the process that `command` starts."""
+        """Makes the places of a run. Called in the process that carries out the run."""

@@ -49,7 +49,10 @@ Times are CLOCK_MONOTONIC in ns. None means that the function need not be called
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """The running sampling of the front's socket. in_batches: the sampler, if the kernel can take its samples."""
+    """The running sampling of the front's socket.
+
+    look: takes a sample, if one is due. in_batches: the sampler, if the kernel can take its samples.
+    """
 
     look: Look
     in_batches: BatchSampler | None = None
@@ -84,7 +87,11 @@ class ActiveLink:
 
 @dataclass(frozen=True, kw_only=True)
 class ActiveTuner:
-    """The running tuner: its kind, the reason for that kind, and the function to call when its work is due."""
+    """The running tuner.
+
+    kind: the kind of tuner. reason: why the tuner is not the BPF program in the kernel; None if it is. look: the
+    function to call when the tuner's work is due.
+    """
 
     kind: TunerKind
     reason: str | None
@@ -92,7 +99,7 @@ class ActiveTuner:
 
 
 def no_look(now_ns: int) -> None:
-    """Does nothing: the `Look` of a part that does its work itself, or has no work."""
+    """Does nothing. Stands for the periodic function (Look) of a part that does its work itself, or has no work."""
     del now_ns
 
 
@@ -123,7 +130,7 @@ class Places(Protocol):
         """Returns the run folder at the path at which programs in the places see it; in containers, a mount point."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Returns the entries that these places add to env.json."""
+        """Returns the entries about these places for env.json."""
 
     def python_clock(self) -> Mapping[str, Any]:
         """Returns the quality of the client's clock, for env.json (common/clock_quality.py)."""
@@ -165,7 +172,7 @@ class Places(Protocol):
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> AbstractContextManager[Sampling]:
         """Samples the front's socket of the client's connection while the context is open.
 
-        Yields the Look that takes the samples. The samples are in the folder at the end.
+        Yields the Sampling, whose function `look` takes the samples. The samples are in the folder at the end.
         interval_ns: the sampling interval; None for a single sample.
         """
 

@@ -3,8 +3,8 @@
 Rules:
 1. A tap listens before the client starts, and records every packet: a missed packet makes the run invalid.
 2. Packets are recorded in full. Their timestamps are the kernel's, in nanoseconds of CLOCK_REALTIME.
-3. The kernel hands packets to tcpdump in blocks, the last one up to `LAST_BLOCK_S` seconds late. So a tap
-   runs longer than the loads by at least this time.
+3. The kernel hands packets to tcpdump in blocks, the last one up to a second late (LAST_BLOCK_S). So a tap runs at
+   least a second longer than the loads.
 4. The messages of tcpdump are kept only if the tap failed.
 """
 

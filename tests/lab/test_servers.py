@@ -69,7 +69,7 @@ def test_its_own_mechanism(run: Runs, name: str) -> None:
     done = run(f"SERVER={name}", "NATIVE=on", "LOWAT=16384", "CONTROL=no", *_SHORT)
     if lacking := server.native.lacked_until("on", server_version(server) or ""):
         assert done.code != 0
-        assert f"{server.native.name} came with {name} {lacking}" in done.err
+        assert f"{server.native.name} exists since {name} {lacking}" in done.err
     else:
         assert max(done.arm("lowat-16384")["observed"]["socket_lowat"]) > 0
 

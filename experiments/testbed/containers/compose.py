@@ -38,7 +38,7 @@ class Compose(HostKernel):
     tolerance = calibration.REAL
 
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
-        """Requires an engine on this machine, compose, and a kernel with the congestion control and the shaper."""
+        """Raises Unavailable without Docker, compose, or a kernel that has the congestion control and the shaper."""
         if scenario.shaper_at is ShaperAt.FRONT:
             right = "the front's container may not shape its own egress"
             raise Unavailable("SHAPER_AT=front with FABRIC=compose", right, "use FABRIC=virtual or netns")
@@ -78,7 +78,7 @@ class Compose(HostKernel):
         )
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
-        """Builds the missing images."""
+        """Builds the container images that do not exist yet."""
         for server in dict.fromkeys(scenario.server for scenario in scenarios):
             for service, image in docker_engine.images(server).items():
                 if not docker_engine.has_image(image):

@@ -56,9 +56,9 @@ _GAUGE_CHECK_NS = 10**8
 
 
 class Containers:
-    """Places as containers; see `Places`. A context manager.
+    """The four places of a run as containers. A context manager, whose exit collects the services' files.
 
-    `docker_engine.removal` removes the containers from outside, even if this process is killed.
+    A script outside of this process later removes the containers, even if this process was killed.
     """
 
     python = "python3"
@@ -137,7 +137,7 @@ class Containers:
         return tools.node_route or ClockRoute(route=None, reason="Node was not tried")
 
     def apply_settings(self, scenario: Scenario) -> None:
-        """Does nothing. compose.yaml sets the sysctls, and `start_front` the settings that need a running front."""
+        """Does nothing: compose.yaml sets the sysctls, and other settings need a running front."""
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the container of the running front."""
@@ -193,7 +193,11 @@ class Containers:
     def start_link(
         self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> Iterator[ActiveLink]:
-        """Starts the link, and waits until it reports its counters."""
+        """Starts the link, and waits until it reports its counters.
+
+        shaper: the shaper; None for netem if the kernel has it, otherwise the ferry. at: the place of the bottleneck.
+        folder: for the journal of the queue. interval_ns: the interval of the queue's samples; None for no samples.
+        """
         del link, shaper, at, seed, interval_ns  # variables of compose.yaml
         with self._services.start("link", "the link", folder / "output.log") as process:
             ask = ["python3", "-m", "netem.counters"]
@@ -212,7 +216,10 @@ class Containers:
         self._mounts.collect("link")
 
     def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-        """Calibrates the link between two programs, in the client's and in the front's container."""
+        """Calibrates the link between two programs, in the client's and in the front's container.
+
+        Returns the result and the number of attempts. pid: not used here, because the ferry runs in a container.
+        """
         del pid
         name = "calibration.json"
         write_json(self._folder.asked / name, {"link": asdict(link), "tolerance": asdict(tolerance)})
@@ -233,7 +240,8 @@ class Containers:
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:
         """Starts the sampling in the gauge, the container beside the front.
 
-        The Look checks that the gauge and the sampling program run.
+        The yielded Sampling takes no samples in this process: it checks that the gauge and the sampling program run.
+        interval_ns: the sampling interval; None for a single sample.
         """
         del folder  # the gauge's files are collected into the folder
         what = [self.addresses.client, str(FRONT_PORT), str(INSIDE.front), str(interval_ns or 0)]

@@ -93,7 +93,7 @@ def compose_command() -> tuple[str, ...]:
 def tag() -> str:
     """Returns the tag of the images, a digest of their sources and their base.
 
-    A job takes the tag from the environment variable that ARM_TAG names.
+    A job does not compute the tag, but takes it from the environment variable PRIOLAB_ARM_TAG.
     """
     if told := os.environ.get(ARM_TAG):
         return told
@@ -132,7 +132,7 @@ def gateway_mode() -> str:
 
 
 def project_name(folder: RunFolder) -> str:
-    """Returns the run's label, in the characters that compose allows."""
+    """Returns the name of the run's compose project, in the characters that compose allows."""
     return "".join(letter if letter.isalnum() else "-" for letter in run_label(folder).lower())
 
 
@@ -140,7 +140,7 @@ class Project:
     """A compose project: services, containers and networks that carry the project's name."""
 
     def __init__(self, name: str, words: Mapping[str, str], override: Path | None = None) -> None:
-        """words: the variables of compose.yaml. override: a second compose file, which adds to compose.yaml."""
+        """words: values for compose.yaml's variables. override: a second compose file, which adds to compose.yaml."""
         self.name = name
         try:
             self._folder = home.image_folder(tag())
@@ -160,7 +160,7 @@ class Project:
         )
 
     def remove(self) -> None:
-        """Removes the containers and networks that `create` has made so far. Raises StepFailed."""
+        """Removes the containers and networks of the project that exist so far. Raises StepFailed."""
         processes.run(["sh", "-c", removal(self.name)], step="removing containers", timeout_s=_START_S)
 
     def container(self, service: str) -> str:

@@ -53,7 +53,7 @@ def judge(*, node: str, asked: str, alone: str) -> ClockRoute:
         return ClockRoute(route=Route.VDSO)
     if alone == "0":
         return ClockRoute(route=Route.SYSTEM_CALL)
-    return ClockRoute(route=None, reason=f"Node ended with {alone} without any filter, too")
+    return ClockRoute(route=None, reason=f"Node ended with exit code {alone} without any filter, too")
 
 
 def _script(calls: Calls) -> str:

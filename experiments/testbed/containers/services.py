@@ -38,7 +38,7 @@ class Services:
 
     @contextlib.contextmanager
     def start(self, service: str, name: str, log: Path) -> Iterator[Process]:
-        """Starts a container that must run while the context is open. If the container ends, commands of `run` fail."""
+        """Starts a container that must run while the context is open. If it ends, later commands fail."""
         with self.attached(service, name, log) as process:
             self.at_work.append(process)
             try:

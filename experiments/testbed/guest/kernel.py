@@ -121,7 +121,7 @@ def words() -> list[str]:
 def build(tell: Callable[[str, float, float | None], None]) -> Path:
     """Builds the guest kernel that runs use, unless it is built. Returns its path. Raises LabError.
 
-    tell: called with the step, the fraction done, and the seconds left, None if unknown.
+    tell: called with the step, the fraction of the build that is done, and the seconds left (None if unknown).
     """
     choice = chosen()
     if _is_built(target := _file(choice)):

@@ -56,7 +56,11 @@ _NOT_COMPILED = Path(__file__).with_name("not-compiled.txt")
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """A newly built kernel in its source tree. version, changes, lacking: see BuildRecord in kernel.py."""
+    """A newly built kernel in its source tree.
+
+    version: the full version of the source. changes: names of the changes that were applied. lacking: names of
+    needed changes that do not fit the source.
+    """
 
     kernel: Path
     version: str
@@ -77,8 +81,8 @@ def make(
 ) -> Built:
     """Builds a kernel from a tarball, or continues an interrupted build of that name. Raises StepFailed.
 
-    No other build may run at the same time. tell: called with the step, the fraction done, and the seconds left, None
-    if unknown.
+    No other build may run at the same time. tell: called with the step, the fraction of the build that is done, and the
+    seconds left (None if unknown).
     """
     folder = cache_folder() / "build"
     folder.mkdir(exist_ok=True)
@@ -184,10 +188,10 @@ class _Building:
         self.run([*_MAKE, f"KCONFIG_ALLCONFIG={fragment.name}", "allnoconfig"], tree)
         given = (tree / ".config").read_text().splitlines()
         if missing := [line for line in wanted if line not in given]:
-            raise StepFailed(_STEP, f"this source does not offer {', '.join(missing)}", self._log)
+            raise StepFailed(_STEP, f"this kernel source does not have the options {', '.join(missing)}", self._log)
 
     def compile(self, tree: Path) -> None:
-        """Compiles the files that are left. Estimates the time left from the average time per file so far."""
+        """Compiles the missing files. Estimates the time left from the average time per file so far."""
         self._tell("counting the files to compile", _COMPILING, None)
         self.run([*_MAKE, "prepare"], tree)
         total = tree / ".priolab-files"
@@ -266,7 +270,7 @@ class _Building:
             said = tail(self._log) if command[0] == "tar" else _first_error(self._log) or tail(self._log)
             if _is_full(self._log.parent):
                 said = f"No space left on device: {self._log.parent}"
-            reason = f"{' '.join(command[:3])} ended with {process.returncode}: {said}"
+            reason = f"{' '.join(command[:3])} ended with exit code {process.returncode}: {said}"
             raise StepFailed(_STEP, reason, self._log)
 
 

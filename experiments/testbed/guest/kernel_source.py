@@ -76,7 +76,7 @@ def chosen() -> SourceChoice:
 
 @contextmanager
 def wanted(version: Version | None) -> Iterator[None]:
-    """Sets VARIABLE to a version while the context is open, as a user would. With None, changes nothing."""
+    """Sets the environment variable PRIOLAB_KERNEL to a version while the context is open; None changes nothing."""
     before = os.environ.get(VARIABLE)
     if version is not None:
         os.environ[VARIABLE] = words(version)
@@ -153,10 +153,10 @@ def mirrors(folder: Path, archive: str = _ARCHIVE) -> list[str]:
 
 
 def _fetch(version: Version, tell: Callable[[str, float], None]) -> Path:
-    """Fetches Debian's package of that source from its suite, with an apt configuration of the lab's own."""
+    """Fetches the source's package from the Debian suite that has it, with an apt configuration of the lab's own."""
     what, package = f"fetching Linux {words(version)}", f"linux-source-{words(version)}"
     if version not in _SUITES:
-        raise Unavailable(what, f"the lab has no Debian suite for {package}", _NAME_IT)
+        raise Unavailable(what, f"the lab knows no Debian release that has {package}", _NAME_IT)
     archives = list(_archives(_SUITES[version]))
     if not archives or not _KEYRING.exists():
         lack = "no Debian archive among this machine's package sources" if not archives else f"no {_KEYRING}"
@@ -233,7 +233,9 @@ def _run(command: list[str], folder: Path, environment: dict[str, str], what: st
     except subprocess.TimeoutExpired:
         raise StepFailed(what, f"{shlex.join(command)} took more than {_DEADLINE_S:g} s") from None
     if done.returncode != 0:
-        raise StepFailed(what, f"{shlex.join(command[:2])} ended with {done.returncode}: {last_lines(done.stderr, 1)}")
+        raise StepFailed(
+            what, f"{shlex.join(command[:2])} ended with exit code {done.returncode}: {last_lines(done.stderr, 1)}"
+        )
     return done.stdout
 
 
@@ -259,10 +261,10 @@ def _download(package: str, folder: Path, environment: dict[str, str], what: str
             process.kill()
             raise
     if process.returncode != 0:
-        raise StepFailed(what, f"apt-get download ended with {process.returncode}: {last_lines(said, 1)}")
+        raise StepFailed(what, f"apt-get download ended with exit code {process.returncode}: {last_lines(said, 1)}")
 
 
 def _share(folder: Path, size_bytes: int) -> float:
-    """Returns the fraction of the package that has been downloaded, between 0 and 1."""
+    """Returns the fraction of the package that has been downloaded, between 0 and 1. size_bytes: the whole package."""
     here = sum(path.stat().st_size for path in folder.rglob("linux-source-*.deb") if path.is_file())
     return min(1.0, here / size_bytes) if size_bytes else 0.0

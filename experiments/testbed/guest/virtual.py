@@ -56,7 +56,7 @@ class Virtual:
     tolerance = calibration.VIRTUAL
 
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
-        """Requires x86-64, the guest kernel, and a folder for the guest's memory that allows execution."""
+        """Raises Unavailable without x86-64, the guest kernel, or a folder without noexec for the guest's memory."""
         what = f"FABRIC={self.name}"
         check_egress(scenario, shaper, no_netem)
         if platform.machine() != "x86_64" or platform.system() != "Linux":

@@ -4,7 +4,7 @@ Rules:
 1. The cgroup hierarchy is mounted in a new folder. On the host the job has a mount namespace (netns.py), so the kernel
    removes the mount when the job ends, however it ends.
 2. The kernel does not remove the cgroup when the job is killed. So the cgroup has the run's name, by which a program
-   outside the job can remove it (`removal`).
+   outside the job can remove it.
 3. A failed job's cgroup may still contain a process, and then cannot be removed. In this case the job's failure is
    reported.
 """
@@ -43,7 +43,7 @@ def own_group(name: str) -> Iterator[Path]:
 
 
 def _undoing(undo: Callable[[], None]) -> Callable[..., None]:
-    """Returns an exit callback that calls `undo`. It raises the error of `undo` only if the context had no error."""
+    """Returns an ExitStack's callback that calls `undo`. Raises an error of `undo` only if the context had none."""
 
     def leave(kind: type[BaseException] | None, *_: object) -> None:
         with suppress(OSError) if kind else nullcontext():

@@ -77,7 +77,7 @@ def make_room(far: socket.socket, link: Link) -> None:
 
 
 def observed_at(counters: Mapping[str, Any]) -> ShaperAt:
-    """Returns the place of the bottleneck.
+    """Returns the place that had the bottleneck, as the link's counters show it.
 
     This is the front if the counters show that packets passed a tbf on the front's wire; otherwise the link.
     """
@@ -92,4 +92,4 @@ def check_at(scenario: Scenario, counters: Mapping[str, Any]) -> None:
     if found is ShaperAt.FRONT:
         (rate_bit_s,) = (qdisc["options"]["rate"] * 8 for qdisc in counters["front"] if qdisc["kind"] == "tbf")
         if rate_bit_s != (asked := (scenario.link.rate_bit_s or 0) // 8 * 8):
-            raise InvalidRun("the rate of the front's own egress", asked, rate_bit_s)
+            raise InvalidRun("the rate of the front's own egress, in bit/s", asked, rate_bit_s)

@@ -78,5 +78,5 @@ class FrontTuner:
 
 
 def _fail(what: str) -> None:
-    """Raises StepFailed, so that the run fails. `InKernel` calls this if the cgroup is gone or decisions were lost."""
+    """Raises StepFailed, so that the run fails. Called if the front's cgroup is gone or tuner decisions are lost."""
     raise StepFailed("the tuner", what)

@@ -41,7 +41,10 @@ class LinkNamespace:
     def shaping(
         self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> Iterator[ActiveLink]:
-        """Shapes the link. The arguments are those of `Places.start_link`. Raises StepFailed.
+        """Shapes the link. Raises StepFailed.
+
+        shaper: the shaper; None for the one that SHAPER=auto stands for. seed: the seed of the shaper's random numbers.
+        folder: for the journal of the queue. interval_ns: the interval of the queue's samples; None for no samples.
 
         The ferry is a process in the namespace, and writes the journal of its queue itself.
         """
@@ -118,7 +121,7 @@ def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
 
 
 def _soonest(*looks: Look) -> Look:
-    """Returns a Look that calls all these Looks, and returns the earliest of the times that they return."""
+    """Joins periodic functions into one, which calls all of them and returns the earliest time that they return."""
 
     def look(now_ns: int) -> int | None:
         times_ns = [each(now_ns) for each in looks]
@@ -128,4 +131,4 @@ def _soonest(*looks: Look) -> Look:
 
 
 def _nothing_to_check() -> None:
-    """Does nothing: a shaper in the kernel cannot end."""
+    """Does nothing. Stands for the check that the shaper runs: a shaper in the kernel cannot end."""

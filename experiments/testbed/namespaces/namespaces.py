@@ -55,7 +55,7 @@ _FAR_END_S = 5.0
 
 
 class Namespaces:
-    """Places as namespaces; see `Places`. A context manager, which removes the places."""
+    """The four places of a run as namespaces. A context manager, whose exit removes the places."""
 
     addresses = ADDRESSES
     python = sys.executable
@@ -114,7 +114,7 @@ class Namespaces:
         wire_origin(front, origin)
 
     def apply_settings(self, scenario: Scenario) -> None:
-        """Sets sysctls, and GSO by ip(8). `start_front` sets CC if its sysctl cannot be set."""
+        """Sets sysctls, and GSO by ip(8). CC may not be settable by sysctl, and is then set once the front runs."""
         self._client.write_sysctl(_RMEM, CLIENT_RMEM)
         if scenario.client is ClientKind.CHROMIUM:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
@@ -181,7 +181,11 @@ class Namespaces:
     def start_link(
         self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """Shapes the link's place; with SHAPER_AT=front also the front's own wire."""
+        """Shapes the packets that pass the link's place; with SHAPER_AT=front also those on the front's own wire.
+
+        shaper: the shaper; None for netem if the kernel has it, otherwise the ferry. at: the place of the bottleneck.
+        folder: for the journal of the queue. interval_ns: the interval of the queue's samples; None for no samples.
+        """
         self._bottleneck_at = at
         if at is ShaperAt.FRONT:
             return front_shaper.shaping(self._front, self._link, link, folder, interval_ns)
@@ -191,7 +195,7 @@ class Namespaces:
     def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
         """Calibrates the link between two sockets of this process, in the client's place and in the front's place.
 
-        Raises Unavailable.
+        Returns the result and the number of attempts. pid: the process id of the ferry, if any. Raises Unavailable.
         """
         with self._client.entered():
             near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -232,7 +236,10 @@ class Namespaces:
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:
-        """Takes the samples in this process. The Look raises StepFailed if a worker of the server has ended."""
+        """Takes the samples in this process. Sampling raises StepFailed if a worker of the server has ended.
+
+        interval_ns: the sampling interval; None for a single sample.
+        """
         with self._front.entered():
             sampler = Sampler(front.pid, self.addresses.client, FRONT_PORT, folder, interval_ns)
 

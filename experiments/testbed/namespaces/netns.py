@@ -38,7 +38,7 @@ class Netns(HostKernel):
     tolerance = calibration.REAL
 
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
-        """Requires unshare, ip and tc, and the right to make namespaces, as root or in a user namespace.
+        """Raises Unavailable without unshare, ip, tc, or the right to make namespaces, as root or in a user namespace.
 
         sch_netem is required only for SHAPER=netem, and ethtool only for the ferry.
         """

@@ -48,7 +48,7 @@ def device(name: str) -> bytes:
 
 
 def gso_max_segs(answer: bytes) -> int:
-    """Returns the gso_max_segs in the kernel's answer to the message from `device`."""
+    """Returns gso_max_segs from the kernel's answer to a message that asks for a device's attributes."""
     (segments,) = _WORD.unpack(attributes(answer, _LINK.size)[_IFLA_GSO_MAX_SEGS])
     return int(segments)
 

@@ -148,7 +148,7 @@ def test_a_change_that_decides_results_must_fit(tarball: Path, monkeypatch: pyte
         (
             "make",
             "echo 'make: *** no rule today' >&2; exit 2",
-            r"make ARCH=um .* ended with 2: make: \*\*\* no rule today",
+            r"make ARCH=um .* ended with exit code 2: make: \*\*\* no rule today",
         ),
     ],
 )
@@ -173,7 +173,7 @@ def test_what_is_not_installed_is_told(tarball: Path, monkeypatch: pytest.Monkey
 def test_a_source_that_is_none(tarball: Path) -> None:
     """The error is that of tar if the source is no archive."""
     tarball.write_bytes(b"no archive\n" * 1000)
-    _fails(tarball, r"tar -x .* ended with 2: .*File format not recognized")
+    _fails(tarball, r"tar -x .* ended with exit code 2: .*File format not recognized")
 
 
 def _in_a_small_cache(tarball: Path, words: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -94,7 +94,7 @@ def test_where_it_was_is_seen() -> None:
         check_at(SCENARIO, seen(packets=0))
     with pytest.raises(InvalidRun, match="place of the bottleneck: asked for link, observed front"):
         check_at(scenario_from({}), seen())
-    with pytest.raises(InvalidRun, match="own egress: asked for 1024000, observed 2048000"):
+    with pytest.raises(InvalidRun, match="own egress, in bit/s: asked for 1024000, observed 2048000"):
         check_at(SCENARIO, seen(rate_bytes_s=256_000))
 
 

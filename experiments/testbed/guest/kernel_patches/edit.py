@@ -26,7 +26,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Edit:
-    """A replacement of lines that occur once in a file."""
+    """A replacement of lines in a source file, in which these lines must occur exactly once."""
 
     file: str
     old: str

@@ -79,7 +79,7 @@ void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 
 
 def _left_in_place(put: str, get: str) -> tuple[Edit, ...]:
-    """Returns the edits for rule 1, in the wording of a range of versions.
+    """Returns the edits that leave floating-point registers in the host process, worded for a range of versions.
 
     put, get: the lines that report a failure of put_fp_registers and of get_fp_registers.
     """

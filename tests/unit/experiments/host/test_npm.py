@@ -105,7 +105,7 @@ def test_a_folder_that_asks_for_nothing(tmp_path: Path) -> None:
 def test_an_npm_that_fails(server: Server, fake_npm: FakeNpm) -> None:
     """The error gives npm's error lines, and no folder is left."""
     fake_npm("echo warning >&2; echo npm error no network >&2; echo more >&2; echo npm error A log >&2; exit 7")
-    with pytest.raises(StepFailed, match=r"npm ended with 7: npm error no network \| npm error A log$"):
+    with pytest.raises(StepFailed, match=r"npm ended with exit code 7: npm error no network \| npm error A log$"):
         install(server)
     folder = modules_of(server)
     assert folder

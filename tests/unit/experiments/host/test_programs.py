@@ -49,8 +49,8 @@ def test_an_older_server_is_told_of_beforehand() -> None:
     with pytest.raises(Unavailable) as caught:
         check_levels(asked, "nginx version: nginx/1.22.1")
     told = (
-        "NATIVE=on with SERVER=nginx cannot be used here: notsent-lowat came with nginx 3.2, and this machine has nginx"
-        " version"
+        "NATIVE=on with SERVER=nginx cannot be used here: notsent-lowat exists since nginx 3.2, but this machine has"
+        " nginx version"
     )
     assert str(caught.value) == f"{told}: nginx/1.22.1; install nginx 3.2 or newer"
     check_levels(asked[:1], "nginx version: nginx/1.22.1")
@@ -62,7 +62,7 @@ def test_an_older_haproxy_has_no_hard_limit() -> None:
     stock = scenario_from({"SERVER": "haproxy"})
     sized = scenario_from({"SERVER": "haproxy", "RECORD": "1400"})
     with pytest.raises(
-        Unavailable, match=r"^RECORD=1400 with SERVER=haproxy .* tune.ssl.hard-maxrecord came with .* 2.6"
+        Unavailable, match=r"^RECORD=1400 with SERVER=haproxy .* tune.ssl.hard-maxrecord exists since .* 2.6"
     ):
         check_levels([stock, sized], "HAProxy version 2.4.24-0ubuntu0.22.04.1 2023/10/31")
     check_levels([stock], "HAProxy version 2.4.24-0ubuntu0.22.04.1 2023/10/31")

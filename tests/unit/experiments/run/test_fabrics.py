@@ -43,13 +43,19 @@ def test_what_was_passed_over_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reason names each preferred fabric that cannot be used, and why."""
     given(monkeypatch, virtual="no kernel", compose="no engine", netns=None)
     chosen, why = fabrics.choose("auto", SCENARIOS, None)
-    assert (chosen.name, why) == ("netns", "netns is good; virtual: no kernel; compose: no engine")
+    assert (chosen.name, why) == (
+        "netns",
+        "netns is good; FABRIC=virtual cannot be used: no kernel; FABRIC=compose cannot be used: no engine",
+    )
 
 
 def test_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """If no fabric can be used, the error gives all reasons and `priolab doctor`."""
     given(monkeypatch, virtual="no kernel", netns="no namespaces")
-    with pytest.raises(Unavailable, match=r"virtual: no kernel; netns: no namespaces; `priolab doctor`"):
+    with pytest.raises(
+        Unavailable,
+        match=r"=virtual cannot be used: no kernel; FABRIC=netns cannot be used: no namespaces; `priolab doctor`",
+    ):
         fabrics.choose("auto", SCENARIOS, None)
 
 

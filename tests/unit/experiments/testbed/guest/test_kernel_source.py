@@ -154,5 +154,5 @@ def test_a_stable_suite_has_newer_sources_in_its_security_archive(
 
 def test_a_step_that_fails_is_told(folders: Path) -> None:
     """The error gives the command, its exit code, and its last line."""
-    with pytest.raises(StepFailed, match=r"a step: sh -c ended with 3: no more"):
+    with pytest.raises(StepFailed, match=r"a step: sh -c ended with exit code 3: no more"):
         kernel_source._run(["sh", "-c", "echo less >&2; echo no more >&2; exit 3"], folders, {}, "a step")

@@ -8,8 +8,8 @@ from experiments.errors import StepFailed
 from experiments.host import processes
 from experiments.testbed.namespaces import netns
 
-_UNKNOWN = "ended with 2: Error: Specified qdisc kind is unknown."
-_NOT_FOUND = "ended with 127: unshare: failed to execute tc: No such file or directory"
+_UNKNOWN = "ended with exit code 2: Error: Specified qdisc kind is unknown."
+_NOT_FOUND = "ended with exit code 127: unshare: failed to execute tc: No such file or directory"
 
 
 @pytest.mark.parametrize(
