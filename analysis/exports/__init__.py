@@ -1,1 +1,1 @@
-"""Converts an experiment's runs to the formats of other programs. `formats` lists the formats."""
+"""Converts an experiment's runs to the formats of other programs. formats.py lists the formats."""

@@ -59,5 +59,5 @@ FORMATS: dict[str, Format] = {
     "perfetto": Format(writes="a Chrome trace of all runs, for Perfetto", files=_perfetto),
     "qlog": Format(writes="qlog of all runs: client, server, link", files=_qlog),
     "csv": Format(writes="tables: loads, resources, events, arrivals, samples", files=_csv),
-    "parquet": Format(writes="the same tables as csv, with column types", files=_parquet, library="pyarrow"),
+    "parquet": Format(writes="the tables of the format csv, with column types", files=_parquet, library="pyarrow"),
 }

@@ -19,7 +19,7 @@ _Event = dict[str, Any]
 _Sample = TypeVar("_Sample", SocketSample, QueueSample)
 
 _TRACKS = 10**5
-"""The number of tracks that a run can have. Tracks from _ORIGIN on show the origin, lower tracks loads and streams."""
+"""The number of tracks that a run can have. The lower half shows loads and streams, the upper half the origin."""
 _ORIGIN = 5 * 10**4
 
 

@@ -87,7 +87,11 @@ def _client(run: Run) -> str:
 
 
 def arm_of(run: Run, *, server: str | None = None, client: str | None = None, called: str | None = None) -> Arm:
-    """Reads the logs of a run that is ok. server, client, called: see Arm. Raises FolderError."""
+    """Reads the logs of a run that is ok. Raises FolderError.
+
+    server, client: the names of front and client; None if all arms of the figure have the same one. called: the arm's
+    name in the figure; None for a name made from server, client and LOWAT.
+    """
     evidence = run.evidence()
     load = measured_load(evidence)
     return Arm(
@@ -103,7 +107,7 @@ def arm_of(run: Run, *, server: str | None = None, client: str | None = None, ca
 
 
 def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
-    """Yields the texts above a figure: `facts`, then the name and status of each arm without an ok run."""
+    """Yields the texts above a figure: the settings, then the name and status of each arm without an ok run."""
     yield from facts(shown, experiment.record.fabric)
     names = {arm.run.arm for arm in shown}
     yield from (f"{name}: {runs[0].status}" for name, runs in experiment.arms().items() if name not in names)

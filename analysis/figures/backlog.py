@@ -31,7 +31,7 @@ class Look:
 def backlog(load: PageLoad, layers: Layers, until_s: float) -> list[Look]:
     """Returns the samples up to until_s seconds after the page's request.
 
-    The list is empty if there are fewer than FEWEST_LOOKS samples, or if no sample has bytes unsent or in flight.
+    The list is empty if there are too few samples for a figure, or if no sample has bytes unsent or in flight.
     """
     looks = [_look(load, layers, sample) for sample in layers.sockets if 0 <= load.ms(sample.t_ns) / 1000 <= until_s]
     is_telling = any(look.unsent_bytes or look.in_flight_bytes for look in looks)

@@ -29,7 +29,7 @@ from analysis.reports.following import BAND, Seen, Step, steps
 from analysis.sweeps.words import milliseconds, rate
 
 NAME = "following"
-"""The name of the files, without suffix."""
+"""The name of the figure's files, without suffix."""
 
 _LEAST_MS, _MOST_MS = 1.0, 10_000.0
 _TICKS_MS = (10, 100, 1000)
@@ -50,7 +50,7 @@ class Followed:
     began_ns: int
 
     def s(self, t_ns: float) -> float:
-        """Converts a time to seconds after the start of the load."""
+        """Converts a time to seconds after the start of the measured load."""
         return (t_ns - self.began_ns) / _S
 
 
@@ -60,7 +60,7 @@ def save(arms: Sequence[Followed], headline: Sequence[str], folder: Path) -> lis
 
 
 def draw(arms: Sequence[Followed], headline: Sequence[str]) -> Declaration:
-    """Draws the sheet. arms: at least one arm. headline: the facts above the panels."""
+    """Draws the figure, with a panel for each arm. arms: at least one arm. headline: the texts above the panels."""
     most_s = max(arm.s(arm.seen.until_ns) for arm in arms)
     axis = Axis(most=most_s * 1.02, title="seconds after the page was asked for")
     panels = [_panel(arm, axis, is_last=arm is arms[-1]) for arm in arms]

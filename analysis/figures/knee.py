@@ -2,7 +2,7 @@
 
 The knee is the largest LOWAT with which the script comes as early as with the best value. A ring marks it.
 
-The networks' plots are side by side and have the same axis (`knee_plot`).
+The networks' plots are side by side and have the same axis (analysis/figures/knee_plot.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from analysis.sweeps.measures import Measure
 from analysis.sweeps.networks import Network, networks
 
 NAME = "knee"
-"""The name of the files, without suffix."""
+"""The name of the figure's files, without suffix."""
 
 _SIZES = ((1, Size(columns=1, font_px=22)), (4, Size(columns=2, font_px=19)), (10**6, Size(columns=3, font_px=16)))
 
@@ -34,7 +34,7 @@ def save(sweep: Sweep) -> list[Path]:
 
 
 def draw(sweep: Sweep) -> Declaration | None:
-    """Returns the declaration; None if no run is ok. Raises FolderError."""
+    """Returns the figure as a Vega-Lite declaration; None if no run is ok. Raises FolderError."""
     found = networks(sweep)
     shown = [network for network in found if any(level.is_good for level in network.levels)]
     if not shown:
@@ -102,7 +102,7 @@ def _subtitle(network: Network, knee: Knee) -> str:
         first = words.interval(Measure.FIRST_BYTE, knee.recommended.estimate(Measure.FIRST_BYTE))
         said = f"recommended: {words.lowat(knee.recommended)}, script first byte {first}"
     if knee.falls_at:
-        said += f"; goodput {1 - goodput_part(knee.falls_at, knee.reference):.1%} less at {knee.falls_at.value}"
+        said += f"; goodput falls by {1 - goodput_part(knee.falls_at, knee.reference):.1%} at {knee.falls_at.value}"
     if network.thin:
         said += f"; LOWAT with too few ok runs: {', '.join(level.value for level in network.thin)}"
     missing = [level.value for level in network.levels if not level.is_good]

@@ -1,11 +1,11 @@
 """Draws a plot of the knee's figure: measures of a network against LOWAT, in plain Vega-Lite.
 
 LOWAT is on a logarithmic axis. LOWAT unset is at the right end, not joined to the other values. Vertical bars are
-bootstrap intervals. The grey band is the noise band (`spread.reach`) around the median of one value of LOWAT, the base.
-In the plot of goodput the base is the reference (`knee`, rule 2). In the other plot the base is the best value, and the
-band begins at the base's median. Another value differs measurably from the base if its median is outside the band, and
-its bar does not overlap the base's bar. A ring marks the recommended value. A dashed line shows the result of
-LOWAT=auto.
+bootstrap intervals. The grey band is the noise band (analysis/sweeps/spread.py) around the median of one value of
+LOWAT, the base. In the plot of goodput the base is LOWAT unset or, if too few of its runs are ok, the largest fixed
+value. In the other plot the base is the value with the soonest first byte, and the band begins at the base's median.
+Another value differs measurably from the base if its median is outside the band, and its bar does not overlap the
+base's bar. A ring marks the recommended value. A dashed line shows the result of LOWAT=auto.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ class Size:
         return (WIDTH - (self.columns - 1) * GAP_PX) // self.columns - AXIS_PX
 
     def height_px(self, measure: Measure) -> int:
-        """Returns the height of a plot whose noise band is that of `measure`."""
+        """Returns the height of a plot. measure: the measure whose noise band the plot shows."""
         return round(self.width_px * (0.14 if measure is Measure.GOODPUT else 0.34)) + 50
 
     def letters(self, **more: Any) -> Declaration:
@@ -131,7 +131,7 @@ class Plot:
         self._scale, self._unit = _unit(self._judged, self._most)
 
     def declaration(self, move: str) -> Declaration:
-        """Returns the declaration of the plot. move: the name of the selection that moves the plot."""
+        """Returns the declaration of the plot. move: the Vega-Lite name of the selection that moves the axis."""
         layers = [*self._band(), *self._auto(), *self._lines(), *self._ring()]
         layers[0]["params"] = [{"name": move, "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}]
         return {"width": self._size.width_px, "height": self._size.height_px(self._judged), "layer": layers}

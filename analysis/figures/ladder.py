@@ -48,7 +48,7 @@ def draw(experiment: Experiment) -> Declaration | None:
 
 
 def _pair(arm: Arm) -> tuple[str, str]:
-    """Returns two names: of the focal resource, and of that other resource whose first byte came first."""
+    """Returns the name of the focal resource, and the name of the one of the others whose first byte came first."""
     load = arm.load
     first = min(load.page.others, key=lambda each: load.resources[each.name].first_byte_ns)
     return load.focal.name, first.name
@@ -108,7 +108,7 @@ def _words(arm: Arm, ladders: _Ladders) -> tuple[str, list[str]]:
     if whole_ns is None:
         return words, []
     usable_s, whole_s = (arm.load.ms(t_ns) / 1000 for t_ns in (payload_ns, whole_ns))
-    return words, f"usable at {usable_s:.2f} s; with whole DATA frames only it would be at {whole_s:.2f} s".split()
+    return words, f"usable at {usable_s:.2f} s; if a program gets whole DATA frames only, at {whole_s:.2f} s".split()
 
 
 def _ends(rows: Sequence[dict[str, Any]], panel: Panel) -> Declaration:

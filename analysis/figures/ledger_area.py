@@ -100,7 +100,7 @@ def _words(arm: Arm, ledger: Ledger) -> tuple[str, list[str]]:
         for name, where in reversed(list(_PLACES.items()))
         if where.size(moment)
     ]
-    return ahead, f"when it was available: {', '.join(parts)}".split()
+    return ahead, f"when the {ledger.focal} was available: {', '.join(parts)}".split()
 
 
 def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], panel: Panel) -> Declaration:

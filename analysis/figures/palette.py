@@ -16,7 +16,7 @@ GRID = "#e4e4e4"
 
 IMPORTANT = ("#d55e00", "#e69f00", "#8a5a00")
 OTHERS = ("#0072b2", "#3f93c9", "#56a3a6", "#5b7fa6", "#7aa6d8")
-"""Colours of important resources and of the others, in the page's order. Pages with more resources repeat them."""
+"""Colours of important resources (IMPORTANT) and of the others (OTHERS). A page with more resources repeats them."""
 
 RESOURCES: Mapping[str, str] = MappingProxyType({"image": OTHERS[0], "script": IMPORTANT[0]})
 """Colours of the resources of PAGE=maps."""
@@ -42,7 +42,7 @@ VERDICTS: Mapping[str, str] = MappingProxyType({Verdict.KEPT: "#00664b", Verdict
 GOODPUT = "#117733"
 STEERED = "#004488"
 NO_DIFFERENCE = "#ececec"
-"""Colours of a sweep's figures: goodput, the result of LOWAT=auto, and the noise band."""
+"""Colours of a sweep's figures: goodput (GOODPUT), the result of LOWAT=auto (STEERED), the noise band."""
 
 
 def ink_on(colour: str) -> str:

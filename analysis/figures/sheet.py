@@ -89,7 +89,7 @@ class Panel:
     is_last: bool
 
     def x(self) -> Declaration:
-        """Returns the channel of `start` with the axis, for one of the panel's layers. Other layers use START."""
+        """Returns the horizontal channel with the axis, for a single layer of the panel. The other layers use START."""
         axis = {
             "title": self.axis.title if self.is_last else None,
             "labelFontSize": FONT - 2,
@@ -106,7 +106,7 @@ class Panel:
         return START | {"scale": {"domain": [0, self.axis.most], "nice": False}, "axis": axis}
 
     def y(self, field: str) -> Declaration:
-        """Returns the channel of a height in the panel."""
+        """Returns the vertical channel for a field of the data that is a height in the panel."""
         scale = {"domain": [self.bottom, self.top], "nice": False}
         return {"field": field, "type": "quantitative", "scale": scale, "axis": None}
 
@@ -188,10 +188,10 @@ def layer(rows: Rows, mark: Declaration, **channels: Any) -> Declaration:
 
 
 def merged(layers: Sequence[Declaration]) -> list[Declaration]:
-    """Returns the layers with equal layers of texts or thin lines as one, because each layer takes time to draw.
+    """Merges equal layers of texts or thin lines into one layer, because each layer takes time to draw.
 
-    Layers are equal if only their rows and the colours of their marks differ. A line stays under the areas drawn after
-    it; texts may come later than they were.
+    Layers are equal if only their rows and the colours of their marks differ. A line is never moved above an area that
+    is drawn after it; a text may be.
     """
     made: list[Declaration] = []
     for each in layers:
@@ -210,12 +210,12 @@ _JOINED = ("text", "rule")
 
 
 def _may_be_later(layers: Sequence[Declaration]) -> bool:
-    """True if a line may move behind these layers: they have only texts and lines."""
+    """True if a line may be drawn after these layers instead of before, because they have only texts and lines."""
     return all(each["mark"]["type"] in _JOINED for each in layers)
 
 
 def _style(layer: Declaration) -> tuple[Declaration, Declaration]:
-    """Returns what equal layers have in common."""
+    """Returns the mark and the channels of a layer without its colour: they are the same in equal layers."""
     mark = {name: value for name, value in layer["mark"].items() if name != "color"}
     return mark, {name: channel for name, channel in layer["encoding"].items() if channel != _OWN_COLOUR}
 

@@ -13,7 +13,7 @@ _TEXT_PX = 27
 
 
 def _common(shown: Sequence[Arm], fabric: str) -> list[str]:
-    """Returns the settings common to all arms (`facts`). The names of the arms show the settings that differ."""
+    """Returns the settings common to all arms. The names of the arms show the settings that differ."""
     first, *others = ([*facts([arm], fabric)] for arm in shown)
     return [fact for fact in first if all(fact in other for other in others)]
 

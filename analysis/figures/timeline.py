@@ -109,7 +109,7 @@ def save(experiment: Experiment) -> list[Path]:
 
 
 def _rows(looks: Sequence[Sequence[Look]], lowats: Sequence[int | None]) -> _Rows:
-    """Returns the scales of the socket's lane, with room for all samples and each LOWAT not far above the samples."""
+    """Returns the scales of the socket's lane. They have room for all samples, and for a LOWAT not far above them."""
     every = [look for seen in looks for look in seen]
     unsent = max((look.unsent_bytes for look in every), default=0)
     near = [lowat for lowat in lowats if lowat is not None and lowat <= unsent * _LOWAT_ROOM]

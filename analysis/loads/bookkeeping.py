@@ -26,7 +26,7 @@ _BROWSER_STEP_NS = 10**6
 
 
 class NoLedger(Exception):
-    """Raised if the logs of a run do not suffice for a ledger. The text says what is missing."""
+    """Raised if the logs of a run do not suffice for a ledger. The error message says what is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,10 @@ def _short(waited_ns: int, scenario: ScenarioRecord) -> str:
 
 
 def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Ledger:
-    """Makes the ledger of a load. If the link's rate changes, the load must be the measured load. Raises NoLedger."""
+    """Makes the ledger of a load. Raises NoLedger if the logs do not suffice.
+
+    If the link's rate changes, `load` must be the measured load, because the changes are timed from its start.
+    """
     focal = load.focal
     others = Payload(evidence.events, load.number, {each.name for each in load.page.others})
     try:
@@ -149,7 +152,11 @@ def _resent(sockets: Sequence[SocketSample], from_ns: int, until_ns: int) -> boo
 
 
 def _stalled_ns(arrivals: Sequence[Arrival], from_ns: int, until_ns: int, link: _Link) -> int:
-    """Returns the sum of the pauses between arrivals, each less the transmission time of two packets."""
+    """Returns how long, between two instants, nothing arrived at the client although packets could have arrived.
+
+    The time is the sum of the pauses between successive arrivals. Each pause counts without the transmission time of
+    two packets.
+    """
     times = [from_ns, *(arrival.t_ns for arrival in arrivals if from_ns < arrival.t_ns < until_ns), until_ns]
     return sum(
         max(0, later - earlier - 2 * link.transmission_ns(PACKET_BYTES, earlier)) for earlier, later in pairwise(times)
@@ -159,9 +166,10 @@ def _stalled_ns(arrivals: Sequence[Arrival], from_ns: int, until_ns: int, link: 
 def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, link: _Link) -> int | None:
     """Returns when the bottleneck has transmitted all bytes before a position of the TCP stream; None if unknown.
 
-    The first sample at which the front had sent the position shows what the link holds. Bytes sent behind the position
-    do not count. The bottleneck transmits all other bytes on the link without a pause. If the bottleneck is empty and
-    behind the delay line, the transmission begins when the first packet in the delay line reaches the bottleneck.
+    The first sample at which the front had sent all these bytes shows how many bytes the link holds. Bytes sent behind
+    the position do not count. The bottleneck transmits all other bytes on the link without a pause. If the bottleneck
+    is empty and behind the delay line, the transmission begins when the first packet in the delay line reaches the
+    bottleneck.
     """
     sample = next((sample for sample in sockets if sample.sent_bytes >= position), None)
     if sample is None:
@@ -177,7 +185,7 @@ def _cleared_ns(position: int, sockets: Sequence[SocketSample], layers: Layers, 
 
 
 def _delayed_since(queue: Sequence[QueueSample], held: QueueSample) -> int:
-    """Returns the time of the sample from which on the delay line was never empty until the sample `held`."""
+    """Returns the time since which the delay line was never empty, up to the sample `held` of the link's queue."""
     since_ns = held.t_ns
     for sample in reversed(queue[: bisect_right(queue, held.t_ns, key=lambda sample: sample.t_ns)]):
         if not sample.delay_line_bytes:
@@ -193,7 +201,7 @@ def _reached(
 
     The result is the middle between the first sample that reached the position and the sample before, but at least
     earliest_ns and at most latest_ns. If no sample reached the position, the result is latest_ns.
-    counts: the count at each sample.
+    counts: the number of bytes at each sample, such as the bytes sent so far.
     """
     for index, count in enumerate(counts):
         if count >= position:
@@ -241,5 +249,5 @@ def _moments(
 
 
 def _look_ns(sockets: Sequence[SocketSample]) -> int:
-    """Returns the mean time between two samples."""
+    """Returns the mean time between successive samples."""
     return (sockets[-1].t_ns - sockets[0].t_ns) // (len(sockets) - 1)

@@ -55,8 +55,9 @@ _ROOT = "/"
 class Allowance:
     """The tolerances of the checks. A difference up to a tolerance is no contradiction.
 
-    rate: the fraction by which a rate may deviate. moment_ns: the largest error if a time of one log is compared with a
-    time of another log. late_ns: the time by which a busy machine may record an event late.
+    rate: the largest accepted deviation of the rate at which bytes arrive, as a fraction of the link's rate.
+    moment_ns: the largest error if a time of one log is compared with a time of another log. late_ns: the time by which
+    a busy machine may record an event late.
     """
 
     rate: float
@@ -110,7 +111,7 @@ def outside(evidence: Evidence) -> Iterator[Contradiction]:
             if times_ns and not times_ns[0] <= request.received_ns <= times_ns[-1]:
                 seen = f"{(request.received_ns - times_ns[0]) / _MS:.1f} ms after the first load began"
                 what = f"time at which the origin received a request for the {resource.name}"
-                yield Contradiction(what=what, asked="within the loads", seen=seen)
+                yield Contradiction(what=what, asked="during the page loads", seen=seen)
 
 
 def _served(resource: Resource, evidence: Evidence) -> Sequence[OriginRequest]:
@@ -122,8 +123,9 @@ class _Asked:
     """A request of a load, as the client and the origin logged it.
 
     name: the resource and the number of the load, in words. sent_ns: the time at which the client sent the request.
-    first_ns: the time at which the client had the first data (`_had_ns`). request: the origin's record of the request.
-    is_alone: True if the resource is a document, and no other resource was loading from sent_ns to first_ns.
+    first_ns: the time at which the client had the resource's first data or, if other resources wait for this resource,
+    the time at which the client requested the first of them. request: the origin's record of the request. is_alone:
+    True if the resource is a document, and no other resource was loading from sent_ns to first_ns.
     """
 
     name: str
@@ -143,8 +145,8 @@ class _Asked:
     def to_client(self) -> tuple[str, int | None]:
         """The time that the response took from the origin to the client: a description, and the nanoseconds.
 
-        The time begins when the origin has the response, and ends with first_ns. It is None if the origin's log has no
-        response.
+        The time begins when the origin has the response, and ends when the client has the first data (first_ns). It is
+        None if the origin's log has no response.
         """
         available_ns = self.request.available_ns
         what = f"time from the origin's response with the {self.name} to the client"
@@ -178,7 +180,7 @@ def _order(evidence: Evidence, layers: Layers) -> Iterator[Contradiction]:
                 yield _backwards(f"times of the origin for {request.path}", after_ns - before_ns)
     for event in evidence.events:
         if event.record_ns is not None and event.record_ns > event.t_ns:
-            yield _backwards("from a TLS record's first byte to its last", event.t_ns - event.record_ns)
+            yield _backwards("times of a TLS record's first and last byte", event.t_ns - event.record_ns)
             break
 
 
@@ -239,7 +241,7 @@ def _causes(asked: Iterable[_Asked], scenario: ScenarioRecord, allowance: Allowa
 def _delays(
     asked: Iterable[_Asked], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
 ) -> Iterator[Contradiction]:
-    """Checks that no request and no document took longer than the link explains.
+    """Checks that no request to the origin, and no document to the client, took longer than the link explains.
 
     A document is checked only if no other resource was loading, the link was empty, and the queue dropped nothing.
     """
@@ -361,7 +363,7 @@ def _rate(load: PageLoad, layers: Layers, scenario: ScenarioRecord, allowance: A
         if abs(off) > allowance.rate:
             asked = f"the link's rate, within {allowance.rate:.0%}"
             seen = f"a deviation of {off:+.0%}"
-            yield Contradiction(what="rate of arrival while packets waited", asked=asked, seen=seen)
+            yield Contradiction(what="rate of arrival while packets waited in the bottleneck", asked=asked, seen=seen)
             return
 
 

@@ -20,8 +20,9 @@ from common.formats.scenario import PROBE, ScenarioRecord
 def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front: Mapping[str, Any]) -> Findings:
     """Returns the times of every complete load, and all findings about the measured load.
 
-    front: the traits of the server, as in run.json. A probe has no ledger, oracle and prediction, because its times
-    depend on when the client opens its window. Raises FolderError if the record of a load is incomplete.
+    front: the properties of the server, as under the key `front` of run.json. A probe has no ledger, no oracle and no
+    prediction, because its times depend on when the client opens its flow-control window. Raises FolderError if the
+    record of a load is incomplete.
     """
     loads = page_loads(evidence)
     if not loads:
@@ -48,7 +49,7 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front
 def judgement(load: PageLoad, evidence: Evidence, scenario: ScenarioRecord) -> Judgement:
     """Returns the verdict on the measured load, with the rules for probes if the run is a probe.
 
-    Raises FolderError for a probe whose window the client never opened.
+    Raises FolderError for a probe in which the client never opened its flow-control window.
     """
     if scenario.plan == PROBE:
         return judge_probe(_probe(evidence), evidence.favoured)
@@ -57,7 +58,7 @@ def judgement(load: PageLoad, evidence: Evidence, scenario: ScenarioRecord) -> J
 
 def _probe(evidence: Evidence) -> Probe:
     if (probe := probe_of(evidence.events, evidence.page)) is None:
-        raise FolderError(f"{evidence.source}: the run is a probe, but the client never opened its window")
+        raise FolderError(f"{evidence.source}: the run is a probe, but the client never opened its flow-control window")
     return probe
 
 

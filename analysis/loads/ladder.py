@@ -33,10 +33,10 @@ class Reached:
 
 
 def ladder(load: PageLoad, evidence: Evidence, resource: str) -> list[Reached]:
-    """Returns the rungs, with their times, for a resource's first DATA frame that is not empty.
+    """Returns the meanings of "first byte" (rungs), each with its time, for a resource's first DATA frame with payload.
 
-    PACKET is missing if the client did not record when the TLS record began to arrive. FRAME is missing if the frame
-    did not arrive completely.
+    The rung PACKET is missing if the client did not record when the TLS record began to arrive. The rung FRAME is
+    missing if the frame did not arrive completely.
     """
     events = [event for event in evidence.events if (event.load, event.resource) == (load.number, resource)]
     frames = [index for index, event in enumerate(events) if event.kind == "data-header" and event.size_bytes]

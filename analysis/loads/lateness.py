@@ -2,10 +2,11 @@
 
 Before the first byte of a resource, these cross the link: the page's request, the page, the resource's request and the
 resource's first packet. The link determines how long they take; the first packet counts only if nothing is ahead of the
-resource on the link. If they take longer, client, ferry, front or origin had to wait for a processor. So the additional
-time is the sum of the delays of these programs, and follows from the logs of client and origin alone. In the guest this
-sum is 0.2 ms. The lab compares the sum with the tolerance. The lab does not use a percentile over all events: a busy
-machine that is in time for the few events before the first bytes is as good as an idle machine.
+resource on the link. If they take longer than the link explains, client, ferry, front or origin had to wait for a
+processor. So the additional time is the sum of the delays of these programs, and follows from the logs of client and
+origin alone. In the guest this sum is 0.2 ms. The lab compares the sum with the tolerance. The lab does not use a
+percentile over all events: a busy machine that is in time for the few events before the first bytes is as good as an
+idle machine.
 
 The lab also measures how long packets wait in the client's kernel until the client reads them (client/socket.json).
 This wait is a separate number, because it concerns all bytes. The number is a median. A higher percentile would
@@ -69,7 +70,7 @@ def _late(load: PageLoad, times: ResourceTimes, late_ns: int) -> Late:
 
 
 def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None:
-    """Returns the first resource that is no document, and the time at which its first TLS record began to arrive.
+    """Returns the first resource to arrive, documents excluded: its name, and when its first TLS record began to come.
 
     None if the client recorded no TLS records. None also if a document arrived before this resource, and the resource
     does not wait for this document.

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Layer(StrEnum):
-    """The layers, which are also the parts of the first byte's wait. ledger.py explains each layer."""
+    """The layers, which are also the parts of the first byte's wait. analysis/loads/ledger.py explains each layer."""
 
     PENDING = "front_pending"
     COMMITTED = "front_committed"

@@ -35,7 +35,7 @@ from common.formats.run import LedgerRecord, OtherBytes
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """How many payload bytes of the others are in each layer at an instant. The numbers add up to the others' size.
+    """The payload bytes of the others in each layer of the ledger, at an instant. They add up to the others' size.
 
     committed_bytes: bytes in the front that the front sends before the focal resource. They are known only while the
     focal resource is in the front. pending_bytes: all other bytes in the front. recovery_bytes: bytes sent that are
@@ -67,7 +67,8 @@ class Ledger:
     """The ledger of a load.
 
     available_ns: the time at which the origin had the focal resource. first_byte_ns: the time at which the client could
-    use the resource's first byte. parts: the wait in each layer, in nanoseconds. moments: in order of time.
+    use the resource's first byte. parts: the wait in each layer, in nanoseconds. moments: the bytes of the others in
+    each layer, in order of time.
     """
 
     load: int
@@ -130,7 +131,7 @@ _SHORTEST_MS = 5.0
 
 
 def sentence(record: LedgerRecord) -> str:
-    """Returns a ledger of run.json as a sentence, without parts shorter than 5 ms."""
+    """Puts the ledger in a run's run.json into a sentence, which leaves out layers with a wait below 5 ms."""
     parts = [
         f"{'-' if wait_ms < 0 else '+'} {abs(wait_ms) / 1000:.2f} {words}"
         for layer, words in WORDS.items()

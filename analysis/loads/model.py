@@ -30,10 +30,12 @@ then the retransmission crosses the full queue again.
 
 There is no prediction for:
 
-- other losses, jitter, a rate that changes, a bottleneck at the front's own egress, LOWAT=auto;
-- other resources that the origin holds back or sends in chunks, resources that wait for different documents, FIRST;
+- losses other than at the end of such a burst, jitter, a rate that changes, a bottleneck at the front's own egress,
+  LOWAT=auto;
+- other resources that the origin holds back or sends in chunks, resources that wait for different documents, the knob
+  FIRST;
 - an HTTP/2 window that is smaller than all other resources together, a browser as the client;
-- NATIVE=on, BUFFERING=off, a given RECORD, a server without [writes] in the catalogue;
+- NATIVE=on, BUFFERING=off, RECORD with a value, a server whose entry in the catalogue has no table [writes];
 - priorities in another dialect than plain weights; if streams share by weight, other weights than those of SPDY's
   priorities.
 """
@@ -59,7 +61,7 @@ _STARTUP_GAIN = 2.89  # of bbr's startup phase: 2/ln 2
 
 
 class NoPrediction(Exception):
-    """Raised if the model does not cover the scenario. The text is the reason."""
+    """Raised if the model does not cover the scenario. The error message is the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +79,7 @@ class Writes:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Reads `front` of run.json. Raises NoPrediction if it does not describe how the server writes."""
+        """Reads how a server writes from the key `front` of run.json. Raises NoPrediction if it is not there."""
         if document["record_bytes"] is None:
             raise NoPrediction("the catalogue does not describe how this server writes")
         return cls(
@@ -232,7 +234,8 @@ def _ahead_bytes(scenario: ScenarioRecord, page: Page, focal: Resource, writes: 
 def _let_go_bytes(lowat: int, offload: int, writes: Writes, at_once: float, sent: float) -> float:
     """Returns the bytes that a front has written to the kernel, with LOWAT as the limit.
 
-    offload: the size of a packet buffer. at_once: the bytes sent at once. sent: all bytes sent so far.
+    offload: the size of a packet buffer. at_once: the bytes that are sent in one burst, without waiting for
+    acknowledgements. sent: all bytes sent so far.
     """
     if writes.batch_bytes is not None:
         return ceil((sent + lowat / 2) / writes.batch_bytes) * writes.batch_bytes

@@ -72,9 +72,10 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord) -> Bound:
 
 
 def _asked_ns(page: Page, resource: Resource, rate: Rate | None, round_ns: int) -> int:
-    """Returns when a response could reach the bottleneck if the origin had it at once, after the load's first request.
+    """Returns the time from the load's first request until a response could reach the bottleneck.
 
-    round_ns: the link's delay up and down together.
+    The time is that of an origin that does not hold the response itself back, only the documents before it. round_ns:
+    the link's delay up and down together.
     """
     at_ns = round_ns
     for each in page.before(resource):
@@ -89,9 +90,10 @@ def page_crossed_ns(rate: Rate | None, from_ns: int, page_bytes: int) -> int:
 
 
 def _crossed_ns(from_ns: int, answer_bytes: int, rate: Rate | None) -> int:
-    """Returns when a response can have crossed the bottleneck, at the earliest.
+    """Returns the earliest time at which a response that reaches the bottleneck at from_ns has crossed it.
 
-    A packet is transmitted at the rate that holds when its transmission begins. A packet may wait for a higher rate.
+    answer_bytes: the payload of the response. A packet is transmitted at the rate that holds when its transmission
+    begins. A packet may wait for a higher rate.
     """
     left_bytes = answer_bytes + _RECORD_BYTES + _FRAME_BYTES
     while rate is not None and left_bytes > 0:
@@ -104,10 +106,10 @@ def _crossed_ns(from_ns: int, answer_bytes: int, rate: Rate | None) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Inversion:
-    """The difference between a load and its bound.
+    """The difference between a load and the oracle's bound for the load.
 
     late_ns: the time by which the focal resource's first byte came later than the bound. other_bytes: the bytes of the
-    others that came before this first byte, minus the `other_bytes` of the bound; at least 0.
+    others that came before this first byte, minus those that the bound allows; at least 0.
     """
 
     bound: Bound

@@ -40,7 +40,7 @@ class Payload:
         return self._totals[-1] if self._totals else 0
 
     def before(self, position: int) -> int:
-        """Returns the number of payload bytes before a position."""
+        """Returns the number of payload bytes before a position of the TCP stream."""
         index = bisect_left(self._ends, position)
         if index == len(self._ends):
             return self.size_bytes
@@ -49,7 +49,7 @@ class Payload:
         return already + inside * max(0, position - start) // (self._ends[index] - start)
 
     def first(self) -> int:
-        """Returns where the TLS record with the first payload byte begins. Raises ValueError if it is unknown."""
+        """Returns the position at which the first payload byte's TLS record begins; ValueError if it is unknown."""
         for index, total in enumerate(self._totals):
             if total:
                 return self._ends[index - 1] if index else 0

@@ -4,7 +4,7 @@ The verdict compares two groups of resources: the important resources, and the o
 client asked to get first, *low* is the other group. A group's *focal* resource is the one that the origin had last.
 
 The first rule that applies decides:
-1. nothing-to-prioritize: the others had already left when the origin had the focal important resource. Precisely: at
+1. nothing-to-prioritize: the others had left the front when the origin had the focal important resource. Precisely: at
    most a twentieth of the others' bytes arrived later than one delay of the link after that instant.
 2. undecided: no order was asked for.
 3. kept: the last byte of high came before the last byte of low, and at most half of low had arrived before the first

@@ -22,7 +22,12 @@ from common.packets import unframed
 
 @dataclass(frozen=True, kw_only=True)
 class Whereabouts:
-    """Positions in the TCP stream, the largest first. The module's docstring explains the positions."""
+    """Positions in the TCP stream at a sample of the front's socket, the largest first.
+
+    handed_bytes, sent_bytes, arrived_bytes: the end of the bytes that the front handed to its kernel, that the kernel
+    sent, and that are at the client. near_from_bytes, far_from_bytes: the beginning of the bytes in the part of the
+    link that is nearer to the front, and in the part that is farther.
+    """
 
     handed_bytes: int
     sent_bytes: int

@@ -18,7 +18,7 @@ from analysis.loads.probe import ALONE, Probe
 from analysis.records.runs import Run
 
 _DIFFERENCE = 0.03
-"""Shares that differ by less than this count as equal. A step of the window is about 0.02."""
+"""Shares of the flow-control window, 0 to 1, count as equal if they differ by less than this. A step is about 0.02."""
 
 _ARRIVES = 1 / 3
 """The smallest fraction of the expected effect with which the order counts as arrived.
@@ -122,7 +122,7 @@ class Pair:
 
     @property
     def effect(self) -> float:
-        """The effect of asking for the script first: the script's lead in `asked` less its lead in `swapped`."""
+        """The effect of asking for the script first: its lead then, less its lead if the image is asked for first."""
         return self.asked.lead - self.swapped.lead
 
 
@@ -170,12 +170,18 @@ class Cell:
 
     @property
     def effect(self) -> float:
-        """The expected effect of asking: the effect on resources of the same size if nothing blocks the server."""
+        """The expected effect of asking for the script first.
+
+        It is the effect on resources of the same size if nothing blocks the server.
+        """
         asked, swapped = self._shares
         return _lead(asked) - _lead(swapped)
 
     def arriving(self, pair: Pair) -> float:
-        """Returns the effect in a pair of loads as a fraction of `effect`. The server must follow the dialect."""
+        """Returns the effect of asking in a pair of loads, as a fraction of the effect in the probes.
+
+        The server must follow the dialect.
+        """
         return pair.effect / self.effect
 
     def outcome(self, pair: Pair | None) -> Outcome | None:
@@ -204,7 +210,11 @@ class Cell:
         match self.layer:
             case Layer.SERVER:
                 contrary = self.reading is Reading.CONTRARY
-                return "the server does the contrary" if contrary else "the server does not follow the dialect"
+                return (
+                    "the server does the contrary of what the client asks"
+                    if contrary
+                    else "the server does not follow the dialect"
+                )
             case Layer.NOWHERE:
                 return "the order arrives, even with LOWAT unset"
             case Layer.SOCKET:
@@ -248,7 +258,8 @@ def _lead(share: float) -> float:
 def own_order(share: float, turned: float) -> OwnOrder:
     """Returns a server's own order, from the script's shares without priorities.
 
-    share: the share if the image is requested first. turned: the share if the script is requested first.
+    share: the script's share of the window if the image is requested first. turned: its share if the script is
+    requested first.
     """
     firsts = (share >= _MOSTLY, turned >= _MOSTLY)
     lasts = (share <= 1 - _MOSTLY, turned <= 1 - _MOSTLY)

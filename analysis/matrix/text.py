@@ -76,9 +76,10 @@ def _document(matrix: Matrix) -> Iterator[str]:
     yield from (f"# {_HEADING}", "", _EXPLANATION, "")
     yield "matrix.html shows the same with small timelines; matrix.json is for programs."
     yield from ("", table(matrix), "", "## Without priorities", "")
-    yield "The server's own order when no priority is sent. *Image first* and *script first*: the script's share of the"
-    yield "window if the image, or the script, is requested first. On the slow link LOWAT is 16384, and the image is"
-    yield "requested first."
+    yield "The server's own order when no priority is sent. *Window*: its order in the probes. *Image first* and"
+    yield "*script first*: the script's share of the flow-control window, in the probe in which the image, or the"
+    yield "script, is requested first. *Slow link*: its order over the slow link with LOWAT 16384, the image requested"
+    yield "first."
     yield from ("", _own_orders(matrix).markdown(), "", "## Where the order is lost", "")
     yield from (_layers(matrix).markdown(), "")
     if any(cell.native for cell in matrix.cells.values()):

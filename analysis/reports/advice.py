@@ -47,7 +47,7 @@ def _fixed(scenario: ScenarioRecord) -> int | None:
 def _can_bind(scenario: ScenarioRecord) -> bool:
     """True if LOWAT is a number of bytes, and smaller than all other resources together, so that it can limit them.
 
-    For a larger number `_no_limit` or `_larger_than_image` returns a note.
+    Other notes explain that a larger LOWAT has no effect.
     """
     lowat = _fixed(scenario)
     return lowat is not None and lowat < min(_NO_LIMIT, _others_bytes(scenario))
@@ -286,7 +286,7 @@ def _nothing_left(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     focal = max(scenario.whole_page.important, key=lambda each: each.first_ns)
     late = f"The origin holds the {focal.name} back for {focal.first_ns // 10**6} ms"
     remedy = "A limited RATE" if scenario.rate_bit_s is None else "A shorter delay, or larger other resources,"
-    return f"{late}: the other resources were sent by then. {remedy} makes the resources compete for the link."
+    return f"{late}: the front had sent the other resources by then. {remedy} makes the resources compete for the link."
 
 
 _RULES: tuple[Callable[[ScenarioRecord, Observed], str | None], ...] = (

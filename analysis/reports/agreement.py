@@ -48,7 +48,7 @@ def compare(summaries: Mapping[str, Mapping[str, Any]], *, fraction: float = FRA
     """Returns a row for each arm and each of its figures.
 
     summaries: for each way of running the experiment, the experiment's summary (analysis.reports.summary). fraction:
-    see FRACTION.
+    the largest difference that counts as agreement, as a fraction of the largest of the compared times.
     """
     by_arm: dict[str, dict[str, Mapping[str, Any]]] = {}
     for way, summary in summaries.items():

@@ -27,7 +27,7 @@ _OTHERS, _IMPORTANT = "others", "important"
 
 
 class NoFilm(Exception):
-    """Raised if the run's logs do not suffice for a film. The text says what is missing."""
+    """Raised if the run's logs do not suffice for a film. The error message says what is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +47,9 @@ class Tape:
 class Looks:
     """The samples of the front's socket, without those that show the same positions as the previous sample.
 
-    t_ms: the samples' times. handed, sent, near_from, far_from: positions in the TCP stream at these times;
-    `Whereabouts` explains them.
+    t_ms: the samples' times. handed, sent: the end of the bytes that the front had handed to its kernel, and that the
+    kernel had sent, as positions in the TCP stream. near_from, far_from: the beginning of the bytes in the part of the
+    link that is nearer to the front, and in the part that is farther.
     """
 
     t_ms: tuple[float, ...]
@@ -106,7 +107,10 @@ class Delivery:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """TCP_NOTSENT_LOWAT of the front's socket over time: `bytes` from t_ms on. Empty if the socket has no own value."""
+    """The values of TCP_NOTSENT_LOWAT of the front's socket over time. Empty if the socket has no value of its own.
+
+    t_ms: the times from which on the values hold. bytes: the values.
+    """
 
     t_ms: tuple[float, ...] = ()
     bytes: tuple[int, ...] = ()
@@ -116,9 +120,9 @@ class Limits:
 class Film:
     """The film of a load.
 
-    load: the load's number. duration_ms: the time until the load's last stream ended. queue_first: see `whereabouts`.
-    deliveries: the arrivals of all resources, in the page's order. ready: the words that appear when all important
-    resources are complete, such as "the map works".
+    load: the load's number. duration_ms: the time until the load's last stream ended. queue_first: True if packets pass
+    the bottleneck before the delay line. deliveries: the arrivals of all resources, in the page's order. ready: the
+    words that appear when all important resources are complete, such as "the map works".
     """
 
     load: int
@@ -149,7 +153,10 @@ def film_of(run: Run) -> Film:
 
 
 def film(evidence: Evidence, layers: Layers, processes: Sequence[ProcessSample], *, queue_first: bool) -> Film:
-    """Makes a film from a run's logs and samples. Raises NoFilm."""
+    """Makes a film from a run's logs and samples. Raises NoFilm.
+
+    queue_first: True if packets pass the bottleneck before the delay line.
+    """
     load = measured_load(evidence)
     looks = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
     if len(looks) < FEWEST_LOOKS:

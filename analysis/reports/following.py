@@ -1,4 +1,4 @@
-"""Judges if LOWAT follows a link's changing rate within two round trips. Pure, except `follow`.
+"""Judges if LOWAT follows a link's changing rate within two round trips. Pure, except `follow`, which reads files.
 
 1. A round trip of the connection begins at an instant, and ends when all bytes sent before that instant are
    acknowledged, lost bytes included. Then the next round trip begins. So a round trip includes the wait in the
@@ -142,8 +142,9 @@ def steps(seen: Seen) -> list[Step]:
 
 
 def _lowat_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
-    """Returns the instant from which on LOWAT was right (rule 3) until until_ns, at the earliest from_ns.
+    """Returns the instant, at the earliest from_ns, from which on LOWAT was right until until_ns.
 
+    LOWAT is right if the link needs the target time, give or take a quarter, for the unsent bytes that LOWAT allows.
     None if LOWAT was not right just before until_ns.
     """
     changes = [from_ns, *(each.t_ns for each in seen.settings if from_ns < each.t_ns < until_ns)]
@@ -157,9 +158,11 @@ def _lowat_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
 
 
 def _unsent_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
-    """Returns the instant from which on the unsent bytes were right until until_ns (rule 5); None if there is none.
+    """Returns the instant from which on the unsent bytes were right until until_ns; None if there is none.
 
-    None also if this instant is too close to until_ns to judge: at most twice the target earlier.
+    They are right while no sample is more than a quarter above the target time, and no period of twice the target time
+    has only samples below half of it. None also if this instant is too close to until_ns to judge: at most twice the
+    target time earlier.
     """
     looks = [look for look in seen.looks if from_ns <= look.t_ns < until_ns]
     since_ns, enough_ns = None, until_ns
@@ -175,14 +178,14 @@ def _unsent_right_ns(seen: Seen, from_ns: int, until_ns: int) -> int | None:
 
 
 def follow(run: Run, target_ns: int) -> Seen:
-    """Reads a run's samples and values of LOWAT. target_ns: see Seen.
+    """Reads a run's samples and values of LOWAT. target_ns: the longest time for which a byte should be unsent.
 
     Raises FolderError if the front's socket was not sampled, or if the link's rate is unlimited.
     """
     layers, load = run.layers(), measured_load(run.evidence())
     rate = Rate.of(run.scenario, load.started_ns)
     if rate is None or not layers.sockets:
-        raise FolderError(f"{run.path}: the front's socket was not sampled, or the link has no rate")
+        raise FolderError(f"{run.path}: the front's socket was not sampled, or the link's rate is unlimited")
     most_bytes = max(look.handed_bytes for look in layers.sockets)
     return Seen(
         looks=layers.sockets,

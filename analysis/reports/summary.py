@@ -104,7 +104,7 @@ _WHOLE_OF_MAPS = ("image_bytes_before_script", "image_bytes_during_script")
 def _figures(good: Sequence[Run], page: str) -> dict[str, Any]:
     """Returns the medians of the times and sizes of the measured loads; None for a median without values.
 
-    Only PAGE=maps has keys for script and image.
+    good: the runs of an arm that are ok. page: the value of PAGE. Only PAGE=maps has keys for script and image.
     """
 
     def middle(values: Iterable[float], digits: int | None) -> float | None:

@@ -24,9 +24,10 @@ _MS = 10**6
 class Study:
     """The measurements about LOWAT=auto.
 
-    summary: the summary of the sweep. at_moments: for each network, the script's first bytes if the origin holds the
-    script back for several times. kept: for each network, the comparison of new runs with the promise for the
-    recommended value. followed: for each arm on a link whose rate changes, by the arm's name, the observations.
+    summary: the summary of the sweep. at_moments: for each network, the times of the script's first byte with each of
+    several times for which the origin holds the script back (JS_DELAY). kept: for each network, the comparison of new
+    runs with the promise for the recommended value. followed: for each arm on a link whose rate changes, by the arm's
+    name, the observations.
     """
 
     summary: Mapping[str, Any]
@@ -38,9 +39,10 @@ class Study:
     def holds(self) -> bool:
         """True if LOWAT=auto does all that the lab claims.
 
-        In every judged network auto keeps goodput, and its mean first byte is near that of the best fixed value. The
-        mean is over several times for which the origin holds the script back. New runs confirm every recommended value.
-        Auto in the kernel follows a link's changing rate, and no fixed LOWAT follows it.
+        In every judged network auto keeps goodput, and the mean time of the script's first byte is near that with the
+        best fixed value. The mean is over several times for which the origin holds the script back (JS_DELAY). New runs
+        confirm every recommended value. Auto in the kernel follows a link's changing rate, and no fixed LOWAT follows
+        it.
         """
         auto = self.summary["auto"]
         is_near = sum(means.is_near for means in self.at_moments.values()) == auto["judged"]
@@ -56,7 +58,7 @@ class Study:
 
 
 def text(study: Study, knobs: Mapping[str, str]) -> str:
-    """Returns the text of docs/auto.md. knobs: the knobs of the load on the link whose rate changes."""
+    """Returns the text of docs/auto.md. knobs: the knobs of the loads in which the link's rate changes."""
     parts = [*_grid(study), *_promises(study), *_following(study, knobs)]
     return "\n\n".join(["# LOWAT=auto, measured", *parts]) + "\n"
 
@@ -136,9 +138,12 @@ def _mean(name: str, means: MomentMeans) -> tuple[str, ...]:
 def _missed(network: Mapping[str, Any], judgement: Mapping[str, Any], means: MomentMeans) -> str:
     """Returns a sentence about a network in which auto's first byte in the sweep is not near the best fixed value's."""
     lucky = judgement["best_fixed"]
-    told = f"In {network['network']} auto is not near LOWAT={lucky} with JS_DELAY={means.moments_ms[0]}ms"
+    told = (
+        f"In {network['network']} the script's first byte with auto is not near that with LOWAT={lucky}, if JS_DELAY "
+        f"is {means.moments_ms[0]} ms"
+    )
     if lucky not in means.first_bytes_ms:
-        return f"{told}; that value was not measured with every JS_DELAY."
+        return f"{told}. LOWAT={lucky} was not measured with every JS_DELAY."
     return (
         f"{told}. Of the {len(means.moments_ms)} values of JS_DELAY, LOWAT={lucky} is faster than auto with "
         f"{means.sooner(lucky)}. The mean first byte is {milliseconds(means.mean_ms(lucky))} with LOWAT={lucky}, and "

@@ -2,7 +2,7 @@
 
 The bootstrap draws from n values n times, with replacement, takes the median, and repeats this. The interval leaves out
 the smallest 2.5 % and the largest 2.5 % of these medians (the percentile interval). This module draws nothing, because
-the frequency of each median among the n to the n equally likely draws can be computed (Maritz and Jarrett 1978, Efron
+the frequency of each median among all n^n equally likely draws can be computed (Maritz and Jarrett 1978, Efron
 1979). So the interval needs no seed and has no noise of its own, and is always the same for the same runs.
 
 Few repetitions say little about the true median, even if their values are equal. An interval cannot go beyond the

@@ -70,7 +70,10 @@ def load_sweep(path: Path) -> Sweep:
     knobs = {arm.arm: arm.knobs for arm in record.arms}
     for arm in record.arms:
         if arm.twin_of is not None and knobs.get(arm.twin_of) != arm.knobs:
-            raise FolderError(f"{file}: {arm.arm} is the twin of {arm.twin_of}, but no such arm has the same knobs")
+            raise FolderError(
+                f"{file}: {arm.arm} is the twin of {arm.twin_of}, but the sweep has no arm {arm.twin_of} with the same "
+                "knobs"
+            )
     arms = [_arm(path, arm, record.repeat) for arm in record.arms]
     return Sweep(path=path, record=record, arms=_in_bytes(file, arms))
 
@@ -102,7 +105,7 @@ def _arm(path: Path, arm: SweepArmRecord, repeat: int) -> SweepArm:
 
 
 def _why_missing(path: Path, name: str) -> str:
-    return "it began, but did not end" if (path / f"{name}.partial").exists() else "it has not been run"
+    return "the run began, but did not end" if (path / f"{name}.partial").exists() else "the run has not begun"
 
 
 def _in_bytes(file: Path, arms: Sequence[SweepArm]) -> tuple[SweepArm, ...]:

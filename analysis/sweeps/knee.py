@@ -1,6 +1,7 @@
 """Finds the knee of a network: the LOWAT to recommend. Pure.
 
-1. A value of LOWAT is not considered if none of its runs is ok, or too few (`networks`, rule 5).
+1. A value of LOWAT is not considered if fewer than half as many of its runs are ok as with the value that has most
+   ok runs.
 2. Goodput is compared with a reference: the goodput with LOWAT unset. If too few runs with LOWAT unset are ok, the
    reference is the largest fixed value, and the report says so. With a single value there is nothing to compare.
    `falls_at` is the first value, from unset downwards, whose goodput is measurably less. A value is out if its goodput
@@ -16,7 +17,8 @@
    every value that beats it directly or through other values. A value that no other value beats is in the set, and so
    are the values of a circle that no value outside the circle beats. The set is never empty.
 
-`spread` decides what is measurable. LOWAT=auto is not considered; `steered` judges it against the best fixed value.
+analysis/sweeps/spread.py decides which differences are measurable. LOWAT=auto is not considered;
+analysis/sweeps/steered.py compares it with the best fixed value.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,11 +34,13 @@ LOSS = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Knee:
-    """The knee of a network; the module explains the terms.
+    """The knee of a network: the recommended LOWAT, and the values of LOWAT that explain it.
 
-    reference: the value whose goodput is the reference; None if there is no other value. best, recommended: None if no
-    value has enough good runs. falls_at: None if goodput falls measurably at no value. out: values that cost too much
-    goodput. front: the front of trade-offs, the smallest value first.
+    reference: the value with which the goodput of the others is compared; None if there is no other value. best: the
+    value with the soonest script first byte of those that keep goodput. recommended: the largest value that is not
+    measurably later. best and recommended are None if no value has enough good runs. falls_at: the largest value with
+    measurably less goodput than the reference; None if there is none. out: values that cost too much goodput. front:
+    the best trade-offs of first byte, goodput and processor time, the smallest value first.
     """
 
     reference: Level | None
@@ -75,7 +79,7 @@ def find(network: Network) -> Knee:
 
 
 def goodput_part(level: Level, reference: Level | None) -> float:
-    """Returns the goodput with a value of LOWAT as a fraction of the goodput with the reference; 1 without one."""
+    """Returns the goodput with a value of LOWAT as a fraction of the reference's goodput; 1 without a reference."""
     if reference is None:
         return 1.0
     return level.estimate(Measure.GOODPUT).median / reference.estimate(Measure.GOODPUT).median

@@ -16,8 +16,8 @@ class MomentMeans:
     """The times of the script's first byte in a network, if the origin holds the script back for several times.
 
     moments_ms: the times for which the origin holds the script back. first_bytes_ms: for each value of LOWAT, `auto`
-    among them, the time of the first byte for each moment. may_be_best: fixed values that cost no goodput. record_ms:
-    the transmission time of a TLS record at the link's rate.
+    among them, the first byte's time with each of moments_ms. may_be_best: fixed values that cost no goodput.
+    record_ms: the transmission time of a TLS record at the link's rate.
     """
 
     moments_ms: tuple[int, ...]
@@ -41,9 +41,9 @@ class MomentMeans:
 
     @property
     def is_near(self) -> bool:
-        """True if the mean time with auto is near that with the best fixed value, by the limits of `steered`."""
+        """True if auto's mean is above that of the best fixed value by at most 15 %, or by a TLS record's time."""
         return self.ratio <= 1 + LATER or self.mean_ms(AUTO) - self.mean_ms(self.best) <= self.record_ms
 
     def sooner(self, value: str) -> int:
-        """Returns for how many moments the script's first byte comes sooner with a value of LOWAT than with auto."""
+        """Returns for how many of moments_ms the script's first byte comes sooner with this LOWAT than with auto."""
         return sum(own < auto for own, auto in zip(self.first_bytes_ms[value], self.first_bytes_ms[AUTO], strict=True))

@@ -101,7 +101,10 @@ class Network:
 
     @property
     def thin(self) -> list[Level]:
-        """The levels, except LOWAT=auto, that have some good runs, but fewer than `enough`."""
+        """The levels, except LOWAT=auto, that have some good runs, but too few.
+
+        Too few are fewer than half as many as the level with the most good runs.
+        """
         return [level for level in self.levels if level.is_good and not level.is_steered and not self._is_known(level)]
 
     @property

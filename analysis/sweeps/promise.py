@@ -1,7 +1,7 @@
 """Checks if new runs confirm the value that a sweep recommends. Pure.
 
 The *promise* of a sweep for a measure is a lower and an upper limit for the median of new runs of the same scenario.
-The limits are the ends of the measure's interval in the sweep, widened by the noise band (`spread.reach`). The interval
+The limits are the ends of the measure's interval in the sweep, widened by the noise band (spread.py). The interval
 alone describes only the median of the sweep's own repetitions. New runs may differ from this median by the spread of an
 A/A pair and by the grain as well.
 
@@ -58,7 +58,7 @@ def promised(estimate: Estimate, spread: Spread) -> tuple[float, float]:
 
 
 def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
-    """Compares new runs with the promise for a network in a sweep's summary (`summary.summarize`).
+    """Compares new runs with the promise for a network in a sweep's summary (analysis/sweeps/summary.py).
 
     A run is checked if it is ok and has the recommended LOWAT and the network's knobs, written as in the summary.
     Raises FolderError if no value is recommended, if no run is checked, or if a checked run has another fabric than the

@@ -1,4 +1,4 @@
-"""JSON Schema of a sweep's summary (`summary.summarize`). Keys are added over time, never renamed or removed."""
+"""JSON Schema of the summary that summary.py makes of a sweep. Keys are added over time, never renamed or removed."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -7,7 +7,7 @@
    rate. For example, the halves of a pair wait 7 s and 2 s. Their distance is 5 s and their ratio 3.5. 0.5 s and 2 s
    have the ratio 4, so they still differ, though their distance is smaller than 5 s. A distance, or a fraction of the
    larger value, could cover all values. A ratio always leaves some values distinguishable.
-3. No difference below the grain counts (`measures.grains`: a TLS record, or the clock's step). Runs that repeat to the
+3. No difference below the grain counts (the time of a TLS record, or the clock's step). Runs that repeat to the
    byte, such as the guest's without loss, have no spread, but they are no more exact than the grain. In a ratio, a
    value below the grain counts as the grain, so two such values have the ratio 1.
 4. Two estimates differ measurably if the ratio of their medians exceeds the pair's spread, the medians are further
@@ -29,9 +29,10 @@ from analysis.sweeps.networks import Network
 class Spread:
     """The spread of a measure in a network.
 
-    amount, ratio: the largest distance and the largest ratio between medians of the halves; None without a pair. The
-    ratio is 1 or more. It is infinite if the median of one half may be 0, the median of the other half is not 0, and
-    the grain is 0. repetitions: the number of repetitions of each half.
+    amount, ratio: the largest distance and the largest ratio by which a median of one half of the A/A pair may differ
+    from a median of the other half; None without a pair. The ratio is 1 or more. It is infinite if the median of one
+    half may be 0, the median of the other half is not 0, and the grain is 0. repetitions: the number of repetitions of
+    each half.
     """
 
     grain: float
@@ -54,9 +55,9 @@ class Spread:
 
     @property
     def part(self) -> float | None:
-        """The fraction by which the smaller median may be below the larger one: 0.2 for the ratio 1.25.
+        """The spread as a fraction: how far the smaller of two medians may be below the larger one by chance.
 
-        None without a pair.
+        A spread of 0.2 means 20 % below, which is a ratio of 1.25 between the medians. None without an A/A pair.
         """
         return None if self.ratio is None else 1 - 1 / self.ratio
 

@@ -1,4 +1,4 @@
-"""Makes the summary of a sweep, in a stable format (docs/results.md). `schema` has its JSON Schema. Pure."""
+"""Makes the summary of a sweep, in a stable format (docs/results.md). schema.py has its JSON Schema. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -124,7 +124,7 @@ def _knee(network: Network, knee: Knee, made: Mapping[str, Any]) -> dict[str, An
 
 
 def _anew(made: Mapping[str, Any]) -> list[str]:
-    """Returns the knobs that repeat a scenario as often as the sweep did, in its fabric, with seeds it did not use."""
+    """Returns knobs for new runs: as many repetitions as in the sweep, its fabric, and seeds that it did not use."""
     repeat, seed = made["repeat"], made["last_seed"] + 1
     if seed + repeat - 1 > _LARGEST_SEED:
         seed = made["first_seed"] - repeat

@@ -38,13 +38,20 @@ class Table:
 
 def of_networks(summary: Document) -> Table:
     """Makes a line for each network: the recommended LOWAT, and first byte and goodput with this LOWAT."""
-    head = ("network", "recommended LOWAT", "script first byte", "if LOWAT is unset", "goodput", "goodput falls at")
+    head = (
+        "network",
+        "recommended LOWAT",
+        "script first byte",
+        "first byte with LOWAT unset",
+        "goodput",
+        "goodput falls at",
+    )
     return Table(head=(*head, "noise band"), rows=tuple(_network(network) for network in summary["networks"]))
 
 
 def of_values(network: Document) -> Table:
     """Makes a line for each value of LOWAT that was tried in a network of the summary."""
-    head = ("LOWAT", "script first byte", "of this in the send queue", "first byte against LOWAT unset", "goodput")
+    head = ("LOWAT", "script first byte", "wait in the send queue", "first byte against LOWAT unset", "goodput")
     against = ("goodput against LOWAT unset",)
     costs = ("front CPU per MB", "context switches per MB", "read, write calls per MB", "repetitions")
     return Table(head=head + against + costs, rows=tuple(_value_row(network, value) for value in network["values"]))
@@ -79,7 +86,7 @@ def notes(summary: Document) -> list[str]:
     alike: dict[tuple[str, str], list[str]] = {}
     for trouble in runs["troubles"]:
         alike.setdefault((trouble["status"], trouble["reason"]), []).append(trouble["run"])
-    found = [f"{status}, {reason}: {', '.join(names)}." for (status, reason), names in alike.items()]
+    found = [f"Runs left out as {status} ({reason}): {', '.join(names)}." for (status, reason), names in alike.items()]
     if not summary["finished"]:
         found.insert(0, f"The sweep is not finished: {runs['ok']} of {runs['asked']} runs are done and ok.")
     if summary["repeat"] == 1:

@@ -195,7 +195,7 @@ def test_auto_is_judged_over_all_networks(steered: Sweep) -> None:
     notes = table.notes(found)
     assert notes[:3] == [
         "The sweep is not finished: 3 of 4 runs are done and ok.",
-        "missing, it has not been run: 4096.1.",
+        "Runs left out as missing (the run has not begun): 4096.1.",
         "Every number comes from a single repetition, so it has no interval.",
     ]
     assert "## LOWAT=auto" in table.markdown(found)
@@ -236,7 +236,7 @@ def test_the_command_for_programs(copy: Path, capsys: pytest.CaptureFixture[str]
     summary = json.loads(capsys.readouterr().out)
     Draft202012Validator(schema.SUMMARY).validate(summary)
     assert summary["runs"]["troubles"] == [
-        {"run": "loss-0-lowat-4096.2", "status": "missing", "reason": "it has not been run"}
+        {"run": "loss-0-lowat-4096.2", "status": "missing", "reason": "the run has not begun"}
     ]
     assert sorted(copy.iterdir()) == before
 

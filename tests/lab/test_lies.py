@@ -106,7 +106,8 @@ LIES = {
     "half the rate for a while": _at_link(
         f"{_SHAPED} 2: handle 3: netem limit 25 rate 512000bit; sleep 4;"
         f" {_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit",
-        "rate of arrival while packets waited: asked for the link's rate, within 3%, observed a deviation of -",
+        "rate of arrival while packets waited in the bottleneck: asked for the link's rate, within 3%, observed a "
+        "deviation of -",
     ),
     "another delay": _at_link(
         f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 100ms", "the link after the loads, delay down in ns: asked"
@@ -124,11 +125,11 @@ LIES = {
         "now + 300000000n", "time from the origin's response with the page in load 1 to the client"
     ),
     "the origin's clock behind": _skewed(
-        "now - 300000000n", "time at which the origin received a request for the page: asked for within the loads"
+        "now - 300000000n", "time at which the origin received a request for the page: asked for during the page loads"
     ),
     "the origin's clock at half speed": _skewed(
         "began + (now - began) / 2n",
-        "time at which the origin received a request for the page: asked for within the loads",
+        "time at which the origin received a request for the page: asked for during the page loads",
     ),
 }
 
@@ -173,7 +174,7 @@ def test_a_lie_makes_the_run_invalid(name: str, told: Done) -> None:
 CLOCKS = {
     "ahead": (
         "now + 300_000_000",
-        "time at which the origin received a request for the page: asked for within the loads",
+        "time at which the origin received a request for the page: asked for during the page loads",
     ),
     "behind": (
         "now - 300_000_000",

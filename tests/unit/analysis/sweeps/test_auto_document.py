@@ -75,7 +75,7 @@ def test_a_miss_is_named_with_its_reason(tmp_path: Path) -> None:
     by_chance = study(tmp_path / "one", auto_ms=1300)
     assert by_chance.holds
     told = " ".join(text(by_chance, {}).split())
-    assert "not near LOWAT=16384 with JS_DELAY=200ms. Of the 2 values of JS_DELAY, LOWAT=16384 is faster" in told
+    assert "not near that with LOWAT=16384, if JS_DELAY is 200 ms. Of the 2 values of JS_DELAY, LOWAT=16384" in told
     assert "**Near in 1 of 1 networks**; the largest ratio is 1.04." in told
     late = study(tmp_path / "two", auto_ms=1300, lucky=False)
     assert not late.holds

@@ -93,9 +93,9 @@ def test_what_is_missing_or_not_good_is_named(tmp_path: Path) -> None:
     sweep = load_sweep(folder)
     assert not sweep.is_finished
     assert [(trouble.run, trouble.status, trouble.reason) for arm in sweep.arms for trouble in arm.troubles] == [
-        ("b.1", "missing", "it has not been run"),
+        ("b.1", "missing", "the run has not begun"),
         ("c.1", "invalid", "rate: asked for 1, observed 2"),
-        ("d.2", "missing", "it began, but did not end"),
+        ("d.2", "missing", "the run began, but did not end"),
     ]
     assert [[level.repetitions for level in network.levels] for network in networks(sweep)] == [[1, 2], [1, 1]]
 
@@ -168,7 +168,7 @@ def test_a_damaged_sweep(tmp_path: Path, changes: dict[str, Any], told: str) -> 
 
 def test_a_twin_of_nobody(tmp_path: Path) -> None:
     """A twin is refused if its original does not exist, or has other knobs."""
-    with pytest.raises(FolderError, match="b is the twin of x, but no such arm has the same knobs"):
+    with pytest.raises(FolderError, match="b is the twin of x, but the sweep has no arm x with the same knobs"):
         load_sweep(write_sweep(tmp_path, [arm("a"), arm("b", "x")]))
     with pytest.raises(FolderError, match="b is the twin of a"):
         load_sweep(write_sweep(tmp_path, [arm("a"), arm("b", "a", RATE="1mbit")]))
