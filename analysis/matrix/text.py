@@ -37,12 +37,12 @@ way; the whole effect cannot arrive, because the image is ready before the scrip
 is less than a third, but at least a tenth. *Lost*: it is less than a tenth. *Turned round*: a resource is complete
 later if it is asked for first.
 
-Together the two measurements show the layer that lost the order: the server, which does not read the dialect; the
-front's output queue, between its scheduler and the socket; or the kernel's send buffer, the only layer that LOWAT
-bounds. If a server shares the window almost evenly in a dialect, the effect with nothing in the way is small, and so is
-a third of this effect. The words *arrives* and *lost* judge two loads together, unlike the verdicts *kept* and
-*inverted*, which judge a single load. All of this is about the first load of a connection. On later loads Apache puts
-all of a response into its output queue, and LOWAT no longer helps (docs/servers.md)."""
+Together, the probes and the loads over the slow link show the layer that lost the order: the server, which does not
+read the dialect; the front's output queue, between its scheduler and the socket; or the kernel's send buffer, the only
+layer that LOWAT bounds. If a server shares the window almost evenly in a dialect, the effect with nothing in the way is
+small, and so is a third of this effect. The words *arrives* and *lost* judge two loads together, unlike the verdicts
+*kept* and *inverted*, which judge a single load. This page is about the first load of a connection. On later loads
+Apache puts all of a response into its output queue, and LOWAT no longer helps (docs/servers.md)."""
 
 
 def table(matrix: Matrix) -> str:
@@ -74,7 +74,7 @@ def document(matrix: Matrix) -> str:
 
 def _document(matrix: Matrix) -> Iterator[str]:
     yield from (f"# {_HEADING}", "", _EXPLANATION, "")
-    yield "matrix.html shows the same with small timelines; matrix.json is for programs."
+    yield "matrix.html shows the same results with small timelines; matrix.json has them for programs."
     yield from ("", table(matrix), "", "## Without priorities", "")
     yield "The order in which each server sends image and script when the client sends no priorities. *Window*: the"
     yield "order in a probe, in which both streams wait for a closed flow-control window that the client opens bit by"
