@@ -421,7 +421,7 @@ def _kernel(parser: ArgumentParser) -> None:
 _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "run": ("run an experiment", _run),
     "sweep": ("run every combination of several knobs' values", _sweep),
-    "reproduce": ("repeat the article's measurements and compare the results", _reproduce),
+    "reproduce": ("repeat the article's measurements and compare the results with those of the article", _reproduce),
     "show": ("show the results of an experiment", _show),
     "export": ("write results in other programs' formats", _export),
     "figures": ("draw all figures of an experiment", _figures),

@@ -294,7 +294,7 @@ class Report:
 
 
 def bare_table(*headings: str) -> Table:
-    """Returns a table without lines, with these columns."""
+    """Returns a table without lines. headings: the headings of its columns."""
     return Table(*headings, box=None, pad_edge=False, header_style="bold")
 
 
@@ -342,7 +342,7 @@ def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _of_oracle(arm: Mapping[str, Any], key: str) -> float | None:
-    """Returns the oracle's value for this key; None if the arm has no oracle."""
+    """Returns the value of a key of the arm's oracle in the summary; None if the arm has no oracle."""
     found: float | None = (arm["oracle"] or {}).get(key)
     return found
 

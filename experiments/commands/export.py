@@ -60,7 +60,7 @@ def _places(files: Sequence[File], out: Path) -> list[Path]:
     if out.suffix != suffix or out.is_dir():
         return [out / file.name for file in files]
     if len(files) > 1:
-        raise ScenarioError("--out", str(out), f"a folder, because there are {len(files)} files")
+        raise ScenarioError("--out", str(out), f"a folder, because this export writes {len(files)} files")
     return [out]
 
 

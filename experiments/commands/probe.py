@@ -235,7 +235,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
     beside = Report(aside=True) if options.json else report
     beside.say(
         f"{len(questions)} probes of {target.host} ({target.address}), {_AT_ONCE} at a time:"
-        f" the window opens by {STEPS.size_bytes // 1024} KiB whenever the server has sent nothing for"
+        f" the client opens its window by {STEPS.size_bytes // 1024} KiB whenever the server has sent nothing for"
         f" {units.format_time(target.steps.quiet_ns)}; time limit of all probes together: {limit_ns / 10**9:g} s"
     )
     unasked: tuple[float, float] | None = None
@@ -310,8 +310,8 @@ def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[
     head = (
         "dialect",
         "answer",
-        "second URL's share of the window if more urgent",
-        "first URL's share of the window if more urgent",
+        "second URL's share of the window if marked as more urgent",
+        "first URL's share of the window if marked as more urgent",
     )
     report.table(head, [answer.row(dialect) for dialect, answer in answers.items()])
     if unasked:

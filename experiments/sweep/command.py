@@ -136,7 +136,7 @@ def present(folder: Path, report: Report) -> int:
     if bad:
         report.say(f"{len(bad)} of {len(results)} arms are not ok", "bold red")
     report.figures([], folder)
-    report.say(f"the recommended LOWAT, and the reasons: priolab knee {shlex.quote(str(folder))}")
+    report.say(f"to see which LOWAT this sweep recommends, and why: priolab knee {shlex.quote(str(folder))}")
     return 1 if bad else 0
 
 

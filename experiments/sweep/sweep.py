@@ -150,7 +150,7 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
         runs = sweep.runs()
         if sorted(folder.order) != sorted(runs):
             raise StepFailed(
-                "the sweep", f"{folder.path / 'sweep.json'}: its order lists other runs than those of this sweep"
+                "the sweep", f"{folder.path / 'sweep.json'}: its key `order` lists other runs than this sweep has"
             )
         progress.opened(folder)
         done = set(folder.done())
@@ -158,7 +158,7 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
         executor.carry_out(waiting, folder, lambda run, ending: progress.ended(run, ending, folder.run(run.name)))
         if missing := set(folder.order).difference(folder.done()):
             lost = counted(len(missing), "run")
-            raise StepFailed("the sweep", f"{lost} without a result, for example {min(missing)}")
+            raise StepFailed("the sweep", f"{lost} ended without a result, for example {min(missing)}")
         return folder.publish(
             ExperimentRecord(
                 experiment=folder.final.name,
