@@ -1,4 +1,4 @@
-"""The program `priolab`, or `python -m experiments`: runs a command, and handles signals before and after it.
+"""The program `priolab`, or `python -m experiments`: runs the given command, and handles signals before and after it.
 
 While the modules of the command line are imported, there is nothing to clean up yet. A signal that arrives then ends
 the process at once, with a message of one line. When the command has ended, signals are ignored.

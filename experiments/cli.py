@@ -3,10 +3,10 @@
 Exit codes: 0 done; 1 failed, or a run is invalid; 2 bad input; 128 plus the signal's number if interrupted; 128 plus
 the number of SIGPIPE if the reader of the output closed the pipe.
 
-Each command has a function that adds the command's options to a parser, and sets `do`, which carries the command out.
-The function imports what the command needs. Only the function of the given command is called, because importing
-everything takes half a second. The call comes before `raise_interrupted`, from which on signals raise exceptions: no
-exception may interrupt an import.
+Each command has a function that prepares its parser. This function imports the modules that the command needs, adds
+the command's options to the parser, and stores in the parser, as `do`, the function that carries the command out. The
+lab prepares the parser of the given command alone, because importing the modules of all commands takes half a second.
+It does so before signals begin to raise exceptions, because no exception may interrupt an import.
 """
 
 import argparse
@@ -28,7 +28,10 @@ _BAD_INPUT = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command that the arguments name; returns the exit code."""
+    """Runs the command that the arguments name; returns the exit code.
+
+    arguments: the words after `priolab`; None for the words of this process.
+    """
     words = sys.argv[1:] if arguments is None else arguments
     options = _options(command_line(words), words)
     options.kept = None  # a command may set a function that describes what an interruption leaves
@@ -60,12 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _kept(options: Namespace) -> str:
-    """Returns the end of an error message: which files of a command that did not finish are kept."""
+    """Returns the end of an error message: the part that says which files the unfinished command has left."""
     return str(options.kept()) if options.kept else "nothing was kept"
 
 
 def command_line(arguments: Sequence[str]) -> ArgumentParser:
-    """Builds the parser. It knows all commands, but only the options of the command that the arguments name."""
+    """Builds the parser. It knows the names of all commands, and the options of the command that the arguments name."""
     parser = ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (about, add_options) in _COMMANDS.items():
@@ -76,7 +79,7 @@ def command_line(arguments: Sequence[str]) -> ArgumentParser:
 
 
 def _options(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
-    """Parses the command line. Words such as LOWAT=16384 may come after options, although argparse refuses this."""
+    """Parses the command line. Words such as LOWAT=16384 may follow an option, which argparse alone would refuse."""
     options, later = parser.parse_known_args(words)
     if later and (not hasattr(options, "words") or any(word.startswith("-") for word in later)):
         parser.error(f"unrecognized arguments: {' '.join(later)}")
@@ -139,13 +142,15 @@ def _run(parser: ArgumentParser) -> None:
     from experiments.results.run_folder import wrecks
     from experiments.sweep.folder import wreck_in_words
 
-    _add_words(parser, "SCENARIO or KNOB=VALUE", "see `priolab list` and docs/knobs.md")
+    _add_words(parser, "SCENARIO or KNOB=VALUE", "`priolab list` shows the scenarios, docs/knobs.md the knobs")
     for knob in _all_knobs():
         option = "--" + knob.name.lower().replace("_", "-")
         about = f"{knob.meaning} (default: {knob.default})".replace("%", "%%")
         parser.add_argument(option, dest=knob.name, metavar="VALUE", help=about)
     parser.add_argument(
-        "--print-folder", action="store_true", help="print only the folder's path; progress goes to standard error"
+        "--print-folder",
+        action="store_true",
+        help="print only the path of the results folder; progress goes to standard error",
     )
 
     def run(options: Namespace, report: Report) -> int:
@@ -234,7 +239,9 @@ def _export(parser: ArgumentParser) -> None:
 
     _add_experiment(parser)
     parser.add_argument("--to", required=True, metavar="FORMAT", help=", ".join(FORMATS))
-    parser.add_argument("--out", metavar="PATH", help="a folder, or a file (default: exports in the results folder)")
+    parser.add_argument(
+        "--out", metavar="PATH", help="the folder or file to write (default: the folder exports in the results folder)"
+    )
 
     def do(options: Namespace, report: Report) -> int:
         if options.out == "":
@@ -277,7 +284,12 @@ def _knee(parser: ArgumentParser) -> None:
 def _list(parser: ArgumentParser) -> None:
     from experiments.sweep import listing
 
-    parser.add_argument("words", nargs="*", metavar="SWEEP or KNOB=VALUE,...", help="the arguments of `priolab sweep`")
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="SWEEP or KNOB=VALUE,...",
+        help="list the arms of this sweep, which is given as for `priolab sweep` (default: list all names)",
+    )
     parser.set_defaults(do=listing.show)
 
 
@@ -409,7 +421,7 @@ def _kernel(parser: ArgumentParser) -> None:
 _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "run": ("run an experiment", _run),
     "sweep": ("run every combination of several knobs' values", _sweep),
-    "reproduce": ("repeat the article's measurements and compare the results", _reproduce),
+    "reproduce": ("repeat the article's measurements and compare the results with those of the article", _reproduce),
     "show": ("show the results of an experiment", _show),
     "export": ("write results in other programs' formats", _export),
     "figures": ("draw all figures of an experiment", _figures),
@@ -419,8 +431,8 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "agreement": ("compare the fabrics that can be used on this machine", _agreement),
     "auto": ("measure LOWAT=auto on many networks, and while a link's rate changes", _auto),
     "demo": ("play experiments as films, on a web page that this machine serves", _demo),
-    "slides": ("write the demo's story as one HTML file and as pictures", _slides),
-    "matrix": ("measure which servers keep the order asked for, in each dialect", _matrix),
+    "slides": ("write the steps of the demo as one HTML file of slides, and as pictures", _slides),
+    "matrix": ("measure which servers keep the order that the client asks for, in each dialect", _matrix),
     "model": ("compare predicted times of first bytes with measured ones", _model),
     "sabotage": ("measure every scenario that spoils the effect of LOWAT", _sabotage),
     "probe": ("test in which order a running server sends two resources, in every dialect", _probe),

@@ -283,7 +283,8 @@ def _docker(*words: str) -> list[str]:
 def _table(trials: list[Trials]) -> str:
     rows = [(each.fabric, kind, tally) for each in trials for kind, tally in sorted(each.tallies.items())]
     lines = [
-        f"{sum(tally.kills for _, _, tally in rows)} kills by `make kills`; a kill's number decides process and time.",
+        f"{sum(tally.kills for _, _, tally in rows)} kills by `make kills`; each has a number that decides which",
+        "process is killed, and when.",
         "",
         "| fabric | killed process | kills | left something | ok, but wrong | longest time to the lab's end |",
         "|---|---|---:|---:|---:|---:|",

@@ -594,8 +594,8 @@ def _table(tallies: Mapping[str, Tally]) -> str:
         )
     lines += [
         "",
-        "Times are processor time. Without journals of 100 MB, this was the slowest command, with its damaged file:",
-        f"{total.slowest}.",
+        "Times are processor time. Of the commands without a file of 100 MB, this one was the slowest, on this",
+        f"damaged file: {total.slowest}.",
     ]
     return "\n".join(lines) + "\n"
 

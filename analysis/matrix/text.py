@@ -37,12 +37,12 @@ way; the whole effect cannot arrive, because the image is ready before the scrip
 is less than a third, but at least a tenth. *Lost*: it is less than a tenth. *Turned round*: a resource is complete
 later if it is asked for first.
 
-Together the two measurements show the layer that lost the order: the server, which does not read the dialect; the
-front's output queue, between its scheduler and the socket; or the kernel's send buffer, the only layer that LOWAT
-bounds. If a server shares the window almost evenly in a dialect, the effect with nothing in the way is small, and so is
-a third of this effect. The words *arrives* and *lost* judge two loads together, unlike the verdicts *kept* and
-*inverted*, which judge a single load. On later loads of a connection Apache puts all of a response into its output
-queue, and LOWAT no longer helps (docs/servers.md)."""
+Together, the probes and the loads over the slow link show the layer that lost the order: the server, which does not
+read the dialect; the front's output queue, between its scheduler and the socket; or the kernel's send buffer, the only
+layer that LOWAT bounds. If a server shares the window almost evenly in a dialect, the effect with nothing in the way is
+small, and so is a third of this effect. The words *arrives* and *lost* judge two loads together, unlike the verdicts
+*kept* and *inverted*, which judge a single load. This page is about the first load of a connection. On later loads
+Apache puts all of a response into its output queue, and LOWAT no longer helps (docs/servers.md)."""
 
 
 def table(matrix: Matrix) -> str:
@@ -74,17 +74,19 @@ def document(matrix: Matrix) -> str:
 
 def _document(matrix: Matrix) -> Iterator[str]:
     yield from (f"# {_HEADING}", "", _EXPLANATION, "")
-    yield "matrix.html shows the same with small timelines; matrix.json is for programs."
+    yield "matrix.html shows the same results with small timelines; matrix.json has them for programs."
     yield from ("", table(matrix), "", "## Without priorities", "")
-    yield "The server's own order when no priority is sent. *Window*: its order in the probes. *Image first* and"
-    yield "*script first*: the script's share of the flow-control window, in the probe in which the image, or the"
-    yield "script, is requested first. *Slow link*: its order over the slow link with LOWAT 16384, the image requested"
-    yield "first."
+    yield "The order in which each server sends image and script when the client sends no priorities. *Window*: the"
+    yield "order in a probe, in which both streams wait for a closed flow-control window that the client opens bit by"
+    yield "bit. *Image first* and *script first*: the script's share of this window if the image, or the script, is"
+    yield "requested first. *Slow link*: the order over the slow link (128 kB/s, 300 ms), with LOWAT 16384 and the"
+    yield "image requested first; the times are those of this load."
     yield from ("", _own_orders(matrix).markdown(), "", "## Where the order is lost", "")
     yield from (_layers(matrix).markdown(), "")
     if any(cell.native for cell in matrix.cells.values()):
         yield from ("## The servers' own mechanisms", "")
-        yield "The same loads with the server's own limit (`NATIVE=on`) instead of LOWAT, beside those with LOWAT."
+        yield "Loads over the slow link, with the server's own limit on the bytes that it writes to the kernel ahead of"
+        yield "the network (`NATIVE=on`), and beside them the same loads with LOWAT."
         yield from ("", _natives(matrix).markdown(), "")
     yield from ("## Made with", "")
     yield from (f"- {server}: {version}" for server, version in matrix.versions.items())

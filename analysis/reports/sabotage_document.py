@@ -21,7 +21,7 @@ _INTRODUCTION = (
 )
 _MADE = (
     "Each row is one run in the guest, made by `make sabotage`. Times are seconds from the request of the measured"
-    " load's page to the first or last byte. The first table has the unspoiled Maps case, with LOWAT unset and with"
+    " load's page to the first or last byte. The table below has the unspoiled Maps case, with LOWAT unset and with"
     " LOWAT 131072:"
 )
 
@@ -61,7 +61,12 @@ def document(plain: Sequence[Arm], spoiled: Iterable[tuple[Spoiler, Sequence[Arm
 
 def words(spoiler: Spoiler) -> list[str]:
     """Returns the title and the card of a scenario, as lines of Markdown."""
-    told = {"See": spoiler.see, "Layer": f"{spoiler.layer}.", "Tell": spoiler.tell, "Cure": f"`{spoiler.cure}`"}
+    told = {
+        "See": spoiler.see,
+        "Layer": f"{spoiler.layer}.",
+        "How to recognize it": spoiler.tell,
+        "Cure": f"`{spoiler.cure}`",
+    }
     return [
         f"## {spoiler.name}",
         "",

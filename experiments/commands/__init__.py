@@ -1,1 +1,1 @@
-"""The commands of `priolab` except runs, sweeps, studies and the demo; and the output to a terminal."""
+"""The commands of `priolab` that do not make runs, sweeps, studies or the demo; and the output to a terminal."""

@@ -64,9 +64,10 @@ class Report:
 
     @contextmanager
     def ticking(self, line: Callable[[], str]) -> Iterator[Callable[[], None]]:
-        """Shows a line that changes; yields a function to call after a change. line: returns the present line.
+        """Shows a line of progress. Yields a function, which the caller calls after each change of the line.
 
-        A terminal shows the line live. In a file or pipe, the function prints the line, at most once in five seconds.
+        line: returns the present text of the line. A terminal always shows the present text. To a file or a pipe, the
+        yielded function prints the present text, at most once in five seconds.
         """
         if self._console.is_terminal:
             with Live(get_renderable=lambda: Text(line()), console=self._console, transient=True, refresh_per_second=2):
@@ -108,7 +109,10 @@ class Report:
 
     @contextmanager
     def progress(self, request: Request) -> Iterator[Progress]:
-        """Shows each run's step. A terminal shows the steps live; a file or pipe gets a line for each step."""
+        """Shows what each run is doing now. Yields the functions to which the experiment reports its progress.
+
+        A terminal shows the present step of every run that is not done. A file or a pipe gets a line for each step.
+        """
         started = time.monotonic()
         names = [f"{arm.name}.{number}" for number in range(1, request.repeat + 1) for arm in request.arms]
         steps = dict.fromkeys(names, "waiting")
@@ -253,12 +257,12 @@ class Report:
             if not entry.card:
                 self._entry(entry)
         self.say("")
-        self.say("ways to spoil the effect", "bold underline")
+        self.say("ways to spoil the effect of LOWAT", "bold underline")
         for entry in entries.values():
             if entry.card:
                 self._entry(entry)
                 self.say(f"    Layer: {LAYERS[entry.card.layer]}.")
-                self.say(f"    Tell: {entry.card.tell}")
+                self.say(f"    How to recognize it: {entry.card.tell}")
                 if entry.card.cure:
                     self.say(f"    Cure: {entry.card.cure}")
 
@@ -290,7 +294,7 @@ class Report:
 
 
 def bare_table(*headings: str) -> Table:
-    """Returns a table without lines, with these columns."""
+    """Returns a table without lines. headings: the headings of its columns."""
     return Table(*headings, box=None, pad_edge=False, header_style="bold")
 
 
@@ -312,7 +316,10 @@ def _short(path: Path) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Column:
-    """A column of the table of arms. cell: formats an arm's cell. is_essential: True if a narrow terminal shows it."""
+    """A column of the table of arms.
+
+    cell: returns the column's text for an arm. is_essential: True if a narrow terminal shows the column, too.
+    """
 
     heading: str
     cell: Callable[[Mapping[str, Any]], str]
@@ -320,7 +327,10 @@ class _Column:
 
 
 def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Returns the headings' words for important and other resources. A single resource is called by its name."""
+    """Returns the words of the table's headings for the important resources, and for the others.
+
+    The words are `important` and `others` or, for a single resource, its name.
+    """
     resources: Mapping[str, Any] = next((arm["resources"] for arm in arms if arm["resources"]), {})
     documents = {each["after"] for arm in arms for each in arm["scenario"]["resources"]}
     important = [name for name, each in resources.items() if each["important"]]
@@ -332,7 +342,7 @@ def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _of_oracle(arm: Mapping[str, Any], key: str) -> float | None:
-    """Returns the oracle's value for this key; None if the arm has no oracle."""
+    """Returns the value of a key of the arm's oracle in the summary; None if the arm has no oracle."""
     found: float | None = (arm["oracle"] or {}).get(key)
     return found
 

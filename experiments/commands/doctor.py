@@ -114,7 +114,7 @@ def _tuner() -> list[Capability]:
         name="bpf compiler", present=lack is None, detail=lack or "works", remedy="" if lack is None else REMEDY
     )
     lack = lack_on_host()
-    remedy = "" if lack is None else "run as root; not needed for guests, nor for TUNER=userland"
+    remedy = "" if lack is None else "run as root; guests and TUNER=userland work without root, too"
     return [
         compiled,
         Capability(

@@ -22,7 +22,10 @@ _NICE = 10
 
 
 class Drawing:
-    """A process that has loaded the drawing program, and waits for a folder to draw. A context manager that ends it."""
+    """A process that has loaded the drawing program, and waits for the path of a results folder.
+
+    A context manager: its end ends the process.
+    """
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -45,7 +48,7 @@ class Drawing:
         self._process.communicate()
 
     def begin(self, folder: Path) -> None:
-        """Starts the drawing of the timeline of a results folder, unless it is drawn already."""
+        """Has the process draw the timeline of a results folder, unless the timeline is drawn already."""
         if not _missing(folder):
             return
         self._begun = True
@@ -55,7 +58,7 @@ class Drawing:
             self._process.stdin.flush()
 
     def finished(self) -> bool:
-        """Waits until the picture is drawn; returns False if the process failed, or had nothing to do."""
+        """Waits until the picture is drawn; returns False if the process failed, or was given no folder."""
         return self._begun and self._process.wait() == 0
 
 

@@ -55,12 +55,12 @@ def export(folder: Path, to: str, out: Path | None) -> Exported:
 
 
 def _places(files: Sequence[File], out: Path) -> list[Path]:
-    """Returns the path of each file."""
+    """Returns the path at which each file is to be written. out: a folder, or the path of the only file."""
     suffix = Path(files[0].name).suffix
     if out.suffix != suffix or out.is_dir():
         return [out / file.name for file in files]
     if len(files) > 1:
-        raise ScenarioError("--out", str(out), f"a folder, because there are {len(files)} files")
+        raise ScenarioError("--out", str(out), f"a folder, because this export writes {len(files)} files")
     return [out]
 
 

@@ -40,10 +40,12 @@ def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None
         except Unavailable:
             pass
         else:
-            report.say("the guest kernel is not built yet, so this first experiment runs in real time, about a minute;")
-            report.say("then the kernel is built, and later experiments take seconds (FABRIC=netns asks for real time)")
+            report.say("the guest kernel is not built yet, so this first experiment runs in real time, about a minute")
+            report.say(
+                "afterwards the guest kernel is built; later experiments take seconds, unless FABRIC=netns is given"
+            )
             manner = replace(
-                request.manner, fabric_reason=f"{request.manner.fabric.merit}; the guest kernel is not built"
+                request.manner, fabric_reason=f"{request.manner.fabric.merit}; virtual: the guest kernel is not built"
             )
             return FirstRun(request=replace(request, manner=manner), builds_afterwards=True)
     build()
@@ -51,7 +53,7 @@ def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None
 
 
 def build_afterwards(report: Report, build: Callable[[], None]) -> None:
-    """Builds the kernel for later experiments. A failure is only reported, because this experiment is complete."""
+    """Builds the kernel for later experiments. A failure is only reported, because the first experiment is complete."""
     report.say("building the guest kernel for later experiments; the results above are complete, Ctrl-C does no harm")
     try:
         build()

@@ -5,11 +5,12 @@ Rules:
    the client opens the window bit by bit, as in the probes of docs/matrix.md. The server chooses which resource to
    send. Only the order of the bytes is evaluated.
 2. Every dialect gets two probes. In one probe the client marks the first resource as more urgent, in the other probe
-   the second resource. The answer follows from the difference between the two probes.
+   the second resource. The difference between the two probes shows how the server follows the dialect.
 3. All connections go to one address, eight at a time. Each connection is closed as soon as the order has been seen.
    The command prints the number of probes before it begins them. A further connection, made before the probes,
    measures the round trip.
-4. If the server ends a connection in a dialect early, the answer for this dialect is `refused`.
+4. If the server closes a connection before the order has been seen, the answer for the connection's dialect is
+   `refused`.
 5. The whole command has one deadline: 30 s. If the round trip is so long that the probes need more time, the deadline
    is 1.5 times the time needed, five minutes at most. At the deadline, the command shows the answers that it has, names
    the missing answers, and fails.
@@ -85,8 +86,8 @@ _MEANING = (
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Adds the command's options."""
-    parser.add_argument("url", help=f"https://HOST[:PORT]/PATH of at least {PROBE_LEAST_BYTES // 1024} KiB")
+    """Adds the options of `priolab probe` to its parser."""
+    parser.add_argument("url", help=f"https://HOST[:PORT]/PATH, a resource of at least {PROBE_LEAST_BYTES // 1024} KiB")
     parser.add_argument("second", nargs="?", help="another URL of the same server (default: the first URL)")
     parser.add_argument(
         "--dialect",
@@ -98,14 +99,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pause",
         metavar="TIME",
-        help="how long the server must send nothing before the window opens further"
+        help="the client opens the window further when the server has sent nothing for this time"
         " (default: computed from the round trip)",
     )
     parser.add_argument(
         "--deadline",
         metavar="TIME",
         default=_AUTO,
-        help="time limit of all probes (default: 30s, more if the round trip is long)",
+        help="time limit of the command, for all probes together (default: 30s, more if the round trip is long)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(do=probe)
@@ -113,7 +114,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Target:
-    """The server to probe. paths: the paths of the first and second resource. ca: the file of trusted certificates."""
+    """The server to probe.
+
+    host: the URL's host name. authority: the URL's HOST[:PORT]. address, port: where to connect. paths: the paths
+    of the first and second resource. ca: the file of trusted certificates. steps: how the client opens its window.
+    """
 
     host: str
     authority: str
@@ -124,7 +129,7 @@ class _Target:
     steps: Steps
 
     def plan(self, question: "_Question") -> Plan:
-        """Returns the client's plan for the connection that asks this question."""
+        """Returns the client's plan for a probe. question: the signals of the probe."""
         return page_plan(
             _pair(self.paths),
             address=self.address,
@@ -161,7 +166,10 @@ def _pair(paths: tuple[str, str]) -> Page:
 
 @dataclass(frozen=True, kw_only=True)
 class _Question:
-    """The question that one connection asks. first: the resource requested first; None for the page's order."""
+    """The signals of one probe, which ask the server to send one of the two resources first.
+
+    priorities: which resource is marked as more urgent. first: the resource requested first; None for the page's order.
+    """
 
     dialect: Dialect = dialects.PLAIN
     priorities: Priorities = Priorities.NONE
@@ -227,8 +235,8 @@ def probe(options: argparse.Namespace, report: Report) -> int:
     beside = Report(aside=True) if options.json else report
     beside.say(
         f"{len(questions)} probes of {target.host} ({target.address}), {_AT_ONCE} at a time:"
-        f" the window opens by {STEPS.size_bytes // 1024} KiB whenever the server has sent nothing for"
-        f" {units.format_time(target.steps.quiet_ns)}; time limit {limit_ns / 10**9:g} s"
+        f" the client opens its window by {STEPS.size_bytes // 1024} KiB whenever the server has sent nothing for"
+        f" {units.format_time(target.steps.quiet_ns)}; time limit of all probes together: {limit_ns / 10**9:g} s"
     )
     unasked: tuple[float, float] | None = None
     answers = {str(dialect): _Answer() for dialect in named}
@@ -255,7 +263,10 @@ def probe(options: argparse.Namespace, report: Report) -> int:
 def _seeing(
     questions: Sequence[_Question], target: _Target, deadline: Deadline, report: Report
 ) -> Iterator[Callable[[_Question], Probe]]:
-    """Begins all probes. Yields a function that waits for a question's probe; it raises the errors of `_probe`."""
+    """Begins all probes. Yields a function that waits for the probe of a question, and returns its result.
+
+    The function raises StepFailed, and TransportFailed at the deadline.
+    """
     done, over = 0, threading.Event()
     with (
         report.ticking(lambda: f"{done} of {len(questions)} probes") as tick,
@@ -299,14 +310,14 @@ def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[
     head = (
         "dialect",
         "answer",
-        "second URL's share of the window if more urgent",
-        "first URL's share of the window if more urgent",
+        "second URL's share of the window if marked as more urgent",
+        "first URL's share of the window if marked as more urgent",
     )
     report.table(head, [answer.row(dialect) for dialect, answer in answers.items()])
     if unasked:
         report.say(
-            f"Without priorities: {_own_order(*unasked)}; the URL requested second gets {unasked[0]:.0%} of the window;"
-            f" if the client requests the second URL first, the first URL gets {1 - unasked[1]:.0%}."
+            f"Without priorities: {_own_order(*unasked)}. If the second URL is requested second, it gets"
+            f" {unasked[0]:.0%} of the window; if the first URL is requested second, it gets {1 - unasked[1]:.0%}."
         )
     else:
         report.say("Without priorities: the answer was not seen.")
@@ -314,7 +325,7 @@ def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[
 
 
 def _asked(dialect: Dialect) -> list[_Question]:
-    """Returns a dialect's two questions: one with the second resource more urgent, one with the first."""
+    """Returns the two probes of a dialect: one marks the second resource as more urgent, the other the first."""
     return [_Question(dialect=dialect, priorities=who) for who in (Priorities.SPDY, Priorities.SWAP)]
 
 
@@ -357,9 +368,9 @@ def _document(target: _Target, unasked: tuple[float, float] | None, answers: Map
 
 
 def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadline, over: threading.Event) -> Probe:
-    """Carries out one probe, in a folder for the client's files. Raises StepFailed.
+    """Carries out one probe. Raises StepFailed, and TransportFailed at the deadline or when `over` is set.
 
-    Raises TransportFailed at the deadline, or when `over` is set.
+    folder: for the client's files. over: an event that is set when the command ends.
     """
     plan = folder / "plan.json"
     plan.write_text(target.plan(question).to_json())
@@ -403,7 +414,7 @@ def _dialects(text: str | None) -> list[Dialect]:
 
 
 def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, int]:
-    """Returns the target that the options describe, and the round trip in ns, measured by a connection.
+    """Returns the target that the options describe, and the round trip in ns, measured by making a connection.
 
     Raises ScenarioError, StepFailed, and TransportFailed at the deadline.
     """
@@ -473,7 +484,10 @@ def _reached(host: str, port: int, deadline: Deadline) -> tuple[str, int]:
 
 
 def _url(where: str, text: str) -> tuple[str, int, str]:
-    """Splits a URL into host, port, and path with query. Raises ScenarioError."""
+    """Splits a URL into host, port, and path with query. Raises ScenarioError.
+
+    where: the name of the argument that has the URL, for the error.
+    """
     wrong = ScenarioError(where, text, "https://HOST[:PORT]/PATH")
     try:
         parts = urlsplit(text)
@@ -499,7 +513,10 @@ def _address(text: str) -> tuple[str, int | None]:
 
 
 def _time_ns(where: str, text: str, least: str, most: str) -> int:
-    """Parses a time; returns it in ns. Raises ScenarioError if the time is less than `least` or more than `most`."""
+    """Parses a time; returns it in ns. Raises ScenarioError if the time is less than `least` or more than `most`.
+
+    where: the name of the option that has the time, for the error. least, most: times with units.
+    """
     try:
         time_ns = units.parse_time_ns(text)
         if units.parse_time_ns(least) <= time_ns <= units.parse_time_ns(most):

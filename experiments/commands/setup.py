@@ -1,4 +1,4 @@
-"""Carries out the set-up: reports each step, and skips steps that are done already.
+"""Sets this machine up for the lab: reports each step, and skips steps that are done already.
 
     experiments/host/setup.sh [PART]         in a checkout, before .venv exists; knobs come from make
     priolab setup [PART] [KNOB=VALUE]   anywhere
@@ -88,7 +88,7 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
 
 
 def _carry_out(request: SetupRequest, environment: PythonEnvironment | None) -> None:
-    """Installs Debian packages, the Python environment, npm packages and the guest kernel. Each needs earlier ones."""
+    """Installs Debian packages, the Python environment, npm packages and the guest kernel, in this order."""
     needs_kernel = request.in_guests and _lacks_kernel()
     builds_kernel = needs_kernel and request.part is not SetupPart.EXPERIMENT  # `priolab run` builds the kernel itself
     _install(request, environment, builds_kernel=needs_kernel)
@@ -102,7 +102,10 @@ def _carry_out(request: SetupRequest, environment: PythonEnvironment | None) -> 
 
 
 def _look_for_extras(request: SetupRequest) -> None:
-    """Raises _Refused if an extra (optional packages of pip) is missing: the user's environment is not changed."""
+    """Raises _Refused if an extra (a group of optional Python packages) is missing.
+
+    The lab does not install the extra, because the Python environment is the user's.
+    """
     for extra, what in extras(request):
         if lack := lacks_extra(extra):
             how = f"install {what} with the lab, for example by `pipx install --force '.[{extra}]'` in a clone"

@@ -39,12 +39,14 @@ _Make = Callable[[Note, Say], Tuner]
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Adds the command's options."""
+    """Adds the options of `priolab tune` to its parser."""
     whose = parser.add_mutually_exclusive_group(required=True)
     whose.add_argument(
-        "--cgroup", type=Path, help="tune in the kernel: connections that servers of this cgroup accept (needs root)"
+        "--cgroup",
+        type=Path,
+        help="tune, by a program in the kernel, the connections that servers of this cgroup accept (needs root)",
     )
-    whose.add_argument("--pid", help="tune from this program: connections of the process PID and of its descendants")
+    whose.add_argument("--pid", help="tune, by this process, the connections of the process PID and of its descendants")
     parser.add_argument(
         "--target-delay",
         default=f"{TARGET_NS // 10**6}ms",
@@ -66,14 +68,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--log",
         type=Path,
         metavar="FILE",
-        help="append each decision about a connection as JSON; SIGHUP reopens the file",
+        help="append each decision about a connection to FILE, as a line of JSON; SIGHUP reopens FILE",
     )
     parser.add_argument("--quiet", action="store_true", help="print no lines about connections")
     parser.set_defaults(do=tune)
 
 
 def tune(options: argparse.Namespace, report: Report) -> int:
-    """Tunes until SIGINT or SIGTERM, or SIGHUP if no log is written. Raises ScenarioError, Unavailable, StepFailed."""
+    """Tunes until SIGINT or SIGTERM or, if no log is written, SIGHUP. Raises ScenarioError, Unavailable, StepFailed."""
     target = KNOBS["TARGET_DELAY"]
     target_ns = _parsed("--target-delay", options.target_delay, target.parse, target.allowed)
     floor_bytes = _parsed("--floor", options.floor, whole(1, CEILING_BYTES), f"1 to {CEILING_BYTES} bytes")
@@ -99,18 +101,18 @@ def tune(options: argparse.Namespace, report: Report) -> int:
             if options.restore:
                 at_work.callback(lambda: restored.append(tuner.restore()))
             where = f"cgroup {options.cgroup}" if options.cgroup else f"process {options.pid}"
-            say(f"tuning {where} ({tuner.kind}); target delay {units.format_time(target_ns)}; Ctrl-C ends the command")
+            say(f"tuning {where} ({tuner.kind}); target delay {units.format_time(target_ns)}; Ctrl-C ends the tuner")
             _work(tuner, told, log, printer)
         printer.look(_NEVER_NS)
-    say(f"stopped; connections {f'with their previous LOWAT: {restored[0]}' if restored else 'keep their LOWAT'}")
+    say(f"stopped; connections {f'given back their previous LOWAT: {restored[0]}' if restored else 'keep their LOWAT'}")
     return 0
 
 
 def _work(tuner: Tuner, told: socket.socket, log: TunerLog | None, printer: DecisionPrinter) -> None:
     """Tunes until a signal ends the command. If a log is written, SIGHUP reopens the log and does not end the command.
 
-    Signals arrive through a socket, not in a Python signal handler. A handler could interrupt the thread that it must
-    wake while that thread holds a lock that the handler needs.
+    told: a socket to which the number of each signal is written. There is no Python signal handler, because a handler
+    could block forever: it would run in the tuning thread, and this thread may hold a lock that the handler needs.
     """
     waited_for = [told.fileno()] if tuner.readable is None else [told.fileno(), tuner.readable]
     try:
@@ -174,7 +176,7 @@ def _check_cgroup(cgroup: Path) -> None:
     try:
         (cgroup / "cgroup.controllers").stat()
     except (FileNotFoundError, NotADirectoryError):
-        allowed = "a folder of a cgroup2 hierarchy, as `find / -name cgroup.controllers` shows them"
+        allowed = "a folder of a cgroup2 hierarchy; `find / -name cgroup.controllers` finds a file in each"
         raise ScenarioError("--cgroup", str(cgroup), allowed) from None
     except OSError as error:
         raise StepFailed(_STEP, f"{cgroup}: {error.strerror}") from error

@@ -55,7 +55,7 @@ class TunerLog:
 
     def _give_up(self, error: OSError) -> None:
         self._close()
-        self._say(f"{self._path} cannot be written: {error.strerror}; tuning continues, SIGHUP opens it again")
+        self._say(f"{self._path} cannot be written: {error.strerror}; tuning continues, SIGHUP reopens the file")
 
     def _close(self) -> None:
         file, self._file = self._file, None
@@ -113,7 +113,8 @@ class DecisionPrinter:
 def teller(report: Report) -> Say:
     """Returns a function that prints on standard output.
 
-    The function raises BrokenPipeError. After any other error it reports the error once, and prints nothing more.
+    The function raises BrokenPipeError if the reader of standard output has closed the pipe. After any other error of
+    writing it reports the error once, on standard error, and prints nothing more.
     """
 
     def say(text: str) -> None:

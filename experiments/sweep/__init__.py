@@ -1,1 +1,1 @@
-"""Sweeps: run all combinations of several knobs' values, several at a time. An interrupted sweep can be resumed."""
+"""Sweeps: arms for all combinations of several knobs' values. An interrupted sweep can be resumed."""

@@ -30,7 +30,7 @@ from proxy.server import catalogue
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Adds the command's options."""
+    """Adds the options of `priolab sweep` to its parser."""
     parser.add_argument(
         "words",
         nargs="*",
@@ -40,14 +40,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="run the sweep even if it has 10,000 to 1,000,000 runs")
     parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="run on the workers of this Dask scheduler")
     parser.add_argument(
-        "--print-folder", action="store_true", help="print only the folder's path; progress goes to stderr"
+        "--print-folder", action="store_true", help="print only the path of the sweep's folder; progress goes to stderr"
     )
     parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(do=sweep)
 
 
 def sweep(options: argparse.Namespace, report: Report) -> int:
-    """Runs or resumes the sweep; returns the exit code."""
+    """Runs or resumes the sweep that the options describe, and shows its results; returns the exit code."""
     words = words_of_make() if options.from_make else []
     in_images = "FABRIC=compose" in [*options.words, *words]
     request = sweep_request_from(options.words, over=words, is_absent=partial(_is_absent, in_images=in_images))
@@ -107,7 +107,10 @@ def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argp
 
 
 def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Executor]:
-    """Returns the executor: this machine, or the cluster of this scheduler. Raises Unavailable."""
+    """Returns the executor: this machine or, if a scheduler is given, its Dask cluster. Raises Unavailable.
+
+    scheduler: the address of a Dask scheduler, tcp://HOST:PORT.
+    """
     if scheduler is None:
         return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)))
     try:
@@ -133,7 +136,7 @@ def present(folder: Path, report: Report) -> int:
     if bad:
         report.say(f"{len(bad)} of {len(results)} arms are not ok", "bold red")
     report.figures([], folder)
-    report.say(f"the recommended LOWAT, and the reasons: priolab knee {shlex.quote(str(folder))}")
+    report.say(f"to see which LOWAT this sweep recommends, and why: priolab knee {shlex.quote(str(folder))}")
     return 1 if bad else 0
 
 
@@ -153,7 +156,7 @@ def show_expansion(words: Sequence[str], report: Report) -> None:
 
 
 def tally_of(wanted: Sweep, about: estimate.TimeEstimate) -> Tally:
-    """Returns the count of the sweep's finished runs, before the first run. about: the estimate of the sweep's time."""
+    """Returns a tally in which no run of the sweep has ended. about: the estimate of the sweep's time."""
     clock, sample = wanted.manner.fabric.virtual_clock, wanted.manner.sample
     runs, machine = wanted.runs(), about.machine
     starts = min(about.batches, machine.side_by_side)

@@ -19,9 +19,9 @@ from netem.sampling import Sample
 class Machine:
     """The machine that is to carry out runs.
 
-    side_by_side: the number of jobs at once. pace: the time of a run divided by its cost, from earlier sweeps; None if
-    there were none. free: the share of a processor that a busy process gets, at most 1. virtual_clock,
-    runs_per_command: see Fabric.
+    side_by_side: the number of jobs at once. runs_per_command: the most runs of a batch. virtual_clock: True if runs
+    take place in guests. pace: the time of a run divided by its expected cost, from earlier sweeps; None if there were
+    none. free: the share of a processor that a busy process gets, at most 1.
     """
 
     side_by_side: int
@@ -58,7 +58,7 @@ class TimeEstimate:
     @property
     def words(self) -> str:
         """The estimate in words, with the reason why it may be wrong."""
-        words = f"{duration(self.link_s)} of link time, about {duration(self.wall_s)}"
+        words = f"{duration(self.link_s)} of link time, about {duration(self.wall_s)} of real time"
         if self.machine.free < _BUSY:
             words += f" because other programs use {1 - self.machine.free:.0%} of the processors"
         if self.machine.pace is None:

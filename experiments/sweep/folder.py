@@ -5,7 +5,7 @@ Rules:
 2. A run's folder under its final name is complete. A run's folder that ends in `.partial` was left by a process that
    was killed, and is removed when the sweep is resumed.
 3. The process that runs a sweep, its owner, holds the lock of the sweep's folder. A request for the same sweep (arms,
-   fabric, shaper and similar options, programs, kernel, code) resumes the newest folder of this sweep without an owner.
+   fabric, shaper and similar options, programs, kernel, code) resumes the sweep's newest folder that has no owner.
 4. A resumed sweep repeats runs that failed or were unsupported, because the reason may be gone. A resumed sweep keeps
    invalid runs: they were measured, and repeating them until they are ok would be selecting results.
 5. The sweep's folder has a name that ends in `.partial` until every run is complete. Then experiment.json is written,
@@ -137,7 +137,7 @@ class SweepFolder:
 
 
 def unfinished(path: Path) -> str | None:
-    """Describes an interrupted sweep; None if the folder is not a sweep's."""
+    """Describes in words which runs an interrupted sweep has; None if the folder is not that of a sweep."""
     record = record_of(path)
     if record is None:
         return None

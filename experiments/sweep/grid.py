@@ -57,7 +57,7 @@ class Grid:
         return prod(len(self.levels[name]) for name, _ in network_of(dict.fromkeys(self.levels, "")))
 
     def knobs(self, levels: Mapping[str, str]) -> dict[str, str]:
-        """Returns the values of all knobs of a combination, defaults included."""
+        """Returns the values of all knobs of an arm, defaults included. levels: its values of the knobs that vary."""
         return with_defaults({**self.fixed, **levels})
 
     def some(self, most: int) -> Iterator[dict[str, str]]:

@@ -12,7 +12,10 @@ from experiments.sweep.sweep_request import SweepRequest, sweep_request_from
 
 
 def show(options: Namespace, report: Report) -> int:
-    """Lists everything that has a name or, with words, the arms of a sweep. Returns 0. Raises ScenarioError."""
+    """Lists the named scenarios, pages and sweeps. Returns 0. Raises ScenarioError.
+
+    If the options have words, lists instead the arms of the sweep that the words describe.
+    """
     if options.words:
         from experiments.sweep.command import show_expansion  # imports what a list of names does not need
 

@@ -34,10 +34,10 @@ print((time.process_time() - used_s) / (time.monotonic() - began_s))
 
 
 def spent_s(fabric: Fabric, side_by_side: int) -> float:
-    """Returns a number of seconds. The difference between two calls is the time that runs took in between.
+    """Reads a clock, in seconds. The difference between two readings is the time that runs took in between.
 
-    With the virtual clock this is the processor time of this process and of its children that have ended. Otherwise it
-    is the sum of the wall times of all jobs side by side.
+    With the virtual clock this time is the processor time of this process and of its children that have ended.
+    Otherwise it is the wall time times the number of jobs side by side.
     """
     if not fabric.virtual_clock:
         return time.monotonic() * side_by_side
@@ -45,19 +45,19 @@ def spent_s(fabric: Fabric, side_by_side: int) -> float:
 
 
 def used_s(who: int) -> float:
-    """Returns the processor time used so far, in user and kernel mode. who: see getrusage(2)."""
+    """Returns the processor time used so far, in user and kernel mode. who: RUSAGE_SELF or RUSAGE_CHILDREN."""
     used = resource.getrusage(who)
     return used.ru_utime + used.ru_stime
 
 
 def kind(scenarios: Sequence[Scenario], fabric: Fabric) -> str:
-    """Returns the name under which the pace of these scenarios is kept."""
+    """Returns the name under which the pace is kept: the fabric and, if a scenario uses a browser, the browser."""
     by_browser = any(scenario.client is ClientKind.CHROMIUM for scenario in scenarios)
     return f"{fabric.name} {ClientKind.CHROMIUM}" if by_browser else fabric.name
 
 
 def learned(name: str) -> float | None:
-    """Returns the pace in earlier sweeps; None if no sweep has been measured. name: see `kind`."""
+    """Returns the pace in earlier sweeps; None if none is known. name: the fabric, and the browser if one is used."""
     with suppress(OSError, ValueError, TypeError, AttributeError):
         pace = float(read_json(_file()).get(name))
         return pace if 1 / _SLOWEST <= pace <= _SLOWEST else None
@@ -67,7 +67,8 @@ def learned(name: str) -> float | None:
 def learn(name: str, *, took_s: float, cost_s: float) -> None:
     """Stores the mean of a finished sweep's pace and of the pace stored before. Ignores a short sweep.
 
-    name: see `kind`. took_s: the time that the runs took. cost_s: their expected cost.
+    name: the fabric, and the browser if one is used. took_s: the time that the sweep's runs took (processor time with
+    the virtual clock, otherwise wall time). cost_s: their expected cost.
     """
     if took_s < _LEAST_S:
         return

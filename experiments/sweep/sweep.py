@@ -84,10 +84,11 @@ class Sweep:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepProgress:
-    """Progress callbacks.
+    """Functions that the sweep calls to report its progress.
 
-    `step(text)`: a step before the runs begins. `opened(folder)`: the sweep's folder exists, perhaps with runs of an
-    earlier process. `ended(run, ending, record)`: a run ended. `reused(folder)`: a finished sweep is used instead.
+    `step(text)`: a step of the preparation begins. `opened(folder)`: the sweep's folder exists, perhaps with runs of an
+    earlier process. `ended(run, ending, record)`: a run ended. `reused(folder)`: this finished sweep is used, and
+    nothing is run.
     """
 
     step: Callable[[str], None]
@@ -97,7 +98,10 @@ class SweepProgress:
 
 
 def sweep_from(request: SweepRequest, *, yes: bool) -> Sweep:
-    """Builds the sweep and checks it. Raises ScenarioError, Unavailable, and GridError as `expanded` does."""
+    """Builds the sweep and checks it. Raises ScenarioError, Unavailable, and GridError if the grid is not allowed.
+
+    yes: True to allow a grid of 10,000 to a million runs.
+    """
     points = expanded(request, yes=yes)
     fabric, why = _fabric([point.arm.scenario for point in points], request)
     return Sweep(
@@ -122,9 +126,9 @@ def sweep_from(request: SweepRequest, *, yes: bool) -> Sweep:
 
 
 def expanded(request: SweepRequest, *, yes: bool) -> tuple[Point, ...]:
-    """Returns every arm. Raises GridError as `expand` does, and for a grid that is too large.
+    """Returns every arm. Raises GridError if the grid has too many runs, or a combination of values is not allowed.
 
-    The size is checked before expanding. yes: True to allow a grid of _ASK_FROM runs or more, up to _MOST runs.
+    The number of runs is checked first. yes: True to allow a grid of 10,000 to a million runs.
     """
     if request.runs > _MOST or (request.runs >= _ASK_FROM and not yes):
         raise GridError(_too_many(request))
@@ -146,7 +150,7 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
         runs = sweep.runs()
         if sorted(folder.order) != sorted(runs):
             raise StepFailed(
-                "the sweep", f"{folder.path / 'sweep.json'}: its order lists other runs than those of this sweep"
+                "the sweep", f"{folder.path / 'sweep.json'}: its key `order` lists other runs than this sweep has"
             )
         progress.opened(folder)
         done = set(folder.done())
@@ -154,7 +158,7 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
         executor.carry_out(waiting, folder, lambda run, ending: progress.ended(run, ending, folder.run(run.name)))
         if missing := set(folder.order).difference(folder.done()):
             lost = counted(len(missing), "run")
-            raise StepFailed("the sweep", f"{lost} without a result, for example {min(missing)}")
+            raise StepFailed("the sweep", f"{lost} ended without a result, for example {min(missing)}")
         return folder.publish(
             ExperimentRecord(
                 experiment=folder.final.name,

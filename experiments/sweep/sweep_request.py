@@ -96,5 +96,5 @@ def _split(word: str) -> tuple[str, str]:
     if name in _WORDS:
         return name, value
     if name in RUN_KNOBS:
-        raise ScenarioError(name, value, f"the knobs of a sweep: {', '.join(RUN_WORDS)}, and those of the scenario")
+        raise ScenarioError(name, value, f"the knobs of a sweep: {', '.join(RUN_WORDS)}, and the knobs of a scenario")
     raise unknown_knob(name, _WORDS)

@@ -42,8 +42,9 @@ def expansion(points: Sequence[Point]) -> Table:
 class ArmResult:
     """The result of an arm.
 
-    reason: the reason of the arm's first run that is not ok. times_ms: medians of the figures in _FIGURES. good: number
-    of runs that are ok. of: number of all runs of the arm.
+    reason: the reason of the arm's first run that is not ok. times_ms: the medians of the focal resource's first byte,
+    of the important resources' last byte and of the others' last byte. good: the number of the arm's runs that are ok.
+    of: the number of all runs of the arm.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """The progress of a sweep: runs and arms done, link time, the ratio of link time to real time, and the time left. Pure.
 
-The time left is estimated beforehand (`estimate.py`). The runs that have ended correct it by their pace: the ratio of
-the time that they took to the time that was expected. At first the estimate has more weight, so that the first run
+The time left is estimated beforehand (`estimate.py`). It is then corrected by a ratio: the time that the ended runs
+took, divided by the time that was expected for them. At first the estimate has more weight, so that the first run
 cannot change the time left too much. Later, recent runs have more weight, because the machine's load changes.
 """
 
@@ -112,4 +112,4 @@ class Tally:
         elapsed_s = now_s - self._began_s
         if self._link_s and elapsed_s > 0:
             words += f"; {duration(self._link_s)} of link time, {self._link_s / elapsed_s:.0f}x real time"
-        return words + (f"; about {duration(self.left_s)} left" if self._left else f"; {duration(elapsed_s)}")
+        return words + (f"; about {duration(self.left_s)} left" if self._left else f"; took {duration(elapsed_s)}")

@@ -75,7 +75,7 @@ def test_the_list_has_them_apart(capsys: pytest.CaptureFixture[str]) -> None:
     from experiments.cli import main
 
     assert main(["list"]) == 0
-    plain, _, spoiled = capsys.readouterr().out.partition("ways to spoil the effect")
+    plain, _, spoiled = capsys.readouterr().out.partition("ways to spoil the effect of LOWAT")
     for name, entry in sabotage().items():
         assert f"{name}  " in spoiled
         assert f"\n{name}  " not in plain

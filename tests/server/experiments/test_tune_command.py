@@ -96,7 +96,7 @@ def test_without_a_terminal(server: tuple[int, int]) -> None:
 def test_a_full_log(server: tuple[int, int]) -> None:
     """A full disk is reported once for the log, and once more after the log was opened again. Tuning goes on."""
     pid, port = server
-    line = "priolab: /dev/full cannot be written: No space left on device; tuning continues, SIGHUP opens it again\n"
+    line = "priolab: /dev/full cannot be written: No space left on device; tuning continues, SIGHUP reopens the file\n"
     with _tuning(pid, "--quiet", "--log", "/dev/full") as tuner:
         assert tuner.stderr is not None
         _tuned(port)

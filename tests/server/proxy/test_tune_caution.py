@@ -220,7 +220,7 @@ def test_values_put_back_on_a_signal(group: Path, tmp_path: Path, how: str, numb
     with serving(tmp_path, group) as (pid, port):
         words = [how, str(group if how == "--cgroup" else pid), "--ceiling", str(_CEILING), "--quiet"]
         for more, end in (
-            (["--restore"], "stopped; connections with their previous LOWAT: 1\n"),
+            (["--restore"], "stopped; connections given back their previous LOWAT: 1\n"),
             ([], "stopped; connections keep their LOWAT\n"),
         ):
             with _command(*words, *more) as process, socket.create_connection(("127.0.0.1", port)) as client:

@@ -66,7 +66,9 @@ def test_the_picture_comes_first(asked: list[Mapping[str, str]], fabric: Mapping
     report = _Saying()
     first = first_run.first_run({"LOWAT": "131072", **fabric}, report, _fail)
     assert first.builds_afterwards
-    assert first.request.manner.fabric_reason == "real clocks, without containers; the guest kernel is not built"
+    assert (
+        first.request.manner.fabric_reason == "real clocks, without containers; virtual: the guest kernel is not built"
+    )
     assert asked == [{"LOWAT": "131072", "FABRIC": "netns"}]
     assert "the guest kernel is not built yet" in report.said[0]
 

@@ -209,7 +209,7 @@ class Forgetful(Local):
 def test_a_run_that_did_not_come_back(tmp_path: Path) -> None:
     """A sweep that lacks a run fails, and can be continued."""
     sweep = sweep_of(VALUES, results=tmp_path)
-    with pytest.raises(StepFailed, match=r"the sweep: 1 run without a result, for example lowat-4096\.1"):
+    with pytest.raises(StepFailed, match=r"the sweep: 1 run ended without a result, for example lowat-4096\.1"):
         carried_out(sweep, Forgetful(sweep.manner, 2))
     _, heard = carried_out(sweep, Local(sweep.manner, 2))
     assert list(heard) == ["lowat-4096.1"]

@@ -66,7 +66,7 @@ def test_a_sweep_that_went_well(swept: Swept, capsys: pytest.CaptureFixture[str]
     ]
     assert [row[2] == "twin" for row in rows[:6]] == [False, False, True] * 2
     assert all(row[-1] == "2/2" for row in rows[:6])
-    assert lines[-1].startswith("the recommended LOWAT, and the reasons: priolab knee /")
+    assert lines[-1].startswith("to see which LOWAT this sweep recommends, and why: priolab knee /")
     assert options.kept() == f"{(tmp_path / 'latest').resolve()} is complete"
 
 

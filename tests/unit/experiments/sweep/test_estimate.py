@@ -66,14 +66,15 @@ def test_small_batches_cost_more() -> None:
 def test_the_words() -> None:
     """The words have the reasons why the time may be longer or unknown."""
     said = replace(estimate(40), link_s=1500, wall_s=75)
-    assert said.words == "25 min of link time, about 75 s; runs side by side: 2"
+    assert said.words == "25 min of link time, about 75 s of real time; runs side by side: 2"
     busy = replace(said, machine=replace(MACHINE, free=0.4))
     assert busy.words == (
-        "25 min of link time, about 75 s because other programs use 60% of the processors; runs side by side: 2"
+        "25 min of link time, about 75 s of real time because other programs use 60% of the processors;"
+        " runs side by side: 2"
     )
     unknown = replace(said, machine=replace(MACHINE, pace=None))
     assert unknown.words.endswith(
-        "75 s (a guess: no such sweep was measured on this machine yet); runs side by side: 2"
+        "75 s of real time (a guess: no such sweep was measured on this machine yet); runs side by side: 2"
     )
 
 

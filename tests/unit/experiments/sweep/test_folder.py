@@ -215,7 +215,7 @@ def test_an_order_of_other_runs(tmp_path: Path, order: list[str] | str) -> None:
     (partial / "sweep.json").write_text(
         json.dumps({**document, "order": document["order"] * 2 if order == "twice" else order})
     )
-    with pytest.raises(StepFailed, match=r"sweep\.json: its order lists other runs than those of this sweep"):
+    with pytest.raises(StepFailed, match=r"sweep\.json: its key `order` lists other runs than this sweep has"):
         run_sweep(sweep(tmp_path), Scribe(), replace(DEAF, opened=lambda _: pytest.fail("it was told")))
 
 

@@ -44,7 +44,7 @@ def test_the_line() -> None:
     assert counted.line(5.0).startswith("1 of 3 arms, 3 of 6 runs, 1 failed; 50 s of link time, 10x real time; about")
     for name in ("b.2", "c.1", "c.2"):
         counted.ended(name, RUN)
-    assert counted.line(200.0) == "3 of 3 arms, 6 of 6 runs, 1 failed; 2 min of link time, 1x real time; 3 min"
+    assert counted.line(200.0) == "3 of 3 arms, 6 of 6 runs, 1 failed; 2 min of link time, 1x real time; took 3 min"
     assert counted.runs_left == 0
 
 
