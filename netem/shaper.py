@@ -68,7 +68,7 @@ def devices(link: Link, to_client: str, to_front: str) -> Mapping[str, tuple[str
 
 
 def sysctls(shaper: Shaper, link: Link) -> Mapping[str, str]:
-    """Returns the sysctls that the link's place must have after the commands that make the link have run."""
+    """Returns the sysctls to set in the link's place, after the commands of `commands`."""
     if shaper is Shaper.FERRY:
         return loops.sysctls(link)
     return {"net.ipv4.ip_forward": "1", **(stepped.sysctls() if link.rate_steps else {})}

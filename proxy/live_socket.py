@@ -9,9 +9,10 @@ from proxy.descriptors import borrow, sockets_of, stat, with_descendants
 
 
 class LiveSocket:
-    """The client's connection to a server process or a descendant; looked up when its LOWAT is read.
+    """The client's connection to a server process or to a descendant of that process.
 
-    peer: the client's address.
+    The connection is searched for at the first reading of its LOWAT, and again when it has gone. peer: the
+    client's address.
     """
 
     def __init__(self, server_pid: int, peer: str) -> None:

@@ -72,9 +72,10 @@ def spans(bottom: float, top: float, rows: Sequence[float], half: float) -> list
 
 
 def edges(first: str, last: str, span_px: tuple[float, float], font_px: float, width_px: float) -> list[Label]:
-    """Returns the labels of a lane's first and last byte: two labels inside the lane, or one if the lane is too short.
+    """Returns the labels for the times of a resource's first and last byte, beside its bar in a timeline.
 
-    span_px: the lane's left and right end. width_px: the width of the figure.
+    Both are inside the bar, or one label outside has both times if the bar is too short. span_px: the bar's left and
+    right end. width_px: the width of the figure.
     """
     first_px, last_px = span_px
     room_px = last_px - first_px

@@ -48,8 +48,8 @@ class Looks:
     """The samples of the front's socket, without those that show the same positions as the previous sample.
 
     t_ms: the samples' times. handed, sent: the end of the bytes that the front had handed to its kernel, and that the
-    kernel had sent, as positions in the TCP stream. near_from, far_from: the beginning of the bytes in the part of the
-    link that is nearer to the front, and in the part that is farther.
+    kernel had sent, as positions in the TCP stream. near_from, far_from: the link consists of the bottleneck queue and
+    the delay line. These are the positions at which the bytes begin in the one nearer to the front, and in the other.
     """
 
     t_ms: tuple[float, ...]

@@ -154,11 +154,11 @@ def which_value(control: Figures, ladder: Sequence[Figures]) -> Claim:
     holds = max(delays) < _DELAYED_FROM and not backwards
     choice = chosen(ladder)
     words = (
-        f"With LOWAT {choice.value} the script's first byte comes at {choice.script_first_s:.2f} s. The best value "
-        f"brings it sooner by no more than the link takes for one TLS record ({choice.record_s:.2f} s). "
+        f"With LOWAT {choice.value} the script's first byte comes at {choice.script_first_s:.2f} s. With the best "
+        f"value it comes sooner by at most the time of one TLS record on this link, {choice.record_s:.2f} s. "
         f"{choice.possible_s:.2f} s was possible; with LOWAT unset it comes at {control.script_first_s:.2f} s. The "
-        f"page was complete after {control.complete_s:.2f} s with LOWAT unset. With the LOWAT that changed this time "
-        f"most, it was complete {_change(max(delays, key=abs))}."
+        f"whole page was complete after {control.complete_s:.2f} s with LOWAT unset. With the value that changed the "
+        f"page's time most, the page was complete {_change(max(delays, key=abs))}."
     )
     if backwards:
         words += f" With LOWAT {', '.join(backwards)} the script comes later than with the next larger value."

@@ -92,7 +92,10 @@ def _is_recommended(run: Run, network: Mapping[str, Any]) -> bool:
 
 
 def _check_new(run: Run, made: Mapping[str, Any]) -> None:
-    """Raises FolderError if the run has another fabric, or a seed of the sweep."""
+    """Raises FolderError unless the run is new: made in the fabric of the sweep, with a seed that the sweep did not use.
+
+    made: the fabric, and the first and last seed of the sweep.
+    """
     fabric, seed = run.record.fabric, run.record.seed
     if fabric != made["fabric"]:
         raise FolderError(f"{run.path}: the run was made in FABRIC={fabric}, but the sweep in FABRIC={made['fabric']}")

@@ -198,7 +198,7 @@ class _Guarded:
 
 
 async def _read_ahead(queue: JobQueue) -> None:
-    """Reads the finished arms of the presenter's mode (story.py) before the page requests them."""
+    """Reads the finished arms of the steps of a talk (story.toml) before the browser requests them."""
     await asyncio.sleep(_AHEAD_S)
     for step in steps():
         for knobs in step.arms:

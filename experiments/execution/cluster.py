@@ -193,7 +193,10 @@ class Cluster:
             future.add_done_callback(lambda done: over.put(done.key))
 
     def _take_back(self, tasks: dict[str, _SubmittedBatch], waiting: "_Waiting") -> None:
-        """Cancels the tasks whose workers are all lost or refused, and puts their runs back among the waiting runs."""
+        """Cancels submitted batches that no worker can carry out any more; their runs wait for other workers again.
+
+        A batch may be carried out by certain workers only; the head may have lost or refused all of them.
+        """
         for key, task in list(tasks.items()):
             if not task.workers & self._pool.admitted and not task.future.done():
                 del tasks[key]

@@ -91,7 +91,7 @@ class _ExperimentRuns:
         return RunFolder(self._path / name)
 
     def file(self, name: str) -> None:
-        """Does nothing: the run folder has its final name already."""
+        """Does nothing. The RunStore of a sweep renames a finished run folder here; these have final names already."""
 
 
 def git_revision() -> str | None:

@@ -138,7 +138,7 @@ def _do_without(want: Want, distribution: Distribution, obtainable: Mapping[str,
 
 
 def _optional(wants: Sequence[Want]) -> list[OptionalPackages]:
-    """Groups the packages by the loss if they are missing. The packages of all servers are one group."""
+    """Groups packages by what the user must do without if they are missing. All servers' packages are one group."""
     servers = [want for want in wants if want.server]
     absent = ",".join(want.server for want in servers)
     groups = {f"SERVER={absent} cannot be used": servers} if servers else {}

@@ -372,7 +372,7 @@ _PARAMETERS = (("SIZE", "size_bytes"), ("JS_DELAY", "script_delay_ns"))
 
 
 def _build_page(fields: dict[str, Any], knobs: Mapping[str, str], page: Page | None) -> None:
-    """Replaces the page's name in `fields` by the page. Parameters that the page does not use become None.
+    """Replaces the page's name in `fields` by the page, and sizes and delays that this page does not use by None.
 
     Raises ScenarioError.
     """

@@ -27,7 +27,7 @@ _LOADING = "run `modprobe tcp_{0}`, and add {0} to the sysctl net.ipv4.tcp_allow
 class Compose(HostKernel):
     """The fabric `compose`: a compose project for each run.
 
-    A project's containers are children of the engine, so a separate program removes them after the run.
+    Containers are children of the Docker engine, not of the lab, so a separate program removes them after the run.
     """
 
     name = "compose"
