@@ -92,7 +92,7 @@ def _is_recommended(run: Run, network: Mapping[str, Any]) -> bool:
 
 
 def _check_new(run: Run, made: Mapping[str, Any]) -> None:
-    """Raises FolderError unless the run is new: made in the fabric of the sweep, with a seed that the sweep did not use.
+    """Raises FolderError unless the run is new: made in the sweep's fabric, with a seed that the sweep did not use.
 
     made: the fabric, and the first and last seed of the sweep.
     """

@@ -34,7 +34,8 @@ MOST_PACKETS = 200_000
 class Counters:
     """Counts since the ferry's start. lost: packets lost by `loss`. dropped: packets dropped by a full bottleneck.
 
-    refused: packets refused because the ferry held too many (MOST_PACKETS). longest_queue_*: the largest contents of the bottleneck.
+    refused: packets refused because the ferry held MOST_PACKETS. longest_queue_*: the largest contents of the
+    bottleneck.
     """
 
     packets_in: int = 0
