@@ -27,6 +27,7 @@ from experiments.results.run_folder import PARTIAL, RunFolder
 from experiments.run.guest_start import begin_anew, check, libc, mount
 from experiments.run.process import carry_out
 from experiments.scenario.scenario import ClientKind
+from experiments.testbed.guest import io_uring
 from experiments.testbed.guest.rehearsal import keep_open, rehearse
 from experiments.testbed.guest.virtual import Virtual
 from experiments.testbed.namespaces.namespaces import known_beforehand
@@ -123,6 +124,7 @@ def carry_out_runs() -> None:
         paths = [Path(line) for line in file.read().splitlines()]
     # Network namespaces made later can use only the congestion controls that the first one allows.
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
+    io_uring.forbid()
     orders = [Order.read(RunFolder(path)) for path in paths]
     _prepare(orders)
     gc.freeze()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from client.plan import STEPS, PlanKind, page_plan
@@ -20,6 +20,7 @@ from experiments.run.browser import client_command, last_event_ns
 from experiments.run.client_output import Listening
 from experiments.run.rate_checks import Span
 from experiments.scenario.scenario import ClientKind, Scenario
+from experiments.testbed.guest import io_uring
 from experiments.testbed.places import (
     CLIENT_PORT,
     FRONT_PORT,
@@ -116,9 +117,9 @@ def load_pages(
     before = link.carried()
     with (
         places.sampling(servers[0], folder.front, interval_ns) if over_tcp else _nothing(folder) as sampled,
-        _batches(sampled, link, conditions) as batched,
         Listening(pass_on=lambda line: print(line, flush=True), began=begin) as listening,
         places.start_client(command, folder.client / "output.log", listening.writing) as client,
+        _batches(sampled, link, conditions) as batched,
     ):
         look, tune = sampled.look, no_look if tuner is None else tuner.look
         listening.started()
@@ -180,13 +181,21 @@ def _nothing(folder: RunFolder) -> Iterator[Sampling]:
     yield Sampling(look=no_look)
 
 
-def _batches(sampled: Sampling, link: ActiveLink, conditions: Conditions) -> AbstractContextManager[Batches | None]:
-    """Returns the batches of the samples of socket and queue; None on a real clock, and without such samples."""
+@contextmanager
+def _batches(sampled: Sampling, link: ActiveLink, conditions: Conditions) -> Iterator[Batches | None]:
+    """Yields the batches of the samples of socket and queue; None on a real clock, and without such samples.
+
+    The ring is made after the client has been forked.
+    """
     samplers = [each.in_batches for each in (sampled, link) if each.in_batches is not None]
     sampling = conditions.order.sampling
     if sampling is None or not conditions.in_guest or not samplers:
-        return nullcontext()
-    return batches(samplers, sampling.before_ns)
+        yield None
+        return
+    with ExitStack() as stack:
+        with io_uring.allowed():
+            batched = stack.enter_context(batches(samplers, sampling.before_ns))
+        yield batched
 
 
 def _watch(

@@ -30,7 +30,7 @@ def test_the_script_begins_at_once(run: Runs) -> None:
         assert done.arm(arm)["verdict"] == "undecided"
         assert done.arm(arm)["ledger"] is None
         assert done.arm(arm)["observed"]["notsent_most_bytes"] is None
-        assert any("This connection has no TCP" in sentence for sentence in done.arm(arm)["warnings"])
+        assert any("This connection uses QUIC, not TCP" in sentence for sentence in done.arm(arm)["warnings"])
     assert abs(waits["caddy-h3-control"] - waits["caddy-h3-lowat-16384"]) < 50
 
 
