@@ -1,8 +1,9 @@
 // @ts-check
-// The clock of a film: playing or paused, speed, and position in milliseconds of link time.
+// The clock of a film: playing or paused, speed, position in milliseconds of link time, and chapter marks.
 
 export const SLOWEST = 0.1;
 export const FASTEST = 50;
+const SLOWER = 0.25;
 
 export class Player {
   /** @param {(tMs: number) => void} show called for every frame, and after every change */
@@ -12,15 +13,27 @@ export class Player {
     this.tMs = 0;
     this.speed = 1;
     this.playing = false;
+    /** The instants of the chapter marks, in order. @type {number[]} */
+    this.marks = [];
+    /** The time in which a presented film is slower. @type {[number, number]} */
+    this.decisive = [0, 0];
+    /** True to pause at each mark, and to be slower in the decisive time. */
+    this.onStage = false;
     this._lastMs = 0;
     this._frame = 0;
     /** @type {Set<() => void>} */
     this.changed = new Set();
   }
 
-  /** @param {number} durationMs */
-  load(durationMs) {
+  /**
+   * @param {number} durationMs
+   * @param {readonly number[]} marks
+   * @param {[number, number]} decisive
+   */
+  load(durationMs, marks, decisive) {
     this.durationMs = durationMs;
+    this.marks = [...new Set([...marks, durationMs])].sort((one, other) => one - other);
+    this.decisive = decisive;
     this.seek(0);
   }
 
@@ -51,6 +64,13 @@ export class Player {
     this._tell();
   }
 
+  /** Pauses at the next chapter mark, or at the one before. @param {1 | -1} way */
+  jump(way) {
+    this.pause();
+    const ahead = way > 0 ? this.marks.find((mark) => mark > this.tMs) : this.marks.findLast((mark) => mark < this.tMs);
+    this.seek(ahead ?? (way > 0 ? this.durationMs : 0));
+  }
+
   /** @param {number} speed as a multiple of real time */
   setSpeed(speed) {
     this.speed = Math.min(FASTEST, Math.max(SLOWEST, speed));
@@ -60,10 +80,14 @@ export class Player {
   /** @param {number} nowMs */
   _tick(nowMs) {
     if (!this.playing) return;
-    this.tMs = Math.min(this.durationMs, this.tMs + Math.max(0, nowMs - this._lastMs) * this.speed);
+    const [from, to] = this.decisive;
+    const slower = this.onStage && this.tMs >= from && this.tMs < to ? SLOWER : 1;
+    const wanted = Math.min(this.durationMs, this.tMs + Math.max(0, nowMs - this._lastMs) * this.speed * slower);
+    const mark = this.onStage ? this.marks.find((each) => each > this.tMs && each <= wanted) : undefined;
+    this.tMs = mark ?? wanted;
     this._lastMs = nowMs;
     this._show(this.tMs);
-    if (this.tMs >= this.durationMs) {
+    if (mark !== undefined || this.tMs >= this.durationMs) {
       this.pause();
       return;
     }
