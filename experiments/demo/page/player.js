@@ -1,9 +1,12 @@
 // @ts-check
 // The clock of a film: playing or paused, speed, position in milliseconds of link time, and chapter marks.
 
+/** @typedef {import("./film.js").Mark} Mark */
+
 export const SLOWEST = 0.1;
 export const FASTEST = 50;
-const SLOWER = 0.25;
+/** The speed in the decisive time, as a part of the usual speed. */
+const SLOWER = 0.2;
 
 export class Player {
   /** @param {(tMs: number) => void} show called for every frame, and after every change */
@@ -13,11 +16,11 @@ export class Player {
     this.tMs = 0;
     this.speed = 1;
     this.playing = false;
-    /** The instants of the chapter marks, in order. @type {number[]} */
+    /** The chapter marks, in order of time. @type {readonly Mark[]} */
     this.marks = [];
-    /** The time in which a presented film is slower. @type {[number, number]} */
+    /** The time in which a film on stage is slower. @type {readonly [number, number]} */
     this.decisive = [0, 0];
-    /** True to pause at each mark, and to be slower in the decisive time. */
+    /** True to begin paused, to pause at each mark, and to be slower in the decisive time. */
     this.onStage = false;
     this._lastMs = 0;
     this._frame = 0;
@@ -27,14 +30,24 @@ export class Player {
 
   /**
    * @param {number} durationMs
-   * @param {readonly number[]} marks
-   * @param {[number, number]} decisive
+   * @param {readonly Mark[]} marks in order of time
+   * @param {readonly [number, number]} decisive
    */
   load(durationMs, marks, decisive) {
     this.durationMs = durationMs;
-    this.marks = [...new Set([...marks, durationMs])].sort((one, other) => one - other);
+    this.marks = marks;
     this.decisive = decisive;
     this.seek(0);
+  }
+
+  /** The text of the last chapter mark so far. */
+  get chapter() {
+    return this.marks.findLast((mark) => mark.tMs <= this.tMs)?.text ?? "";
+  }
+
+  /** Plays a film that was loaded; on stage the speaker begins. */
+  begin() {
+    if (!this.onStage) this.play();
   }
 
   play() {
@@ -67,8 +80,8 @@ export class Player {
   /** Pauses at the next chapter mark, or at the one before. @param {1 | -1} way */
   jump(way) {
     this.pause();
-    const ahead = way > 0 ? this.marks.find((mark) => mark > this.tMs) : this.marks.findLast((mark) => mark < this.tMs);
-    this.seek(ahead ?? (way > 0 ? this.durationMs : 0));
+    const found = way > 0 ? this.marks.find(({ tMs }) => tMs > this.tMs) : this.marks.findLast(({ tMs }) => tMs < this.tMs);
+    this.seek(found?.tMs ?? (way > 0 ? this.durationMs : 0));
   }
 
   /** @param {number} speed as a multiple of real time */
@@ -83,11 +96,11 @@ export class Player {
     const [from, to] = this.decisive;
     const slower = this.onStage && this.tMs >= from && this.tMs < to ? SLOWER : 1;
     const wanted = Math.min(this.durationMs, this.tMs + Math.max(0, nowMs - this._lastMs) * this.speed * slower);
-    const mark = this.onStage ? this.marks.find((each) => each > this.tMs && each <= wanted) : undefined;
-    this.tMs = mark ?? wanted;
+    const mark = this.onStage ? this.marks.find(({ tMs }) => tMs > this.tMs && tMs <= wanted) : undefined;
+    this.tMs = mark?.tMs ?? wanted;
     this._lastMs = nowMs;
     this._show(this.tMs);
-    if (mark !== undefined || this.tMs >= this.durationMs) {
+    if (mark || this.tMs >= this.durationMs) {
       this.pause();
       return;
     }

@@ -179,6 +179,6 @@ export class Screen {
   show(tMs) {
     const { arrived } = this.film.at(tMs);
     for (const [delivery, act] of this.shows) act(this.film.readable(delivery, arrived) / Math.max(1, delivery.size_bytes));
-    this.edge.classList.toggle("ready", tMs >= this.film.readyMs);
+    this.element.classList.toggle("ready", tMs >= this.film.readyMs);
   }
 }
