@@ -15,10 +15,10 @@ import { LETTER } from "./words.js";
 /** @typedef {{bytes: number, linkBytes: number, durationMs: number, bytesPerMs: number, waitMs: number}} Scale */
 /** @typedef {{width: number, height: number, em: number, axis: boolean}} Room */
 
-/** In a drawing that is narrower than this, titles are short and numbers have a row of their own. */
-const NARROW = 46;
+/** In a drawing that is narrower than this, numbers have a row of their own. */
+const NARROW = 41.5;
 const TICKETS = 1.45;
-const LEAST_BOX = 3.7;
+const LEAST_BOX = 3.95;
 const LEAST_LANE = 1.15;
 
 export class ArmDrawing {
@@ -45,7 +45,7 @@ export class ArmDrawing {
     this.lanes = new Lanes(film, scale, shown, { width, em, y: y + boxHeight, laneHeight, brief, axis });
     this.card = waitCard(shown.arm, scale.waitMs, { width, em, y, height: boxHeight });
     this.element = /** @type {SVGSVGElement} */ (
-      make("svg", { viewBox: `0 0 ${width.toFixed(1)} ${this.height.toFixed(1)}`, class: "stage", role: "img" })
+      make("svg", { viewBox: `0 0 ${width.toFixed(1)} ${this.height.toFixed(1)}`, class: brief ? "stage brief" : "stage", role: "img" })
     );
     this.element.style.height = `${this.height}px`;
     this.element.append(this.places.element, this.lanes.element);

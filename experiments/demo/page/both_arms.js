@@ -26,7 +26,11 @@ const PARTS = 120;
 const PHONE = 8.2;
 const NARROW_PHONE = 11;
 const NARROW = 40;
-const STRIP = 7;
+const TIGHT = 60;
+const [LEAST_STRIP, STRIP] = [5.2, 8];
+/** The height of an arm with its heading, at least, and of the borders. */
+const ARM = 11.8;
+const BORDERS = 0.7;
 
 export class BothArms {
   /** @param {HTMLElement} place @param {HTMLElement} bar the element for the player's controls */
@@ -79,6 +83,7 @@ export class BothArms {
     const width = this.place.clientWidth;
     const isNarrow = width < NARROW * em;
     this.place.classList.toggle("narrow", isNarrow);
+    this.place.classList.toggle("tight", width < TIGHT * em);
     const headings = this.arms.map((shown, index) => new Heading(shown, this.names[index]));
     const articles = headings.map((heading, index) => {
       const article = element("article", "arm");
@@ -88,15 +93,17 @@ export class BothArms {
       return article;
     });
     const height = this._scrolls ? 0 : this.place.clientHeight;
-    const strip = new Filmstrip(films, this.names, scale.durationMs, { width, height: STRIP * em, em });
+    const between = films.length * parseFloat(getComputedStyle(this.place).rowGap) + BORDERS * em;
+    const spare = height - films.length * ARM * em - between;
+    const strip = new Filmstrip(films, this.names, scale.durationMs, { width, height: this._scrolls ? STRIP * em : Math.min(STRIP * em, Math.max(LEAST_STRIP * em, spare)), em });
     this.place.replaceChildren(...articles, strip.element);
-    const room = (height - strip.element.offsetHeight - 1.2 * em) / articles.length;
+    const room = (height - strip.element.offsetHeight - between) / articles.length;
     articles.forEach((article, index) => {
       const film = films[index];
       if (!film) return;
       const phoneWidth = PHONE * em;
       // A figure has its full width before the height of the text beside it is known.
-      const phone = new Phone(film, { width: phoneWidth, height: isNarrow ? NARROW_PHONE * em : room, em });
+      const phone = new Phone(film, { width: phoneWidth, height: isNarrow ? NARROW_PHONE * em : room - headings[index].note.clientHeight, em });
       article.append(phone.element);
       const words = [...article.children].reduce((sum, child) => sum + (child === phone.element ? 0 : child.clientHeight), 0);
       const space = { width: isNarrow ? width : width - phoneWidth - 0.8 * em, height: room - words, em };

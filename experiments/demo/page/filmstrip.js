@@ -28,7 +28,8 @@ export class Filmstrip {
   constructor(films, names, durationMs, { width, height, em }) {
     this.films = films;
     this.names = names;
-    this.element = element("section", "strip");
+    const isWide = width >= LEAST * em;
+    this.element = element("section", isWide ? "strip" : "strip stacked");
     this.element.setAttribute("aria-label", "filmstrip");
     this.gap = element("p", "gap");
     this.gap.setAttribute("role", "status");
@@ -36,7 +37,6 @@ export class Filmstrip {
     this.gap.append(big, small);
     /** @type {Frame[]} */
     this.frames = [];
-    const isWide = width >= LEAST * em;
     const across = width - (isWide ? (GAP + 1) * em : 0);
     this.gap.style.width = isWide ? `${GAP * em}px` : "";
     const svg = make("svg", { class: "frames", viewBox: `0 0 ${across} ${height}`, role: "img", "aria-label": "the client's screen in steps of time" });
@@ -92,7 +92,7 @@ export class Filmstrip {
     const [earlyMs, lateMs] = [first.readyMs, second.readyMs].sort((one, other) => one - other);
     const ready = first.document.ready;
     if (tMs < earlyMs) return ["", ""];
-    if (lateMs - earlyMs < LEAST_MS) return tMs < lateMs ? ["", ""] : ["no difference", `${ready} at the same time`];
+    if (lateMs - earlyMs < LEAST_MS) return tMs < lateMs ? ["", ""] : ["same time", `${ready} in both`];
     const where = `${ready} with ${this.names[sooner]}`;
     if (tMs < lateMs) return [gap(tMs - earlyMs), `so far: ${where}`];
     return [`${gap(lateMs - earlyMs)} sooner`, where];

@@ -28,7 +28,7 @@ export class Heading {
     this.element.append(element("h2", "arm-name", name), verdict, this.figures);
     const at = (/** @type {number | null} */ tMs) => (film ? (tMs ?? endMs) : 0);
     const { important, others } = shown.names;
-    this._add(`${important} begins`, seconds(arm.first_byte_ms), "first_byte_ms", at(arm.first_byte_ms), "main");
+    this._add(`${important} begins`, seconds(arm.first_byte_ms), "first_byte_ms", at(arm.first_byte_ms), "middle");
     this._add(`${important} complete`, seconds(arm.important_last_byte_ms), "important_last_byte_ms", at(arm.important_last_byte_ms), "main");
     this._add(`${others} complete`, seconds(arm.others_last_byte_ms), "others_last_byte_ms", at(arm.others_last_byte_ms));
     this._add(`${others} before it`, kib(arm.other_bytes_before), "other_bytes_before", at(arm.first_byte_ms));

@@ -116,7 +116,6 @@ export class Lanes {
 
   /** @param {number} tMs */
   show(tMs) {
-    const { em } = this.room;
     const now = this._x(Math.min(tMs, this.film.durationMs));
     set(this.parts.window, { width: Math.max(0, now - this.left + 2) });
     for (const stream of STREAMS) {

@@ -21,6 +21,8 @@ import { LETTER, kib } from "./words.js";
 /** Parts of the width for the places, without the ways between them. */
 const SHARES = { front: 0.25, socket: 0.285, link: 0.225, client: 0.24 };
 const TITLE = 1.5;
+/** In a drawing that is narrower than this, the ways are short. */
+const WIDE = 50;
 /** The longest time in which the important stream steps in front of the others, as a part of the film. */
 const STEP_PART = 0.02;
 /** Titles for drawings with much and with little space. @type {Record<string, string[]>} */
@@ -52,7 +54,7 @@ export class Places {
     this.em = em;
     this.room = room;
     this.pad = (brief ? 0.35 : 0.6) * em;
-    const way = (brief ? 0.9 : 1.7) * em;
+    const way = (width < WIDE * em ? 0.9 : 1.7) * em;
     const inner = width - 3 * way - 4;
     let x = 2;
     const place = (/** @type {number} */ share) => {
@@ -141,7 +143,7 @@ export class Places {
     this._add("lost-name", make("text", { y: this.queueY + this.queueHeight / 2, class: "lost-name" }, "lost, or behind a loss"));
     this._add("bottleneck", make("path", { class: "bottleneck" }));
     this._add("queue-name", make("text", { y: this.queueY + this.queueHeight / 2 + 0.35 * em, class: "queue-name" }, "bottleneck"));
-    this._add("lowat", make("line", { y1: room.y + TITLE * em, y2: this.bottom - 0.1 * em, class: "lowat" }));
+    this._add("lowat", make("line", { y1: room.y + TITLE * em, y2: this.bottom - (room.brief ? 1.3 : 0.1) * em, class: "lowat" }));
     this._add("lowat-name", make("text", { y: this.queueY + this.queueHeight / 2 + 0.35 * em, class: "lowat-name" }, "LOWAT"));
   }
 
