@@ -75,6 +75,7 @@ export class Filmstrip {
       const seen = frame.tMs <= tMs || ended;
       if (seen === frame.seen) continue;
       frame.seen = seen;
+      frame.screen.element.dataset.at = String(frame.tMs);
       frame.screen.element.classList.toggle("unseen", !seen);
       frame.screen.show(seen ? frame.tMs : 0);
     }

@@ -39,11 +39,12 @@ export class Heading {
 
   /** @param {string} what @param {string} value @param {string} key @param {number} tMs @param {string} [weight] */
   _add(what, value, key, tMs, weight = "minor") {
-    const said = element("dd", weight, value);
+    const figure = element("div", `figure ${weight}`);
+    const said = element("dd", "", value);
     said.dataset.figure = key;
-    const term = element("dt", weight, what);
-    this.figures.append(term, said);
-    this.later.push({ tMs, part: term }, { tMs, part: said });
+    figure.append(element("dt", "", what), said);
+    this.figures.append(figure);
+    this.later.push({ tMs, part: figure });
   }
 
   /** The verdict's reason; the full text is shown on hover and focus. @param {Shown} shown */

@@ -11,7 +11,7 @@
 
 import { STREAMS } from "./film.js";
 import { make, set, show } from "./svg.js";
-import { LETTER, kib } from "./words.js";
+import { LETTER, size } from "./words.js";
 
 /** @typedef {import("./film.js").Film} Film */
 /** @typedef {import("./film.js").Stream} Stream */
@@ -187,7 +187,7 @@ export class Places {
     const width = this._width(important.size_bytes);
     set(this.parts.coming, { x: exit - widths.others - width, width });
     show(this.parts.coming, tMs >= (important.received_ms ?? important.sent_ms) && tMs < existsMs);
-    this.parts["front-bytes"].textContent = kib(held.others + held.important);
+    this.parts["front-bytes"].textContent = size(held.others + held.important);
   }
 
   /**
@@ -210,7 +210,7 @@ export class Places {
       total += bytes;
     }
     for (const stream of STREAMS) set(this.parts[`${name}-${stream}`], { d: paths[stream] });
-    this.parts[`${name}-bytes`].textContent = kib(total);
+    this.parts[`${name}-bytes`].textContent = size(total);
   }
 
   /** Draws the limit of the unsent bytes; with a tuner it moves. @param {number} tMs */
@@ -221,10 +221,10 @@ export class Places {
     const x = this._exit(this.places.socket) - this._width(bytes ?? 0);
     show(this.parts.lowat, visible);
     show(this.parts["lowat-name"], visible && x - 4 * this.em > this.places.socket.x);
+    this.parts.lowat.dataset.bytes = bytes === null ? "" : String(bytes);
     if (bytes === null) return;
     set(this.parts.lowat, { x1: x, x2: x });
     set(this.parts["lowat-name"], { x: x - 0.3 * this.em });
-    this.parts.lowat.dataset.bytes = String(bytes);
   }
 
   /** @param {import("./film.js").Places} places */
@@ -265,6 +265,6 @@ export class Places {
       text.textContent = tMs >= last_byte_ms ? "all" : bytes ? `${Math.floor((100 * bytes) / size_bytes)}%` : "";
       set(text, { x: left + Math.min(this._width(size_bytes) + 0.4 * this.em, this.full - 2.2 * this.em) });
     }
-    this.parts["client-bytes"].textContent = kib(total);
+    this.parts["client-bytes"].textContent = size(total);
   }
 }

@@ -19,6 +19,11 @@ export function kib(bytes) {
   return bytes === null ? "–" : `${Math.round(bytes / 1024).toLocaleString("en")} KiB`;
 }
 
+/** Formats a number of bytes in a drawing, where there is little space. @param {number} bytes */
+export function size(bytes) {
+  return bytes < 10_000 * 1024 ? kib(bytes) : `${Math.round(bytes / 1024 ** 2)} MiB`;
+}
+
 /** @param {number} speed */
 export function times(speed) {
   return `${speed < 1 ? speed.toFixed(1) : speed < 10 ? Number(speed.toFixed(1)) : Math.round(speed)}×`;
