@@ -16,7 +16,7 @@ import { LETTER } from "./words.js";
 /** @typedef {{width: number, height: number, em: number, axis: boolean}} Room */
 
 /** In a drawing that is narrower than this, numbers have a row of their own. */
-const NARROW = 41.5;
+const NARROW = 40;
 const TICKETS = 1.45;
 const LEAST_BOX = 3.95;
 const LEAST_LANE = 1.15;

@@ -27,7 +27,7 @@ const PHONE = 8.2;
 const NARROW_PHONE = 11;
 const NARROW = 40;
 const TIGHT = 60;
-const [LEAST_STRIP, STRIP] = [5.2, 8];
+const [LEAST_STRIP, STRIP] = [5, 8];
 /** The height of an arm with its heading, at least, and of the borders. */
 const ARM = 11.8;
 const BORDERS = 0.7;

@@ -26,7 +26,8 @@ export class Heading {
     this.later.push({ tMs: endMs, part: verdict });
     this.figures = element("dl", "figures");
     this.element.append(element("h2", "arm-name", name), verdict, this.figures);
-    const at = (/** @type {number | null} */ tMs) => (film ? (tMs ?? endMs) : 0);
+    // The film rounds its times down.
+    const at = (/** @type {number | null} */ tMs) => Math.min(tMs ?? endMs, endMs);
     const { important, others } = shown.names;
     this._add(`${important} begins`, seconds(arm.first_byte_ms), "first_byte_ms", at(arm.first_byte_ms), "middle");
     this._add(`${important} complete`, seconds(arm.important_last_byte_ms), "important_last_byte_ms", at(arm.important_last_byte_ms), "main");
