@@ -101,7 +101,7 @@ def _written(folder: Path, told: Sequence[tuple[StoryStep, tuple[FinishedArm, ..
         runs = [next(run for run in load_experiment(each.folder).runs if run.arm == each.arm) for each in shown]
         named = [arm_of(run, called=name) for run, name in zip(runs, step.names, strict=True)]
         fabric = runs[0].record.fabric
-        drawn = picture.drawn(slide.draw(step.title, step.text, named, fabric))
+        drawn = picture.framed(picture.drawn(slide.draw(step.title, step.text, named, fabric)), slide.RATIO)
         for path, content in ((".svg", drawn.encode()), (".png", picture.png(drawn))):
             target = folder / f"{number:02}-{_slug(step.title)}{path}"
             write_document(target, content, _STEP)

@@ -403,8 +403,9 @@ def test_zoom_enlarges_the_type_on_stage(talk: Talk, browser: Browser) -> None:
     """At 150 % every text is larger on the screen than at 100 %."""
     smallest = []
     for zoom in (1.0, 1.5):
-        how = {"width": round(1920 / zoom), "height": round(1080 / zoom), "device_scale_factor": zoom}
-        with visit(browser, talk.index.as_uri(), offline=True, **how) as page:
+        width, height = round(1920 / zoom), round(1080 / zoom)
+        address = talk.index.as_uri()
+        with visit(browser, address, width=width, height=height, device_scale_factor=zoom, offline=True) as page:
             page.evaluate("() => Object.defineProperty(window, 'outerWidth', { get: () => 1920 })")
             page.evaluate("dispatchEvent(new Event('resize'))")
             page.wait_for_timeout(300)

@@ -61,7 +61,8 @@ export class Screen {
     if (styled.length) this._when(styled, (complete) => header.classList.toggle("styled", complete));
     else header.classList.add("styled");
     const texts = of("text");
-    this._when(texts, (_, begun) => show(header, begun || !texts.length));
+    /** What the page has when its text has begun: its header, and space for pictures. @type {SVGElement[]} */
+    this.ofText = [header];
     const middle = [...of("picture"), ...of("words"), ...of("bar")];
     const columns = middle.length > 6 ? (width > height ? 7 : 4) : middle.length > 3 && width > height ? 2 : 1;
     const rows = Math.max(1, Math.ceil(middle.length / columns));
@@ -78,7 +79,8 @@ export class Screen {
       else if (kind === "words") this._words(delivery, cell, unit);
       else this._bar(delivery, cell);
     });
-    if (of("script").length) this._scripts(of("script"), texts, foot, body, middle.length <= 2);
+    if (of("script").length) this._scripts(of("script"), foot, body, middle.length <= 2);
+    if (texts.length) this._when(texts, (_, begun) => this.ofText.forEach((each) => show(each, begun)));
   }
 
   /** @param {Box} box @param {string} name */
@@ -116,7 +118,7 @@ export class Screen {
       make("path", { class: "park", d: `M${along(0.6)} ${across(0.1)}h${width * 0.28}v${height * 0.2}h${-width * 0.28}z` }),
       make("path", { class: "road", "stroke-width": Math.max(1, unit / 2), d: `M${x} ${across(0.2)}L${x + width} ${across(0.42)}M${along(0.3)} ${y}L${along(0.42)} ${y + height}M${along(0.75)} ${across(0.35)}V${y + height}M${x} ${across(0.5)}L${along(0.75)} ${across(0.6)}` }),
     );
-    this._rect(box, "awaited");
+    this.ofText.push(this._rect(box, "awaited"));
     const line = make("line", { x1: x, x2: x + width, class: "front-line" });
     this.inside.append(clip, group, line);
     this.shows.push([delivery, (part) => {
@@ -149,16 +151,16 @@ export class Screen {
     const height = Math.min(box.height * 0.6, this.box.height / 12);
     const frame = { ...box, y: box.y + (box.height - height) / 2, height };
     const name = delivery.stream === "important" ? "important" : "others";
-    this._rect(frame, "awaited");
+    this.ofText.push(this._rect(frame, "awaited"));
     const bar = this._rect({ ...frame, width: 0 }, `fill ${name}`);
     this.shows.push([delivery, (part) => set(bar, { width: frame.width * part })]);
   }
 
   /**
    * Draws the buttons of the page's text, and a pin if the page is a map.
-   * @param {Delivery[]} scripts @param {Delivery[]} texts @param {Box} foot @param {Box} body @param {boolean} pinned
+   * @param {Delivery[]} scripts @param {Box} foot @param {Box} body @param {boolean} pinned
    */
-  _scripts(scripts, texts, foot, body, pinned) {
+  _scripts(scripts, foot, body, pinned) {
     const unit = this.box.width / 24;
     const width = (foot.width - 2 * unit) / 3;
     const buttons = [0, 1, 2].map((index) =>
@@ -169,7 +171,7 @@ export class Screen {
     const [x, y] = [body.x + body.width / 2, body.y + body.height / 2];
     const pin = make("path", { class: "pin", d: `M${x} ${y + size}C${x - 1.6 * size} ${y - size / 2} ${x - size} ${y - 1.5 * size} ${x} ${y - 1.5 * size}S${x + 1.6 * size} ${y - size / 2} ${x} ${y + size}z` });
     if (pinned) this.inside.append(pin);
-    this._when(texts, (_, begun) => buttons.forEach((button) => show(button, begun || !texts.length)));
+    this.ofText.push(...buttons);
     this._when(scripts, (complete) => {
       for (const button of buttons) button.classList.toggle("works", complete);
       show(pin, complete);
