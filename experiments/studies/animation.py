@@ -24,7 +24,7 @@ _STEP = "LOWAT"
 _SIZE = {"width": 1000, "height": 600}
 _FRAME_MS = 40
 _LAST_MS = 4000
-_COLOURS = 40
+_COLOURS = 64
 _SAMPLES = 4
 _POSITIONS = 1000
 """The positions of the player's slider."""

@@ -113,7 +113,7 @@ export class Places {
         this._lock(box.x + pad, baseline);
       }
       const left = box.x + pad + (locked ? 1.1 * em : 0);
-      const free = this._exit(box) - left - (room.brief ? 0 : 4.8 * em);
+      const free = this._exit(box) - left - (room.brief ? 0 : 4.5 * em);
       const titles = name === "link" ? [`network, ${factor}`, ...TITLES.link] : TITLES[name];
       const title = titles.find((text) => text.length * LETTER * em <= free) ?? titles[titles.length - 1];
       this.element.append(make("text", { x: left, y: baseline, class: `title ${name}` }, title));

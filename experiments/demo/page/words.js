@@ -21,7 +21,8 @@ export function kib(bytes) {
 
 /** Formats a number of bytes in a drawing, where there is little space. @param {number} bytes */
 export function size(bytes) {
-  return bytes < 10_000 * 1024 ? kib(bytes) : `${Math.round(bytes / 1024 ** 2)} MiB`;
+  const mib = bytes / 1024 ** 2;
+  return bytes < 1000 * 1024 ? kib(bytes) : `${mib.toFixed(mib < 10 ? 1 : 0)} MiB`;
 }
 
 /** @param {number} speed */
