@@ -9,7 +9,7 @@ import { ABOVE, AXIS, GAP, Lanes } from "./lanes.js";
 import { Places } from "./places.js";
 import { make, set, show } from "./svg.js";
 import { waitCard } from "./wait_card.js";
-import { LETTER } from "./words.js";
+import { BOLD } from "./words.js";
 
 /** @typedef {import("./film.js").Film} Film */
 /** @typedef {{bytes: number, linkBytes: number, durationMs: number, bytesPerMs: number, waitMs: number}} Scale */
@@ -59,7 +59,7 @@ export class ArmDrawing {
     const { em } = this;
     for (const stream of STREAMS) {
       const text = `GET ${this.film.asked(stream).name}`;
-      const width = (text.length * LETTER + 1) * em;
+      const width = (text.length * BOLD + 1) * em;
       const group = (this.parts[stream] = make("g", { class: `ticket ${stream}` }));
       // Points back to the client, which sent the request.
       const trail = (this.parts[`trail-${stream}`] = make("path", { class: "trail" }));

@@ -160,8 +160,8 @@ export class Places {
   show(tMs) {
     const places = this.film.at(tMs);
     this._showFront(tMs, places.handed);
-    this._showLine("socket", places.sent, places.handed, this.full / this.scale.bytes);
-    this._showLowat(tMs);
+    const unsent = this._showLine("socket", places.sent, places.handed, this.full / this.scale.bytes);
+    this._showLowat(tMs, unsent);
     this._showLink(places);
     this._showClient(tMs, places.arrived);
   }
@@ -191,7 +191,7 @@ export class Places {
   }
 
   /**
-   * Draws queued TLS records; the next byte to leave is at the right.
+   * Draws queued TLS records; the next byte to leave is at the right. Returns the bytes.
    * @param {string} name of the place
    * @param {number} from
    * @param {number} to
@@ -211,20 +211,23 @@ export class Places {
     }
     for (const stream of STREAMS) set(this.parts[`${name}-${stream}`], { d: paths[stream] });
     this.parts[`${name}-bytes`].textContent = size(total);
+    return total;
   }
 
-  /** Draws the limit of the unsent bytes; with a tuner it moves. @param {number} tMs */
-  _showLowat(tMs) {
+  /** Draws the limit of the unsent bytes; with a tuner it moves. @param {number} tMs @param {number} unsent */
+  _showLowat(tMs, unsent) {
     const { lowat } = this.shown.arm.scenario;
     const bytes = this.film.lowatAt(tMs) ?? (typeof lowat === "number" ? lowat : null);
     const visible = bytes !== null && this._width(bytes) < this.full;
-    const x = this._exit(this.places.socket) - this._width(bytes ?? 0);
+    const exit = this._exit(this.places.socket);
+    const x = exit - this._width(bytes ?? 0);
+    const nameX = Math.min(x, exit - this._width(unsent)) - 0.3 * this.em;
     show(this.parts.lowat, visible);
-    show(this.parts["lowat-name"], visible && x - 4 * this.em > this.places.socket.x);
+    show(this.parts["lowat-name"], visible && nameX - 4 * this.em > this.places.socket.x);
     this.parts.lowat.dataset.bytes = bytes === null ? "" : String(bytes);
     if (bytes === null) return;
     set(this.parts.lowat, { x1: x, x2: x });
-    set(this.parts["lowat-name"], { x: x - 0.3 * this.em });
+    set(this.parts["lowat-name"], { x: nameX });
   }
 
   /** @param {import("./film.js").Places} places */

@@ -32,3 +32,4 @@ export function times(speed) {
 
 /** The width of a letter, as a part of the text's size. */
 export const LETTER = 0.58;
+export const BOLD = 0.66;
