@@ -6,7 +6,7 @@ import { onKeys, playerKeys } from "./keys.js";
 import { Panel } from "./panel.js";
 import { Presenter } from "./presenter.js";
 import { BothArms, element } from "./both_arms.js";
-import { toggleTheme } from "./theme.js";
+import { followZoom, toggleTheme } from "./theme.js";
 import { KnobChoice } from "./knob_choice.js";
 
 /** @param {string} id */
@@ -57,6 +57,7 @@ class Page {
   present(on) {
     if (on === this.presenting) return;
     document.body.classList.toggle("presenting", on);
+    this.drawing.player.onStage = on;
     at("mode").textContent = on ? "Explore" : "Present";
     if (on) this.presenter.go(this.presenter.index);
     else this.panel.draw();
@@ -107,7 +108,7 @@ class Page {
       this.drawing.open(shown, names, speed ?? (longest < SHORT_MS ? 0.1 : USUAL_SPEED));
       this._status("");
       document.body.dataset.experiment = shown.map((each) => `${each.experiment}/${each.run}`).join(" ");
-      this.drawing.player.play();
+      this.drawing.player.begin();
     } catch (error) {
       if (this.asking !== asking) return;
       asking.abort();
@@ -131,6 +132,7 @@ class Page {
 }
 
 async function begin() {
+  followZoom();
   try {
     const page = new Page(await choices());
     await page.ask();

@@ -26,7 +26,7 @@ export class Presenter {
   go(index) {
     this.index = Math.min(this.steps.length - 1, Math.max(0, index));
     const { step } = this;
-    const heading = element("h2", "step-title", step.title);
+    const heading = element("h1", "step-title", step.title);
     heading.tabIndex = -1;
     const nav = element("nav", "step-nav");
     nav.setAttribute("aria-label", "steps");

@@ -4,7 +4,7 @@
 import { onKeys, playerKeys } from "./keys.js";
 import { Presenter } from "./presenter.js";
 import { BothArms } from "./both_arms.js";
-import { toggleTheme } from "./theme.js";
+import { followZoom, toggleTheme } from "./theme.js";
 
 /** @typedef {import("./types.js").Slide} Slide */
 
@@ -18,11 +18,13 @@ function at(id) {
 /** @type {{arms: Record<string, import("./types.js").Shown>, slides: Slide[]}} */
 const told = JSON.parse(at("told").textContent ?? "");
 const drawing = new BothArms(at("stages"), at("player"));
+drawing.player.onStage = true;
 const presenter = new Presenter(at("story"), told.slides, (step) => {
   const { shown, names, speed } = /** @type {Slide} */ (step);
   drawing.open(shown.map((key) => told.arms[key]), names, speed);
-  drawing.player.play();
+  drawing.player.begin();
 });
+followZoom();
 at("theme").addEventListener("click", toggleTheme);
 onKeys(() => true, { ...playerKeys(drawing.player), ...presenter.keys, t: toggleTheme });
 presenter.go(0);
