@@ -14,6 +14,7 @@ from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, write_json
 from experiments.run.fabrics import FABRICS
 from experiments.run.page_loads import Conditions
+from experiments.run.setting_checks import check_kernel
 from experiments.run.steps import run_arm
 from experiments.testbed.fabric import Fabric
 
@@ -43,6 +44,8 @@ def carry_out(
         with fabric.places(order, folder) as places:
             seen = places.seen(folder)
             run_arm(folder, places, conditions, observed=observed, tell=tell)
+        if seeded:
+            check_kernel()
     except InvalidRun as error:
         status, reason = "invalid", str(error)
     except Unavailable as error:

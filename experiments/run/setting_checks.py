@@ -1,6 +1,7 @@
 """Compares a scenario's settings with the settings in effect, as read from kernel, sockets, journals and counters."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -45,6 +46,14 @@ def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None
     """
     for name, value in after.items():
         _agree(f"{LOWAT if name == 'lowat' else name} after the loads", before[name], value)
+
+
+def check_kernel(tainted: Path = Path("/proc/sys/kernel/tainted")) -> None:
+    """Checks that the guest's kernel found no fault in itself: it prints BUG or WARNING, marks itself, and goes on.
+
+    tainted: the file of this mark (proc_sys_kernel(5)). Raises InvalidRun.
+    """
+    _agree("the guest kernel's mark of its own faults (kernel.tainted)", 0, int(tainted.read_text()))
 
 
 def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[ProcessSample]) -> dict[str, Any]:

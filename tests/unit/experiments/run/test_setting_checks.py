@@ -1,9 +1,11 @@
 """Tests that compare requested settings with observed ones."""
 
+from pathlib import Path
+
 import pytest
 
 from experiments.errors import InvalidRun
-from experiments.run.setting_checks import check_ferry, check_record
+from experiments.run.setting_checks import check_ferry, check_kernel, check_record
 from experiments.scenario.knobs import scenario_from
 from netem.calibration import REAL
 
@@ -76,3 +78,13 @@ def test_another_record_is_invalid(buffering: str, found: int | None) -> None:
         InvalidRun, match=f"largest TLS record at the client, in bytes: asked for 1400, observed {found}"
     ):
         check_record(scenario_from({"RECORD": "1400", "BUFFERING": buffering}), {"record_bytes": found})
+
+
+def test_a_kernel_with_a_fault(tmp_path: Path) -> None:
+    """A guest's kernel that has found a fault in itself makes the run invalid."""
+    mark = tmp_path / "tainted"
+    mark.write_text("0\n")
+    check_kernel(mark)
+    mark.write_text("32\n")
+    with pytest.raises(InvalidRun, match=r"kernel\.tainted\): asked for 0, observed 32"):
+        check_kernel(mark)
