@@ -7,10 +7,10 @@ import { seconds } from "./words.js";
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
 const WIDTH = 240;
-const HEIGHT = 96;
+const HEIGHT = 112;
 const LEFT = 8;
-const TOP = 22;
-const BOTTOM = 84;
+const TOP = 38;
+const BOTTOM = 100;
 
 /** @param {string} tag @param {Record<string, string | number>} attributes @param {string} [text] */
 function make(tag, attributes, text) {
@@ -56,7 +56,7 @@ export function curve(stops, marked, nameOf) {
     drawn.append(dot);
     if (!isMarked) continue;
     const anchor = index < 2 ? "start" : index > stops.length - 3 ? "end" : "middle";
-    const label = { class: "curve-value", x: x(index), y: Math.max(TOP, y(ms) - 8), "text-anchor": anchor };
+    const label = { class: "curve-value", x: x(index), y: y(ms) - 8, "text-anchor": anchor };
     drawn.append(make("text", label, seconds(ms)));
   }
   return drawn;

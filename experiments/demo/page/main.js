@@ -93,7 +93,7 @@ class Page {
       step: this.presenting ? this.presenter.index : null,
       scenario: this.panel.chosen === "maps" ? "" : this.panel.chosen,
       chosen: { compare, values: [...values], shared: { ...shared } },
-      tMs: this.stage.tMs,
+      tMs: this.stage.tMs ?? this.wishes.asking?.wish.tMs ?? null,
       speed: this.stage.byHand.speed,
     };
   }

@@ -60,12 +60,13 @@ export class Stage {
   }
 
   /**
-   * Shows a wish's films. A fresh run in place of a recorded one goes on at the same time.
+   * Shows a wish's films. A film goes on at the same time if it is a fresh run in place of a recorded one, and while a
+   * slider moves, so that films of neighbouring stops can be compared.
    * @param {Wish} wish @param {readonly Shown[]} arms @param {boolean} recorded
    */
   show(wish, arms, recorded) {
     const { player } = this.drawing;
-    const again = this.key === wish.key;
+    const again = this.key === wish.key || (wish.dragged && Boolean(this.key));
     const from = wish.tMs ?? (again ? player.tMs : 0);
     const playing = wish.tMs === null && (again ? (this.isDim ? this.wasPlaying : player.playing) : !this.presenting());
     const longest = Math.max(...arms.map((each) => each.film?.duration_ms ?? 0));
@@ -83,7 +84,7 @@ export class Stage {
     };
     if (wish.dragged) fade(this.place, change);
     else change();
-    if (playing && !wish.dragged) player.play();
+    if (playing && player.tMs < player.durationMs) player.play();
   }
 
   /** Dims the films: they do not belong to the present wish. */
