@@ -107,7 +107,9 @@ export class Wishes {
   _showShipped(asking) {
     if (this.asking !== asking || this.stage.shows(asking.wish)) return;
     const there = asking.wish.arms.map(shipped);
-    if (complete(there)) this.stage.show(asking.wish, there, true);
+    if (!complete(there)) return;
+    this.tell({ text: "Being run on this machine …", running: true });
+    this.stage.show(asking.wish, there, true);
   }
 
   /** @param {Wish} wish @param {Status} status */
