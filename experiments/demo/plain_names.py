@@ -20,7 +20,7 @@ def plain(knob: str, value: str) -> str:
     if knob == "LOWAT" and (size_bytes := _bytes(value)) and size_bytes % _KIB == 0:
         return f"limit {size_bytes // _KIB:,} KiB"
     if knob == "QUEUE" and value.isdecimal():
-        return f"queue of {value} packets"
+        return f"queue of {value}"
     return value if knob == "SERVER" else f"{knob} {value}"
 
 

@@ -42,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("guest", "chromium")
 NAMES = ["no limit", "limit 128 KiB"]
 WINDOWS = [(1280, 720, 11.0), (1920, 1080, 12.0)]
 INSTANTS = (0.0, 0.03, 0.06, 0.15, 0.24, 0.4, 0.55, 0.75, 1.0)
-SHARED = (("LOWAT=16384", "CONTROL=no"), ("LOWAT=auto", "CONTROL=no"), ("RATE=unlimited", "DELAY=0ms"))
+SHARED = (("LOWAT=16384", "CONTROL=no"), ("LOWAT=auto", "CONTROL=no"), ("RATE=100mbit", "DELAY=5ms"))
 _BRIGHT = 128
 _MOST_STOPS = 60
 _SETTLE_S = 30.0
@@ -71,7 +71,7 @@ class First:
     """The observations of the first visit.
 
     said: the lines of the status. shown: the runs that the page showed. names: the names of the arms. button: the text
-    of the player's button. experiments: the names of the experiments that were run.
+    of the player's button when the first film appears. experiments: the names of the experiments that were run.
     """
 
     said: list[str]
@@ -85,12 +85,14 @@ class First:
 def first(demo: Demo, browser: Browser) -> First:
     """Makes the first visit, which runs the usual pair of arms."""
     with visit(browser, demo.address) as page:
+        page.locator(".arm-name").first.wait_for(timeout=RUN_MS)
+        button = page.locator(".play").inner_text()
         arms = shown(page)
         return First(
             said=said(page),
             shown=arms,
             names=page.locator(".arm-name").all_inner_texts(),
-            button=page.locator(".play").inner_text(),
+            button=button,
             experiments=demo.experiments(),
         )
 

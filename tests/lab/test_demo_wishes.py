@@ -220,7 +220,7 @@ def test_the_right_job_is_cancelled(made: MadeUp, at: Callable[..., Page]) -> No
     assert page.locator("body[data-experiment]").count() == 0
     made.hold.set()
     page.get_by_role("button", name="Try again").click()
-    expect(page.locator(".arm-name")).to_have_text(["queue of 25 packets", "queue of 1000 packets"])
+    expect(page.locator(".arm-name")).to_have_text(["queue of 25", "queue of 1000"])
 
 
 def test_no_film_stays_when_there_is_none(made: MadeUp, at: Callable[..., Page]) -> None:

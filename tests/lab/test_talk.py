@@ -198,7 +198,7 @@ def test_the_tutorials_page(browser: Browser, tmp_path: Path) -> None:
         expect(page.locator("#stages:not(.stale) .arm-name").last).to_have_text("limit 128 KiB", timeout=300)
         page.get_by_label("The arms differ in", exact=True).select_option("QUEUE")
         expect(page.locator("#stages:not(.stale) .arm-name")).to_have_text(
-            [f"queue of {packets} packets" for packets in ("25", "1000")], timeout=RUN_MS
+            [f"queue of {packets}" for packets in ("25", "1000")], timeout=RUN_MS
         )
         assert "a queue of 25 packets with one of 1000" in text
         _shown_anew(page)

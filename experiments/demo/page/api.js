@@ -9,7 +9,7 @@ const KEPT = "priolab-token";
 const MOST_SEEN = 200;
 const STOPPED = "the lab stopped before the run was done";
 
-const ASKED_MS = 300;
+const ASKED_MS = 1500;
 
 async function token() {
   const given = location.hash.slice(1);

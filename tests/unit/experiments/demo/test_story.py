@@ -111,7 +111,7 @@ def test_plain_names() -> None:
         ("LOWAT", "5000"): "LOWAT 5000",
         ("PRIORITY", "spdy"): "asks for the script",
         ("PRIORITY", "swap"): "asks for the image",
-        ("QUEUE", "25"): "queue of 25 packets",
+        ("QUEUE", "25"): "queue of 25",
         ("QUEUE", "30kb"): "QUEUE 30kb",
         ("SERVER", "haproxy"): "haproxy",
         ("CC", "bbr"): "CC bbr",
