@@ -466,4 +466,6 @@ def test_slides_need_nobody(slides: Path, browser: Browser, axe_script: Path) ->
                 assert layout_faults(page, smallest_px=12) == [], (step.title, part)
             page.locator(".scrub").blur()
             page.keyboard.press("ArrowRight")
+        expect(page.locator(".step-title")).to_have_text(closing().title)
+        expect(page.locator(".closing-points li")).to_have_text(list(closing().points))
         assert violations(page, axe_script) == []

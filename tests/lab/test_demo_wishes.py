@@ -18,7 +18,7 @@ from experiments.demo.story import closing, steps
 from experiments.host.processes import find
 from experiments.scenario.knobs import with_defaults
 from tests.lab.stub_demo import MadeUp, made_up_demo
-from tests.lab.visits import expected, figures, launched, layout_faults, scrub, shown, visit
+from tests.lab.visits import expected, figures, launched, layout_faults, scrub, shown, violations, visit
 
 pytestmark = pytest.mark.usefixtures("chromium")
 
@@ -344,6 +344,9 @@ def test_the_stops_are_run_beforehand(tmp_path: Path, browser: Browser) -> None:
         shown(page)
         expect(page.locator(".curve-name")).to_have_text("script begins (12 of 12 run)", timeout=_SETTLE_MS)
         assert len(made.begun) == len(LOWATS)
+        expect(page.locator(".curve")).to_have_attribute(
+            "aria-label", re.compile("no limit .* s, limit 1,024 KiB .* s")
+        )
         assert page.locator(".curve-line").count() == len(LOWATS) - 1
         expect(page.locator(".curve-dot.marked")).to_have_count(2)
         made.end()  # from now on nobody answers
@@ -417,10 +420,14 @@ def test_the_speaker_has_notes(at: Callable[..., Page]) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), _WINDOWS)
-def test_what_is_new_can_be_read(made: MadeUp, at: Callable[..., Page], width: int, height: int) -> None:
-    """The closing slide, the notes, and the text in place of films fit the window, and no text overlaps another."""
+def test_what_is_new_can_be_read(
+    made: MadeUp, at: Callable[..., Page], axe_script: Path, width: int, height: int
+) -> None:
+    """The closing slide, the notes, and the text in place of films fit the window, no text overlaps another, and the
+    accessibility checker finds nothing.
+    """
     made.failing = {"CC=reno"}
-    page = at(width=width, height=height)
+    page = at(width=width, height=height, bypass_csp=True)
     if width > _NARROW:
         page.get_by_label("CC", exact=True).select_option("reno")
         expect(page.locator("#status.wrong")).to_be_visible()
@@ -430,6 +437,8 @@ def test_what_is_new_can_be_read(made: MadeUp, at: Callable[..., Page], width: i
     expect(page.locator(".closing-points li")).to_have_count(len(closing().points))
     if width > _NARROW:
         assert layout_faults(page, smallest_px=12, fewest=5) == []
+        assert violations(page, axe_script) == []
     page.goto(page.url.partition("?")[0] + "page/notes.html")
     page.wait_for_timeout(100)
     assert layout_faults(page, smallest_px=11, fewest=4) == []
+    assert violations(page, axe_script) == []

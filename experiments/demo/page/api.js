@@ -6,6 +6,7 @@
 /** @typedef {import("./types.js").News} News */
 
 const KEPT = "priolab-token";
+const BUSY = 429;
 const MOST_SEEN = 200;
 const STOPPED = "the lab stopped before the run was done";
 
@@ -39,7 +40,7 @@ function another() {
 
 const TOKEN = token();
 
-/** isFinal: no answer came, so there is no use in asking again soon. */
+/** isFinal: no answer came, or the lab is busy, so there is no use in asking again at once. */
 export class Refused extends Error {
   /** @param {string} text @param {boolean} [isFinal] */
   constructor(text, isFinal = false) {
@@ -61,7 +62,7 @@ async function call(path, options = {}) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Refused("the lab does not answer; is `make demo` still running?", true);
   }
-  if (!response.ok) throw new Refused(await reason(response));
+  if (!response.ok) throw new Refused(await reason(response), response.status === BUSY);
   return response;
 }
 

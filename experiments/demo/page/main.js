@@ -45,7 +45,7 @@ class Page {
     this.presenter = new Presenter(at("story"), offered.story, (step) => this._step(step), closing);
     this.stops = new Stops(
       offered.lowats,
-      () => this.choice.arms[1],
+      () => (this.choice.compare === "LOWAT" ? [this.choice.arms[1]] : [this.choice.arms[1], this.choice.arms[0]]),
       () => offered.ahead && this.wishes.isIdle,
       () => this.panel.showStops(this.stops.all),
     );
@@ -62,6 +62,8 @@ class Page {
     at("cancel").addEventListener("click", () => this.wishes.cancel());
     at("keys").addEventListener("click", () => this.help());
     at("notes").addEventListener("click", () => this.talk.open());
+    // The printed address, opened where the page is open already: it may have another token.
+    window.addEventListener("hashchange", () => location.hash && location.reload());
     window.addEventListener("popstate", () => this.restore(this.address.read()));
     const { player } = this.drawing;
     player.changed.add(() => this.stage.tMs !== null && this.address.note(player.playing));

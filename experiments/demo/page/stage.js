@@ -74,6 +74,7 @@ export class Stage {
       this.opening = true;
       this.usual = wish.speed ?? (longest < SHORT_MS ? SHORT_SPEED : USUAL_SPEED);
       this.drawing.open(arms, wish.names, this.speed);
+      this.byHand.usual ??= this.usual;
       this.key = wish.key;
       this.recorded = recorded;
       this.mark.hidden = !recorded;

@@ -12,13 +12,13 @@ const PAUSE_MS = 300;
 export class Stops {
   /**
    * @param {readonly string[]} values the stops, in the slider's order
-   * @param {() => Knobs} knobs the knobs of the arm that the slider changes
+   * @param {() => Knobs[]} arms the knobs of the arms that the slider changes
    * @param {() => boolean} isIdle false while the visitor waits for a run
    * @param {() => void} changed called when a stop has been run
    */
-  constructor(values, knobs, isIdle, changed) {
+  constructor(values, arms, isIdle, changed) {
     this.values = values;
-    this.knobs = knobs;
+    this.arms = arms;
     this.isIdle = isIdle;
     this.changed = changed;
     /** Stops that the lab refuses, or whose runs failed. @type {Set<string>} */
@@ -28,9 +28,10 @@ export class Stops {
     this._timer = 0;
   }
 
-  /** All stops, each with the result of its run, if any. @returns {Stop[]} */
+  /** All stops of the first arm, each with the result of its run, if any. @returns {Stop[]} */
   get all() {
-    return this.values.map((value) => ({ value, shown: known(this._at(value)) }));
+    const [knobs] = this.arms();
+    return this.values.map((value) => ({ value, shown: known({ ...knobs, LOWAT: value }) }));
   }
 
   /** Runs the next stop soon, unless one is being run for the same arm. */
@@ -46,16 +47,13 @@ export class Stops {
     this.running = null;
   }
 
-  /** @param {string} value */
-  _at(value) {
-    return { ...this.knobs(), LOWAT: value };
-  }
-
   /** The nearest stop that has not been run. */
   get _next() {
-    const here = this.values.indexOf(this.knobs().LOWAT);
+    const arms = this.arms();
+    const here = this.values.indexOf(arms[0].LOWAT);
     const near = [...this.values].sort((one, other) => this._far(one, here) - this._far(other, here));
-    return near.map((value) => this._at(value)).find((knobs) => !known(knobs) && !this.refused.has(JSON.stringify(knobs)));
+    const all = near.flatMap((value) => arms.map((knobs) => ({ ...knobs, LOWAT: value })));
+    return all.find((knobs) => !known(knobs) && !this.refused.has(JSON.stringify(knobs)));
   }
 
   /** @param {string} value @param {number} here */
@@ -73,8 +71,8 @@ export class Stops {
     } catch (error) {
       if (running.signal.aborted) return;
       if (!(error instanceof Refused)) throw error;
-      this.refused.add(JSON.stringify(knobs));
       if (error.isFinal) return;
+      this.refused.add(JSON.stringify(knobs));
     } finally {
       if (this.running === running) this.running = null;
     }
