@@ -17,7 +17,7 @@ from experiments.demo.choices import LOWATS, offers
 from experiments.demo.plain_names import plain
 from experiments.demo.recorded import FILE, recorded, recorded_step
 from experiments.demo.server import PAGE
-from experiments.demo.story import StoryStep, closing, steps
+from experiments.demo.story import Closing, StoryStep, closing, steps
 from experiments.scenario.knobs import KNOBS, scenario_from, with_defaults
 
 _ROOT = Path(__file__).parents[4]
@@ -178,9 +178,10 @@ def test_what_is_shipped_has_the_present_format() -> None:
 
 def test_the_notes_fit_five_minutes() -> None:
     """The minutes of the short talk increase, and the closing slide comes last, before the fifth minute ends."""
-    minutes = [each.minute for each in (*steps(), closing()) if each.minute]
+    told: list[StoryStep | Closing] = [*steps(), closing()]
+    minutes = [each.minute for each in told if each.minute]
     seconds = [60 * int(minute.split(":")[0]) + int(minute.split(":")[1]) for minute in minutes]
     assert seconds == sorted(set(seconds))
     assert seconds[0] == 0
     assert seconds[-1] < 300
-    assert all(len(each.say) > 20 for each in (*steps(), closing()))
+    assert all(len(each.say) > 20 for each in told)
