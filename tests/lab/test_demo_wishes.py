@@ -396,7 +396,7 @@ def test_the_speaker_has_notes(at: Callable[..., Page]) -> None:
     """A second window says what to say and what comes next; its keys lead through the story, and its timer starts."""
     page = at()
     with page.context.expect_page() as opening:
-        page.keyboard.press("n")
+        page.keyboard.press("s")
     notes = opening.value
     notes.set_viewport_size({"width": 820, "height": 620})
     expect(notes.locator("#step")).to_have_text("exploring")

@@ -98,7 +98,7 @@ def test_the_five_minutes(prepared: Demo, browser: Browser) -> None:
         shown(page)
         page.keyboard.press("p")
         with page.context.expect_page() as opening:
-            page.keyboard.press("n")
+            page.keyboard.press("s")
         notes = opening.value
         told = 0
         for number, step in enumerate(steps(), start=1):

@@ -77,7 +77,7 @@ class Page {
       ...playerKeys(this.drawing.player),
       ...Object.fromEntries(Object.keys(this.presenter.keys).map((key) => [key, story(key)])),
       p: () => this.present(!this.presenting),
-      n: () => this.talk.open(),
+      s: () => this.talk.open(),
       t: toggleTheme,
       "?": () => this.help(),
       Escape: () => (this.wishes.isIdle ? this.present(false) : this.wishes.cancel()),
