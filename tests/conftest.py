@@ -29,7 +29,14 @@ from tests.punctuality import any_late, until_punctual
 _EXPECT = "PRIOLAB_EXPECT"
 _TESTS = Path(__file__).parent
 _LAST_ROOMS = {"contract": 1, "unit": 2}
-_LONGEST = ("test_matrix.py", "test_notebooks.py", "test_demo_page.py", "test_sabotage.py", "test_servers.py")
+_LONGEST = (
+    "test_matrix.py",
+    "test_notebooks.py",
+    "test_demo_page.py",
+    "test_demo_stage.py",
+    "test_sabotage.py",
+    "test_servers.py",
+)
 """The slowest files of tests/lab, slowest first, so that no worker is still busy with one when the others are done."""
 
 

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from analysis.figures import clients, ladder, ledger_area, ledger_bar, picture, timeline
+from analysis.figures import clients, filmstrip, ladder, ledger_area, ledger_bar, picture, timeline
 from analysis.figures.sheet import Declaration
 from analysis.records.runs import Experiment
 
 FIGURES: Mapping[str, Callable[[Experiment], Declaration | None]] = MappingProxyType(
     {
         "timeline": timeline.draw,
+        "filmstrip": filmstrip.draw,
         "ledger-bar": ledger_bar.draw,
         "ledger-area": ledger_area.draw,
         "ladder": ladder.draw,

@@ -102,6 +102,11 @@ def arm_of(run: Run, *, server: str | None = None, client: str | None = None, ca
     )
 
 
+def longest_s(shown: Sequence[Arm]) -> float:
+    """Returns the time until the last byte of all arms, in seconds since the page was requested."""
+    return max(arm.load.ms(max(arm.load.others.last_byte_ns, arm.load.important.last_byte_ns)) for arm in shown) / 1000
+
+
 def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:
     """Yields the texts above a figure: `facts`, then the name and status of each arm without an ok run."""
     yield from facts(shown, experiment.record.fabric)

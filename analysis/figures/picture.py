@@ -8,6 +8,7 @@ default ~/.cache/priolab). If that folder cannot be written, the program is bund
 import html
 import json
 import os
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +19,7 @@ import vl_convert
 from common.formats.files import write, write_all
 
 _PNG_SCALE = 1.25
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]*">')
 VEGA_LITE = "6.4"
 """The version of Vega-Lite in which the figures are declared."""
 
@@ -65,6 +67,19 @@ def save(declaration: Mapping[str, Any], folder: Path, name: str) -> list[Path]:
 def drawn(declaration: Mapping[str, Any]) -> str:
     """Draws a declaration as SVG."""
     return vl_convert.vegalite_to_svg(still(declaration), vl_version=VEGA_LITE)
+
+
+def framed(svg: str, ratio: float) -> str:
+    """Returns a drawing on a white page of this ratio of width to height, as small as the drawing allows."""
+    head = _SIZE.search(svg)
+    if head is None:
+        raise ValueError("the drawing has no size")
+    width, height = float(head[1]), float(head[2])
+    wide, high = max(width, height * ratio), max(height, width / ratio)
+    left, top = (width - wide) / 2, (height - high) / 2
+    page = f'<rect x="{left:g}" y="{top:g}" width="{wide:g}" height="{high:g}" fill="white"/>'
+    size = f'width="{wide:g}" height="{high:g}" viewBox="{left:g} {top:g} {wide:g} {high:g}">'
+    return f"{svg[: head.start()]}{size}{page}{svg[head.end() :]}"
 
 
 def png(svg: str) -> bytes:

@@ -1,15 +1,24 @@
-"""Draws a slide: a title, a sentence or two, and below them the timelines of arms."""
+"""Draws a slide for a wide screen: a title, a sentence or two, and below them the arms on one time axis.
+
+Each arm has lanes of arrived bytes, as in the timeline, and its filmstrip.
+"""
 
 from collections.abc import Sequence
 
-from analysis.figures import lettering
+from analysis.figures import filmstrip, lettering, timeline
 from analysis.figures.arms import Arm, facts
 from analysis.figures.palette import INK
 from analysis.figures.sheet import WIDTH, Declaration, sheet
-from analysis.figures.timeline import panels_of
+from analysis.figures.sheet import title as panel_title
 
+RATIO = 16 / 9
+"""The slide's width, divided by its height."""
 _TITLE_PX = 44
 _TEXT_PX = 27
+_TEXT_WIDTH = WIDTH + 160
+_LANES_PX = 200
+_TITLE_OFFSET = -20
+_SPACING = 14
 
 
 def _common(shown: Sequence[Arm], fabric: str) -> list[str]:
@@ -21,17 +30,27 @@ def _common(shown: Sequence[Arm], fabric: str) -> list[str]:
 def draw(title: str, text: str, shown: Sequence[Arm], fabric: str) -> Declaration:
     """Returns the slide. shown: at least one arm."""
     words = {
-        "text": lettering.wrapped(title.split(), " ", _TITLE_PX, WIDTH),
+        "text": lettering.wrapped(title.split(), " ", _TITLE_PX, _TEXT_WIDTH),
         "subtitle": [
-            *lettering.wrapped(text.split(), " ", _TEXT_PX, WIDTH),
-            *lettering.wrapped(_common(shown, fabric), " · ", _TEXT_PX, WIDTH),
+            *lettering.wrapped(text.split(), " ", _TEXT_PX, _TEXT_WIDTH),
+            *lettering.wrapped(_common(shown, fabric), " · ", _TEXT_PX, _TEXT_WIDTH),
         ],
         "fontSize": _TITLE_PX,
         "subtitleFontSize": _TEXT_PX,
         "subtitleColor": INK,
-        "subtitlePadding": 10,
+        "subtitlePadding": 8,
         "color": INK,
         "anchor": "start",
-        "offset": 24,
+        "offset": 18,
     }
-    return sheet(panels_of(shown), words)
+    lanes = timeline.panels_of(shown, socket=False, has_axis=False)
+    strips = filmstrip.panels_of(shown, timeline.axis_of(shown))
+    panels = [panel for arm, *both in zip(shown, lanes, strips, strict=True) for panel in _arm(arm, shown, *both)]
+    return sheet(panels, words) | {"spacing": _SPACING}
+
+
+def _arm(arm: Arm, shown: Sequence[Arm], lanes: Declaration, strip: Declaration) -> list[Declaration]:
+    """Returns an arm's two panels below one title."""
+    moment, colour = filmstrip.moment(arm, shown)
+    words = panel_title(f"{arm.name}: {moment}", (), colour) | {"offset": _TITLE_OFFSET}
+    return [lanes | {"height": _LANES_PX, "title": words}, {key: strip[key] for key in strip if key != "title"}]

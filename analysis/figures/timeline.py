@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.figures import lettering, picture
-from analysis.figures.arms import Arm, arms, headline
+from analysis.figures.arms import Arm, arms, headline, longest_s
 from analysis.figures.backlog import Look, backlog, bends, columns, ticks
 from analysis.figures.lanes import lanes, lanes_of
 from analysis.figures.lettering import Label
@@ -88,16 +88,21 @@ def draw(experiment: Experiment) -> Declaration | None:
     return sheet(panels_of(shown), heading(headline(experiment, shown))) if shown else None
 
 
-def panels_of(shown: Sequence[Arm]) -> list[Declaration]:
-    """Returns a panel for each arm, on one time axis. The last panel shows the axis."""
-    most_s = (
-        max(arm.load.ms(max(arm.load.others.last_byte_ns, arm.load.important.last_byte_ns)) for arm in shown) / 1000
-    )
-    axis = Axis(most=most_s * 1.03, title="seconds after the page was asked for")
-    looks = [backlog(arm.load, arm.layers, axis.most) for arm in shown]
+def axis_of(shown: Sequence[Arm]) -> Axis:
+    """Returns the time axis of all arms."""
+    return Axis(most=longest_s(shown) * 1.03, title="seconds after the page was asked for")
+
+
+def panels_of(shown: Sequence[Arm], *, socket: bool = True, has_axis: bool = True) -> list[Declaration]:
+    """Returns a panel for each arm, on one time axis.
+
+    socket: False to leave out the socket's lane. has_axis: True if the last panel shows the axis.
+    """
+    axis = axis_of(shown)
+    looks = [backlog(arm.load, arm.layers, axis.most) if socket else [] for arm in shown]
     rows = _rows(looks, [arm.lowat for arm in shown])
     return [
-        _panel(arm, seen, rows, axis, is_last=index == len(shown) - 1)
+        _panel(arm, seen, rows, axis, is_last=has_axis and index == len(shown) - 1)
         for index, (arm, seen) in enumerate(zip(shown, looks, strict=True))
     ]
 

@@ -26,7 +26,7 @@ from experiments.run.fabrics import choose
 
 _PAGE = Path(__file__).with_name("page")
 _TEMPLATE = Path(__file__).with_name("slides.html")
-_MODULES = ("slides", "presenter", "both_arms", "closing", "arm_drawing", "player", "film", "keys", "theme", "words")
+_FIRST = "slides.js"
 _IMPORT = re.compile(r'(from|import) "\./([a-z_]+\.js)"')
 _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
 _STEP = "exporting slides"
@@ -55,7 +55,7 @@ def _written(folder: Path, told: Sequence[tuple[StoryStep, tuple[FinishedArm, ..
         runs = [next(run for run in load_experiment(each.folder).runs if run.arm == each.arm) for each in shown]
         named = [arm_of(run, called=name) for run, name in zip(runs, step.names, strict=True)]
         fabric = runs[0].record.fabric
-        drawn = picture.drawn(slide.draw(step.title, step.text, named, fabric))
+        drawn = picture.framed(picture.drawn(slide.draw(step.title, step.text, named, fabric)), slide.RATIO)
         for path, content in ((".svg", drawn.encode()), (".png", picture.png(drawn))):
             target = folder / f"{number:02}-{_slug(step.title)}{path}"
             write_document(target, content, _STEP)
@@ -77,14 +77,25 @@ def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]]) -> str:
     fabrics = ", ".join(dict.fromkeys(each["fabric"] for each in arms.values()))
     values = {
         "style": (_PAGE / "style.css").read_text(),
-        "modules": picture.script({"imports": {f"{name}.js": _module(name) for name in _MODULES}}),
+        "modules": picture.script({"imports": {name: _module(text) for name, text in _modules().items()}}),
         "told": picture.script({"arms": arms, "slides": slides, "closing": closing().as_document()}),
         "made": html.escape(f"recorded in the fabric {fabrics}"),
     }
     return re.sub(r"\{([a-z]+)\}", lambda match: values[match[1]], _TEMPLATE.read_text())
 
 
-def _module(name: str) -> str:
+def _modules() -> dict[str, str]:
+    """Returns the modules that the slides need, by file name."""
+    found: dict[str, str] = {}
+    wanted = [_FIRST]
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found[name] = (_PAGE / name).read_text()
+            wanted += [match[2] for match in _IMPORT.finditer(found[name])]
+    return found
+
+
+def _module(text: str) -> str:
     """Returns a module as a data: URL. A data: URL has no folder, so its imports name other modules without a path."""
-    text = _IMPORT.sub(r'\1 "\2"', (_PAGE / f"{name}.js").read_text())
-    return "data:text/javascript;base64," + base64.b64encode(text.encode()).decode()
+    return "data:text/javascript;base64," + base64.b64encode(_IMPORT.sub(r'\1 "\2"', text).encode()).decode()

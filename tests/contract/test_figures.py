@@ -1,6 +1,7 @@
 """Figures of recorded folders agree with the run's numbers, and stay within their axes."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from analysis.figures import clients, ladder, ledger_area, ledger_bar, slide, timeline
+from analysis.figures import clients, filmstrip, ladder, ledger_area, ledger_bar, picture, slide, timeline
 from analysis.figures.album import FIGURES
 from analysis.figures.arms import Arm, arms, headline
 from analysis.figures.palette import LAYERS
-from analysis.figures.sheet import Declaration
+from analysis.figures.sheet import Declaration, sheet
 from analysis.loads.layer import Layer
 from analysis.loads.ledger import WORDS
 from analysis.records.runs import Experiment, load_experiment
@@ -215,14 +216,68 @@ def test_every_panel_moves_with_the_others(name: str, sampled: Experiment, brows
         assert sum(layer.get("name") in parameter["views"] for layer in panel["layer"]) == 1
 
 
-def test_a_slide_is_a_timeline(sampled: Experiment) -> None:
-    """A slide is valid Vega-Lite; it has the timeline's panels below its title, text and common facts."""
+def test_a_slide_has_lanes_and_screens(sampled: Experiment) -> None:
+    """A slide is valid Vega-Lite; below its title, text and common facts it has two panels for each arm."""
     shown = arms(sampled)
     document = valid(slide.draw("A title", "A sentence.", shown, "virtual"))
-    assert panels(document) == panels(valid(timeline.draw(sampled)))
+    lanes = panels(sheet(timeline.panels_of(shown, socket=False, has_axis=False), {}))
+    assert [rows for panel in panels(document)[0::2] for _, rows in panel] == [
+        rows for each in lanes for _, rows in each
+    ]
+    assert len(document["vconcat"]) == 2 * len(shown)
+    assert [panel["layer"][0]["encoding"]["x"]["axis"]["labels"] for panel in document["vconcat"]] == [False] * 3 + [
+        True
+    ]
     assert document["title"]["text"] == ["A title"]
     assert document["title"]["subtitle"][0] == "A sentence."
     assert document["title"]["subtitle"][1].startswith("nginx · 128 kB/s")
+
+
+def test_a_slide_is_as_wide_as_a_screen(sampled: Experiment) -> None:
+    """The picture of a slide has 16 to 9, and the drawing is in its middle."""
+    drawing = picture.drawn(slide.draw("A title", "A sentence.", arms(sampled), "virtual"))
+    framed = picture.framed(drawing, slide.RATIO)
+    width, height = re.findall(r'width="([\d.]+)" height="([\d.]+)" viewBox', framed)[0]
+    assert float(width) / float(height) == pytest.approx(16 / 9, abs=0.001)
+    box = re.findall(r'viewBox="([^"]*)"', framed)[0].split()
+    own = re.findall(r'viewBox="([^"]*)"', drawing)[0].split()
+    assert float(box[2]) + 2 * float(box[0]) == pytest.approx(float(own[2]), abs=0.1)
+
+
+def test_the_filmstrip_shows_what_could_be_read(sampled: Experiment) -> None:
+    """In each frame the image is as long as the client could read it; a frame is green once the script is complete."""
+    shown = arms(sampled)
+    for arm, panel in zip(shown, panels(filmstrip.draw(sampled)), strict=True):
+        ((_, rows),) = panel
+        frames = defaultdict(list)
+        for row in rows:
+            frames[row["at"]].append(row)
+        assert len(frames) == filmstrip.FRAMES
+        for at_s, parts in frames.items():
+            at_ns = arm.load.started_ns + at_s * 10**9
+            is_ready = arm.load.important.last_byte_ns <= at_ns + 10**6
+            assert (parts[0]["colour"] == filmstrip.READY) == is_ready
+            awaited = [part for part in parts if part["colour"] == filmstrip.AWAITED]
+            read = [part for part in parts if part["colour"] in filmstrip.PICTURE]
+            part = arm.load.others.bytes_until(round(at_ns)) / arm.load.others.size_bytes
+            if awaited:
+                whole = awaited[0]["top"] - awaited[0]["base"]
+                assert sum(each["top"] - each["base"] for each in read) / whole == pytest.approx(part, abs=0.02)
+            else:
+                assert part == 0
+                assert not read
+
+
+def test_the_filmstrip_tells_who_is_sooner(sampled: Experiment) -> None:
+    """An arm whose page is ready later than the first arm's says so, and one that is ready sooner, too."""
+    first, second = arms(sampled)
+    ready_ms = second.load.ms(second.load.important.last_byte_ns)
+    assert filmstrip.moment(first, [first, second])[0] == filmstrip.moment(second, [second])[0].replace(
+        f"{ready_ms / 1000:.2f}", f"{first.load.ms(first.load.important.last_byte_ns) / 1000:.2f}"
+    )
+    slow = replace(first, load=replace(first.load, started_ns=first.load.started_ns - 2 * 10**9))
+    assert filmstrip.moment(second, [slow, second])[0].endswith("2.0 s sooner")
+    assert filmstrip.moment(slow, [first, slow])[0].endswith("2.0 s later")
 
 
 def test_drawing_needs_neither_altair_nor_jsonschema() -> None:

@@ -136,11 +136,13 @@ def _rounded(value: float, digit: str) -> Decimal:
     return Decimal(value).quantize(Decimal(digit), ROUND_HALF_UP)
 
 
-def layout_faults(page: Page, *, smallest_px: float, fewest: int = 31) -> list[str]:
+def layout_faults(page: Page, *, smallest_px: float, fewest: int = 31, scrolls: bool = False) -> list[str]:
     """Returns texts that overlap, leave the window, are cut off or too small, without the panel, which may scroll.
 
-    fewest: the page has at least so many texts.
+    fewest: the page has at least so many texts. scrolls: True if the page may be longer than the window; then the player does not stay in sight.
     """
+    if scrolls:
+        page.evaluate("document.getElementById('player').style.position = 'static'; scrollTo(0, 0)")
     texts: list[dict[str, Any]] = page.evaluate(_TEXTS)
     window = page.viewport_size
     assert window
@@ -149,7 +151,9 @@ def layout_faults(page: Page, *, smallest_px: float, fewest: int = 31) -> list[s
     found += [
         f"leaves the window: {each['text']}"
         for each in texts
-        if min(each["left"], each["top"]) < 0 or each["right"] > window["width"] or each["bottom"] > window["height"]
+        if min(each["left"], each["top"]) < 0
+        or each["right"] > window["width"]
+        or (each["bottom"] > window["height"] and not scrolls)
     ]
     found += [
         f"overlap: {one['text']} | {other['text']}"

@@ -11,6 +11,7 @@
 /** @typedef {import("./types.js").Stream} Stream */
 /** @typedef {{handed: number, sent: number, nearFrom: number, farFrom: number, arrived: number}} Places */
 /** @typedef {{stream: Stream, bytes: number}} Segment */
+/** @typedef {{tMs: number, text: string}} Mark */
 
 /** @type {readonly Stream[]} */
 export const STREAMS = ["others", "important"];
@@ -30,6 +31,9 @@ export function countUntil(times, t) {
   }
   return low;
 }
+
+/** Bytes that the front hands to its kernel next; from them follows which stream it prefers at the moment. */
+const NEXT_BYTES = 128 * 1024;
 
 export class Film {
   /** @param {FilmDocument} document */
@@ -90,6 +94,58 @@ export class Film {
     return already + Math.floor(((totals[index] - already) * Math.max(0, position - start)) / (ends[index] - start));
   }
 
+  /** The instant at which all important resources are complete. */
+  get readyMs() {
+    return this.asked("important").last_byte_ms;
+  }
+
+  /** The chapter marks of the film. @returns {Mark[]} */
+  get marks() {
+    const { name, sent_ms, first_byte_ms } = this.asked("important");
+    return [
+      { tMs: sent_ms, text: `${name} requested` },
+      { tMs: this.availableMs, text: `${name} exists` },
+      { tMs: first_byte_ms, text: `${name} begins` },
+      { tMs: this.readyMs, text: `${name} complete` },
+    ];
+  }
+
+  /** TCP_NOTSENT_LOWAT of the front's socket; null if the socket has no value of its own. @param {number} tMs */
+  lowatAt(tMs) {
+    const { t_ms: times, bytes } = this.document.limits;
+    return bytes[countUntil(times, tMs) - 1] ?? null;
+  }
+
+  /**
+   * Bytes of a resource that the client can read when all bytes up to a position have arrived.
+   * @param {import("./types.js").Delivery} delivery @param {number} arrived
+   */
+  readable({ end, total }, arrived) {
+    return total[countUntil(end, arrived) - 1] ?? 0;
+  }
+
+  /** The part of the important stream in the bytes that the front hands over next; null at the end. @param {number} handed */
+  importantNext(handed) {
+    const bytes = (/** @type {Stream} */ stream) => this.before(stream, handed + NEXT_BYTES) - this.before(stream, handed);
+    const [others, important] = STREAMS.map(bytes);
+    return others + important > 0 ? important / (others + important) : null;
+  }
+
+  /**
+   * Payload bytes that arrived in each of `count` equal parts of a time.
+   * @param {Stream} stream @param {number} count @param {number} durationMs
+   */
+  received(stream, count, durationMs) {
+    const found = new Array(count).fill(0);
+    let already = 0;
+    this.document.arrivals.t_ms.forEach((tMs, index) => {
+      const bytes = this.before(stream, Math.max(0, this.document.arrivals.end[index]));
+      found[Math.min(count - 1, Math.floor((tMs / durationMs) * count))] += bytes - already;
+      already = bytes;
+    });
+    return found;
+  }
+
   /**
    * Payload between two positions, in order; consecutive bytes of one stream are joined.
    * @param {number} from
@@ -97,6 +153,23 @@ export class Film {
    * @returns {Segment[]}
    */
   segments(from, to) {
+    /** @type {Segment[]} */
+    const joined = [];
+    for (const record of this.records(from, to)) {
+      const last = joined[joined.length - 1];
+      if (last && last.stream === record.stream) last.bytes += record.bytes;
+      else joined.push(record);
+    }
+    return joined;
+  }
+
+  /**
+   * Payload between two positions, in order, one part for each TLS record and stream.
+   * @param {number} from
+   * @param {number} to
+   * @returns {Segment[]}
+   */
+  records(from, to) {
     /** @type {Segment[]} */
     const found = [];
     const ends = this.document.tape.end;
@@ -106,10 +179,7 @@ export class Film {
       const end = Math.min(to, ends[index]);
       for (const stream of STREAMS) {
         const bytes = this.before(stream, end) - this.before(stream, start);
-        if (bytes <= 0) continue;
-        const last = found[found.length - 1];
-        if (last && last.stream === stream) last.bytes += bytes;
-        else found.push({ stream, bytes });
+        if (bytes > 0) found.push({ stream, bytes });
       }
     }
     return found;

@@ -45,6 +45,8 @@ export function playerKeys(player) {
     ".": step(0.01),
     0: () => player.seek(0),
     e: () => player.seek(player.durationMs),
+    n: () => player.jump(1),
+    b: () => player.jump(-1),
     "+": () => player.setSpeed(player.speed * 1.5),
     "-": () => player.setSpeed(player.speed / 1.5),
   };

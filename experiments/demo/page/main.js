@@ -12,7 +12,7 @@ import { Presenter } from "./presenter.js";
 import { Stage } from "./stage.js";
 import { Stops } from "./stops.js";
 import { Talk } from "./talk.js";
-import { toggleTheme } from "./theme.js";
+import { followZoom, toggleTheme } from "./theme.js";
 import { Wishes } from "./wishes.js";
 
 /** @typedef {import("./address.js").PageState} PageState */
@@ -111,6 +111,7 @@ class Page {
   /** @param {boolean} on */
   _mode(on) {
     document.body.classList.toggle("presenting", on);
+    this.drawing.player.onStage = on;
     at("mode").textContent = on ? "Explore" : "Present";
     if (!on) this.panel.draw();
   }
@@ -218,6 +219,7 @@ class Page {
 }
 
 async function begin() {
+  followZoom();
   try {
     const [offered] = await Promise.all([choices(), readShipped()]);
     const page = new Page(offered);

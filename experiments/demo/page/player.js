@@ -1,8 +1,12 @@
 // @ts-check
-// The clock of a film: playing or paused, speed, and position in milliseconds of link time.
+// The clock of a film: playing or paused, speed, position in milliseconds of link time, and chapter marks.
+
+/** @typedef {import("./film.js").Mark} Mark */
 
 export const SLOWEST = 0.1;
 export const FASTEST = 50;
+/** The speed in the decisive time, as a part of the usual speed. */
+const SLOWER = 0.2;
 
 export class Player {
   /** @param {(tMs: number) => void} show called for every frame, and after every change */
@@ -12,16 +16,38 @@ export class Player {
     this.tMs = 0;
     this.speed = 1;
     this.playing = false;
+    /** The chapter marks, in order of time. @type {readonly Mark[]} */
+    this.marks = [];
+    /** The time in which a film on stage is slower. @type {readonly [number, number]} */
+    this.decisive = [0, 0];
+    /** True to begin paused, to pause at each mark, and to be slower in the decisive time. */
+    this.onStage = false;
     this._lastMs = 0;
     this._frame = 0;
     /** @type {Set<() => void>} */
     this.changed = new Set();
   }
 
-  /** @param {number} durationMs */
-  load(durationMs) {
+  /**
+   * @param {number} durationMs
+   * @param {readonly Mark[]} marks in order of time
+   * @param {readonly [number, number]} decisive
+   */
+  load(durationMs, marks, decisive) {
     this.durationMs = durationMs;
+    this.marks = marks;
+    this.decisive = decisive;
     this.seek(0);
+  }
+
+  /** The text of the last chapter mark so far. */
+  get chapter() {
+    return this.marks.findLast((mark) => mark.tMs <= this.tMs)?.text ?? "";
+  }
+
+  /** Plays a film that was loaded; on stage the speaker begins. */
+  begin() {
+    if (!this.onStage) this.play();
   }
 
   play() {
@@ -51,6 +77,13 @@ export class Player {
     this._tell();
   }
 
+  /** Pauses at the next chapter mark, or at the one before. @param {1 | -1} way */
+  jump(way) {
+    this.pause();
+    const found = way > 0 ? this.marks.find(({ tMs }) => tMs > this.tMs) : this.marks.findLast(({ tMs }) => tMs < this.tMs);
+    this.seek(found?.tMs ?? (way > 0 ? this.durationMs : 0));
+  }
+
   /** @param {number} speed as a multiple of real time */
   setSpeed(speed) {
     this.speed = Math.min(FASTEST, Math.max(SLOWEST, speed));
@@ -60,10 +93,14 @@ export class Player {
   /** @param {number} nowMs */
   _tick(nowMs) {
     if (!this.playing) return;
-    this.tMs = Math.min(this.durationMs, this.tMs + Math.max(0, nowMs - this._lastMs) * this.speed);
+    const [from, to] = this.decisive;
+    const slower = this.onStage && this.tMs >= from && this.tMs < to ? SLOWER : 1;
+    const wanted = Math.min(this.durationMs, this.tMs + Math.max(0, nowMs - this._lastMs) * this.speed * slower);
+    const mark = this.onStage ? this.marks.find(({ tMs }) => tMs > this.tMs && tMs <= wanted) : undefined;
+    this.tMs = mark?.tMs ?? wanted;
     this._lastMs = nowMs;
     this._show(this.tMs);
-    if (this.tMs >= this.durationMs) {
+    if (mark || this.tMs >= this.durationMs) {
       this.pause();
       return;
     }

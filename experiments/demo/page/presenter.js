@@ -45,7 +45,7 @@ export class Presenter {
   draw(index) {
     this.index = Math.min(this.last, Math.max(0, index));
     const { step } = this;
-    const heading = element("h2", "step-title", step ? step.title : this.closing?.title);
+    const heading = element("h1", "step-title", step ? step.title : this.closing?.title);
     heading.tabIndex = -1;
     const nav = element("nav", "step-nav");
     nav.setAttribute("aria-label", "steps");

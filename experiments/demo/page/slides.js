@@ -5,7 +5,7 @@ import { onKeys, playerKeys } from "./keys.js";
 import { Presenter } from "./presenter.js";
 import { BothArms } from "./both_arms.js";
 import { closingSlide } from "./closing.js";
-import { toggleTheme } from "./theme.js";
+import { followZoom, toggleTheme } from "./theme.js";
 
 /** @typedef {import("./types.js").Slide} Slide */
 
@@ -19,6 +19,7 @@ function at(id) {
 /** @type {{arms: Record<string, import("./types.js").Shown>, slides: Slide[], closing: import("./types.js").Closing}} */
 const told = JSON.parse(at("told").textContent ?? "");
 const drawing = new BothArms(at("stages"), at("player"));
+drawing.player.onStage = true;
 const closing = {
   title: told.closing.title,
   open: () => {
@@ -29,8 +30,9 @@ const closing = {
 const presenter = new Presenter(at("story"), told.slides, (step) => {
   const { shown, names, speed } = /** @type {Slide} */ (step);
   drawing.open(shown.map((key) => told.arms[key]), names, speed);
-  drawing.player.play();
+  drawing.player.begin();
 }, closing);
+followZoom();
 at("theme").addEventListener("click", toggleTheme);
 onKeys(() => true, { ...playerKeys(drawing.player), ...presenter.keys, t: toggleTheme });
 presenter.go(0);

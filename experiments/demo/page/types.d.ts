@@ -16,6 +16,17 @@ export interface Asked {
   size_bytes: number;
 }
 
+export interface Delivery {
+  name: string;
+  stream: Stream | "documents";
+  content_type: string;
+  size_bytes: number;
+  first_byte_ms: number;
+  last_byte_ms: number;
+  end: number[];
+  total: number[];
+}
+
 export interface FilmDocument {
   load: number;
   duration_ms: number;
@@ -24,6 +35,9 @@ export interface FilmDocument {
   tape: { end: number[]; others: number[]; important: number[] };
   looks: { t_ms: number[]; handed: number[]; sent: number[]; near_from: number[]; far_from: number[] };
   arrivals: { t_ms: number[]; end: number[] };
+  deliveries: Delivery[];
+  limits: { t_ms: number[]; bytes: number[] };
+  ready: string;
 }
 
 /** The part of an arm's document in `priolab show --json` that the page shows. */
@@ -39,6 +53,7 @@ export interface Arm {
   others_last_byte_ms: number | null;
   other_bytes_before: number | null;
   oracle: { first_byte_ms: number } | null;
+  ledger: { focal: string; wait_ms: number; parts_ms: Record<string, number> } | null;
   warnings: string[];
 }
 

@@ -8,12 +8,26 @@ export function seconds(ms) {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`;
 }
 
+/** Formats a difference for people who sit far away. @param {number} ms */
+export function gap(ms) {
+  if (ms < 10) return `${ms.toFixed(1)} ms`;
+  return ms < 100 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
 /** @param {number | null} bytes */
 export function kib(bytes) {
   return bytes === null ? "–" : `${Math.round(bytes / 1024).toLocaleString("en")} KiB`;
+}
+
+/** Formats a number of bytes in a drawing, where there is little space. @param {number} bytes */
+export function size(bytes) {
+  return bytes < 10_000 * 1024 ? kib(bytes) : `${Math.round(bytes / 1024 ** 2)} MiB`;
 }
 
 /** @param {number} speed */
 export function times(speed) {
   return `${speed < 1 ? speed.toFixed(1) : speed < 10 ? Number(speed.toFixed(1)) : Math.round(speed)}×`;
 }
+
+/** The width of a letter, as a part of the text's size. */
+export const LETTER = 0.58;

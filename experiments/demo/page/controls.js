@@ -1,0 +1,67 @@
+// @ts-check
+// The player's controls: buttons, position with chapter marks, clock, the last chapter mark, speed.
+
+import { FASTEST, SLOWEST } from "./player.js";
+import { element } from "./svg.js";
+import { times } from "./words.js";
+
+const SPAN = Math.log(FASTEST / SLOWEST);
+
+/** @param {string} className @param {string} text @param {() => void} act */
+function button(className, text, act) {
+  const made = /** @type {HTMLButtonElement} */ (element("button", className, text));
+  made.type = "button";
+  made.addEventListener("click", act);
+  return made;
+}
+
+/** @param {string} className @param {string} label @param {Record<string, string>} range */
+function slider(className, label, range) {
+  const made = document.createElement("input");
+  Object.assign(made, { type: "range", step: "1", value: "0", className, ...range });
+  made.setAttribute("aria-label", label);
+  return made;
+}
+
+/** Fills the bar, and keeps it up to date. @param {HTMLElement} bar @param {import("./player.js").Player} player */
+export function controls(bar, player) {
+  const play = button("play", "Play", () => player.toggle());
+  const next = button("next-mark", "Next mark", () => player.jump(1));
+  const scrub = slider("scrub", "position in the film", { min: "0", max: "1000" });
+  const speed = slider("speed", "speed of the film", { min: "0", max: "100" });
+  const [clock, chapter, factor] = ["clock", "chapter", "factor"].map((name) => element("output", name));
+  const track = element("div", "track");
+  const ticks = element("div", "ticks");
+  track.append(ticks, scrub);
+  scrub.addEventListener("input", () => {
+    const wanted = (Number(scrub.value) / 1000) * player.durationMs;
+    player.pause();
+    player.seek(wanted);
+  });
+  speed.addEventListener("input", () => player.setSpeed(SLOWEST * Math.exp((Number(speed.value) / 100) * SPAN)));
+  /** @type {readonly unknown[] | null} */
+  let drawn = null;
+  player.changed.add(() => {
+    const part = (/** @type {number} */ tMs) => (player.durationMs ? tMs / player.durationMs : 0);
+    if (drawn !== player.marks) {
+      drawn = player.marks;
+      ticks.replaceChildren(
+        ...player.marks.map((mark) => {
+          const tick = element("span", "tick-mark");
+          tick.style.left = `${100 * part(mark.tMs)}%`;
+          tick.title = mark.text;
+          return tick;
+        }),
+      );
+    }
+    play.textContent = player.playing ? "Pause" : "Play";
+    scrub.value = String(Math.round(1000 * part(player.tMs)));
+    clock.textContent = `${(player.tMs / 1000).toFixed(2)} s`;
+    chapter.textContent = player.chapter;
+    scrub.setAttribute("aria-valuetext", `${clock.textContent} ${player.chapter}`.trim());
+    speed.value = String(Math.round((Math.log(player.speed / SLOWEST) / SPAN) * 100));
+    factor.textContent = times(player.speed);
+    speed.setAttribute("aria-valuetext", `${factor.textContent} real time`);
+  });
+  bar.append(play, next, track, clock, chapter, speed, factor);
+}

@@ -1,0 +1,101 @@
+// @ts-check
+// The filmstrip: the client's screens of both arms at equal steps of time, and how much sooner one page is ready.
+
+import { tickStep } from "./lanes.js";
+import { Screen } from "./screen.js";
+import { element, make } from "./svg.js";
+import { gap } from "./words.js";
+
+/** @typedef {import("./film.js").Film} Film */
+/** @typedef {{screen: Screen, tMs: number, seen: boolean | null}} Frame */
+
+/** Width of a frame, divided by its height. */
+const ASPECT = 0.8;
+const TEXT = 1.3;
+/** Space for the gap's text beside the frames; in a strip that is narrower than LEAST, the text is below. */
+const GAP = 17;
+const LEAST = 46;
+/** A shorter difference is none: it is less than a person sees. */
+const LEAST_MS = 20;
+
+export class Filmstrip {
+  /**
+   * @param {readonly (Film | null)[]} films
+   * @param {readonly string[]} names
+   * @param {number} durationMs of the longer film
+   * @param {{width: number, height: number, em: number}} room in pixels
+   */
+  constructor(films, names, durationMs, { width, height, em }) {
+    this.films = films;
+    this.names = names;
+    const isWide = width >= LEAST * em;
+    this.element = element("section", isWide ? "strip" : "strip stacked");
+    this.element.setAttribute("aria-label", "filmstrip");
+    this.gap = element("p", "gap");
+    this.gap.setAttribute("role", "status");
+    const [big, small] = [element("strong", "gap-time"), element("span", "gap-words")];
+    this.gap.append(big, small);
+    /** @type {Frame[]} */
+    this.frames = [];
+    const across = width - (isWide ? (GAP + 1) * em : 0);
+    this.gap.style.width = isWide ? `${GAP * em}px` : "";
+    const svg = make("svg", { class: "frames", viewBox: `0 0 ${across} ${height}`, role: "img", "aria-label": "the client's screen in steps of time" });
+    svg.style.width = `${across}px`;
+    svg.style.height = `${height}px`;
+    const row = (height - TEXT * em) / films.length;
+    const frame = { width: ASPECT * (row - 0.25 * em), height: row - 0.25 * em };
+    const [left, right] = [2.2 * em, across - frame.width - 3];
+    const stepMs = 1000 * tickStep(durationMs / 1000, Math.max(2, Math.floor((right - left) / (frame.width + 3))));
+    const pitch = ((right - left) * stepMs) / (Math.ceil(durationMs / stepMs) * stepMs);
+    const texts = Math.ceil((4.2 * em) / pitch);
+    films.forEach((_, index) => {
+      svg.append(make("text", { x: 0.3 * em, y: index * row + frame.height / 2 + 0.35 * em, class: "strip-name" }, "▲▼"[index] ?? ""));
+    });
+    for (let number = 0; number * stepMs < durationMs + stepMs; number += 1) {
+      const tMs = number * stepMs;
+      const x = left + number * pitch;
+      const text = stepMs < 20 ? `${Number(tMs.toFixed(1))} ms` : `${Number((tMs / 1000).toFixed(2))} s`;
+      if (number % texts === 0 && x + frame.width / 2 + 1.5 * em < across) {
+        svg.append(make("text", { x: x + frame.width / 2, y: height - 0.25 * em, class: "tick" }, text));
+      }
+      films.forEach((film, index) => {
+        if (!film) return;
+        const screen = new Screen(film, { x, y: index * row + 1, ...frame });
+        svg.append(screen.element);
+        this.frames.push({ screen, tMs, seen: null });
+      });
+    }
+    this.element.append(svg, this.gap);
+  }
+
+  /** @param {number} tMs since the page was requested */
+  show(tMs) {
+    const ended = this.films.every((film) => !film || tMs >= film.durationMs);
+    for (const frame of this.frames) {
+      const seen = frame.tMs <= tMs || ended;
+      if (seen === frame.seen) continue;
+      frame.seen = seen;
+      frame.screen.element.dataset.at = String(frame.tMs);
+      frame.screen.element.classList.toggle("unseen", !seen);
+      frame.screen.show(seen ? frame.tMs : 0);
+    }
+    const [big, small] = this._gapAt(tMs);
+    const [time, words] = this.gap.children;
+    if (time.textContent !== big) time.textContent = big;
+    if (words.textContent !== small) words.textContent = small;
+  }
+
+  /** Returns by how much one page is ready sooner than the other, as far as it is known. @param {number} tMs */
+  _gapAt(tMs) {
+    const [first, second] = this.films;
+    if (!first || !second) return ["", ""];
+    const sooner = first.readyMs <= second.readyMs ? 0 : 1;
+    const [earlyMs, lateMs] = [first.readyMs, second.readyMs].sort((one, other) => one - other);
+    const ready = first.document.ready;
+    if (tMs < earlyMs) return ["", ""];
+    if (lateMs - earlyMs < LEAST_MS) return tMs < lateMs ? ["", ""] : ["same time", `${ready} in both`];
+    const where = `${ready} with ${this.names[sooner]}`;
+    if (tMs < lateMs) return [gap(tMs - earlyMs), `so far: ${where}`];
+    return [`${gap(lateMs - earlyMs)} sooner`, where];
+  }
+}

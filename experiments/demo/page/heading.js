@@ -1,0 +1,65 @@
+// @ts-check
+// An arm's name, its verdict and its figures. Verdict and figures appear at their instants and not before.
+
+import { element } from "./svg.js";
+import { kib, seconds } from "./words.js";
+
+/** @typedef {import("./types.js").Shown} Shown */
+
+const VERDICTS = {
+  kept: "order kept",
+  inverted: "order inverted",
+  "nothing-to-prioritize": "nothing to prioritize",
+  undecided: "undecided",
+};
+
+export class Heading {
+  /** @param {Shown} shown @param {string} name */
+  constructor(shown, name) {
+    const { arm, film } = shown;
+    this.element = element("header", "arm-head");
+    /** What appears, and when. @type {{tMs: number, part: HTMLElement}[]} */
+    this.later = [];
+    const endMs = film?.duration_ms ?? 0;
+    const word = arm.verdict ?? arm.status;
+    const verdict = element("span", `verdict ${word}`, VERDICTS[/** @type {keyof typeof VERDICTS} */ (word)] ?? word);
+    this.later.push({ tMs: endMs, part: verdict });
+    this.figures = element("dl", "figures");
+    this.element.append(element("h2", "arm-name", name), verdict, this.figures);
+    // The film rounds its times down.
+    const at = (/** @type {number | null} */ tMs) => Math.min(tMs ?? endMs, endMs);
+    const { important, others } = shown.names;
+    this._add(`${important} begins`, seconds(arm.first_byte_ms), "first_byte_ms", at(arm.first_byte_ms), "middle");
+    this._add(`${important} complete`, seconds(arm.important_last_byte_ms), "important_last_byte_ms", at(arm.important_last_byte_ms), "main");
+    this._add(`${others} complete`, seconds(arm.others_last_byte_ms), "others_last_byte_ms", at(arm.others_last_byte_ms));
+    this._add(`${others} before it`, kib(arm.other_bytes_before), "other_bytes_before", at(arm.first_byte_ms));
+    if (arm.oracle) this._add("possible", seconds(arm.oracle.first_byte_ms), "oracle.first_byte_ms", endMs);
+    this.note = this._note(shown);
+    this.later.push({ tMs: endMs, part: this.note });
+  }
+
+  /** @param {string} what @param {string} value @param {string} key @param {number} tMs @param {string} [weight] */
+  _add(what, value, key, tMs, weight = "minor") {
+    const figure = element("div", `figure ${weight}`);
+    const said = element("dd", "", value);
+    said.dataset.figure = key;
+    figure.append(element("dt", "", what), said);
+    this.figures.append(figure);
+    this.later.push({ tMs, part: figure });
+  }
+
+  /** The verdict's reason; the full text is shown on hover and focus. @param {Shown} shown */
+  _note(shown) {
+    const { verdict_reason: reason, warnings } = shown.arm;
+    const told = [reason ? `${reason}.` : "", shown.wait ?? "", ...warnings].filter((text) => text);
+    const made = element("p", "note", told.join(" "));
+    made.tabIndex = 0;
+    made.setAttribute("role", "note");
+    return made;
+  }
+
+  /** @param {number} tMs since the page was requested */
+  show(tMs) {
+    for (const each of this.later) each.part.classList.toggle("not-yet", tMs < each.tMs);
+  }
+}
