@@ -139,8 +139,8 @@ def _rounded(value: float, digit: str) -> Decimal:
 def layout_faults(page: Page, *, smallest_px: float, fewest: int = 31, scrolls: bool = False) -> list[str]:
     """Returns texts that overlap, leave the window, are cut off or too small, without the panel, which may scroll.
 
-    fewest: the page has at least so many texts. scrolls: True if the page may be longer than the window; then the player
-    does not stay in sight.
+    fewest: the page has at least so many texts. scrolls: True if the page may be longer than the window; then the
+    player does not stay in sight.
     """
     if scrolls:
         page.evaluate("document.getElementById('player').style.position = 'static'; scrollTo(0, 0)")
