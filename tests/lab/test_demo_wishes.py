@@ -307,6 +307,11 @@ def test_a_step_has_an_address(at: Callable[..., Page]) -> None:
     page.keyboard.press("Escape")
     expect(page.locator(".step-title")).to_be_hidden()
     expect(page.locator("#stages:not(.stale) .arm-name")).to_have_text(list(steps()[-2].names))
+    page.keyboard.press("p")
+    page.keyboard.press("End")
+    page.keyboard.press("Escape")
+    expect(page.locator(".closing")).to_have_count(0)
+    expect(page.locator("#stages:not(.stale) .arm-name")).to_have_text(list(steps()[-2].names))
 
 
 def test_a_link_without_the_token(made: MadeUp, browser: Browser) -> None:
@@ -437,7 +442,9 @@ def test_what_is_new_can_be_read(
     expect(page.locator(".closing-points li")).to_have_count(len(closing().points))
     if width > _NARROW:
         assert layout_faults(page, smallest_px=12, fewest=5) == []
-        assert violations(page, axe_script) == []
+    overflows = "(list) => list.scrollWidth > list.clientWidth || list.getBoundingClientRect().right > innerWidth"
+    assert width < _NARROW or not page.locator(".closing-points").evaluate(overflows)
+    assert violations(page, axe_script) == []
     page.goto(page.url.partition("?")[0] + "page/notes.html")
     page.wait_for_timeout(100)
     assert layout_faults(page, smallest_px=11, fewest=4) == []

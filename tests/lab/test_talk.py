@@ -176,15 +176,15 @@ def test_the_tutorials_page(browser: Browser, tmp_path: Path) -> None:
         visit(browser, demo.address) as page,
     ):
         expect(page.locator("#mark")).to_be_visible()
-        shown(page)
-        expect(page.locator("#mark")).to_be_hidden()
-        expect(page.locator(".arm-name")).to_have_text(re.findall(r"arm, \*([^*]+)\*", text))
-        page.keyboard.press("0")
         expect(page.locator(".play")).to_have_text("Pause")
         page.keyboard.press("Space")
         expect(page.locator(".play")).to_have_text("Play")
         page.keyboard.press("Space")
         expect(page.locator(".play")).to_have_text("Pause")
+        page.keyboard.press("0")
+        shown(page)
+        expect(page.locator("#mark")).to_be_hidden()
+        expect(page.locator(".arm-name")).to_have_text(re.findall(r"arm, \*([^*]+)\*", text))
         assert _begins(page) == [unlimited, limited]
         slider = page.get_by_label("LOWAT, below", exact=True)
         before = LOWATS.index("16384") - LOWATS.index("131072")

@@ -88,8 +88,9 @@ export class Stage {
     if (playing && player.tMs < player.durationMs) player.play();
   }
 
-  /** Dims the films: they do not belong to the present wish. */
+  /** Dims the films, which do not belong to the present wish; in place of any other text says that the arms are run. */
   dim() {
+    if (!this.key) this.clear([element("p", "no-film", "The films of both arms appear when they are there …")]);
     if (!this.key || this.isDim) return;
     this.wasPlaying = this.drawing.player.playing;
     this.drawing.player.pause();
