@@ -133,6 +133,9 @@ picture: setup-servers setup-test ## redraw the pictures of README.md, docs/http
 	@.venv/bin/python -m experiments.studies.picture
 	@.venv/bin/python -m experiments.studies.animation docs/demo.webp
 
+recorded: setup ## record anew the films that the demo shows before its first run
+	@.venv/bin/python -m experiments.studies.recording
+
 agreement: setup ## compare the fabrics that work on this machine; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md
 

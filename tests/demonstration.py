@@ -53,10 +53,14 @@ class Demo:
 
 
 @contextmanager
-def demonstration(lab: Lab, *words: str) -> Iterator[Demo]:
-    """Start the demo. Stop it at the end of the block, unless the block has ended it."""
+def demonstration(lab: Lab, *words: str, idle: bool = True, begin_s: float = _BEGIN_S) -> Iterator[Demo]:
+    """Start the demo. Stop it at the end of the block, unless the block has ended it.
+
+    idle: False to let the demo run arms beforehand. begin_s: the time that it may take to print its address.
+    """
     log = lab.root / "demo.log"
-    command = [sys.executable, "-m", "experiments.cli", "demo", "--port", "0", "--no-browser", "--idle"]
+    command = [sys.executable, "-m", "experiments.cli", "demo", "--port", "0", "--no-browser"]
+    command += ["--idle"] if idle else []
     with log.open("wb") as out:
         process = subprocess.Popen(
             [*command, f"RESULTS={lab.results}", *words],
@@ -66,7 +70,7 @@ def demonstration(lab: Lab, *words: str) -> Iterator[Demo]:
             stderr=subprocess.STDOUT,
         )
     try:
-        yield Demo(lab=lab, process=process, address=_address(process, log), log=log)
+        yield Demo(lab=lab, process=process, address=_address(process, log, begin_s), log=log)
         if process.poll() is None:
             process.terminate()
             code = process.wait(_END_S)
@@ -76,8 +80,8 @@ def demonstration(lab: Lab, *words: str) -> Iterator[Demo]:
         process.wait()
 
 
-def _address(process: subprocess.Popen[bytes], log: Path) -> str:
-    end = time.monotonic() + _BEGIN_S
+def _address(process: subprocess.Popen[bytes], log: Path, begin_s: float) -> str:
+    end = time.monotonic() + begin_s
     while time.monotonic() < end and process.poll() is None:
         if found := re.search(r"^open (http://\S+)\n", log.read_text(), re.MULTILINE):
             return found[1]

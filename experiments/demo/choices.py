@@ -6,6 +6,7 @@ from typing import Any
 
 from client.plan import PlanKind
 from common.formats.plan import Protocol
+from experiments.demo.plain_names import plain
 from experiments.host.programs import lack_of
 from experiments.scenario.knobs import KNOBS, scenario_from
 from experiments.scenario.named import LAYERS, Entry, catalogue
@@ -18,7 +19,7 @@ _WORTH_TRYING: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "CC": ("cubic", "bbr", "reno"),
         "CLIENT": ("h2", "chromium"),
-        "RATE": ("64kbps", "128kbps", "256kbps", "512kbps", "10mbit", "unlimited"),
+        "RATE": ("64kbps", "128kbps", "256kbps", "512kbps", "10mbit", "100mbit", "unlimited"),
         "DELAY": ("0ms", "20ms", "100ms", "300ms"),
         "QUEUE": ("10", "25", "100", "1000"),
         "PRIORITY": ("spdy", "swap", "none"),
@@ -33,6 +34,14 @@ _WORTH_TRYING: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 
+_TELLING: Mapping[str, str] = MappingProxyType(
+    {"QUEUE": "1000", "RATE": "512kbps", "DELAY": "20ms", "SERVER": "haproxy", "PRIORITY": "swap", "RELOADS": "0"}
+)
+"""The value that the page compares with the default, if it is not simply the first other value."""
+
+_EARLY_WITHOUT_LIMIT = ("first-load", "small-window")
+"""The spoilt scenarios whose script is early without LOWAT, too: their cure shows in the arm without LOWAT."""
+
 
 def offers() -> dict[str, Any]:
     """Returns everything that the page needs before any run."""
@@ -40,7 +49,10 @@ def offers() -> dict[str, Any]:
 
 
 def _knobs() -> list[dict[str, Any]]:
-    """Returns all knobs of a scenario. `values` lists the values worth trying, if any."""
+    """Returns all knobs of a scenario. `values` lists the values worth trying, if any.
+
+    names: the plain name of an arm with this value. telling: the value to compare with the default; None for any other.
+    """
     values = {"SERVER": _servers(), "LOWAT": LOWATS, **_WORTH_TRYING}
     return [
         {
@@ -49,6 +61,8 @@ def _knobs() -> list[dict[str, Any]]:
             "allowed": knob.allowed,
             "meaning": knob.meaning,
             "values": list(values.get(knob.name, ())),
+            "names": {value: plain(knob.name, value) for value in values.get(knob.name, ())},
+            "telling": _TELLING.get(knob.name),
         }
         for knob in KNOBS.values()
     ]
@@ -76,5 +90,11 @@ def _scenario(entry: Entry) -> dict[str, Any]:
         "expect": entry.expect,
         "knobs": dict(entry.knobs),
         "card": card
-        and {"see": card.see, "layer": LAYERS[card.layer], "tell": card.tell, "cure": dict(card.cure_knobs)},
+        and {
+            "see": card.see,
+            "layer": LAYERS[card.layer],
+            "tell": card.tell,
+            "cure": dict(card.cure_knobs),
+            "cured_arm": 0 if entry.name in _EARLY_WITHOUT_LIMIT else 1,
+        },
     }

@@ -16,6 +16,7 @@ from typing import Any
 
 from experiments.commands.console import Report
 from experiments.demo.listener import HOST, USUAL_PORT, listening
+from experiments.demo.story_arms import prepare
 from experiments.errors import Unavailable
 from experiments.execution.invocation import check_only, request_from
 from experiments.execution.local import bearable
@@ -29,7 +30,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the command's options."""
     parser.add_argument("--port", help=f"port of 127.0.0.1 (default: {USUAL_PORT}; if it is taken, a free one)")
     parser.add_argument("--no-browser", action="store_true", help="print the address, but open no browser")
-    parser.add_argument("--idle", action="store_true", help="run nothing until the page asks for it")
+    parser.add_argument(
+        "--prepare", action="store_true", help="first run all steps of the story and all stops of the slider"
+    )
+    parser.add_argument("--idle", action="store_true", help="run nothing before a visitor wants to see it")
 
 
 _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
@@ -45,6 +49,8 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
         from experiments.demo.server import DemoServer
     except ImportError:
         raise Unavailable("the demo", "its packages are not installed", "run `make demo`") from None
+    if options.prepare:
+        prepare(request.manner, results, report)
     with listening(options.port) as listener:
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         address = f"http://{HOST}:{listener.getsockname()[1]}/#{token}"

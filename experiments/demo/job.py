@@ -20,6 +20,7 @@ class JobState(StrEnum):
 
 
 CANCELLED = "cancelled"
+WAITING = "waiting for a processor"
 _ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
@@ -41,25 +42,32 @@ class News:
 class DemoJob:
     """A job: the run of one arm.
 
-    words: the knobs on the command line of the job's process. claims: the numbers of the requests that want the result.
-    began_s: the time of the first request, by the monotonic clock. changed: the event that the next change of the job's
-    state, text or claims sets. state, text, shown: see News.
+    words: the knobs on the command line of the job's process. claims: the numbers of the requests that want the result,
+    each with True if the request can wait (see `is_background`). began_s: the time of the first request, by the
+    monotonic clock. is_interrupted: True if the job's process was asked to end, to be started again later. changed: the
+    event that the next change of the job's state, text or claims sets. state, text, shown: see News.
     """
 
     request: Request
     words: tuple[str, ...]
-    claims: set[str] = field(default_factory=set)
+    claims: dict[str, bool] = field(default_factory=dict)
     state: JobState = JobState.WAITING
-    text: str = "waiting for a processor"
+    text: str = WAITING
     shown: FinishedArm | None = None
     began_s: float = field(default_factory=time.monotonic)
     process: asyncio.subprocess.Process | None = None
+    is_interrupted: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def is_over(self) -> bool:
         """True if the job has ended."""
         return self.state in _ENDED
+
+    @property
+    def is_background(self) -> bool:
+        """True if nobody waits for the result: all requests made it beforehand."""
+        return all(self.claims.values())
 
     @property
     def news(self) -> News:

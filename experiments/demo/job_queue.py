@@ -8,33 +8,32 @@ Rules:
 4. A job is cancelled when its last claim is given up. A request gives its claim up when it cancels, or when it has had
    no listener for 30 s. This time lets a page that is being reloaded connect again.
 5. A job that fails has ended; the job's text is the reason.
+6. A request may be made beforehand, in the background. A job without any other request runs only while no other job
+   waits or runs, and is interrupted by the next one; it starts again later. One such job runs at a time.
 """
 
 import asyncio
-import contextlib
 import itertools
 import signal
 import traceback
 from collections.abc import AsyncGenerator, Mapping
-from functools import partial
 from pathlib import Path
 
 from experiments.demo.arm_view import FinishedArm
 from experiments.demo.finished_arms import FinishedArms
-from experiments.demo.job import CANCELLED, Claim, DemoJob, JobState, News
+from experiments.demo.job import CANCELLED, WAITING, Claim, DemoJob, JobState, News
+from experiments.demo.job_process import carry_out, tell_to_end
 from experiments.errors import LabError, ScenarioError
 from experiments.execution.invocation import request_from
 from experiments.execution.request import Request
-from experiments.host.processes import die_with_parent, module, program_environment
 from experiments.scenario.knobs import scenario_from, with_defaults
 
-_STOP_S = 100.0
 _SECOND_THOUGHTS_S = 0.25
 """The delay before a job starts, so that moving a slider does not start a job for each value that the slider passes."""
 _UNHEARD_S = 30.0
-_MOST_LINE_BYTES = 2**20
+_STOP_S = 100.0
 _MOST_WAITING = 16
-_SAID_LINES = 5
+_MOST_BACKGROUND = 4
 
 
 class Busy(LabError):
@@ -48,7 +47,9 @@ class JobQueue:
         self._results = results
         self._run_words = {**run_words, "RESULTS": str(results), "CONTROL": "no"}
         self._finished = FinishedArms(results)
-        self._places = asyncio.Semaphore(side_by_side)
+        self._side_by_side = side_by_side
+        self._moved = asyncio.Condition()
+        self._running: list[DemoJob] = []
         self._jobs: list[DemoJob] = []
         self._claims: dict[str, Claim] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -72,8 +73,10 @@ class JobQueue:
         scenario_from(complete)
         return request_from({**complete, **self._run_words})
 
-    def ask(self, knobs: Mapping[str, str]) -> FinishedArm | Claim:
+    def ask(self, knobs: Mapping[str, str], *, background: bool = False) -> FinishedArm | Claim:
         """Returns the finished arm of these knobs, or a claim on the job that runs it. Missing knobs have defaults.
+
+        background: True if nobody waits for the result yet.
 
         Raises ScenarioError, Busy, and Unavailable if the arm cannot be run here.
         """
@@ -81,23 +84,28 @@ class JobQueue:
         if found := self._finished.find(request):
             return found
         words = tuple(f"{name}={value}" for name, value in {**_complete(knobs), **self._run_words}.items())
-        job = next((job for job in self._waiting_or_running if job.words == words), None) or self._new(request, words)
+        job = next((job for job in self._waiting_or_running if job.words == words), None)
+        job = job or self._new(request, words, background=background)
         claim = Claim(number=f"{next(self._numbers)}", job=job)
-        job.claims.add(claim.number)
+        job.claims[claim.number] = background
         self._claims[claim.number] = claim
         self._watch(claim)
+        if not background:
+            self._interrupt_background()
+        self._move()
         return claim
 
     @property
     def _waiting_or_running(self) -> list[DemoJob]:
         return [job for job in self._jobs if not job.is_over]
 
-    def _new(self, request: Request, words: tuple[str, ...]) -> DemoJob:
+    def _new(self, request: Request, words: tuple[str, ...], *, background: bool) -> DemoJob:
         """Starts a job. Raises Busy."""
         if self._is_closing:
             raise Busy("the demo is ending")
-        if len(self._waiting_or_running) >= _MOST_WAITING:
-            raise Busy(f"{_MOST_WAITING} arms are running or waiting; wait until some have ended, or cancel them")
+        most = _MOST_BACKGROUND if background else _MOST_WAITING
+        if sum(job.is_background == background for job in self._waiting_or_running) >= most:
+            raise Busy(f"{most} arms are running or waiting; wait until some have ended, or cancel them")
         job = DemoJob(request=request, words=words)
         self._jobs.append(job)
         task = asyncio.create_task(self._carry_out(job))
@@ -137,10 +145,12 @@ class JobQueue:
 
     def cancel(self, claim: Claim) -> None:
         """Gives a claim up. Its job ends if it has no other claim and has not ended already."""
-        claim.job.claims.discard(claim.number)
+        claim.job.claims.pop(claim.number, None)
         claim.job.wake()
         if not claim.job.claims:
             self._end(claim.job)
+        elif claim.job.is_background:  # those who still want the result can wait
+            self._interrupt_background()
 
     def _end(self, job: DemoJob) -> None:
         """Marks a job as cancelled, and asks its process to end; the process cleans up first."""
@@ -149,7 +159,18 @@ class JobQueue:
         process = job.process
         job.say(JobState.CANCELLED, CANCELLED)
         if process is not None:
-            _tell_to_end(process)
+            tell_to_end(process)
+        self._move()
+
+    def _interrupt_background(self) -> None:
+        """Asks the processes of jobs that can wait to end, if another job waits or runs."""
+        if all(job.is_background for job in self._waiting_or_running):
+            return
+        for job in self._running:
+            if job.is_background and not job.is_over:
+                job.is_interrupted = True
+                if job.process is not None:
+                    tell_to_end(job.process)
 
     async def close(self) -> None:
         """Ends all jobs, and waits until they have cleaned up; no further job begins."""
@@ -159,45 +180,57 @@ class JobQueue:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_STOP_S)
 
+    def _move(self) -> None:
+        """Lets waiting jobs look again if they may begin."""
+
+        async def move() -> None:
+            async with self._moved:
+                self._moved.notify_all()
+
+        task = asyncio.ensure_future(move())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _may_begin(self, job: DemoJob) -> bool:
+        before = self._jobs[: self._jobs.index(job)]
+        waiting = [each for each in before if each not in self._running and not each.is_over]
+        if not job.is_background:
+            ahead = sum(not each.is_background for each in waiting)
+            return len(self._running) + ahead < self._side_by_side
+        return not self._running and not waiting and all(each.is_background for each in self._waiting_or_running)
+
     async def _carry_out(self, job: DemoJob) -> None:
         await asyncio.sleep(_SECOND_THOUGHTS_S)
-        async with self._places:
-            if job.is_over:
-                return
-            job.say(JobState.RUNNING, "starting")
+        is_first = True
+        while is_first or job.is_interrupted:
+            is_first = job.is_interrupted = False
+            async with self._moved:
+                await self._moved.wait_for(lambda: job.is_over or self._may_begin(job))
+                self._running.append(job)
             try:
-                code, said, out = await self._run(job)
-            except OSError as error:
-                job.say(JobState.FAILED, f"priolab run could not be started: {error.strerror}")
-                return
-            except Exception as error:  # a bug in the demo: the traceback goes to the terminal, the job has failed
-                traceback.print_exc()
-                job.say(JobState.FAILED, f"the demo: {type(error).__name__}: {error}")
-                return
-            self._conclude(job, code, said, out)
+                await self._begin(job)
+            finally:
+                self._running.remove(job)
+                job.process = None
+                self._move()
 
-    async def _run(self, job: DemoJob) -> tuple[int, list[str], str]:
-        """Runs the command; returns exit code, last lines of standard error, and standard output. Raises OSError."""
-        process = await asyncio.create_subprocess_exec(
-            *(*module("experiments"), "run", "--print-folder", *job.words),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=program_environment(),
-            start_new_session=True,
-            preexec_fn=partial(die_with_parent, signal.SIGTERM),
-            limit=_MOST_LINE_BYTES,
-        )
-        job.process = process
-        if job.is_over:  # the job was cancelled in the meantime
-            _tell_to_end(process)
+    async def _begin(self, job: DemoJob) -> None:
+        if job.is_over:
+            return
+        job.say(JobState.RUNNING, "starting")
         try:
-            said, out = await asyncio.gather(_follow(process, job), _read_all(process))
-            return await process.wait(), said, out
-        finally:
-            if process.returncode is None:
-                _tell_to_end(process)
-                await _see_to_its_end(process)
+            code, said, out = await carry_out(job)
+        except OSError as error:
+            job.say(JobState.FAILED, f"priolab run could not be started: {error.strerror}")
+        except Exception as error:  # a bug in the demo: the traceback goes to the terminal, the job has failed
+            traceback.print_exc()
+            job.say(JobState.FAILED, f"the demo: {type(error).__name__}: {error}")
+        else:
+            if job.is_interrupted and code and not job.is_over:
+                job.say(JobState.WAITING, WAITING)
+            else:
+                job.is_interrupted = False
+                self._conclude(job, code, said, out)
 
     def _conclude(self, job: DemoJob, code: int, said: list[str], out: str) -> None:
         if job.is_over:
@@ -221,36 +254,3 @@ def _complete(knobs: Mapping[str, str]) -> dict[str, str]:
 
 def _name_of(number: int) -> str:
     return signal.Signals(number).name if number in list(signal.Signals) else f"signal {number}"
-
-
-def _tell_to_end(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
-
-
-async def _see_to_its_end(process: asyncio.subprocess.Process) -> None:
-    try:
-        await asyncio.wait_for(process.wait(), _STOP_S)
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-
-
-async def _follow(process: asyncio.subprocess.Process, job: DemoJob) -> list[str]:
-    """Reports the job's progress; returns the last lines of its standard error."""
-    assert process.stderr is not None
-    said: list[str] = []
-    async for raw in process.stderr:
-        line = raw.decode(errors="replace").strip()
-        if not line:
-            continue
-        said = [*said, line][-_SAID_LINES:]
-        _, colon, step = line.partition(": ")
-        if colon and not job.is_over and line[0].isdigit():
-            job.say(JobState.RUNNING, step)
-    return said
-
-
-async def _read_all(process: asyncio.subprocess.Process) -> str:
-    assert process.stdout is not None
-    return (await process.stdout.read()).decode(errors="replace")

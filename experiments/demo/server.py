@@ -41,7 +41,8 @@ from experiments.demo.connection import TimedConnection
 from experiments.demo.job import Claim, JobState, News
 from experiments.demo.job_queue import Busy, JobQueue
 from experiments.demo.listener import HOST
-from experiments.demo.story import steps
+from experiments.demo.recorded import recorded
+from experiments.demo.story import closing, steps
 from experiments.errors import LabError, ScenarioError
 
 NAMES = (HOST, "localhost")
@@ -78,11 +79,11 @@ class DemoServer(uvicorn.Server):
     """The HTTP server. At a signal, it ends the jobs first, and then the responses that report the jobs' progress."""
 
     def __init__(self, queue: JobQueue, token: str, *, idle: bool) -> None:
-        """idle: True to run nothing before the page requests it; False to run the page's first arms at once."""
+        """idle: True to run nothing before a visitor wants it; False to run the first arms at once, and stops ahead."""
         self._queue = queue
         self._idle = idle
         config = uvicorn.Config(
-            application(queue, token),
+            application(queue, token, ahead=not idle),
             http=TimedConnection,
             ws="none",
             log_level="warning",
@@ -104,8 +105,11 @@ class DemoServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def application(queue: JobQueue, token: str) -> Starlette:
-    """Builds the application, for one event loop. The caller closes the queue."""
+def application(queue: JobQueue, token: str, *, ahead: bool = False) -> Starlette:
+    """Builds the application, for one event loop. The caller closes the queue.
+
+    ahead: True to let the page run the stops of its slider beforehand.
+    """
     files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.suffix in _KINDS}
     front_page = files["index.html"]
 
@@ -118,12 +122,16 @@ def application(queue: JobQueue, token: str) -> Starlette:
         return Response(content, media_type=kind)
 
     async def choices(_: Request) -> Response:
-        return _json({**await run_in_threadpool(offers), "story": [step.as_document() for step in steps()]})
+        story = {"story": [step.as_document() for step in steps()], "closing": closing().as_document()}
+        return _json({**await run_in_threadpool(offers), **story, "ahead": ahead})
+
+    async def before(_: Request) -> Response:
+        return _json({"arms": await run_in_threadpool(recorded)})
 
     async def ask(request: Request) -> Response:
-        knobs = await _knobs(request)
+        knobs, background = await _wish(request)
         while True:
-            answer = queue.ask(knobs)
+            answer = queue.ask(knobs, background=background)
             if isinstance(answer, Claim):
                 return _json({"job": answer.number}, 202)
             try:
@@ -158,6 +166,7 @@ def application(queue: JobQueue, token: str) -> Starlette:
             Route("/", page),
             Route("/page/{name}", page),
             Route("/api/choices", guarded(choices)),
+            Route("/api/recorded", guarded(before)),
             Route("/api/arms", guarded(ask), methods=["POST"]),
             Route("/api/jobs/{number}/news", guarded(news)),
             Route("/api/jobs/{number}/cancel", guarded(cancel), methods=["POST"]),
@@ -226,8 +235,11 @@ def _in_words(status: int) -> Callable[[Request, Exception], Response]:
     return lambda _, error: _json({"error": str(error)}, status)
 
 
-async def _knobs(request: Request) -> dict[str, str]:
-    """Reads the knobs from the body, `{"knobs": {NAME: VALUE}}`. Raises ScenarioError."""
+async def _wish(request: Request) -> tuple[dict[str, str], bool]:
+    """Returns the knobs, and whether the arm is to be run beforehand. Raises ScenarioError.
+
+    The body is `{"knobs": {NAME: VALUE}, "background": true}`; `background` may be missing.
+    """
     allowed = 'a JSON object {"knobs": {NAME: "VALUE"}} of at most 16 KiB'
     body = b""
     async for part in request.stream():
@@ -235,12 +247,13 @@ async def _knobs(request: Request) -> dict[str, str]:
         if len(body) > _MOST_BYTES:
             raise ScenarioError("the request", f"{len(body)} bytes and more", allowed)
     try:
-        knobs = json.loads(body)["knobs"]
-        if not all(isinstance(value, str) for value in knobs.values()):
-            raise TypeError("a value is not a string")
+        document = json.loads(body)
+        knobs, background = document["knobs"], document.get("background", False)
+        if not all(isinstance(value, str) for value in knobs.values()) or not isinstance(background, bool):
+            raise TypeError("a value has the wrong type")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ScenarioError("the request", body[:40].decode(errors="replace"), allowed) from None
-    return dict(knobs)
+    return dict(knobs), background
 
 
 async def _shown(shown: FinishedArm) -> dict[str, Any]:

@@ -16,16 +16,13 @@ from analysis.figures.arms import arm_of
 from analysis.records.runs import load_experiment
 from experiments.commands.console import Report
 from experiments.demo.arm_view import FinishedArm, document
-from experiments.demo.finished_arms import FinishedArms
-from experiments.demo.story import StoryStep, steps
-from experiments.errors import StepFailed, Unavailable
-from experiments.execution.experiment import run_experiment
+from experiments.demo.story import StoryStep, closing, steps
+from experiments.demo.story_arms import arm_of_knobs, can_be_run, run_missing
 from experiments.execution.invocation import check_only, run_values
-from experiments.execution.request import Arm, Manner, Request
+from experiments.execution.request import Manner
 from experiments.results.results_folder import results_folder
 from experiments.results.run_folder import check_document, write_document
 from experiments.run.fabrics import choose
-from experiments.scenario.knobs import KNOBS, with_defaults
 
 _PAGE = Path(__file__).with_name("page")
 _TEMPLATE = Path(__file__).with_name("slides.html")
@@ -42,55 +39,12 @@ def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[P
     results = results_folder(run["RESULTS"])
     folder = out or results / "slides"
     check_document(folder / "index.html", _STEP)
-    fabric, why = choose(run["FABRIC"], [_arm({}).scenario], run["SHAPER"])
+    fabric, why = choose(run["FABRIC"], [arm_of_knobs({}).scenario], run["SHAPER"])
     manner = Manner(fabric=fabric, fabric_reason=why, shaper=run["SHAPER"], sample=run["SAMPLE"])
-    told = [step for step in steps() if _can_be_run(step, manner, report)]
-    arms = [_arm(knobs) for step in told for knobs in step.arms]
-    finished = FinishedArms(results)
-    found = _found(arms, manner, results, finished)
-    missing = [arm for arm in arms if arm.name not in found]
-    if missing:
-        request = Request(name="story", arms=_distinct(missing), repeat=1, manner=manner, results=results)
-        report.announce(request)
-        with report.progress(request) as progress:
-            run_experiment(request, progress)
-        found = _found(arms, manner, results, finished)
-    if lack := next((arm for arm in arms if arm.name not in found), None):
-        raise StepFailed(_STEP, f"the run of {lack.name} is not ok; `priolab show` gives the reason")
-    return list(_written(folder, [(step, tuple(found[_arm(knobs).name] for knobs in step.arms)) for step in told]))
-
-
-def _can_be_run(step: StoryStep, manner: Manner, report: Report) -> bool:
-    """Returns True if the step's arms can be run here; otherwise reports that the step is left out."""
-    try:
-        for knobs in step.arms:
-            scenario = _arm(knobs).scenario
-            manner.fabric.check_usable(scenario, manner.shaper)
-            manner.fabric.tools(scenario, capture=False)
-    except Unavailable as error:
-        report.say(f"left out: {step.title}: {error}", "yellow")
-        return False
-    return True
-
-
-def _arm(knobs: Mapping[str, str]) -> Arm:
-    """Returns an arm, named after the knobs that differ from their defaults."""
-    complete = with_defaults(knobs)
-    unusual = [f"{name}-{value}" for name, value in complete.items() if value != KNOBS[name].default]
-    return Arm(name="-".join(unusual).lower() or "usual", knobs=complete)
-
-
-def _distinct(arms: Sequence[Arm]) -> tuple[Arm, ...]:
-    return tuple({arm.name: arm for arm in arms}.values())
-
-
-def _found(arms: Sequence[Arm], manner: Manner, results: Path, finished: FinishedArms) -> dict[str, FinishedArm]:
-    """Returns those of the arms that are finished, by name."""
-    asked = {
-        arm.name: Request(name=arm.name, arms=(arm,), repeat=1, manner=manner, results=results)
-        for arm in _distinct(arms)
-    }
-    return {name: shown for name, request in asked.items() if (shown := finished.find(request))}
+    told = [step for step in steps() if can_be_run(step, manner, report)]
+    found = run_missing([arm_of_knobs(knobs) for step in told for knobs in step.arms], manner, results, report)
+    shown = [(step, tuple(found[arm_of_knobs(knobs).name] for knobs in step.arms)) for step in told]
+    return list(_written(folder, shown))
 
 
 def _written(folder: Path, told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]]) -> Iterator[Path]:
@@ -124,7 +78,7 @@ def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]]) -> str:
     values = {
         "style": (_PAGE / "style.css").read_text(),
         "modules": picture.script({"imports": {name: _module(text) for name, text in _modules().items()}}),
-        "told": picture.script({"arms": arms, "slides": slides}),
+        "told": picture.script({"arms": arms, "slides": slides, "closing": closing().as_document()}),
         "made": html.escape(f"recorded in the fabric {fabrics}"),
     }
     return re.sub(r"\{([a-z]+)\}", lambda match: values[match[1]], _TEMPLATE.read_text())

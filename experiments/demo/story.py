@@ -1,4 +1,4 @@
-"""The story of the presenter's mode. Each step has a title, one or two sentences, and a pair of arms."""
+"""The story of the presenter's mode: steps, each with a pair of arms, and a closing slide without arms."""
 
 import tomllib
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from experiments.demo.plain_names import plain
 from experiments.scenario.knobs import scenario_from
 
 _FILE = Path(__file__).with_name("story.toml")
@@ -17,7 +18,8 @@ class StoryStep:
     """A step of the story.
 
     compare: the knob in which the two arms differ. values: the value of this knob in each arm. knobs: the knobs that
-    both arms share. speed: the speed of the film, as a multiple of real time.
+    both arms share. speed: the speed of the film, as a multiple of real time. say: the speaker's notes. minute: when
+    the step begins in the talk of five minutes; None if that talk leaves the step out.
     """
 
     title: str
@@ -26,6 +28,8 @@ class StoryStep:
     values: tuple[str, str]
     knobs: Mapping[str, str]
     speed: float
+    say: str
+    minute: str | None
 
     @property
     def arms(self) -> tuple[dict[str, str], dict[str, str]]:
@@ -35,8 +39,8 @@ class StoryStep:
 
     @property
     def names(self) -> tuple[str, str]:
-        """The name of each arm."""
-        first, second = (f"{self.compare} {value}" for value in self.values)
+        """The plain name of each arm."""
+        first, second = (plain(self.compare, value) for value in self.values)
         return first, second
 
     def as_document(self) -> dict[str, Any]:
@@ -44,14 +48,39 @@ class StoryStep:
         return {**vars(self), "names": self.names}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Closing:
+    """The closing slide. points: one sentence each. say, minute: as in a step."""
+
+    title: str
+    points: tuple[str, ...]
+    say: str
+    minute: str
+
+    def as_document(self) -> dict[str, Any]:
+        """The closing slide as JSON for the page."""
+        return dict(vars(self))
+
+
 @cache
 def steps() -> tuple[StoryStep, ...]:
     """Returns the steps of the story. Raises ScenarioError for unknown or conflicting knobs."""
-    told = tuple(_step(document) for document in tomllib.loads(_FILE.read_text())["steps"])
+    told = tuple(_step(document) for document in _document()["steps"])
     for step in told:
         for arm in step.arms:
             scenario_from(arm)
     return told
+
+
+@cache
+def closing() -> Closing:
+    """Returns the closing slide."""
+    document = _document()["closing"]
+    return Closing(**{**document, "points": tuple(document["points"])})
+
+
+def _document() -> Mapping[str, Any]:
+    return tomllib.loads(_FILE.read_text())
 
 
 def _step(document: Mapping[str, Any]) -> StoryStep:
@@ -63,4 +92,6 @@ def _step(document: Mapping[str, Any]) -> StoryStep:
         values=(first, second),
         knobs=dict(document.get("knobs", {})),
         speed=float(document["speed"]),
+        say=document["say"],
+        minute=document.get("minute"),
     )

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from experiments.demo.choices import offers
-from experiments.demo.story import steps
+from experiments.demo.story import closing, steps
 from experiments.host.processes import find
 from tests.conftest import make_lab, priolab_here
 from tests.demonstration import Demo, demonstration
@@ -39,13 +39,13 @@ from tests.lab.visits import (
 
 pytestmark = pytest.mark.usefixtures("guest", "chromium")
 
-NAMES = ["LOWAT none", "LOWAT 131072"]
+NAMES = ["no limit", "limit 128 KiB"]
 WINDOWS = [(1280, 720, 11.0), (1920, 1080, 12.0)]
 STAGES = [(1280, 720), (1920, 1080), (800, 600)]
 LARGE = 0.025
 """The size of the smallest text on stage, as a part of the window's height."""
 INSTANTS = (0.0, 0.03, 0.06, 0.15, 0.24, 0.4, 0.55, 0.75, 1.0)
-SHARED = (("LOWAT=16384", "CONTROL=no"), ("LOWAT=auto", "CONTROL=no"), ("RATE=unlimited", "DELAY=0ms"))
+SHARED = (("LOWAT=16384", "CONTROL=no"), ("LOWAT=auto", "CONTROL=no"), ("RATE=100mbit", "DELAY=5ms"))
 _BRIGHT = 128
 _MOST_STOPS = 60
 _SETTLE_S = 30.0
@@ -74,7 +74,7 @@ class First:
     """The observations of the first visit.
 
     said: the lines of the status. shown: the runs that the page showed. names: the names of the arms. button: the text
-    of the player's button. experiments: the names of the experiments that were run.
+    of the player's button when the first film appears. experiments: the names of the experiments that were run.
     """
 
     said: list[str]
@@ -88,12 +88,14 @@ class First:
 def first(demo: Demo, browser: Browser) -> First:
     """Makes the first visit, which runs the usual pair of arms."""
     with visit(browser, demo.address) as page:
+        page.locator(".arm-name").first.wait_for(timeout=RUN_MS)
+        button = page.locator(".play").inner_text()
         arms = shown(page)
         return First(
             said=said(page),
             shown=arms,
             names=page.locator(".arm-name").all_inner_texts(),
-            button=page.locator(".play").inner_text(),
+            button=button,
             experiments=demo.experiments(),
         )
 
@@ -164,7 +166,7 @@ def test_the_first_visit_runs_and_plays(first: First) -> None:
     assert [name.partition("/")[2] for name in first.shown] == ["control.1", "lowat-131072.1"]
     assert {name.partition("/")[0] for name in first.shown} == first.experiments
     assert len(first.experiments) == 2
-    assert any(re.search(r"LOWAT none: .*load \d of 3.* \(\d+ s\)$", line) for line in first.said), first.said
+    assert any(re.search(r"no limit: .*load \d of 3.* \(\d+ s\)$", line) for line in first.said), first.said
     assert first.button == "Pause"
 
 
@@ -180,12 +182,12 @@ def test_lowat_is_changed_with_a_key(demo: Demo, at: Visit) -> None:
     slider = _knob(page, "LOWAT, below")
     slider.focus()
     slider.press("ArrowLeft")
-    _becomes(page, ["LOWAT none", "LOWAT 262144"])
+    _becomes(page, ["no limit", "limit 256 KiB"])
     assert slider.get_attribute("aria-valuetext") == "262144"
     expect(slider).to_be_focused()
     assert shown(page)[0] == upper
     assert len(demo.experiments() - before) == 1
-    assert any(line.startswith("LOWAT 262144: ") for line in said(page)), said(page)
+    assert any(line.startswith("limit 256 KiB: ") for line in said(page)), said(page)
     _figures_are_those_of_the_command_line(demo, page)
     slider.press("ArrowRight")
     _becomes(page, NAMES)
@@ -196,24 +198,25 @@ def test_another_knob_is_compared(demo: Demo, at: Visit) -> None:
     """If servers are compared, both arms have the lower arm's LOWAT, and the figures are those of the runs."""
     page = at()
     _knob(page, "The arms differ in").select_option("SERVER")
-    expect(page.locator(".arm-name").first).to_have_text("SERVER nginx", timeout=RUN_MS)
+    expect(page.locator(".arm-name").first).to_have_text("nginx", timeout=RUN_MS)
     _knob(page, "SERVER, below").select_option("haproxy")
-    _becomes(page, ["SERVER nginx", "SERVER haproxy"])
+    _becomes(page, ["nginx", "haproxy"])
     assert _knob(page, "LOWAT").get_attribute("aria-valuetext") == "131072"
     _figures_are_those_of_the_command_line(demo, page)
 
 
 def test_what_is_not_allowed_is_told(demo: Demo, at: Visit) -> None:
-    """A value that is not allowed gives the command line's message; nothing is run, and the shown arms stay."""
+    """A value that is not allowed gives the command line's message; nothing is run, and no film stays."""
     page = at(refuses=True)
-    before, arms = demo.experiments(), shown(page)
+    before = demo.experiments()
     page.get_by_text("All other knobs").click()
     field = _knob(page, "LOSS")
     field.fill("half; rm -rf /")
     field.press("Enter")
     status = page.locator("#status.wrong #said")
     expect(status).to_contain_text("LOSS=half; rm -rf / is not allowed; allowed: 0% to 50%")
-    assert (page.locator("body").get_attribute("data-experiment") or "").split() == arms
+    expect(page.locator("#stages")).to_contain_text("So there is no film of these knobs.")
+    expect(page.locator("#stages .arm")).to_have_count(0)
     assert demo.experiments() == before
     assert not list(demo.lab.results.glob("*.partial"))
     field.fill("0%")
@@ -261,18 +264,21 @@ def test_a_remote_works_wherever_the_focus_is(at: Visit) -> None:
 
 
 def test_a_run_is_cancelled(demo: Demo, at: Visit) -> None:
-    """Escape cancels both runs, which leave no partial folder; the shown arms stay."""
+    """Escape cancels both runs, which leave no partial folder; no film stays; a button shows the earlier arms again."""
     page = at()
     before, arms = demo.experiments(), shown(page)
     _knob(page, "DELAY").select_option("20ms")
     expect(page.locator("#cancel")).to_be_visible(timeout=RUN_MS)
     _until(lambda: any("priolab" in line or "experiments run" in line for line in demo.lab.processes()))
     page.keyboard.press("Escape")
-    expect(page.locator("#said")).to_have_text("Cancelled. The page still shows the earlier arms.")
+    expect(page.locator("#said")).to_have_text("Cancelled.")
     expect(page.locator("#cancel")).to_be_hidden()
     _until(lambda: not any("experiments run" in line for line in demo.lab.processes()))
     _until(lambda: not list(demo.lab.results.glob("*.partial")))
-    assert (page.locator("body").get_attribute("data-experiment") or "").split() == arms
+    expect(page.locator("#stages .arm")).to_have_count(0)
+    page.get_by_role("button", name="Back to the earlier arms").click()
+    assert shown(page) == arms
+    expect(_knob(page, "DELAY")).to_have_value("300ms")
     assert demo.experiments() == before
 
 
@@ -298,6 +304,8 @@ def test_the_story_is_told_with_keys(demo: Demo, at: Visit) -> None:
     page.keyboard.press("Home")
     expect(page.locator(".step-title")).to_have_text(steps()[0].title)
     page.keyboard.press("End")
+    expect(page.locator(".step-title")).to_have_text(closing().title)
+    page.keyboard.press("PageUp")
     page.keyboard.press("PageUp")
     expect(page.locator(".step-title")).to_have_text(steps()[-2].title)
     page.keyboard.press("PageDown")
@@ -461,4 +469,6 @@ def test_slides_need_nobody(slides: Path, browser: Browser, axe_script: Path) ->
                 assert layout_faults(page, smallest_px=LARGE * 1080) == [], (step.title, part)
             page.locator(".scrub").blur()
             page.keyboard.press("ArrowRight")
+        expect(page.locator(".step-title")).to_have_text(closing().title)
+        expect(page.locator(".closing-points li")).to_have_text(list(closing().points))
         assert violations(page, axe_script) == []

@@ -136,17 +136,18 @@ def _rounded(value: float, digit: str) -> Decimal:
     return Decimal(value).quantize(Decimal(digit), ROUND_HALF_UP)
 
 
-def layout_faults(page: Page, *, smallest_px: float, scrolls: bool = False) -> list[str]:
+def layout_faults(page: Page, *, smallest_px: float, fewest: int = 31, scrolls: bool = False) -> list[str]:
     """Returns texts that overlap, leave the window, are cut off or too small, without the panel, which may scroll.
 
-    scrolls: True if the page may be longer than the window; then the player does not stay in sight.
+    fewest: the page has at least so many texts. scrolls: True if the page may be longer than the window; then the
+    player does not stay in sight.
     """
     if scrolls:
         page.evaluate("document.getElementById('player').style.position = 'static'; scrollTo(0, 0)")
     texts: list[dict[str, Any]] = page.evaluate(_TEXTS)
     window = page.viewport_size
     assert window
-    assert len(texts) > 30, "the arms have texts"
+    assert len(texts) >= fewest, "the page has texts"
     found = [f"too small, {each['fontPx']:.1f} px: {each['text']}" for each in texts if each["fontPx"] < smallest_px]
     found += [
         f"leaves the window: {each['text']}"

@@ -1,25 +1,53 @@
 // @ts-check
-// Calls the lab's server. The token follows the `#` of the address that `make demo` prints.
+// Calls the lab's server. The token follows the `#` of the address that `make demo` prints. A copied link has no token:
+// a page without a token asks the other pages of this browser that come from the same server.
 
 /** @typedef {import("./types.js").Shown} Shown */
 /** @typedef {import("./types.js").News} News */
 
 const KEPT = "priolab-token";
+const BUSY = 429;
+const MOST_SEEN = 200;
 const STOPPED = "the lab stopped before the run was done";
 
-function token() {
+const ASKED_MS = 1500;
+
+async function token() {
   const given = location.hash.slice(1);
   if (given) {
     sessionStorage.setItem(KEPT, given);
     // The audience must not see the token.
-    history.replaceState(null, "", location.pathname);
+    history.replaceState(null, "", location.pathname + location.search);
   }
-  return sessionStorage.getItem(KEPT) ?? "";
+  const found = sessionStorage.getItem(KEPT) ?? (await another());
+  if (found) sessionStorage.setItem(KEPT, found);
+  pages.addEventListener("message", ({ data }) => {
+    if (data.ask && found) pages.postMessage({ token: found });
+  });
+  return found;
+}
+
+const pages = new BroadcastChannel(KEPT);
+
+/** Asks the other pages for the token. @returns {Promise<string>} */
+function another() {
+  return new Promise((found) => {
+    pages.addEventListener("message", ({ data }) => data.token && found(String(data.token)));
+    pages.postMessage({ ask: true });
+    setTimeout(() => found(""), ASKED_MS);
+  });
 }
 
 const TOKEN = token();
 
-export class Refused extends Error {}
+/** isFinal: no answer came, or the lab is busy, so there is no use in asking again at once. */
+export class Refused extends Error {
+  /** @param {string} text @param {boolean} [isFinal] */
+  constructor(text, isFinal = false) {
+    super(text);
+    this.isFinal = isFinal;
+  }
+}
 
 /**
  * @param {string} path
@@ -29,12 +57,12 @@ async function call(path, options = {}) {
   /** @type {Response} */
   let response;
   try {
-    response = await fetch(path, { ...options, headers: { "x-priolab-token": TOKEN } });
+    response = await fetch(path, { ...options, headers: { "x-priolab-token": await TOKEN } });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Refused("the lab does not answer; is `make demo` still running?");
+    throw new Refused("the lab does not answer; is `make demo` still running?", true);
   }
-  if (!response.ok) throw new Refused(await reason(response));
+  if (!response.ok) throw new Refused(await reason(response), response.status === BUSY);
   return response;
 }
 
@@ -56,18 +84,45 @@ export async function choices() {
 /** Cache of results: a finished run does not change. @type {Map<string, Shown>} */
 const seen = new Map();
 
+/** Results of other machines, shipped with the demo. @type {Map<string, Shown>} */
+const before = new Map();
+
+/** @param {Record<string, string>} knobs */
+function keyOf(knobs) {
+  return JSON.stringify(Object.entries(knobs).sort());
+}
+
+/** Returns the result of the arm with these knobs, if this page has seen it. @param {Record<string, string>} knobs */
+export function known(knobs) {
+  return seen.get(keyOf(knobs));
+}
+
+/** Returns the result that was shipped with the demo for these knobs, if any. @param {Record<string, string>} knobs */
+export function shipped(knobs) {
+  return before.get(keyOf(knobs));
+}
+
+/** Reads the results that were shipped with the demo. */
+export async function readShipped() {
+  /** @type {{arms: Shown[]}} */
+  const { arms } = await (await call("/api/recorded")).json();
+  for (const shown of arms) before.set(keyOf(shown.knobs), shown);
+}
+
 /** @typedef {{key: string, shown?: Shown, job?: string}} Answer */
 
 /**
  * Requests the arm with these knobs. Returns the result if the arm has been run, else the job that runs it.
  * @param {Record<string, string>} knobs
+ * @param {boolean} [background] true if nobody waits for the result yet
  * @returns {Promise<Answer>}
  */
-export async function ask(knobs) {
-  const key = JSON.stringify(knobs);
+export async function ask(knobs, background = false) {
+  const key = keyOf(knobs);
   const shown = seen.get(key);
   if (shown) return { key, shown };
-  const answer = await (await call("/api/arms", { method: "POST", body: JSON.stringify({ knobs }) })).json();
+  const body = JSON.stringify(background ? { knobs, background } : { knobs });
+  const answer = await (await call("/api/arms", { method: "POST", body })).json();
   return { key, ...answer };
 }
 
@@ -80,6 +135,7 @@ export async function ask(knobs) {
  */
 export async function result({ key, shown, job }, told, signal) {
   const found = shown ?? (await made(String(job), told, signal));
+  if (seen.size >= MOST_SEEN) seen.delete([...seen.keys()][0]);
   seen.set(key, found);
   return found;
 }

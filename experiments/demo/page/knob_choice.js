@@ -31,13 +31,17 @@ export class KnobChoice {
     this.shared = { ...step.knobs };
   }
 
-  /** @param {string} name the knob in which the arms shall differ; the arms get its current value and another value */
-  differ(name) {
+  /**
+   * Compares a knob's current value with another value.
+   * @param {string} name @param {0 | 1} [arm] the arm whose value of the knob compared before both arms get
+   */
+  differ(name, arm = 1) {
     if (name === this.compare) return;
-    this.shared[this.compare] = this.values[1];
+    this.shared[this.compare] = this.values[arm];
     const first = this.shared[name] ?? this.defaults[name];
     const offer = this.offers.find((each) => each.name === name);
-    const other = offer?.values.find((value) => value !== first) ?? first;
+    const telling = [offer?.telling ?? first, ...(offer?.values ?? [])];
+    const other = telling.find((value) => value !== first) ?? first;
     delete this.shared[name];
     this.compare = name;
     this.values = name === "LOWAT" ? ["none", first === "none" ? this.defaults.LOWAT : first] : [first, other];
@@ -62,7 +66,14 @@ export class KnobChoice {
 
   /** @returns {[string, string]} */
   get names() {
-    const name = (/** @type {string} */ value) => `${this.compare} ${value}`;
-    return [name(this.values[0]), name(this.values[1])];
+    return [this.nameOf(this.compare, this.values[0]), this.nameOf(this.compare, this.values[1])];
+  }
+
+  /** The plain name of an arm with this value. @param {string} name @param {string} value */
+  nameOf(name, value) {
+    const offer = this.offers.find((each) => each.name === name);
+    // The plain names of priorities speak of the image and the script.
+    const plain = name !== "PRIORITY" || this.value("PAGE") === this.defaults.PAGE;
+    return (plain && offer?.names[value]) || `${name} ${value}`;
   }
 }

@@ -1,13 +1,21 @@
 // @ts-check
 // The live page: knobs or story on one side, the films on the other.
 
-import { ask, choices, Refused, result } from "./api.js";
+import { Address } from "./address.js";
+import { choices, readShipped, Refused } from "./api.js";
+import { BothArms, element } from "./both_arms.js";
+import { closingSlide } from "./closing.js";
 import { onKeys, playerKeys } from "./keys.js";
+import { KnobChoice } from "./knob_choice.js";
 import { Panel } from "./panel.js";
 import { Presenter } from "./presenter.js";
-import { BothArms, element } from "./both_arms.js";
+import { Stage } from "./stage.js";
+import { Stops } from "./stops.js";
+import { Talk } from "./talk.js";
 import { followZoom, toggleTheme } from "./theme.js";
-import { KnobChoice } from "./knob_choice.js";
+import { Wishes } from "./wishes.js";
+
+/** @typedef {import("./address.js").PageState} PageState */
 
 /** @param {string} id */
 function at(id) {
@@ -16,51 +24,103 @@ function at(id) {
   return found;
 }
 
-const USUAL_SPEED = 2;
-const SHORT_MS = 1000;
+/** The time after which a slider that has stopped moving has been set. */
+const SETTLED_MS = 300;
 
 class Page {
   /** @param {import("./types.js").Choices} offered */
   constructor(offered) {
+    this.offered = offered;
     this.choice = new KnobChoice(offered.knobs);
     this.drawing = new BothArms(at("stages"), at("player"));
-    this.panel = new Panel(at("panel"), offered, this.choice, () => void this.ask());
-    this.presenter = new Presenter(at("story"), offered.story, (step) => {
-      this.choice.step(step);
-      this.panel.chosen = "";
-      void this.ask(step.speed);
-    });
-    /** @type {AbortController | null} */
-    this.asking = null;
+    this.stage = new Stage(at("stages"), this.drawing, at("mark"), () => this.presenting);
+    this.wishes = new Wishes(
+      this.stage,
+      (status) => this._tell(status),
+      (text) => this._explain(text),
+      () => this._settled(),
+    );
+    this.panel = new Panel(at("panel"), offered, this.choice, () => this.want(), () => this._moving());
+    const closing = { title: offered.closing.title, open: () => this.want() };
+    this.presenter = new Presenter(at("story"), offered.story, (step) => this._step(step), closing);
+    this.stops = new Stops(
+      offered.lowats,
+      () => (this.choice.compare === "LOWAT" ? [this.choice.arms[1]] : [this.choice.arms[1], this.choice.arms[0]]),
+      () => offered.ahead && this.wishes.isIdle,
+      () => this.panel.showStops(this.stops.all),
+    );
+    this.address = new Address(() => this.state, this.choice.defaults, offered.story.length);
+    /** The state in which films were shown last. @type {PageState | null} */
+    this.shown = null;
+    this._settling = 0;
+    /** @type {Record<string, () => void>} */
+    this.keys = this._keys();
+    this.talk = new Talk(() => this._notes(), (key) => this.keys[key]?.());
+    onKeys(() => this.presenting, this.keys);
     at("mode").addEventListener("click", () => this.present(!this.presenting));
     at("theme").addEventListener("click", toggleTheme);
-    at("cancel").addEventListener("click", () => this.cancel());
+    at("cancel").addEventListener("click", () => this.wishes.cancel());
     at("keys").addEventListener("click", () => this.help());
+    at("notes").addEventListener("click", () => this.talk.open());
+    // The printed address, opened where the page is open already: it may have another token.
+    window.addEventListener("hashchange", () => location.hash && location.reload());
+    window.addEventListener("popstate", () => this.restore(this.address.read()));
+    const { player } = this.drawing;
+    player.changed.add(() => this.stage.tMs !== null && this.address.note(player.playing));
+  }
+
+  _keys() {
     const story = (/** @type {string} */ key) => () => {
       if (this.presenting) this.presenter.keys[/** @type {keyof Presenter["keys"]} */ (key)]();
     };
-    onKeys(() => this.presenting, {
+    return {
       ...playerKeys(this.drawing.player),
       ...Object.fromEntries(Object.keys(this.presenter.keys).map((key) => [key, story(key)])),
       p: () => this.present(!this.presenting),
+      s: () => this.talk.open(),
       t: toggleTheme,
       "?": () => this.help(),
-      Escape: () => (this.asking ? this.cancel() : this.present(false)),
-    });
+      Escape: () => (this.wishes.isIdle ? this.present(false) : this.wishes.cancel()),
+    };
   }
 
   get presenting() {
     return document.body.classList.contains("presenting");
   }
 
+  /** @returns {PageState} */
+  get state() {
+    const { compare, values, shared } = this.choice;
+    return {
+      step: this.presenting ? this.presenter.index : null,
+      scenario: this.panel.chosen === "maps" ? "" : this.panel.chosen,
+      chosen: { compare, values: [...values], shared: { ...shared } },
+      tMs: this.stage.tMs ?? this.wishes.asking?.wish.tMs ?? null,
+      speed: this.stage.byHand.speed,
+    };
+  }
+
   /** @param {boolean} on */
   present(on) {
     if (on === this.presenting) return;
+    this._mode(on);
+    if (on) this.presenter.go(this.presenter.index);
+    else this.want();
+  }
+
+  /** @param {boolean} on */
+  _mode(on) {
     document.body.classList.toggle("presenting", on);
     this.drawing.player.onStage = on;
     at("mode").textContent = on ? "Explore" : "Present";
-    if (on) this.presenter.go(this.presenter.index);
-    else this.panel.draw();
+    if (!on) this.panel.draw();
+  }
+
+  /** @param {import("./types.js").StepOffer} step */
+  _step(step) {
+    this.choice.step(step);
+    this.panel.chosen = "";
+    this.want();
   }
 
   help() {
@@ -69,60 +129,87 @@ class Page {
     else dialog.showModal();
   }
 
-  cancel() {
-    this.asking?.abort();
-    this.asking = null;
-    this._status("Cancelled. The page still shows the earlier arms.");
-  }
-
-  /** Shows both arms, one above the other, when both have been run. @param {number} [speed] */
-  async ask(speed) {
-    const before = this.asking;
-    const asking = new AbortController();
-    this.asking = asking;
-    const { arms, names } = this.choice;
-    const said = ["", ""];
-    const stages = at("stages");
-    const begun = performance.now();
-    const wait = window.setTimeout(() => stages.classList.add("stale"), 150);
-    try {
-      const answers = await Promise.allSettled(arms.map((knobs) => ask(knobs)));
-      before?.abort();
-      const shown = await Promise.all(
-        answers.map((answer, index) => {
-          if (answer.status === "rejected") return Promise.reject(answer.reason);
-          return result(
-            answer.value,
-            (news) => {
-              said[index] = `${names[index]}: ${news.text}`;
-              const wall = ((performance.now() - begun) / 1000).toFixed(0);
-              this._status(`${[...new Set(said.filter((text) => text))].join(" · ")} (${wall} s)`, true);
-            },
-            asking.signal,
-          );
-        }),
-      );
-      if (this.asking !== asking) return;
-      this.asking = null;
-      const longest = Math.max(...shown.map((each) => each.film?.duration_ms ?? 0));
-      this.drawing.open(shown, names, speed ?? (longest < SHORT_MS ? 0.1 : USUAL_SPEED));
-      this._status("");
-      document.body.dataset.experiment = shown.map((each) => `${each.experiment}/${each.run}`).join(" ");
-      this.drawing.player.begin();
-    } catch (error) {
-      if (this.asking !== asking) return;
-      asking.abort();
-      this.asking = null;
-      if (!(error instanceof Refused)) throw error;
-      this._status(error.message, false, true);
-    } finally {
-      window.clearTimeout(wait);
-      if (this.asking === null) stages.classList.remove("stale");
+  /** Shows what knobs or step ask for. @param {{entry?: boolean, tMs?: number | null}} [how] entry: false for no new entry of the history */
+  want({ entry = true, tMs = null } = {}) {
+    window.clearTimeout(this._settling);
+    if (this.presenting && !this.presenter.step) {
+      this.wishes.rest();
+      this.stage.clear([closingSlide(this.offered.closing)]);
+    } else {
+      this.wishes.want(this._wish({ tMs }));
     }
+    if (!this.wishes.isIdle) this.stops.yield();
+    if (entry) this.address.push();
+    this.panel.showStops(this.stops.all);
+    this.stops.look();
+    this.talk.tell();
   }
 
-  /** @param {string} text @param {boolean} [running] @param {boolean} [wrong] */
-  _status(text, running = false, wrong = false) {
+  /** @param {{tMs?: number | null, dragged?: boolean}} how @returns {import("./wishes.js").Wish} */
+  _wish({ tMs = null, dragged = false }) {
+    const { arms, names } = this.choice;
+    const speed = (this.presenting && this.presenter.step?.speed) || null;
+    return { key: JSON.stringify([arms, names]), arms, names, speed, tMs, dragged };
+  }
+
+  /** A slider moves: shows a film of its value if there is one. */
+  _moving() {
+    this.wishes.preview(this._wish({ dragged: true }));
+    window.clearTimeout(this._settling);
+    this._settling = window.setTimeout(() => this.want(), SETTLED_MS);
+  }
+
+  /** Shows the state of an address. @param {PageState} state */
+  restore(state) {
+    const { compare, values, shared } = state.chosen;
+    Object.assign(this.choice, { compare, values: [...values], shared: { ...shared } });
+    this.panel.chosen = state.scenario || (this._isUsual ? "maps" : "");
+    if (state.speed !== null) this.stage.byHand = { speed: state.speed, usual: null };
+    if (state.step !== null) {
+      const step = this.offered.story[Math.min(state.step, this.offered.story.length - 1)];
+      this.choice.step(step);
+      this.panel.chosen = "";
+      this.presenter.draw(state.step);
+    }
+    this._mode(state.step !== null);
+    this.want({ entry: false, tMs: state.tMs });
+    this.address.last = this.address.text;
+  }
+
+  get _isUsual() {
+    const { compare, values, shared, defaults } = this.choice;
+    return compare === "LOWAT" && values[0] === "none" && values[1] === defaults.LOWAT && !Object.keys(shared).length;
+  }
+
+  _settled() {
+    if (this.stage.key) this.shown = { ...this.state, tMs: null };
+    this.panel.showStops(this.stops.all);
+    this.stops.look();
+  }
+
+  /** Says in place of the films why there are none. @param {string} text */
+  _explain(text) {
+    const { shown } = this;
+    this.stage.explain(`${text} So there is no film of these knobs.`.replace(/([^.?])( So there)/, "$1.$2"), {
+      "Try again": () => this.want({ entry: false }),
+      ...(shown && { "Back to the earlier arms": () => (this.restore(shown), this.address.push()) }),
+    });
+  }
+
+  /** @returns {import("./talk.js").Notes} */
+  _notes() {
+    const { step, count, steps, index } = this.presenter;
+    const { closing } = this.offered;
+    if (!this.presenting) {
+      return { step: "exploring", title: this.choice.names.join(" / "), say: "", minute: null, next: "", presenting: false };
+    }
+    const { title, say, minute } = step ?? closing;
+    const next = step ? (steps[index + 1] ?? closing).title : "";
+    return { step: count, title, say, minute, next, presenting: true };
+  }
+
+  /** @param {import("./wishes.js").Status} status */
+  _tell({ text, running = false, wrong = false }) {
     const status = at("status");
     status.classList.toggle("wrong", wrong);
     at("said").textContent = text;
@@ -134,8 +221,10 @@ class Page {
 async function begin() {
   followZoom();
   try {
-    const page = new Page(await choices());
-    await page.ask();
+    const [offered] = await Promise.all([choices(), readShipped()]);
+    const page = new Page(offered);
+    page.restore(page.address.read());
+    page.address.replace();
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     at("stages").replaceChildren(element("p", "no-film", error.message));

@@ -2,6 +2,7 @@
 // The panel: knobs, and named scenarios that set them.
 
 import { element } from "./both_arms.js";
+import { curve } from "./curve.js";
 
 /** @typedef {import("./types.js").Choices} Choices */
 /** @typedef {import("./types.js").KnobOffer} KnobOffer */
@@ -37,13 +38,17 @@ export class Panel {
    * @param {HTMLElement} place
    * @param {Choices} choices
    * @param {KnobChoice} choice
-   * @param {() => void} changed
+   * @param {() => void} changed called after a change
+   * @param {() => void} moving called while a slider moves
    */
-  constructor(place, choices, choice, changed) {
+  constructor(place, choices, choice, changed, moving) {
     this.place = place;
     this.choices = choices;
     this.choice = choice;
     this.changed = changed;
+    this.moving = moving;
+    /** The results of the slider's stops. @type {import("./stops.js").Stop[]} */
+    this.stops = [];
     this.chosen = "maps";
     this.rest = false;
     this.draw();
@@ -110,6 +115,11 @@ export class Panel {
     return card;
   }
 
+  /** The arm in which the cure of the chosen scenario shows. */
+  get cured() {
+    return this.choices.scenarios.find((each) => each.name === this.chosen)?.card?.cured_arm ?? 1;
+  }
+
   /** Shows text between backquotes as code. @param {string} text */
   _prose(text) {
     const prose = element("p", "");
@@ -139,7 +149,7 @@ export class Panel {
     const [[name, value]] = words;
     if (words.length > 1 || name === this.choice.compare) return;
     add(`Compare with ${text}`, () => {
-      this.choice.differ(name);
+      this.choice.differ(name, this.cured);
       this.choice.values[1] = value;
     });
   }
@@ -176,7 +186,8 @@ export class Panel {
       });
       const row = labelled(control, differ ? `${offer.name}, ${PLACE[arm]}` : offer.name);
       if (differ) row.classList.add("differs");
-      if (offer.name === "LOWAT") row.append(this._reading(control, value));
+      if (offer.name === "LOWAT") row.append(this._reading(control, value, arm));
+      if (offer.name === "LOWAT" && arm === (differ ? 1 : 0)) row.append(this._curve());
       return row;
     });
   }
@@ -198,15 +209,34 @@ export class Panel {
     return control;
   }
 
-  /** Shows a slider's value, also while it moves. @param {HTMLElement} control @param {string} value */
-  _reading(control, value) {
+  /**
+   * Shows a slider's value, also while it moves; the page then shows the film of this value, if there is one.
+   * @param {HTMLElement} control @param {string} value @param {0 | 1} arm
+   */
+  _reading(control, value, arm) {
     const reading = element("output", "reading", value);
     control.addEventListener("input", () => {
       const at = Number(/** @type {HTMLInputElement} */ (control).value);
       reading.textContent = this._lowats(value)[at];
       control.setAttribute("aria-valuetext", reading.textContent);
+      this.choice.set("LOWAT", reading.textContent, arm);
+      this.chosen = "";
+      this.showStops();
+      this.moving();
     });
     return reading;
+  }
+
+  /** @param {import("./stops.js").Stop[]} [stops] the results so far; without them, the shown values have changed */
+  showStops(stops) {
+    this.stops = stops ?? this.stops;
+    this.place.querySelector(".curve")?.replaceWith(this._curve());
+  }
+
+  _curve() {
+    const { choice } = this;
+    const marked = choice.compare === "LOWAT" ? choice.values : [choice.value("LOWAT")];
+    return curve(this.stops, marked, (value) => choice.nameOf("LOWAT", value));
   }
 
   /** All other knobs as text fields; the lab checks their values. */

@@ -10,36 +10,54 @@ export class Presenter {
    * @param {HTMLElement} place the element for title, text and buttons
    * @param {readonly StepOffer[]} steps
    * @param {(step: StepOffer) => void} open shows the arms of a step
+   * @param {{title: string, open: () => void}} [closing] the slide after the last step
    */
-  constructor(place, steps, open) {
+  constructor(place, steps, open, closing) {
     this.place = place;
     this.steps = steps;
     this.open = open;
+    this.closing = closing;
     this.index = 0;
   }
 
+  /** The present step; undefined at the closing slide. @returns {StepOffer | undefined} */
   get step() {
     return this.steps[this.index];
   }
 
+  get last() {
+    return this.closing ? this.steps.length : this.steps.length - 1;
+  }
+
+  /** The number of the present step, or that the story has ended. */
+  get count() {
+    return this.step ? `${this.index + 1} of ${this.steps.length}` : "end";
+  }
+
   /** @param {number} index */
   go(index) {
-    this.index = Math.min(this.steps.length - 1, Math.max(0, index));
+    this.draw(index);
+    if (this.step) this.open(this.step);
+    else this.closing?.open();
+  }
+
+  /** Draws title, text and buttons of a step. @param {number} index */
+  draw(index) {
+    this.index = Math.min(this.last, Math.max(0, index));
     const { step } = this;
-    const heading = element("h1", "step-title", step.title);
+    const heading = element("h1", "step-title", step ? step.title : this.closing?.title);
     heading.tabIndex = -1;
     const nav = element("nav", "step-nav");
     nav.setAttribute("aria-label", "steps");
     nav.append(
       this._button("Back", this.index > 0, -1),
-      element("span", "step-count", `${this.index + 1} of ${this.steps.length}`),
-      this._button("Next", this.index < this.steps.length - 1, 1),
+      element("span", "step-count", this.count),
+      this._button("Next", this.index < this.last, 1),
     );
-    const text = element("p", "step-text", step.text);
     const words = element("div", "step-words");
-    words.append(heading, text);
+    words.append(heading);
+    if (step) words.append(element("p", "step-text", step.text));
     this.place.replaceChildren(words, nav);
-    this.open(step);
   }
 
   /** @param {string} text @param {boolean} enabled @param {number} way */
@@ -64,7 +82,7 @@ export class Presenter {
       PageDown: () => this.go(this.index + 1),
       PageUp: () => this.go(this.index - 1),
       Home: () => this.go(0),
-      End: () => this.go(this.steps.length - 1),
+      End: () => this.go(this.last),
     };
   }
 }

@@ -4,6 +4,7 @@
 import { onKeys, playerKeys } from "./keys.js";
 import { Presenter } from "./presenter.js";
 import { BothArms } from "./both_arms.js";
+import { closingSlide } from "./closing.js";
 import { followZoom, toggleTheme } from "./theme.js";
 
 /** @typedef {import("./types.js").Slide} Slide */
@@ -15,15 +16,22 @@ function at(id) {
   return found;
 }
 
-/** @type {{arms: Record<string, import("./types.js").Shown>, slides: Slide[]}} */
+/** @type {{arms: Record<string, import("./types.js").Shown>, slides: Slide[], closing: import("./types.js").Closing}} */
 const told = JSON.parse(at("told").textContent ?? "");
 const drawing = new BothArms(at("stages"), at("player"));
 drawing.player.onStage = true;
+const closing = {
+  title: told.closing.title,
+  open: () => {
+    drawing.open([], [], 1);
+    at("stages").replaceChildren(closingSlide(told.closing));
+  },
+};
 const presenter = new Presenter(at("story"), told.slides, (step) => {
   const { shown, names, speed } = /** @type {Slide} */ (step);
   drawing.open(shown.map((key) => told.arms[key]), names, speed);
   drawing.player.begin();
-});
+}, closing);
 followZoom();
 at("theme").addEventListener("click", toggleTheme);
 onKeys(() => true, { ...playerKeys(drawing.player), ...presenter.keys, t: toggleTheme });

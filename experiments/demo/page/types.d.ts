@@ -84,6 +84,10 @@ export interface KnobOffer {
   allowed: string;
   meaning: string;
   values: string[];
+  /** The plain name of an arm with this value. */
+  names: Record<string, string>;
+  /** The value that is compared with the default. */
+  telling: string | null;
 }
 
 export interface Card {
@@ -92,6 +96,8 @@ export interface Card {
   tell: string;
   /** Knobs that bring the effect back. */
   cure: Record<string, string>;
+  /** The arm in which the cure shows: 0 above, 1 below. */
+  cured_arm: 0 | 1;
 }
 
 export interface ScenarioOffer {
@@ -110,6 +116,18 @@ export interface StepOffer {
   names: [string, string];
   knobs: Record<string, string>;
   speed: number;
+  /** The speaker's notes. */
+  say: string;
+  /** When the step begins in the talk of five minutes; null if that talk leaves it out. */
+  minute: string | null;
+}
+
+/** The closing slide. */
+export interface Closing {
+  title: string;
+  points: string[];
+  say: string;
+  minute: string;
 }
 
 export interface Choices {
@@ -117,6 +135,9 @@ export interface Choices {
   knobs: KnobOffer[];
   scenarios: ScenarioOffer[];
   story: StepOffer[];
+  closing: Closing;
+  /** True to run the stops of the slider beforehand. */
+  ahead: boolean;
 }
 
 /** A step in the slides. `shown`: the keys of its arms. */

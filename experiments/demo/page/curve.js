@@ -1,0 +1,63 @@
+// @ts-check
+// Draws the important resource's first byte over LOWAT, one point for each stop of the slider that has been run.
+
+import { seconds } from "./words.js";
+
+/** @typedef {import("./stops.js").Stop} Stop */
+
+const NAMESPACE = "http://www.w3.org/2000/svg";
+const WIDTH = 240;
+const HEIGHT = 112;
+const LEFT = 8;
+const TOP = 38;
+const BOTTOM = 100;
+
+/** @param {string} tag @param {Record<string, string | number>} attributes @param {string} [text] */
+function make(tag, attributes, text) {
+  const made = document.createElementNS(NAMESPACE, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+/**
+ * @param {readonly Stop[]} stops
+ * @param {readonly string[]} marked the values of the arms that are shown
+ * @param {(value: string) => string} nameOf
+ */
+export function curve(stops, marked, nameOf) {
+  const points = stops.map(({ value, shown }, index) => ({ value, index, ms: shown?.arm.first_byte_ms ?? null }));
+  const there = points.filter((point) => point.ms !== null);
+  const most = Math.max(1, ...there.map((point) => Number(point.ms)));
+  const x = (/** @type {number} */ index) => LEFT + (index / Math.max(1, stops.length - 1)) * (WIDTH - 2 * LEFT);
+  const y = (/** @type {number} */ ms) => BOTTOM - (ms / most) * (BOTTOM - TOP);
+  const name = stops.find((stop) => stop.shown)?.shown?.names.important ?? "script";
+  const drawn = make("svg", { class: "curve", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" });
+  const told = there.map((point) => `${nameOf(point.value)} ${seconds(point.ms)}`).join(", ");
+  drawn.setAttribute("aria-label", `first byte of the ${name} over the limit: ${told || "nothing has been run"}`);
+  drawn.append(
+    make("text", { class: "curve-name", x: LEFT, y: 12 }, `${name} begins (${there.length} of ${stops.length} run)`),
+    make("path", { class: "curve-axis", d: `M${LEFT} ${BOTTOM}H${WIDTH - LEFT}` }),
+  );
+  for (const [one, other] of there.slice(1).map((point, at) => [there[at], point])) {
+    // Only neighbouring stops are joined.
+    if (other.index === one.index + 1) {
+      drawn.append(make("path", { class: "curve-line", d: `M${x(one.index)} ${y(Number(one.ms))}L${x(other.index)} ${y(Number(other.ms))}` }));
+    }
+  }
+  for (const { value, index, ms } of points) {
+    const isMarked = marked.includes(value);
+    if (ms === null) {
+      drawn.append(make("circle", { class: isMarked ? "curve-none marked" : "curve-none", cx: x(index), cy: BOTTOM, r: 2 }));
+      continue;
+    }
+    const dot = make("circle", { class: isMarked ? "curve-dot marked" : "curve-dot", cx: x(index), cy: y(ms), r: isMarked ? 4.5 : 2.5 });
+    dot.append(make("title", {}, `${nameOf(value)}: ${seconds(ms)}`));
+    drawn.append(dot);
+    if (!isMarked) continue;
+    const anchor = index < 2 ? "start" : index > stops.length - 3 ? "end" : "middle";
+    const label = { class: "curve-value", x: x(index), y: y(ms) - 8, "text-anchor": anchor };
+    drawn.append(make("text", label, seconds(ms)));
+  }
+  return drawn;
+}

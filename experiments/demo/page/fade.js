@@ -1,0 +1,22 @@
+// @ts-check
+// Fades from one recorded film to another: the earlier shapes, without texts, vanish over the new ones. Invents nothing.
+
+const FADE_MS = 220;
+
+/** @param {HTMLElement} place @param {() => void} change replaces the drawings in the place */
+export function fade(place, change) {
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const before = calm ? [] : [...place.querySelectorAll("svg")].map((each) => ({ copy: each.cloneNode(true), box: each.getBoundingClientRect() }));
+  change();
+  for (const { copy, box } of before) {
+    if (!(copy instanceof SVGElement)) continue;
+    for (const text of copy.querySelectorAll("text")) text.remove();
+    copy.classList.add("fading");
+    copy.removeAttribute("aria-label");
+    copy.setAttribute("aria-hidden", "true");
+    const { left, top, width, height } = box;
+    Object.assign(copy.style, { left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` });
+    document.body.append(copy);
+    copy.animate([{ opacity: 1 }, { opacity: 0 }], FADE_MS).finished.finally(() => copy.remove());
+  }
+}
