@@ -15,8 +15,8 @@ from experiments.execution.experiment import run_experiment
 from experiments.execution.invocation import request_from
 from experiments.execution.progress import Progress
 from experiments.execution.request import Request
+from experiments.results.journal_lines import JOURNALS, lines
 from experiments.results.run_folder import RunFolder, read_json
-from experiments.studies.journal_lines import JOURNALS, lines
 
 _RUNS = 1000
 _AT_ONCE = 40

@@ -12,8 +12,8 @@ from experiments.commands.console import Report
 from experiments.commands.guest_kernel import built_kernel
 from experiments.execution.experiment import run_experiment
 from experiments.execution.request import Arm, Manner, Request
+from experiments.results.journal_lines import JOURNALS, lines
 from experiments.run.fabrics import FABRICS
-from experiments.studies.journal_lines import JOURNALS, lines
 from experiments.testbed.guest import kernel, kernel_source
 from netem.shaper import Shaper
 

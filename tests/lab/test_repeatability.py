@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from experiments.studies.journal_lines import JOURNALS, lines
+from experiments.results.journal_lines import JOURNALS, lines
 from tests.conftest import Lab
 from tests.lab.conftest import Runs
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.host.programs import lack_of, server_version
-from experiments.studies.journal_lines import JOURNALS, lines
+from experiments.results.journal_lines import JOURNALS, lines
 from proxy.server import catalogue
 from tests.conftest import Done, Lab, make_lab, needs
 from tests.lab.conftest import Runs
