@@ -22,6 +22,7 @@ from experiments.execution import jobs
 from experiments.execution.conclusion import Ending, Run, conclude, lay_out, wall_limit_s
 from experiments.execution.executor import OnEnded, RunStore, Waiting, unwritable
 from experiments.execution.preparation import prepare
+from experiments.execution.progress import Progress
 from experiments.execution.request import Manner
 from experiments.host.tools import Tools
 from experiments.results.order import BEGINS, ENDED
@@ -31,6 +32,7 @@ from experiments.testbed.fabric import Fabric
 from experiments.testbed.guest.virtual import memory_mib, memory_room_mib
 
 _MEMORY = Path("/proc/meminfo")
+_SILENT = Progress(step=lambda *_: None, ended=lambda *_: None)
 
 
 def bearable(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
@@ -65,18 +67,18 @@ class Local:
         side_by_side: int,
         *,
         meanwhile: Callable[[], None] = lambda: None,
-        told: Callable[[str, str], None] = lambda *_: None,
+        progress: Progress = _SILENT,
     ) -> None:
         """Makes an executor for `side_by_side` jobs at once.
 
-        meanwhile: called at least twice a second; an exception that it raises ends all jobs. told: called as
-        `told(run, step)` for each step of a run.
+        meanwhile: called at least twice a second; an exception that it raises ends all jobs. progress: hears of the
+        begin, the steps and the end of each run; its `ended` and `reused` are not called.
         """
         self.side_by_side = side_by_side
         self.runs_per_command = manner.fabric.runs_per_command
         self._manner = manner
         self._meanwhile = meanwhile
-        self._told = told
+        self._progress = progress
         self._tools: Mapping[str, Tools] = {}
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
@@ -102,7 +104,7 @@ class Local:
             runs = waiting.batch((batch.left_s for batch in batches.values()), self.side_by_side)
             for run in runs:
                 folders.lay_out(run, self._tools[run.arm.scenario.server])
-            batch = batches[runs[0].name] = _Batch(runs, folders, waiting, self._manner, self._told)
+            batch = batches[runs[0].name] = _Batch(runs, folders, waiting, self._manner, self._progress)
             run_folders = [(run.arm.scenario, folders.building(run)) for run in runs]
             yield jobs.Task(
                 name=runs[0].name,
@@ -128,7 +130,7 @@ class _Batch:
         folders: "_RunFolders",
         waiting: Waiting,
         manner: Manner,
-        told: Callable[[str, str], None],
+        progress: Progress,
     ) -> None:
         self._runs = runs
         self._left = {run.name: run for run in runs}
@@ -137,7 +139,8 @@ class _Batch:
         self._folders = folders
         self._waiting = waiting
         self._manner = manner
-        self._told = told
+        self._progress = progress
+        self._tell_begun(runs[0])
 
     def step(self, text: str) -> None:
         """Handles a line of progress from the command."""
@@ -145,9 +148,11 @@ class _Batch:
         if text.startswith((BEGINS, ENDED)):
             self._since_s = time.monotonic()
         else:
-            self._told(self._at_work.name, text)
-        if text.startswith(BEGINS):
-            self._begun.setdefault(text.removeprefix(BEGINS), time.monotonic())
+            self._progress.step(self._at_work.name, text)
+        if text.startswith(BEGINS) and (name := text.removeprefix(BEGINS)) not in self._begun:
+            self._begun[name] = time.monotonic()
+            if run := self._left.get(name):
+                self._tell_begun(run)
         elif text.startswith(ENDED) and (run := self._left.pop(text.removeprefix(ENDED), None)):
             self._conclude(run, None)
 
@@ -199,7 +204,11 @@ class _Batch:
             return None
         return str(StepFailed(run.name, f"it ended without an outcome; its last output: {said}", self._log))
 
+    def _tell_begun(self, run: Run) -> None:
+        self._progress.begun(run.name, self._folders.building(run).path)
+
     def _conclude(self, run: Run, trouble: str | None) -> None:
+        self._progress.carried_out(run.name)
         begun = self._begun.get(run.name, time.monotonic())
         self._folders.conclude(run, time.monotonic() - begun, trouble)
 

@@ -12,6 +12,7 @@ from common.formats.reading import FolderError
 from common.formats.run import RunRecord
 from experiments.commands.console import Report
 from experiments.errors import LabError, Unavailable
+from experiments.execution import pace
 from experiments.execution.conclusion import Ending, Run
 from experiments.execution.cost import cost_s
 from experiments.execution.executor import Executor
@@ -20,7 +21,7 @@ from experiments.execution.local import Local, bearable
 from experiments.host.home import pip_install
 from experiments.host.programs import lack_of
 from experiments.results.run_folder import wrecks
-from experiments.sweep import estimate, pace, table
+from experiments.sweep import estimate, table
 from experiments.sweep.folder import SweepFolder, record_of, unfinished, wreck_in_words
 from experiments.sweep.listing import announce
 from experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, expanded, run_sweep, sweep_from

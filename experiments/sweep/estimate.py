@@ -1,8 +1,8 @@
 """Estimates the wall time of a sweep. Pure.
 
 The estimate simulates how the executor divides the runs into batches. It uses three figures: the cost of a run
-(`execution/cost.py`), the machine's pace, and the share of its processors that is free (`pace.py`). While the sweep
-runs, finished runs correct the estimate of the remaining time (`tally.py`).
+(`execution/cost.py`), the machine's pace, and the share of its processors that is free (`execution/pace.py`). While the
+sweep runs, finished runs correct the estimate of the remaining time (`tally.py`).
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,198 @@
+"""The progress of an experiment's arms: the phase of each run, its times, and the time left. Pure: times are arguments.
+
+The time left is shown only where something is known:
+
+1. A run whose loads have begun has as much left as its link time says, at the ratio of wall time to link time so far.
+2. A run before that needs what its cost says (`execution/cost.py`), at the pace of this experiment's finished runs, or,
+   if there are none, of earlier sweeps (`execution/pace.py`). On a real clock the cost is wall time.
+3. If nothing is known of a run, neither its time left nor that of the experiment is shown.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+STARTING, EVALUATING, WAITING = "starting", "evaluating the run's files", "waiting"
+_PHASES = {
+    "places of client, link, front and origin": "making the places",
+    "origin and front": "starting origin and front",
+    "link": "calibrating the link",
+    "counters": "reading counters, stopping",
+}
+"""The words for the steps whose names a run prints (`run/steps.py`); other steps are shown as they are."""
+
+_LOAD = re.compile(r"load (\d+) of (\d+)", re.ASCII)
+_LEAST_S, _LEAST_SHARE = 0.5, 0.05
+"""The wall time of a run's loads, and the share of their expected link time, from which the time left is computed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A run that is to be carried out. cost_s: its expected cost; link_s: its expected link time; both in seconds."""
+
+    name: str
+    arm: str
+    cost_s: float
+    link_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmView:
+    """An arm at a moment. phase: of its present run; the arm's status after its last run.
+
+    number, of: the number of the present run, and of all runs of the arm. link_s: link time of the present run; None if
+    unknown or waiting. wall_s: wall time of the run; None before it. left_s: None if unknown.
+    """
+
+    name: str
+    number: int
+    of: int
+    phase: str
+    is_over: bool = False
+    link_s: float | None = None
+    wall_s: float | None = None
+    left_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """The experiment at a moment. aside: what the lab does besides runs, such as preparations; empty if nothing."""
+
+    arms: Sequence[ArmView]
+    done: int
+    of: int
+    aside: str
+    left_s: float | None
+
+
+@dataclass(kw_only=True)
+class _Run:
+    planned: Planned
+    phase: str = WAITING
+    began_s: float | None = None
+    folder: Path | None = None
+    loading_since_s: float | None = None
+    loads_are_over: bool = False
+    status: str | None = None
+    wall_s: float = 0.0
+
+    def wall_so_far_s(self, now_s: float) -> float:
+        return self.wall_s if self.status or self.began_s is None else now_s - self.began_s
+
+
+@dataclass(kw_only=True)
+class ArmsAtWork:
+    """The progress of an experiment; its methods are called when something happens, at the time `now_s`.
+
+    runs: in the order in which they begin. pace: wall time of a run divided by its cost; None if unknown. link_clock:
+    returns the link time of a run's folder so far, in seconds (`link_clock.py`).
+    """
+
+    runs: Sequence[Planned]
+    side_by_side: int
+    pace: float | None
+    link_clock: Callable[[Path], float | None]
+    _runs: dict[str, _Run] = field(init=False)
+    _aside: str = "preparing"
+
+    def __post_init__(self) -> None:
+        self._runs = {planned.name: _Run(planned=planned) for planned in self.runs}
+
+    def begun(self, name: str, folder: Path, now_s: float) -> None:
+        """Notes that a run has begun in this folder."""
+        self._aside = ""
+        run = self._runs[name]
+        run.phase, run.began_s, run.folder = STARTING, now_s, folder
+
+    def step(self, name: str, text: str, now_s: float) -> None:
+        """Notes a step of a run, or of the lab if no run has this name."""
+        run = self._runs.get(name)
+        if run is None:
+            self._aside = f"{name}: {text}"
+            return
+        run.began_s = now_s if run.began_s is None else run.began_s
+        if load := _LOAD.fullmatch(text):
+            run.loading_since_s = run.loading_since_s or now_s
+            run.phase = f"page load {load[1]} of {load[2]}" + (", measured" if load[1] == load[2] else "")
+        else:
+            run.loads_are_over = run.loading_since_s is not None
+            run.phase = _PHASES.get(text, text)
+
+    def carried_out(self, name: str) -> None:
+        """Notes that a run has ended, and that its files are evaluated now."""
+        run = self._runs[name]
+        run.phase, run.loads_are_over = EVALUATING, True
+
+    def ended(self, name: str, status: str, now_s: float) -> None:
+        """Notes the status of a run that is complete."""
+        run = self._runs[name]
+        run.wall_s = run.wall_so_far_s(now_s)
+        run.phase = run.status = status
+
+    def view(self, now_s: float) -> View:
+        """Returns the experiment as it is now."""
+        arms: dict[str, list[_Run]] = {}
+        for run in self._runs.values():
+            arms.setdefault(run.planned.arm, []).append(run)
+        links_s = {name: self._link_s(run) for name, run in self._runs.items()}
+        lefts_s = {name: self._left_s(run, links_s[name], now_s) for name, run in self._runs.items()}
+        return View(
+            arms=[self._arm(runs, links_s, lefts_s, now_s) for runs in arms.values()],
+            done=sum(run.status is not None for run in self._runs.values()),
+            of=len(self._runs),
+            aside=self._aside,
+            left_s=self._all_left_s(lefts_s),
+        )
+
+    def _arm(
+        self, runs: Sequence[_Run], links_s: dict[str, float | None], lefts_s: dict[str, float | None], now_s: float
+    ) -> ArmView:
+        present = [run for run in runs if run.began_s is not None and run.status is None]
+        begun = [run for run in runs if run.began_s is not None or run.status]
+        run = (present or begun[-1:] or runs)[0]
+        name, begins = run.planned.name, run.began_s is not None
+        is_over = all(each.status for each in runs)
+        return ArmView(
+            name=run.planned.arm,
+            number=runs.index(run) + 1,
+            of=len(runs),
+            phase=_worst(runs) if is_over else run.phase if run.status is None else WAITING,
+            is_over=is_over,
+            link_s=links_s[name],
+            wall_s=run.wall_so_far_s(now_s) if begins else None,
+            left_s=lefts_s[name] if begins and run.status is None and not run.loads_are_over else None,
+        )
+
+    def _link_s(self, run: _Run) -> float | None:
+        under_way = run.loading_since_s is not None and run.status is None and run.folder is not None
+        return self.link_clock(run.folder) if under_way and run.folder else None
+
+    def _left_s(self, run: _Run, link_s: float | None, now_s: float) -> float | None:
+        if run.status or run.loads_are_over:
+            return 0.0
+        if run.loading_since_s is not None and link_s is not None:
+            wall_s, all_s = now_s - run.loading_since_s, run.planned.link_s
+            if wall_s >= _LEAST_S and _LEAST_SHARE * all_s <= link_s < all_s:
+                return wall_s * (all_s - link_s) / link_s
+        pace = self._measured_pace() or self.pace
+        if pace is None:
+            return None
+        left_s = pace * run.planned.cost_s - run.wall_so_far_s(now_s)
+        return left_s if left_s > 0 else None
+
+    def _measured_pace(self) -> float | None:
+        good = [run for run in self._runs.values() if run.status == "ok"]
+        cost_s = sum(run.planned.cost_s for run in good)
+        return sum(run.wall_s for run in good) / cost_s if cost_s else None
+
+    def _all_left_s(self, lefts_s: dict[str, float | None]) -> float | None:
+        known = [left_s for left_s in lefts_s.values() if left_s is not None]
+        if len(known) < len(lefts_s):
+            return None
+        return max(sum(known) / self.side_by_side, *known, 0.0) or None
+
+
+def _worst(runs: Sequence[_Run]) -> str:
+    """Returns the status of an arm whose runs are all complete: `ok`, or that of its first run that is not ok."""
+    return next((run.status for run in runs if run.status not in (None, "ok")), "ok") or "ok"
