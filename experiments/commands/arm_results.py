@@ -1,5 +1,6 @@
 """The results of an experiment's arms as text: the headline, the table, verdicts, ledgers and notes."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from common.formats.run import LedgerRecord
 from experiments.commands.printable import shown
 from experiments.commands.tables import bare_table, seconds
 
+_VERDICT = re.compile(r"\b(?:kept|inverted)\b")
 _STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", "failed": "bold red"}
 
 
@@ -27,7 +29,9 @@ def results(summary: Mapping[str, Any]) -> Iterator[str | Table]:
     """Yields the lines, in rich's markup, and the tables that present a summary, in their order."""
     arms = summary["arms"]
     for told in headline(arms):
-        yield f"[bold]{shown(told)}[/]"
+        text, bracket, verdicts = shown(told).rpartition(" (")
+        verdicts = _VERDICT.sub(lambda found: _styled(found[0]), verdicts)
+        yield f"[bold]{text}{bracket}{verdicts}[/]"
     yield _of_arms(arms)
     yield from _verdicts(arms)
     if any(len(arm["loads"]) > 1 for arm in arms):

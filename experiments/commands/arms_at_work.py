@@ -8,23 +8,11 @@ The time left is shown only where something is known:
 3. If nothing is known of a run, neither its time left nor that of the experiment is shown.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-STARTING, EVALUATING, WAITING = "starting", "evaluating the run's files", "waiting"
-_PHASES = {
-    "places of client, link, front and origin": "making the places",
-    "origin and front": "starting origin and front",
-    "link": "calibrating the link",
-    "counters": "reading counters, stopping",
-}
-"""The words for the steps whose names a run prints (`run/steps.py`); other steps are shown as they are."""
-
-_LOAD = re.compile(r"load (\d+) of (\d+)", re.ASCII)
-_LEAST_S, _LEAST_SHARE = 0.5, 0.05
-"""The wall time of a run's loads, and the share of their expected link time, from which the time left is computed."""
+from experiments.commands.run_state import WAITING, RunState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,68 +55,49 @@ class View:
 
 
 @dataclass(kw_only=True)
-class _Run:
+class _Run(RunState):
     planned: Planned
-    phase: str = WAITING
-    began_s: float | None = None
-    folder: Path | None = None
-    loading_since_s: float | None = None
-    loads_are_over: bool = False
-    status: str | None = None
-    wall_s: float = 0.0
-
-    def wall_so_far_s(self, now_s: float) -> float:
-        return self.wall_s if self.status or self.began_s is None else now_s - self.began_s
 
 
 @dataclass(kw_only=True)
 class ArmsAtWork:
     """The progress of an experiment; its methods are called when something happens, at the time `now_s`.
 
-    runs: in the order in which they begin. pace: wall time of a run divided by its cost; None if unknown. link_clock:
-    returns the link time of a run's folder so far, in seconds (`link_clock.py`).
+    runs: in the order in which they begin. starting: the phase of a run before its first step. pace: wall time of a run
+    divided by its cost; None if unknown. link_clock: returns the link time of a run's folder so far, in seconds
+    (`link_clock.py`).
     """
 
     runs: Sequence[Planned]
     side_by_side: int
+    starting: str
     pace: float | None
     link_clock: Callable[[Path], float | None]
     _runs: dict[str, _Run] = field(init=False)
     _aside: str = "preparing"
 
     def __post_init__(self) -> None:
-        self._runs = {planned.name: _Run(planned=planned) for planned in self.runs}
+        self._runs = {planned.name: _Run(planned=planned, link_s=planned.link_s) for planned in self.runs}
 
     def begun(self, name: str, folder: Path, now_s: float) -> None:
         """Notes that a run has begun in this folder."""
         self._aside = ""
-        run = self._runs[name]
-        run.phase, run.began_s, run.folder = STARTING, now_s, folder
+        self._runs[name].begun(self.starting, folder, now_s)
 
     def step(self, name: str, text: str, now_s: float) -> None:
         """Notes a step of a run, or of the lab if no run has this name."""
-        run = self._runs.get(name)
-        if run is None:
-            self._aside = f"{name}: {text}"
-            return
-        run.began_s = now_s if run.began_s is None else run.began_s
-        if load := _LOAD.fullmatch(text):
-            run.loading_since_s = run.loading_since_s or now_s
-            run.phase = f"page load {load[1]} of {load[2]}" + (", measured" if load[1] == load[2] else "")
+        if run := self._runs.get(name):
+            run.step(text, now_s)
         else:
-            run.loads_are_over = run.loading_since_s is not None
-            run.phase = _PHASES.get(text, text)
+            self._aside = f"{name}: {text}"
 
     def carried_out(self, name: str) -> None:
         """Notes that a run has ended, and that its files are evaluated now."""
-        run = self._runs[name]
-        run.phase, run.loads_are_over = EVALUATING, True
+        self._runs[name].carried_out()
 
     def ended(self, name: str, status: str, now_s: float) -> None:
         """Notes the status of a run that is complete."""
-        run = self._runs[name]
-        run.wall_s = run.wall_so_far_s(now_s)
-        run.phase = run.status = status
+        self._runs[name].ended(status, now_s)
 
     def view(self, now_s: float) -> View:
         """Returns the experiment as it is now."""
@@ -160,31 +129,28 @@ class ArmsAtWork:
             phase=_worst(runs) if is_over else run.phase if run.status is None else WAITING,
             is_over=is_over,
             link_s=links_s[name],
-            wall_s=run.wall_so_far_s(now_s) if begins else None,
+            wall_s=run.wall_s(now_s) if begins else None,
             left_s=lefts_s[name] if begins and run.status is None and not run.loads_are_over else None,
         )
 
     def _link_s(self, run: _Run) -> float | None:
-        under_way = run.loading_since_s is not None and run.status is None and run.folder is not None
-        return self.link_clock(run.folder) if under_way and run.folder else None
+        return self.link_clock(run.folder) if run.is_loading and run.folder else None
 
     def _left_s(self, run: _Run, link_s: float | None, now_s: float) -> float | None:
         if run.status or run.loads_are_over:
             return 0.0
-        if run.loading_since_s is not None and link_s is not None:
-            wall_s, all_s = now_s - run.loading_since_s, run.planned.link_s
-            if wall_s >= _LEAST_S and _LEAST_SHARE * all_s <= link_s < all_s:
-                return wall_s * (all_s - link_s) / link_s
-        pace = self._measured_pace() or self.pace
+        if (left_s := run.loads_left_s(link_s, now_s)) is not None:
+            return left_s
+        pace = self._measured_pace(now_s) or self.pace
         if pace is None:
             return None
-        left_s = pace * run.planned.cost_s - run.wall_so_far_s(now_s)
+        left_s = pace * run.planned.cost_s - run.wall_s(now_s)
         return left_s if left_s > 0 else None
 
-    def _measured_pace(self) -> float | None:
+    def _measured_pace(self, now_s: float) -> float | None:
         good = [run for run in self._runs.values() if run.status == "ok"]
         cost_s = sum(run.planned.cost_s for run in good)
-        return sum(run.wall_s for run in good) / cost_s if cost_s else None
+        return sum(run.wall_s(now_s) for run in good) / cost_s if cost_s else None
 
     def _all_left_s(self, lefts_s: dict[str, float | None]) -> float | None:
         known = [left_s for left_s in lefts_s.values() if left_s is not None]

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
-from rich.text import Text
 
 from common.formats.scenario import ScenarioRecord
-from experiments.commands.live_lines import about
+from experiments.commands.live_lines import Line, about
 from experiments.commands.printable import shown
 from experiments.commands.tables import bare_table, put
 from experiments.commands.wrapping import wrapped
@@ -78,14 +76,22 @@ class Report:
         put(self._console, table, names=names)
 
     @contextmanager
-    def ticking(self, line: Callable[[], str], *, is_plain: bool = True) -> Iterator[Callable[[], None]]:
+    def ticking(
+        self,
+        line: Callable[[], str],
+        *,
+        is_plain: bool = True,
+        below: Callable[[int], Sequence[Line]] = lambda _: (),
+    ) -> Iterator[Callable[[], None]]:
         """Shows a line that changes; yields a function to call after a change. line: returns the present line.
 
-        A terminal shows the line live. In a file or pipe, the function prints the line, at most once in five seconds,
-        or not at all if is_plain is False.
+        A terminal shows the line live. below: receives the terminal's width, returns further lines for a terminal. In a
+        file or pipe, the function prints the line, at most once in five seconds, or not at all if is_plain is False.
         """
         if self.is_live:
-            with Live(get_renderable=lambda: Text(line()), console=self._console, transient=True, refresh_per_second=2):
+            from experiments.commands.live import live
+
+            with live(self._console, lambda width, _: [(line(), ""), *below(width)]):
                 yield lambda: None
             return
         shown_s = time.monotonic()
@@ -160,7 +166,7 @@ class Report:
 
     def reused(self, folder: Path) -> None:
         """Prints that the results in this folder are reused, and that no arm is run."""
-        self.say(f"taken from {_short(folder)}: results of the same arms, programs, kernel and code")
+        self.say(f"taken from {short(folder)}: results of the same arms, programs, kernel and code")
 
     @contextmanager
     def kernel_progress(self) -> Iterator[Any]:
@@ -204,13 +210,13 @@ class Report:
     def figures(self, paths: Sequence[Path], folder: Path) -> None:
         """Prints the paths of the pictures, and of the results folder."""
         for path in paths:
-            self.say(f"picture: {_short(path)}", whole=True)
-        self.say(f"results: {_short(folder)}", whole=True)
+            self.say(f"picture: {short(path)}", whole=True)
+        self.say(f"results: {short(folder)}", whole=True)
 
     def exported(self, paths: Sequence[Path], notes: Sequence[str]) -> None:
         """Prints the paths of the files written, and notes on what was left out."""
         for path in paths:
-            self.say(f"wrote {_short(path)}", whole=True)
+            self.say(f"wrote {short(path)}", whole=True)
         for note in notes:
             self.note(note)
 
@@ -256,7 +262,8 @@ class Report:
         print(json.dumps(document, indent=2))
 
 
-def _short(path: Path) -> str:
+def short(path: Path) -> str:
+    """Returns a path as seen from the working directory, if it lies in it."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:

@@ -5,17 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 
 from experiments.commands.arms_at_work import ArmsAtWork, Planned
 from experiments.commands.link_clock import link_s
-from experiments.commands.live_lines import lines
+from experiments.commands.live import live
+from experiments.commands.live_lines import Line, lines
 from experiments.execution import cost, pace
 from experiments.execution.experiment import side_by_side
 from experiments.execution.request import Request
-
-_PER_SECOND = 4
 
 
 def arms_at_work(request: Request) -> ArmsAtWork:
@@ -43,6 +40,7 @@ def arms_at_work(request: Request) -> ArmsAtWork:
             for index, (arm, number) in enumerate(names)
         ],
         side_by_side=first,
+        starting="starting the guest" if fabric.virtual_clock else "starting",
         pace=pace.learned(pace.kind(scenarios, fabric)) if fabric.virtual_clock else 1.0,
         link_clock=link_s,
     )
@@ -55,10 +53,9 @@ def display(console: Console, name: str, arms: ArmsAtWork, started_s: float) -> 
     name: the experiment's name. started_s: the time at which the experiment began (time.monotonic).
     """
 
-    def present() -> Text:
-        now_s, (width, height) = time.monotonic(), console.size
-        shown = lines(name, arms.view(now_s), now_s - started_s, width=width, height=height)
-        return Text("\n").join([Text(text, style=style, no_wrap=True) for text, style in shown])
+    def present(width: int, height: int) -> list[Line]:
+        now_s = time.monotonic()
+        return lines(name, arms.view(now_s), now_s - started_s, width=width, height=height)
 
-    with Live(get_renderable=present, console=console, transient=True, refresh_per_second=_PER_SECOND):
+    with live(console, present):
         yield

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from math import ceil
 
-from experiments.commands.arms_at_work import WAITING, ArmView, View
+from experiments.commands.arms_at_work import ArmView, View
 from experiments.commands.printable import printable
+from experiments.commands.run_state import WAITING
 
 Line = tuple[str, str]
 """A line and its style, in rich's words."""
@@ -21,18 +22,27 @@ def lines(name: str, view: View, wall_s: float, *, width: int, height: int) -> l
     name: the experiment's name. wall_s: the experiment's wall time so far. If not all arms fit, those at work come
     first, and the last line counts the arms that are left out.
     """
-    longest = max(len(_name(arm)) for arm in view.arms)
-    heading = _row("arm", "phase", [text for text, *_ in _NUMBERS], width, longest)
-    found = [(_head(name, view, wall_s), "bold"), (heading, "dim")]
-    room = max(1, height - 1 - len(found))
-    arms = list(view.arms)
-    if len(arms) > room:
-        arms.sort(key=_turn)
-        arms, rest = arms[: room - 1], arms[room - 1 :]
-        found += [_of_arm(arm, width, longest) for arm in arms]
+    found = [(_head(name, view, wall_s), "bold")]
+    return _fitting([*found, *rows(view.arms, width=width, height=height - 2)], width)
+
+
+def rows(arms: Sequence[ArmView], *, width: int, height: int) -> list[Line]:
+    """Returns a heading and a line for each arm, at most `height` lines. See `lines`."""
+    longest = max((len(_name(arm)) for arm in arms), default=0)
+    found = [(_row("arm", "phase", [text for text, *_ in _NUMBERS], width, longest), "dim")]
+    room = max(1, height - len(found))
+    shown = list(arms)
+    if len(shown) > room:
+        shown.sort(key=_turn)
+        shown, rest = shown[: room - 1], shown[room - 1 :]
+        found += [_of_arm(arm, width, longest) for arm in shown]
         found.append((f"and {len(rest)} more: {_counts(rest)}", "dim"))
     else:
-        found += [_of_arm(arm, width, longest) for arm in arms]
+        found += [_of_arm(arm, width, longest) for arm in shown]
+    return _fitting(found, width)
+
+
+def _fitting(found: Sequence[Line], width: int) -> list[Line]:
     return [(printable(text).replace("\n", " ")[:width].rstrip(), style) for text, style in found]
 
 
