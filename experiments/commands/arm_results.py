@@ -101,7 +101,7 @@ def _ledgers(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Returns the headings' words for important and other resources. A single resource is called by its name."""
-    resources: Mapping[str, Any] = next((arm["resources"] for arm in arms if arm["resources"]), {})
+    resources = {each["name"]: each for each in arms[0]["scenario"]["resources"]}
     documents = {each["after"] for arm in arms for each in arm["scenario"]["resources"]}
     important = [name for name, each in resources.items() if each["important"]]
     others = [name for name, each in resources.items() if not each["important"] and name not in documents]

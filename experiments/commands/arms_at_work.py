@@ -29,7 +29,7 @@ class Planned:
 class ArmView:
     """An arm at a moment. phase: of its present run; the arm's status after its last run.
 
-    number, of: the number of the present run, and of all runs of the arm. link_s: link time of the present run; None if
+    number, of: the runs begun so far, and all runs of the arm. link_s: link time of the present run; None if
     unknown or waiting. wall_s: wall time of the run; None before it. left_s: None if unknown.
     """
 
@@ -118,19 +118,19 @@ class ArmsAtWork:
         self, runs: Sequence[_Run], links_s: dict[str, float | None], lefts_s: dict[str, float | None], now_s: float
     ) -> ArmView:
         present = [run for run in runs if run.began_s is not None and run.status is None]
-        begun = [run for run in runs if run.began_s is not None or run.status]
-        run = (present or begun[-1:] or runs)[0]
-        name, begins = run.planned.name, run.began_s is not None
-        is_over = all(each.status for each in runs)
+        done = [run for run in runs if run.status]
+        run = (present or done[-1:] or runs)[0]
+        name, is_over = run.planned.name, len(done) == len(runs)
+        is_shown = bool(present) or is_over
         return ArmView(
             name=run.planned.arm,
-            number=runs.index(run) + 1,
+            number=max(1, len(done) + bool(present)),
             of=len(runs),
             phase=_worst(runs) if is_over else run.phase if run.status is None else WAITING,
             is_over=is_over,
             link_s=links_s[name],
-            wall_s=run.wall_s(now_s) if begins else None,
-            left_s=lefts_s[name] if begins and run.status is None and not run.loads_are_over else None,
+            wall_s=run.wall_s(now_s) if is_shown else None,
+            left_s=lefts_s[name] if present and not run.loads_are_over else None,
         )
 
     def _link_s(self, run: _Run) -> float | None:

@@ -200,12 +200,15 @@ class Report:
             else:
                 self._write(self._console, each)
 
-    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Prints cells in columns; a narrow terminal folds them."""
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], *, in_parts: bool = False) -> None:
+        """Prints cells in columns. A narrow terminal folds the cells, or gets the table in parts (`tables.put`)."""
         table = bare_table(*head)
         for row in rows:
             table.add_row(*map(shown, row))
-        self._console.print(table, soft_wrap=False)
+        if in_parts and self._console.file.isatty():
+            put(self._console, table)
+        else:
+            self._console.print(table, soft_wrap=False)
 
     def figures(self, paths: Sequence[Path], folder: Path) -> None:
         """Prints the paths of the pictures, and of the results folder."""

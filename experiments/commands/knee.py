@@ -70,13 +70,13 @@ def _draw(sweep: Sweep) -> list[Path]:
 def _tell(summary: Mapping[str, Any], report: Report) -> None:
     networks = summary["networks"]
     overview = table.of_networks(summary) if len(networks) > 1 else table.of_values(networks[0])
-    report.table(overview.head, overview.rows)
+    report.table(overview.head, overview.rows, in_parts=True)
     for network in networks:
         report.say(f"\n{network['network']}", "bold")
         for sentence in table.sentences(network):
             report.say(f"  {sentence}")
     if judged := table.of_auto(summary):
         report.say("")
-        report.table(judged.head, judged.rows)
+        report.table(judged.head, judged.rows, in_parts=True)
     for note in table.notes(summary):
         report.say(f"note: {note}", "yellow")

@@ -20,7 +20,7 @@ from typing import Self
 from experiments.errors import StepFailed
 from experiments.execution import jobs
 from experiments.execution.conclusion import Ending, Run, conclude, lay_out, wall_limit_s
-from experiments.execution.executor import OnEnded, RunStore, Waiting, unwritable
+from experiments.execution.executor import EVEN, OnEnded, RunStore, Waiting, unwritable
 from experiments.execution.preparation import prepare
 from experiments.execution.progress import Progress
 from experiments.execution.request import Manner
@@ -76,6 +76,7 @@ class Local:
         """
         self.side_by_side = side_by_side
         self.runs_per_command = manner.fabric.runs_per_command
+        self.short = EVEN  # see `executor.share`
         self._manner = manner
         self._meanwhile = meanwhile
         self._progress = progress
@@ -88,7 +89,7 @@ class Local:
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         """Implements Executor.carry_out: runs jobs until no run is left."""
-        waiting = Waiting(runs, self._manner, self.runs_per_command)
+        waiting = Waiting(runs, self._manner, self.runs_per_command, self.short)
         with _RunFolders(self._manner, store, ended) as folders:
             while waiting:  # a batch that ends early puts back the runs that have not begun
                 batches: dict[str, _Batch] = {}
