@@ -24,7 +24,7 @@ Arm = Mapping[str, Any]
 
 def headline(arms: Sequence[Arm]) -> list[str]:
     """Returns the sentences about the arms of a summary (`summary.summarize`); none for loads with PLAN=probe."""
-    if any(arm["probe"] for arm in arms):
+    if any(arm["probe"] is not None for arm in arms):
         return []
     if len(arms) == 1:
         return [_of_one(arms[0])]

@@ -90,7 +90,7 @@ def _row(name: str, phase: str, numbers: Sequence[str], width: int, longest: int
     """
     shown = [f"{text:>{size}}" for text, (_, size, least) in zip(numbers, _NUMBERS, strict=True) if width >= least]
     room = width - sum(len(text) + 2 for text in shown) - _PHASE - 2
-    room = max(_SHORTEST_NAME, min(room, max(longest, len("arm"))))
+    room = min(max(_SHORTEST_NAME, room), max(longest, len("arm")))
     if len(name) > room:
         name = f"{name[: (room - 1) // 2]}…{name[len(name) - room // 2 :]}"
     return "  ".join([f"{name:<{room}}", f"{phase[:_PHASE]:<{_PHASE}}", *shown])

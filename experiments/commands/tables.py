@@ -30,7 +30,7 @@ def put(console: Console, table: Table, *, names: int = 1) -> None:
     for number, group in enumerate(groups):
         if number:
             console.print()
-        console.print(_part(table, group, [widths[index] for index in group]))
+        console.print(_part(table, group, [widths[index] for index in group]), soft_wrap=True)
 
 
 def parts(widths: Sequence[int], names: int, most: int) -> list[list[int]]:

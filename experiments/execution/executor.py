@@ -114,8 +114,8 @@ def share(
     """Returns how many of the waiting runs the next command carries out, at least 1.
 
     All commands should end at the same time. So the command gets an even share of the work, less what other commands
-    have left. If this share takes longer than `short` starts, the command gets two thirds of it. Later batches then make
-    up for errors of the expected costs, and for a slow processor. Another command is expected to begin a further batch
+    have left. If this share takes longer than `short` starts, the command gets two thirds of it. Later batches make up
+    for errors of the expected costs, and for a slow processor. Another command is expected to begin a further batch
     only if there is time for the start of the batch, and for at least as much work as the start takes.
 
     costs_s: the expected costs of the next runs, as many as a command may carry out. waiting_s: the expected cost of
