@@ -61,7 +61,8 @@ class _Run(RunState):
 
 @dataclass(kw_only=True)
 class ArmsAtWork:
-    """The progress of an experiment; its methods are called when something happens, at the time `now_s`.
+    """The progress of an experiment; its methods are called when something happens, at the time `now_s`. They
+    ignore runs that are not planned.
 
     runs: in the order in which they begin. starting: the phase of a run before its first step. pace: wall time of a run
     divided by its cost; None if unknown. link_clock: returns the link time of a run's folder so far, in seconds
@@ -82,7 +83,8 @@ class ArmsAtWork:
     def begun(self, name: str, folder: Path, now_s: float) -> None:
         """Notes that a run has begun in this folder."""
         self._aside = ""
-        self._runs[name].begun(self.starting, folder, now_s)
+        if run := self._runs.get(name):
+            run.begun(self.starting, folder, now_s)
 
     def step(self, name: str, text: str, now_s: float) -> None:
         """Notes a step of a run, or of the lab if no run has this name."""
@@ -93,11 +95,13 @@ class ArmsAtWork:
 
     def carried_out(self, name: str) -> None:
         """Notes that a run has ended, and that its files are evaluated now."""
-        self._runs[name].carried_out()
+        if run := self._runs.get(name):
+            run.carried_out()
 
     def ended(self, name: str, status: str, now_s: float) -> None:
         """Notes the status of a run that is complete."""
-        self._runs[name].ended(status, now_s)
+        if run := self._runs.get(name):
+            run.ended(status, now_s)
 
     def view(self, now_s: float) -> View:
         """Returns the experiment as it is now."""
