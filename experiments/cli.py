@@ -88,12 +88,12 @@ def _options(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
     return options
 
 
-def _add_experiment(parser: ArgumentParser) -> None:
+def _add_experiment(parser: ArgumentParser, default: str | None = "latest") -> None:
     parser.add_argument(
         "experiment",
         nargs="?",
-        default="latest",
-        help="a results folder, or its name in the folder of --results (default: latest)",
+        default=default,
+        help=f"a results folder, or its name in the folder of --results (default: {default or 'the newest sweep'})",
     )
     parser.add_argument(
         "--results",
@@ -179,7 +179,9 @@ def _run(parser: ArgumentParser) -> None:
                 return 0 if all(run.status == "ok" for run in experiment.runs) else 1
             summary = summarize(experiment)
             report.summary(summary)
-            report.figures(timeline(experiment, soon), folder)
+            with report.busy("drawing the timeline"):
+                drawn = timeline(experiment, soon)
+            report.figures(drawn, folder)
         if first.builds_afterwards:
             options.kept = lambda: (
                 f"{folder} is complete, and the next build of the kernel continues where this one ended"
@@ -262,7 +264,9 @@ def _figures(parser: ArgumentParser) -> None:
     def figures(options: Namespace, report: Report) -> int:
         folder = _folder(options)
         try:
-            paths = album.save(load_experiment(folder))
+            experiment = load_experiment(folder)
+            with report.busy("drawing"):
+                paths = album.save(experiment)
         except (FolderError, OSError) as error:
             raise StepFailed("drawing figures", str(error)) from error
         if not paths:
@@ -276,9 +280,14 @@ def _figures(parser: ArgumentParser) -> None:
 def _knee(parser: ArgumentParser) -> None:
     from experiments.commands import knee
 
-    _add_experiment(parser)
+    _add_experiment(parser, default=None)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON; docs/results.md describes it")
-    parser.set_defaults(do=lambda options, report: knee.show(_folder(options), report, as_json=options.json))
+
+    def show(options: Namespace, report: Report) -> int:
+        folder = knee.newest(options.results.resolve()) if options.experiment is None else _folder(options)
+        return knee.show(folder, report, as_json=options.json)
+
+    parser.set_defaults(do=show)
 
 
 def _list(parser: ArgumentParser) -> None:

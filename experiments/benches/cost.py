@@ -21,7 +21,7 @@ from rich.table import Table
 
 from analysis.loads.metrics import page_loads
 from analysis.records.runs import load_experiment, load_run
-from experiments.sweep.pace import used_s
+from experiments.execution.pace import used_s
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ROUNDS = 3

@@ -24,9 +24,9 @@ from experiments.benches.processor_time import processor_s
 from experiments.errors import StepFailed
 from experiments.execution import parcel
 from experiments.execution.local import Local
+from experiments.execution.pace import used_s
 from experiments.results.run_folder import write_document
 from experiments.sweep.command import tally_of
-from experiments.sweep.pace import used_s
 from experiments.sweep.sweep import SweepProgress, begin, estimate_here, fingerprint_of, run_sweep, sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
 from experiments.sweep.table import arm_results

@@ -1,18 +1,21 @@
 """`priolab knee`: shows which LOWAT a sweep recommends, and writes a picture and tables into the sweep's folder."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from analysis.sweeps import table
 from analysis.sweeps.folder import Sweep, load_sweep
 from analysis.sweeps.summary import summarize
-from common.formats.reading import FolderError
-from experiments.commands.console import Report
+from common.formats.reading import FolderError, read_document
+from common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
+from experiments.commands.console import Report, short
 from experiments.errors import StepFailed
-from experiments.results.run_folder import write_document
+from experiments.results.run_folder import PARTIAL, write_document
 
 _STEP = "finding the knee"
+_SWEEP = "sweep.json"
 _TABLES = {"knee.md": table.markdown, "knee.csv": table.networks_csv, "knee-values.csv": table.values_csv}
 
 
@@ -28,13 +31,34 @@ def show(path: Path, report: Report, *, as_json: bool = False) -> int:
         if as_json:
             report.document(summary)
         else:
+            report.say(f"sweep: {short(path)}, begun {sweep.record.started_at}", whole=True)
             _tell(summary, report)
-            report.figures(_draw(sweep), path)
+            with report.busy("drawing the knee"):
+                drawn = _draw(sweep)
+            report.figures(drawn, path)
             for name, make in _TABLES.items():
                 write_document(path / name, make(summary).encode(), _STEP)
     except (FolderError, OSError) as error:
         raise StepFailed(_STEP, str(error)) from error
     return 1 if summary["runs"]["troubles"] else 0
+
+
+def newest(results: Path) -> Path:
+    """Returns the folder of the newest sweep in a results folder. Raises StepFailed if there is none.
+
+    An unfinished sweep is only taken if no sweep is finished.
+    """
+    found = []
+    for path in results.iterdir() if results.is_dir() else ():
+        if not path.is_symlink() and (path / _SWEEP).is_file():
+            with suppress(FolderError):
+                record = read_document(
+                    path / _SWEEP, SweepRecord, format_number=SWEEP_FORMAT, most_bytes=MOST_SWEEP_BYTES
+                )
+                found.append((not path.name.endswith(PARTIAL), record.started_at, path))
+    if not found:
+        raise StepFailed(_STEP, f"{results} holds no sweep; `priolab sweep` makes one")
+    return max(found)[2]
 
 
 def _draw(sweep: Sweep) -> list[Path]:
@@ -46,13 +70,13 @@ def _draw(sweep: Sweep) -> list[Path]:
 def _tell(summary: Mapping[str, Any], report: Report) -> None:
     networks = summary["networks"]
     overview = table.of_networks(summary) if len(networks) > 1 else table.of_values(networks[0])
-    report.table(overview.head, overview.rows)
+    report.table(overview.head, overview.rows, in_parts=True)
     for network in networks:
         report.say(f"\n{network['network']}", "bold")
         for sentence in table.sentences(network):
             report.say(f"  {sentence}")
     if judged := table.of_auto(summary):
         report.say("")
-        report.table(judged.head, judged.rows)
+        report.table(judged.head, judged.rows, in_parts=True)
     for note in table.notes(summary):
         report.say(f"note: {note}", "yellow")

@@ -25,7 +25,10 @@ from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import Scenario
 
-_LITTLE = 20
+EVEN, UNEVEN = 20, 5
+"""For `share`, the time of a short share of work, in starts of a command: if all processors are equally fast, and if
+other programs slow some of them down."""
+
 _PART = 2 / 3
 _ROUNDING_S = 1e-9
 
@@ -70,12 +73,13 @@ class Executor(Protocol):
 class Waiting:
     """The runs that wait to be carried out, in their order. A batch is the runs that one process carries out.
 
-    most: the largest number of runs in a batch.
+    most: the largest number of runs in a batch. short: see `share`.
     """
 
-    def __init__(self, runs: Sequence[Run], manner: Manner, most: int) -> None:
+    def __init__(self, runs: Sequence[Run], manner: Manner, most: int, short: int = EVEN) -> None:
         self._runs = deque(runs)
         self._most = most
+        self._short = short
         self._manner = manner
         self._start_s = GUEST_S if manner.fabric.virtual_clock else 0.0
         self._left_s = self.cost_s(runs)
@@ -97,7 +101,7 @@ class Waiting:
         """
         costs_s = [self.cost_s([run]) for run in islice(self._runs, self._most)]
         others_s = nlargest(side_by_side - 1, [*left_s, *[0.0] * side_by_side])
-        count = share(costs_s, self._left_s, others_s, self._start_s)
+        count = share(costs_s, self._left_s, others_s, self._start_s, self._short)
         self._left_s -= sum(costs_s[:count])
         return [self._runs.popleft() for _ in range(count)]
 
@@ -107,18 +111,20 @@ class Waiting:
         self._left_s += self.cost_s(runs)
 
 
-def share(costs_s: Sequence[float], waiting_s: float, others_s: Sequence[float], start_s: float) -> int:
+def share(
+    costs_s: Sequence[float], waiting_s: float, others_s: Sequence[float], start_s: float, short: int = EVEN
+) -> int:
     """Returns how many of the waiting runs the next batch gets, at least 1.
 
     A command, a process that carries out one batch, first takes some time to start (start_s). Commands side by side
     should end at the same time. So the batch gets an even share of the work, less what the other commands have left. If
-    this share takes longer than 20 starts, the batch gets two thirds of it. Later batches then make up for errors of
-    the expected costs, and for a slow processor. Another command is expected to be followed by a further one only if
+    this share takes longer than `short` starts, the batch gets two thirds of it. Later batches then make up for errors
+    of the expected costs, and for a slow processor. Another command is expected to be followed by a further one only if
     there is time for the start, and for at least as much work as the start takes.
 
-    costs_s: the expected costs of the next runs, as many as a batch may have. waiting_s: the expected cost of all
-    waiting runs. others_s: for each of the other commands side by side, the expected cost of its unfinished runs, 0 for
-    a command that has not begun. start_s: the cost of starting a command.
+    costs_s: the expected costs of the next runs, as many as a batch may have. waiting_s: the expected cost of
+    all waiting runs. others_s: for each of the other commands side by side, the expected cost of its unfinished runs, 0
+    for a command that has not begun. start_s: the cost of starting a command. short: EVEN or UNEVEN.
     """
     busy_s = sorted(others_s)
     end_s = waiting_s + start_s
@@ -128,7 +134,7 @@ def share(costs_s: Sequence[float], waiting_s: float, others_s: Sequence[float],
             break
         busy_s.pop()
     own_s = end_s - start_s
-    if busy_s and own_s > _LITTLE * start_s:
+    if busy_s and own_s > short * start_s:
         own_s *= _PART
     taken_s = list(accumulate(costs_s))
     return max(1, sum(taken - cost / 2 <= own_s + _ROUNDING_S for taken, cost in zip(taken_s, costs_s, strict=True)))

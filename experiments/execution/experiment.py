@@ -31,7 +31,7 @@ def run_experiment(request: Request, progress: Progress) -> Path:
     """
     manner = request.manner
     scenarios = [arm.scenario for arm in request.arms]
-    executor = Local(manner, request.side_by_side or side_by_side(scenarios, manner.fabric), told=progress.step)
+    executor = Local(manner, request.side_by_side or side_by_side(scenarios, manner.fabric), progress=progress)
     tools = executor.prepare(scenarios, partial(progress.step, "preparation"))
     fingerprint = fingerprint_here(request, tools)
     if request.reuse and (found := newest(request.results.resolve(), fingerprint)):

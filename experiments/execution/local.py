@@ -20,8 +20,9 @@ from typing import Self
 from experiments.errors import StepFailed
 from experiments.execution import jobs
 from experiments.execution.conclusion import Ending, Run, conclude, lay_out, wall_limit_s
-from experiments.execution.executor import OnEnded, RunStore, Waiting, unwritable
+from experiments.execution.executor import EVEN, OnEnded, RunStore, Waiting, unwritable
 from experiments.execution.preparation import prepare
+from experiments.execution.progress import Progress
 from experiments.execution.request import Manner
 from experiments.host.tools import Tools
 from experiments.results.order import BEGINS, ENDED
@@ -31,6 +32,7 @@ from experiments.testbed.fabric import Fabric
 from experiments.testbed.guest.virtual import memory_mib, memory_room_mib
 
 _MEMORY = Path("/proc/meminfo")
+_SILENT = Progress(step=lambda *_: None, ended=lambda *_: None)
 
 
 def bearable(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
@@ -65,18 +67,19 @@ class Local:
         side_by_side: int,
         *,
         meanwhile: Callable[[], None] = lambda: None,
-        told: Callable[[str, str], None] = lambda *_: None,
+        progress: Progress = _SILENT,
     ) -> None:
         """Makes an executor for `side_by_side` jobs at once. A job is a process that carries out a batch of runs.
 
-        meanwhile: called at least twice a second; an exception that it raises ends all jobs. told: called as
-        `told(run, step)` for each step of a run.
+        meanwhile: called at least twice a second; an exception that it raises ends all jobs. progress: hears of the
+        begin, the steps and the end of each run; its `ended` and `reused` are not called.
         """
         self.side_by_side = side_by_side
         self.runs_per_command = manner.fabric.runs_per_command
+        self.short = EVEN  # see `executor.share`
         self._manner = manner
         self._meanwhile = meanwhile
-        self._told = told
+        self._progress = progress
         self._tools: Mapping[str, Tools] = {}
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
@@ -86,7 +89,7 @@ class Local:
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         """Carries out all runs in jobs side by side, and reports each run that ended to `ended`. Raises LabError."""
-        waiting = Waiting(runs, self._manner, self.runs_per_command)
+        waiting = Waiting(runs, self._manner, self.runs_per_command, self.short)
         with _RunFolders(self._manner, store, ended) as folders:
             while waiting:  # a batch that ends early puts back the runs that have not begun
                 batches: dict[str, _Batch] = {}
@@ -102,7 +105,7 @@ class Local:
             runs = waiting.batch((batch.left_s for batch in batches.values()), self.side_by_side)
             for run in runs:
                 folders.lay_out(run, self._tools[run.arm.scenario.server])
-            batch = batches[runs[0].name] = _Batch(runs, folders, waiting, self._manner, self._told)
+            batch = batches[runs[0].name] = _Batch(runs, folders, waiting, self._manner, self._progress)
             run_folders = [(run.arm.scenario, folders.building(run)) for run in runs]
             yield jobs.Task(
                 name=runs[0].name,
@@ -128,7 +131,7 @@ class _Batch:
         folders: "_RunFolders",
         waiting: Waiting,
         manner: Manner,
-        told: Callable[[str, str], None],
+        progress: Progress,
     ) -> None:
         self._runs = runs
         self._left = {run.name: run for run in runs}
@@ -137,7 +140,8 @@ class _Batch:
         self._folders = folders
         self._waiting = waiting
         self._manner = manner
-        self._told = told
+        self._progress = progress
+        self._tell_begun(runs[0])
 
     def step(self, text: str) -> None:
         """Handles a line of progress that the batch's process has printed."""
@@ -145,9 +149,11 @@ class _Batch:
         if text.startswith((BEGINS, ENDED)):
             self._since_s = time.monotonic()
         else:
-            self._told(self._at_work.name, text)
-        if text.startswith(BEGINS):
-            self._begun.setdefault(text.removeprefix(BEGINS), time.monotonic())
+            self._progress.step(self._at_work.name, text)
+        if text.startswith(BEGINS) and (name := text.removeprefix(BEGINS)) not in self._begun:
+            self._begun[name] = time.monotonic()
+            if run := self._left.get(name):
+                self._tell_begun(run)
         elif text.startswith(ENDED) and (run := self._left.pop(text.removeprefix(ENDED), None)):
             self._conclude(run, None)
 
@@ -201,7 +207,11 @@ class _Batch:
             return None
         return str(StepFailed(run.name, f"it ended without an outcome; its last output: {said}", self._log))
 
+    def _tell_begun(self, run: Run) -> None:
+        self._progress.begun(run.name, self._folders.building(run).path)
+
     def _conclude(self, run: Run, trouble: str | None) -> None:
+        self._progress.carried_out(run.name)
         begun = self._begun.get(run.name, time.monotonic())
         self._folders.conclude(run, time.monotonic() - begun, trouble)
 

@@ -10,19 +10,24 @@ from pathlib import Path
 
 from common.formats.reading import FolderError
 from common.formats.run import RunRecord
+from experiments.commands import link_clock
 from experiments.commands.console import Report
+from experiments.commands.live_lines import Line
 from experiments.errors import LabError, Unavailable
+from experiments.execution import pace
 from experiments.execution.conclusion import Ending, Run
-from experiments.execution.cost import cost_s
+from experiments.execution.cost import cost_s, link_s
 from experiments.execution.executor import Executor
 from experiments.execution.invocation import words_of_make
 from experiments.execution.local import Local, bearable
+from experiments.execution.progress import Progress
 from experiments.host.home import pip_install
 from experiments.host.programs import lack_of
 from experiments.results.run_folder import wrecks
-from experiments.sweep import estimate, pace, table
+from experiments.sweep import estimate, table
 from experiments.sweep.folder import SweepFolder, record_of, unfinished, wreck_in_words
 from experiments.sweep.listing import announce
+from experiments.sweep.runs_at_work import RunsAtWork
 from experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, expanded, run_sweep, sweep_from
 from experiments.sweep.sweep_request import SweepRequest, sweep_request_from
 from experiments.sweep.tally import Tally
@@ -52,9 +57,10 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
     in_images = "FABRIC=compose" in [*options.words, *words]
     request = sweep_request_from(options.words, over=words, is_absent=partial(_is_absent, in_images=in_images))
     wanted = sweep_from(request, yes=options.yes)
-    with _executor(wanted, options.scheduler) as executor:
+    at_work = _at_work(wanted)
+    with _executor(wanted, options.scheduler, at_work) as executor:
         try:
-            folder = make(request, wanted, executor, options, report)
+            folder = make(request, wanted, executor, options, report, at_work)
         except LabError as error:
             report.complain(str(error))
             if options.kept:
@@ -72,13 +78,24 @@ def _is_absent(name: str, *, in_images: bool) -> bool:
     return not server.in_images if in_images else lack_of(server) is not None
 
 
-def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argparse.Namespace, report: Report) -> Path:
+def make(
+    request: SweepRequest,
+    wanted: Sweep,
+    executor: Executor,
+    options: argparse.Namespace,
+    report: Report,
+    at_work: RunsAtWork | None = None,
+) -> Path:
     """Runs or resumes the sweep, or reuses a finished sweep. Returns the sweep's folder. Raises LabError.
 
-    Once the folder exists, options.kept is a function that says, for an error message, what the folder holds.
+    Once the folder exists, options.kept is a function that says, for an error message, what the folder holds. at_work:
+    hears from the executor of runs that begin; a terminal shows them.
     """
+    at_work = at_work or _at_work(wanted)
     announce(request, report)
     about = estimate_here(request, wanted.scenarios, executor)
+    if isinstance(executor, Local):
+        executor.short = about.machine.short
     tally = tally_of(wanted, about)
     report.say(about.words)
     report.say(f"fabric: {wanted.manner.fabric.name} ({wanted.manner.fabric_reason})")
@@ -89,11 +106,14 @@ def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argp
         _opened(options, report, tally, folder)
         began_s = pace.spent_s(wanted.manner.fabric, executor.side_by_side)
 
-    with report.ticking(lambda: tally.line(time.monotonic())) as tick:
+    def below(width: int) -> Sequence[Line]:
+        return at_work.lines(time.monotonic(), width)
+
+    with report.ticking(lambda: tally.line(time.monotonic()), below=below) as tick:
         progress = SweepProgress(
             step=report.say,
             opened=opened,
-            ended=partial(_ended, report, tally, tick),
+            ended=partial(_ended, report, tally, at_work, tick),
             reused=report.reused,
         )
         folder = run_sweep(wanted, executor, progress)
@@ -106,13 +126,27 @@ def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argp
     return folder
 
 
-def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Executor]:
+def _at_work(wanted: Sweep) -> RunsAtWork:
+    return RunsAtWork(
+        links_s={point.arm.name: link_s(point.arm.scenario) for point in wanted.points},
+        starting="starting the guest" if wanted.manner.fabric.virtual_clock else "starting",
+        link_clock=link_clock.link_s,
+    )
+
+
+def _executor(wanted: Sweep, scheduler: str | None, at_work: RunsAtWork) -> AbstractContextManager[Executor]:
     """Returns the executor: this machine or, if a scheduler is given, its Dask cluster. Raises Unavailable.
 
-    scheduler: the address of a Dask scheduler, tcp://HOST:PORT.
+    at_work: hears of runs that begin on this machine. scheduler: the address of a Dask scheduler, tcp://HOST:PORT.
     """
     if scheduler is None:
-        return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)))
+        progress = Progress(
+            step=lambda name, text: at_work.step(name, text, time.monotonic()),
+            ended=lambda *_: None,
+            begun=lambda name, folder: at_work.begun(name, folder, time.monotonic()),
+            carried_out=at_work.carried_out,
+        )
+        return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric), progress=progress))
     try:
         from experiments.execution.cluster import Cluster  # takes 0.25 s, and needs an extra
     except ModuleNotFoundError as error:
@@ -194,7 +228,16 @@ def _kept(folder: SweepFolder) -> str:
     return f"{there}; the same command resumes the sweep" if there else "nothing was kept"
 
 
-def _ended(report: Report, tally: Tally, tick: Callable[[], None], run: Run, ending: Ending, record: RunRecord) -> None:
+def _ended(
+    report: Report,
+    tally: Tally,
+    at_work: RunsAtWork,
+    tick: Callable[[], None],
+    run: Run,
+    ending: Ending,
+    record: RunRecord,
+) -> None:
+    at_work.ended(run.name)
     tally.ended(run.name, record)
     if ending.status != "ok":
         report.say(f"{run.name}: {ending.status} - {ending.reason}", "red")

@@ -1,8 +1,8 @@
 """Estimates the wall time of a sweep. Pure.
 
 The estimate simulates how the executor divides the runs into batches. It uses three figures: the cost of a run
-(`execution/cost.py`), the machine's pace, and the share of its processors that is free (`pace.py`). While the sweep
-runs, finished runs correct the estimate of the remaining time (`tally.py`).
+(`execution/cost.py`), the machine's pace, and the share of its processors that is free (`execution/pace.py`). While the
+sweep runs, finished runs correct the estimate of the remaining time (`tally.py`).
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 from experiments.execution.cost import GUEST_S, cost_s, link_s
-from experiments.execution.executor import share
+from experiments.execution.executor import EVEN, UNEVEN, share
 from experiments.scenario.scenario import Scenario
 from netem.sampling import Sample
 
@@ -34,6 +34,11 @@ class Machine:
     def slowness(self) -> float:
         """The wall time of a run divided by its cost."""
         return (self.pace or 1.0) / self.free
+
+    @property
+    def short(self) -> int:
+        """The value of `short` with which the executor divides the runs into batches (`executor.share`)."""
+        return UNEVEN if self.free < _BUSY else EVEN
 
     @property
     def start_s(self) -> float:
@@ -94,7 +99,7 @@ def _ends(runs: int, run_s: float, machine: Machine) -> tuple[list[float], int]:
     while runs:
         now_s = heappop(ends_s)
         next_s = [run_s] * min(runs, machine.runs_per_command)
-        count = share(next_s, runs * run_s, [end_s - now_s for end_s in ends_s], machine.start_s)
+        count = share(next_s, runs * run_s, [end_s - now_s for end_s in ends_s], machine.start_s, machine.short)
         heappush(ends_s, now_s + machine.start_s + count * run_s)
         runs -= count
         batches += 1

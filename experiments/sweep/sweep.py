@@ -14,6 +14,7 @@ from common.formats.experiment import ExperimentRecord
 from common.formats.run import RunRecord
 from common.formats.sweep import SweepArmRecord, SweepRecord
 from experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
+from experiments.execution import pace
 from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import Executor
 from experiments.execution.experiment import git_revision
@@ -26,7 +27,7 @@ from experiments.results.results_folder import folder_name, results_folder
 from experiments.run.fabrics import FABRICS, choose
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.scenario import Scenario, as_record
-from experiments.sweep import estimate, pace
+from experiments.sweep import estimate
 from experiments.sweep.folder import SweepFolder
 from experiments.sweep.grid import Grid, Point, expand
 from experiments.sweep.sweep_request import SweepRequest

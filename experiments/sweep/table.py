@@ -13,8 +13,8 @@ from rich.table import Table
 from analysis.reports.summary import arms
 from analysis.sweeps.network_knobs import network_of
 from common.formats.sweep import SweepArmRecord, SweepRecord
-from experiments.commands.console import bare_table, seconds
 from experiments.commands.printable import shown
+from experiments.commands.tables import bare_table, seconds
 from experiments.execution.cost import link_s
 from experiments.sweep.grid import Point
 

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Mapping
 from common.formats.run import RunRecord
 from experiments.sweep.estimate import duration
 
-_TRUST_S = 10.0
-"""The weight of the first estimate: it counts like finished runs that took this many seconds, exactly as estimated."""
+_TRUST_S, _TRUST_RUNS = 10.0, 5
+"""The weight of the first estimate: it counts like finished runs that took this many seconds, exactly as estimated; if
+so many runs of the sweep take less time, their time is the weight."""
 
+_LEAST_S = 0.01
 _HALF_LIFE_S = 60.0
 """A finished run counts half as much after each job has done this many further seconds of expected work."""
 
@@ -50,7 +52,8 @@ class Tally:
         self._start_s = start_s
         self._starts = starts
         self._began_s = now_s
-        self._should_s = self._took_s = _TRUST_S
+        mean_s = self._left_s / max(1, len(self._left))
+        self._should_s = self._took_s = max(_LEAST_S, min(_TRUST_S, _TRUST_RUNS * mean_s))
         self._link_s = 0.0
         self.statuses: Counter[str] = Counter()
 

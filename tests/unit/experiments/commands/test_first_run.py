@@ -33,8 +33,8 @@ class _Saying(Report):
         super().__init__()
         self.said: list[str] = []
 
-    def say(self, text: str, style: str = "") -> None:
-        del style
+    def say(self, text: str, style: str = "", *, whole: bool = False) -> None:
+        del style, whole
         self.said.append(text)
 
     def complain(self, text: str) -> None:

@@ -94,8 +94,8 @@ def test_what_the_other_commands_have_left(monkeypatch: pytest.MonkeyPatch, tmp_
     """The division knows the expected cost of the next runs, of all waiting runs, and of what other commands do."""
     asked: list[tuple[list[float], float, list[float]]] = []
 
-    def share(costs_s: list[float], waiting_s: float, others_s: list[float], start_s: float) -> int:
-        assert start_s == GUEST_S
+    def share(costs_s: list[float], waiting_s: float, others_s: list[float], start_s: float, short: int) -> int:
+        assert (start_s, short) == (GUEST_S, executor.EVEN)
         asked.append((costs_s, waiting_s, others_s))
         return min(4, len(costs_s))
 

@@ -12,9 +12,9 @@ import pytest
 
 from experiments.commands.console import Report
 from experiments.errors import GridError, Unavailable
-from experiments.execution import conclusion
+from experiments.execution import conclusion, pace
 from experiments.execution.local import Local
-from experiments.sweep import command, listing, pace
+from experiments.sweep import command, listing
 from experiments.sweep.sweep import sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
 from tests.unit.sweeping import CopyingFabric

@@ -81,6 +81,14 @@ def test_a_short_sweep_is_corrected_soon(factor: float) -> None:
     assert abs(counted.left_s - 30 * factor) < 0.5 * abs(30 - 30 * factor)
 
 
+def test_short_runs_are_soon_believed() -> None:
+    """A sweep of short runs on a machine that is twice as slow as estimated notices within an eighth of its runs."""
+    counted = large(40, seconds=0.4, start_s=0.75)
+    for number in range(5):
+        counted.ended(str(number), replace(RUN, wall_s=2 * (0.4 + 0.75 * (number < 2))))
+    assert counted.left_s == pytest.approx(2 * 35 * 0.4 / 2, rel=0.3)
+
+
 def test_the_start_of_a_guest_is_not_taken_for_the_pace() -> None:
     """The first runs to end have waited for the start of their guests, which is expected."""
     counted = large(100, start_s=30.0)

@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
+from experiments.execution import pace
 from experiments.scenario.knobs import scenario_from
-from experiments.sweep import pace
 from experiments.testbed.fabric import Fabric
 from tests.unit.sweeping import CopyingFabric
 

@@ -1,0 +1,112 @@
+"""Says in a sentence per comparison what an experiment showed: how much sooner the focal resource came. Pure.
+
+Rules:
+1. An arm with LOWAT is compared with its control: the arm that differs from it in LOWAT alone, and has LOWAT unset. If
+   no arm has a control, the other arms are compared with the first one.
+2. Two times are the same if they differ by less than the time that the link needs for one TLS record.
+3. An arm that is not ok is compared with nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from common.formats.run import Verdict
+from common.packets import RECORD_BYTES
+
+_MOST = 6
+"""The largest number of sentences about comparisons; one more sentence gives the number of those left out."""
+
+_OF_LOWAT = ("lowat", "target_delay_ns")
+_LEAST_MS = 1.0
+
+Arm = Mapping[str, Any]
+
+
+def headline(arms: Sequence[Arm]) -> list[str]:
+    """Returns the sentences about the arms of a summary (`summary.summarize`); none for loads with PLAN=probe."""
+    if any(arm["probe"] is not None for arm in arms):
+        return []
+    if len(arms) == 1:
+        return [_of_one(arms[0])]
+    if all(arm["status"] != "ok" for arm in arms):
+        return ["no arm is ok, so there is nothing to compare"]
+    if all(arm["verdict"] == Verdict.NOTHING for arm in arms):
+        return [f"nothing to prioritize in any arm: {arms[0]['verdict_reason']}"]
+    told = [_of_two(arm, before) for arm, before in _pairs(arms)]
+    left_out = len(told) - _MOST
+    return told if left_out <= 0 else [*told[:_MOST], f"the table has {left_out} more to compare"]
+
+
+def _pairs(arms: Sequence[Arm]) -> list[tuple[Arm, Arm]]:
+    """Returns each arm that has something to be compared with, and the arm with which it is compared."""
+    found = list(_treatments(arms))
+    return found or [(arm, arms[0]) for arm in arms[1:]]
+
+
+def _treatments(arms: Sequence[Arm]) -> Iterator[tuple[Arm, Arm]]:
+    controls = [arm for arm in arms if arm["scenario"]["lowat"] is None]
+    for arm in arms:
+        if arm["scenario"]["lowat"] is not None:
+            yield from ((arm, each) for each in controls if _without_lowat(each) == _without_lowat(arm))
+
+
+def _without_lowat(arm: Arm) -> dict[str, Any]:
+    return {name: value for name, value in arm["scenario"].items() if name not in _OF_LOWAT}
+
+
+def _of_one(arm: Arm) -> str:
+    if arm["status"] != "ok":
+        return _ended_badly(arm)
+    first_ms, late_ms = arm["first_byte_ms"], (arm["oracle"] or {}).get("inversion_ms")
+    at = f"first byte at {_seconds(first_ms)}"
+    if late_ms is None:
+        return f"{_focal(arm)} came: {at} ({arm['verdict']})"
+    if late_ms < _record_ms(arm):
+        return f"{_focal(arm)} came as soon as possible: {at} ({arm['verdict']})"
+    return (
+        f"{_focal(arm)} came {_difference(late_ms)} later than possible: {at}, not {_seconds(first_ms - late_ms)} "
+        f"({arm['verdict']})"
+    )
+
+
+def _of_two(arm: Arm, before: Arm) -> str:
+    for bad in (before, arm):
+        if bad["status"] != "ok":
+            other = arm if bad is before else before
+            return f"{_ended_badly(bad)}, so {other['name']} has nothing to be compared with"
+    name = _focal(arm) if arm["focal"] == before["focal"] else "the important resource"
+    first_ms, other_ms = arm["first_byte_ms"], before["first_byte_ms"]
+    verdicts = f"{arm['verdict']}, not {before['verdict']}"
+    if arm["verdict"] == before["verdict"]:
+        verdicts = f"{arm['verdict']} in both"
+    if abs(first_ms - other_ms) < max(_record_ms(arm), _record_ms(before)):
+        times = f"{_seconds(first_ms)} and {_seconds(other_ms)}"
+        return f"{name} came as soon in {arm['name']} as in {before['name']}: first byte at {times} ({verdicts})"
+    word = "sooner" if first_ms < other_ms else "later"
+    return (
+        f"{name} came {_difference(abs(first_ms - other_ms))} {word} in {arm['name']} than in {before['name']}: "
+        f"first byte at {_seconds(first_ms)}, not {_seconds(other_ms)} ({verdicts})"
+    )
+
+
+def _ended_badly(arm: Arm) -> str:
+    words = "failed" if arm["status"] == "failed" else f"is {arm['status']}"
+    return f"{arm['name']} {words}"
+
+
+def _focal(arm: Arm) -> str:
+    return f"the {arm['focal']}"
+
+
+def _record_ms(arm: Arm) -> float:
+    """Returns the time that the arm's link needs for one TLS record, in milliseconds; at least 1."""
+    rate_bit_s = arm["scenario"]["rate_bit_s"]
+    return _LEAST_MS if rate_bit_s is None else max(_LEAST_MS, RECORD_BYTES * 8 / rate_bit_s * 1000)
+
+
+def _seconds(time_ms: float) -> str:
+    return f"{time_ms / 1000:.2f} s"
+
+
+def _difference(time_ms: float) -> str:
+    return f"{time_ms / 1000:.1f} s" if time_ms >= 1000 else f"{time_ms:.0f} ms"

@@ -1,0 +1,139 @@
+"""The results of an experiment's arms as text: the headline, the table, verdicts, ledgers and notes."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+from analysis.loads.ledger import sentence
+from analysis.reports.headline import headline
+from common.formats.run import LedgerRecord
+from experiments.commands.printable import shown
+from experiments.commands.tables import bare_table, seconds
+
+_VERDICT = re.compile(r"\b(?:kept|inverted)\b")
+_STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", "failed": "bold red"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Column:
+    """A column of the table of arms. cell: formats an arm's cell."""
+
+    heading: str
+    cell: Callable[[Mapping[str, Any]], str]
+
+
+def results(summary: Mapping[str, Any]) -> Iterator[str | Table]:
+    """Yields the lines, in rich's markup, and the tables that present a summary, in their order."""
+    arms = summary["arms"]
+    for told in headline(arms):
+        text, bracket, verdicts = shown(told).rpartition(" (")
+        verdicts = _VERDICT.sub(lambda found: _styled(found[0]), verdicts)
+        yield f"[bold]{text}{bracket}{verdicts}[/]"
+    yield _of_arms(arms)
+    yield from _verdicts(arms)
+    if any(len(arm["loads"]) > 1 for arm in arms):
+        yield _loads(arms)
+    yield from _gaps(arms)
+    yield from _ledgers(arms)
+    for note in dict.fromkeys(note for arm in arms for note in arm["warnings"]):
+        yield f"[yellow]note:[/] {shown(note)}"
+
+
+def _of_arms(arms: Sequence[Mapping[str, Any]]) -> Table:
+    """Returns the table of arms. A single important or other resource is called by its name."""
+    names, table = _names(arms), bare_table("arm", "verdict")
+    for column in _COLUMNS:
+        table.add_column(column.heading.format(**names), justify="right")
+    for arm in arms:
+        word = arm["verdict"] if arm["status"] == "ok" else arm["status"]
+        table.add_row(shown(arm["name"]), _styled(word), *(column.cell(arm) for column in _COLUMNS))
+    return table
+
+
+def _styled(word: str) -> str:
+    return f"[{_STYLES.get(word, 'bold')}]{shown(word)}[/]"
+
+
+def _verdicts(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for arm in arms:
+        if arm["verdict_reason"]:
+            yield f"{shown(arm['name'])}: {_styled(arm['verdict'])} - {shown(arm['verdict_reason'])}"
+        if arm["status"] != "ok":
+            yield f"{shown(arm['name'])}: {_styled(arm['status'])} - {shown(str(arm['reason']))}"
+
+
+def _loads(arms: Sequence[Mapping[str, Any]]) -> Table:
+    table = bare_table(f"{_names(arms)['important']} first byte, by load")
+    most = max(len(arm["loads"]) for arm in arms)
+    for number in range(1, most + 1):
+        table.add_column(f"load {number}", justify="right")
+    for arm in arms:
+        table.add_row(shown(arm["name"]), *(seconds(load["first_byte_ms"]) for load in arm["loads"]))
+    return table
+
+
+def _gaps(arms: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
+    """Yields the table of times between the arrivals of chunks, if the origin writes resources in chunks."""
+    found = [(arm["name"], *each) for arm in arms for each in arm["resources"].items() if "gap_p50_ms" in each[1]]
+    if not found:
+        return
+    table = bare_table("gaps between chunks")
+    for heading in ("median", "99th percentile", "longest"):
+        table.add_column(heading, justify="right")
+    for arm, name, times in found:
+        cells = (f"{times[key]:.1f} ms" for key in ("gap_p50_ms", "gap_p99_ms", "gap_longest_ms"))
+        table.add_row(f"{shown(arm)}: {shown(name)}", *cells)
+    yield table
+
+
+def _ledgers(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    from msgspec import convert
+
+    for arm in arms:
+        if arm["ledger"]:
+            yield f"{shown(arm['name'])}: {shown(sentence(convert(arm['ledger'], LedgerRecord)))}"
+        elif arm["ledger_reason"]:
+            yield f"{shown(arm['name'])}: no ledger: {shown(arm['ledger_reason'])}"
+
+
+def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Returns the headings' words for important and other resources. A single resource is called by its name."""
+    resources = {each["name"]: each for each in arms[0]["scenario"]["resources"]}
+    documents = {each["after"] for arm in arms for each in arm["scenario"]["resources"]}
+    important = [name for name, each in resources.items() if each["important"]]
+    others = [name for name, each in resources.items() if not each["important"] and name not in documents]
+    return {
+        "important": shown(important[0]) if len(important) == 1 else "important",
+        "others": shown(others[0]) if len(others) == 1 else "others",
+    }
+
+
+def _kib(size_bytes: float | None) -> str:
+    return "-" if size_bytes is None else f"{size_bytes / 1024:.0f} KiB"
+
+
+def _of_oracle(arm: Mapping[str, Any], key: str) -> float | None:
+    """Returns the oracle's value for this key; None if the arm has no oracle."""
+    found: float | None = (arm["oracle"] or {}).get(key)
+    return found
+
+
+_COLUMNS = (
+    _Column(heading="{important}\npossible", cell=lambda arm: seconds(_of_oracle(arm, "first_byte_ms"))),
+    _Column(heading="late\nby", cell=lambda arm: seconds(_of_oracle(arm, "inversion_ms"))),
+    _Column(heading="{important}\nfirst", cell=lambda arm: seconds(arm["first_byte_ms"])),
+    _Column(heading="{important}\nlast", cell=lambda arm: seconds(arm["important_last_byte_ms"])),
+    _Column(heading="{others}\nfirst", cell=lambda arm: seconds(arm["others_first_byte_ms"])),
+    _Column(heading="{others}\nlast", cell=lambda arm: seconds(arm["others_last_byte_ms"])),
+    _Column(heading="{others}\nbefore", cell=lambda arm: _kib(arm["other_bytes_before"])),
+    _Column(heading="{others}\nneedless", cell=lambda arm: _kib(_of_oracle(arm, "inversion_bytes"))),
+    _Column(heading="wall\ntime", cell=lambda arm: f"{arm['wall_s']:.1f} s"),
+)
+"""The columns of the table of arms.
+
+`possible` is the oracle's bound for the important resource's first byte. `late by` is the time from this bound to the
+first byte. `needless` is the number of needless bytes.
+"""
