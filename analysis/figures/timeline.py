@@ -88,8 +88,8 @@ def draw(experiment: Experiment) -> Declaration | None:
     return sheet(panels_of(shown), heading(headline(experiment, shown))) if shown else None
 
 
-def panels_of(shown: Sequence[Arm]) -> list[Declaration]:
-    """Returns a panel for each arm, on one time axis. The last panel shows the axis."""
+def panels_of(shown: Sequence[Arm], *, apart: bool = False) -> list[Declaration]:
+    """Returns a panel for each arm, on one time axis, which the last panel shows. apart: every panel shows it."""
     most_s = (
         max(arm.load.ms(max(arm.load.others.last_byte_ns, arm.load.important.last_byte_ns)) for arm in shown) / 1000
     )
@@ -97,7 +97,7 @@ def panels_of(shown: Sequence[Arm]) -> list[Declaration]:
     looks = [backlog(arm.load, arm.layers, axis.most) for arm in shown]
     rows = _rows(looks, [arm.lowat for arm in shown])
     return [
-        _panel(arm, seen, rows, axis, is_last=index == len(shown) - 1)
+        _panel(arm, seen, rows, axis, is_last=apart or index == len(shown) - 1)
         for index, (arm, seen) in enumerate(zip(shown, looks, strict=True))
     ]
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, VERDICTS
 from analysis.figures.sheet import CONFIG, TEXT, Declaration, Rows, layer
-from analysis.reproduction.claims import Figures
+from analysis.reproduction.figures import Figures
 from analysis.reproduction.loads import LoadSeen
 from common.formats.run import Verdict
 
 _WIDTH = 1400
-_HEIGHT = 380
+_HEIGHT = 420
 _FONT = 24
 _IMAGE, _SCRIPT, _KEPT = RESOURCES["image"], RESOURCES["script"], VERDICTS[Verdict.KEPT]
 _PALE_SCRIPT = "#b98a63"
@@ -18,11 +18,15 @@ _ROOM = 1.12
 _POINT = 130
 
 
-def by_value(control: Figures, ladder: Sequence[Figures]) -> Declaration:
+def most_seconds(figures: Sequence[Figures], loads: Sequence[LoadSeen]) -> float:
+    """Returns the upper end of the scale of seconds that both charts share."""
+    return _ROOM * max([*(each.complete_s for each in figures), *(load.first_byte_s for load in loads)])
+
+
+def by_value(control: Figures, ladder: Sequence[Figures], most_s: float) -> Declaration:
     """Draws first and last bytes against LOWAT, with LOWAT unset at the right. The oracle's bound is dashed."""
     values = [*ladder, control]
     order = [each.value for each in values]
-    most_s = max(each.complete_s for each in values) * _ROOM
     lines = {
         "script first byte": (_SCRIPT, [each.script_first_s for each in values]),
         "script last byte": (_PALE_SCRIPT, [each.script_last_s for each in values]),
@@ -48,16 +52,15 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Declaration:
     rule = {"type": "rule", "strokeWidth": 3, "strokeDash": [9, 6], "color": QUIET}
     label = {"type": "text", "align": "right", "baseline": "bottom", "dy": -7, "fontSize": _FONT - 2, "color": QUIET}
     layers += [layer(bound, rule, y=y), layer(bound, label, x={"value": _WIDTH}, y=y, text=TEXT)]
-    return {"width": _WIDTH, "height": _HEIGHT + 60, "layer": layers, "config": CONFIG}
+    return {"width": _WIDTH, "height": _HEIGHT, "layer": layers, "config": CONFIG}
 
 
-def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Declaration:
+def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen], most_s: float) -> Declaration:
     """Draws two charts against the load's number.
 
     Above is the script's first byte, with LOWAT unset and set. Below is the send buffer with LOWAT unset.
     """
     series = {"LOWAT unset": (_SCRIPT, control, -26), "LOWAT 131072": (_KEPT, treatment, 26)}
-    most_s = max(load.first_byte_s for load in [*control, *treatment]) * 1.2
     numbers = [load.number for load in control]
 
     def x(*, shown: bool) -> Declaration:
