@@ -64,9 +64,9 @@ def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen], most_s
     numbers = [load.number for load in control]
 
     def x(*, shown: bool) -> Declaration:
-        title = "load on the connection" if shown else None
+        words = "load on the connection" if shown else None
         axis = _axis(
-            title, grid=False, values=numbers, labels=shown, tickCount=len(numbers), labelOverlap=False, format="d"
+            words, grid=False, values=numbers, labels=shown, tickCount=len(numbers), labelOverlap=False, format="d"
         )
         scale = {"domain": [numbers[0] - 0.6, numbers[-1] + 1.4], "nice": False}
         return {"field": "load", "type": "quantitative", "scale": scale, "axis": axis}
@@ -84,7 +84,7 @@ def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen], most_s
     above = {
         "width": _WIDTH,
         "height": _HEIGHT,
-        "title": _title("script first byte, seconds after the page was asked for"),
+        "title": title("script first byte, seconds after the page was asked for"),
         "layer": layers,
     }
     sizes = {load.number: load.sndbuf_bytes / 1024 for load in control if load.sndbuf_bytes is not None}
@@ -95,7 +95,7 @@ def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen], most_s
     below = {
         "width": _WIDTH,
         "height": _HEIGHT // 2,
-        "title": _title("send buffer when the script was available, KiB, with LOWAT unset: it grew by itself"),
+        "title": title("send buffer when the script was available, KiB, with LOWAT unset: it grew by itself"),
         "layer": [
             layer(buffers, bar, x=x(shown=True), y=height),
             _words(buffers, x(shown=True), height, QUIET, dy=-16),
@@ -147,5 +147,6 @@ def _axis(title: str | None, *, grid: bool, **more: Any) -> Declaration:
     }
 
 
-def _title(text: str) -> Declaration:
+def title(text: str) -> Declaration:
+    """Returns the title above a chart."""
     return {"text": text, "fontSize": _FONT, "fontWeight": "normal", "color": QUIET, "anchor": "start", "offset": 12}
