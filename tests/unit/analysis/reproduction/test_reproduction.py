@@ -90,6 +90,12 @@ def test_the_question_is_answered() -> None:
     assert claim.here.startswith("With LOWAT 16384 the script's first byte comes at")
 
 
+def test_the_tolerance_may_be_chosen() -> None:
+    """With a larger tolerance the answer is a larger value."""
+    values = [chosen(LADDER, tolerance_s).lowat_bytes for tolerance_s in (0.0, 0.5, 5.0)]
+    assert values == [4096, 65_536, 131_072]
+
+
 def test_a_value_that_costs_time_leaves_the_question_open() -> None:
     """The question is open if a LOWAT delays the page, or brings the script later than the next larger LOWAT."""
     slow = replace(LADDER[0], image_last_s=13.1)
