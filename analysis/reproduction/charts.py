@@ -44,10 +44,11 @@ def by_value(control: Figures, ladder: Sequence[Figures], most_s: float) -> Decl
         {"value": each.value, "seconds": each.script_first_s, "text": f"{each.script_first_s:.2f}"} for each in values
     ]
     layers.append(_words(first, x, y, _SCRIPT, dy=-24))
-    layers += [
-        _words([{"value": order[0], "seconds": seconds[0], "text": name}], x, y, colour, align="left", dx=-6, dy=21)
-        for name, (colour, seconds) in lines.items()
-    ]
+    # The names are below the lines. That of the lowest line is at its high end, away from the bound.
+    for name, (colour, seconds) in lines.items():
+        at = -2 if name == "script first byte" else 0
+        row = {"value": order[at], "seconds": seconds[at], "text": name}
+        layers.append(_words([row], x, y, colour, align="left", dx=12 if at else -6, dy=21))
     bound = [{"seconds": control.possible_s, "text": f"possible: {control.possible_s:.2f} s"}]
     rule = {"type": "rule", "strokeWidth": 3, "strokeDash": [9, 6], "color": QUIET}
     label = {"type": "text", "align": "right", "baseline": "bottom", "dy": -7, "fontSize": _FONT - 2, "color": QUIET}
