@@ -55,6 +55,10 @@ notebook: ## open the notebooks in JupyterLab (installed at first use)
 	@experiments/host/setup.sh notebook
 	@.venv/bin/jupyter-lab --ip=127.0.0.1 --ServerApp.root_dir=analysis/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
+.PHONY: notebook-outputs
+notebook-outputs: setup-test ## execute the notebooks and store them with their outputs (two minutes)
+	@.venv/bin/python -m tests.notebooks
+
 .PHONY: setup-demo demo slides
 setup-demo:
 	@experiments/host/setup.sh demo

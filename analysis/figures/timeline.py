@@ -93,16 +93,19 @@ def axis_of(shown: Sequence[Arm]) -> Axis:
     return Axis(most=longest_s(shown) * 1.03, title="seconds after the page was asked for")
 
 
-def panels_of(shown: Sequence[Arm], *, socket: bool = True, has_axis: bool = True) -> list[Declaration]:
+def panels_of(
+    shown: Sequence[Arm], *, socket: bool = True, has_axis: bool = True, apart: bool = False
+) -> list[Declaration]:
     """Returns a panel for each arm, on one time axis.
 
-    socket: False to leave out the socket's lane. has_axis: True if the last panel shows the axis.
+    socket: False to leave out the socket's lane. has_axis: True if the last panel shows the axis. apart:
+    True if every panel shows it, because the panels are not drawn below each other.
     """
     axis = axis_of(shown)
     looks = [backlog(arm.load, arm.layers, axis.most) if socket else [] for arm in shown]
     rows = _rows(looks, [arm.lowat for arm in shown])
     return [
-        _panel(arm, seen, rows, axis, is_last=has_axis and index == len(shown) - 1)
+        _panel(arm, seen, rows, axis, is_last=apart or (has_axis and index == len(shown) - 1))
         for index, (arm, seen) in enumerate(zip(shown, looks, strict=True))
     ]
 

@@ -1,59 +1,57 @@
-"""Helpers of the notebooks: functions that make or reuse runs, and functions that show tables and figures.
+"""Helpers of the notebooks: functions that make or reuse runs, read their figures, and show text and pictures.
 
 The arguments of `run` and `sweep` are the words of a `priolab` command. If the folder `results` has a finished
 experiment with the same arms, programs, kernel and code, this experiment is returned and nothing is run. The folder is
 in the checkout or, for an installed lab, in the current folder. The environment variable PRIOLAB_RESULTS names another
 folder.
+
+What the helpers show is the same each time, and has no paths and no times of this machine, because notebooks are stored
+with their outputs. `views` has the pictures and tables.
 """
 
 import os
-import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 from pathlib import Path
 
-from IPython.display import SVG, Markdown, display
+import PIL.Image
+import vl_convert
+from IPython.display import Image, Markdown, display
 
 from analysis.figures import picture
 from analysis.figures.sheet import Declaration
+from analysis.loads.layer import Layer
 from analysis.records.runs import Experiment, Run, load_experiment
 from analysis.reports.summary import typical
+from analysis.reproduction.figures import Figures
 from analysis.sweeps.folder import Sweep, load_sweep
+from common.formats.run import LedgerRecord
 
 _HERE = Path(__file__).resolve().parents[2]
 _ROOT = _HERE if (_HERE / "Makefile").is_file() else Path.cwd()
 _RESULTS = Path(os.environ.get("PRIOLAB_RESULTS") or _ROOT / "results")
-_TOLD = re.compile(r"\S+: (ok|failed|invalid|unsupported)|^taken from ")
+_WIDTH_PX = 900
+_PNG_SCALE = 0.8
+_COLOURS = 96
 
 
 def run(*words: str) -> Experiment:
     """Returns the experiment that `priolab run WORDS` makes or reuses. Raises RuntimeError if the command fails."""
-    return load_experiment(_folder("run", words))
+    line = _Line("run", words)
+    made = load_experiment(_folder("run", words, line))
+    line.end([one.status for one in made.runs])
+    return made
 
 
 def sweep(*words: str) -> Sweep:
     """Returns the sweep that `priolab sweep WORDS` makes or reuses. Raises RuntimeError if the command fails."""
-    return load_sweep(_folder("sweep", words))
-
-
-def _folder(command_name: str, words: Sequence[str]) -> Path:
-    words = (*words, "REUSE=yes", f"RESULTS={_RESULTS}")
-    command = [sys.executable, "-P", "-m", "experiments", command_name, *words, "--print-folder"]
-    with subprocess.Popen(
-        command, cwd=_ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        last = ""
-        for line in process.stderr:
-            last = line.strip() or last
-            if _TOLD.search(last):
-                print(last, flush=True)
-        folder = process.stdout.read().strip()
-    if process.returncode != 0:
-        raise RuntimeError(last)
-    return Path(folder)
+    line = _Line("sweep", words)
+    made = load_sweep(_folder("sweep", words, line))
+    line.end([status for arm in made.arms for status in (*["ok"] * len(arm.good), *["not ok"] * len(arm.troubles))])
+    return made
 
 
 def arms(experiment: Experiment) -> dict[str, Run]:
@@ -62,11 +60,43 @@ def arms(experiment: Experiment) -> dict[str, Run]:
     return {name: run for name, run in chosen.items() if run is not None}
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Shows a table."""
-    lines = [" | ".join(head), " | ".join(["---"] + ["--:"] * (len(head) - 1))]
-    lines += [" | ".join(str(cell) for cell in row) for row in rows]
-    display(Markdown("\n".join(f"| {line} |" for line in lines)))  # type: ignore[no-untyped-call]
+def figures(experiment: Experiment) -> dict[str, Figures]:
+    """Returns the figures of each arm's measured load, by the arm's name."""
+    return {name: Figures.of(one) for name, one in arms(experiment).items()}
+
+
+def wait_s(experiment: Experiment, arm: str, layer: str) -> float:
+    """Returns how long the script's first byte waited in a layer: pending, committed, unsent, queue, propagation."""
+    return _ledger(experiment, arm).parts_ms[Layer[layer.upper()]] / 1000
+
+
+def longest_wait(experiment: Experiment, arm: str) -> str:
+    """Returns the layer in which the script's first byte waited longest."""
+    return Layer(_ledger(experiment, arm).largest).name.lower()
+
+
+def explained(experiment: Experiment, arm: str) -> float:
+    """Returns the part of the wait that the ledger explains, from 0 to 1."""
+    return _ledger(experiment, arm).explained
+
+
+def unsent_kib(experiment: Experiment, arm: str) -> float:
+    """Returns how much of the image was unsent in the kernel when the script became available."""
+    return _ledger(experiment, arm).other_bytes_at_available.unsent / 1024
+
+
+def most_unsent_bytes(experiment: Experiment, arm: str) -> int:
+    """Returns the most bytes that were unsent in the front's kernel at any time."""
+    most = arms(experiment)[arm].observed.notsent_most_bytes
+    assert most is not None, "the front's socket was sampled"
+    return most
+
+
+def check(statement: str, *, holds: bool) -> None:
+    """Shows a statement that holds. Raises AssertionError if it does not: the notebook never says what is not so."""
+    if not holds:
+        raise AssertionError(f"this run shows otherwise: {statement}")
+    say(f"✓ {statement}")
 
 
 def say(text: str) -> None:
@@ -74,10 +104,66 @@ def say(text: str) -> None:
     display(Markdown(text))  # type: ignore[no-untyped-call]
 
 
-def show(figure: Declaration | None) -> None:
-    """Shows a figure, which is declared in Vega-Lite. The notebook contains the figure as SVG, so it needs no network.
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: bool = True) -> None:
+    """Shows a table. numbers: align all columns but the first to the right."""
+    side = "--:" if numbers else ":--"
+    lines = [" | ".join(head), " | ".join([":--"] + [side] * (len(head) - 1))]
+    lines += [" | ".join(str(cell) for cell in row) for row in rows]
+    say("\n".join(f"| {line} |" for line in lines))
 
+
+def show(figure: Declaration | None) -> None:
+    """Shows a figure, which is declared in Vega-Lite, as wide as the notebook.
+
+    The notebook contains the figure as PNG: viewers show no SVG of a notebook that they do not trust.
     figure: None if there is nothing to draw.
     """
     if figure is not None:
-        display(SVG(picture.drawn(figure)))  # type: ignore[no-untyped-call]
+        drawn = vl_convert.svg_to_png(picture.drawn(figure), scale=_PNG_SCALE)
+        display(Image(_smaller(drawn), width=_WIDTH_PX))  # type: ignore[no-untyped-call]
+
+
+def _smaller(png: bytes) -> bytes:
+    """Returns the PNG with a palette of colours, which has a tenth of the size."""
+    made = BytesIO()
+    PIL.Image.open(BytesIO(png)).convert("RGB").quantize(_COLOURS).save(made, "png", optimize=True)
+    return made.getvalue()
+
+
+def _ledger(experiment: Experiment, arm: str) -> LedgerRecord:
+    account = arms(experiment)[arm].record.ledger
+    assert account is not None, "the run is ok"
+    return account
+
+
+class _Line:
+    """A line of the notebook that shows a command's progress, and at last its outcome."""
+
+    def __init__(self, command_name: str, words: Sequence[str]) -> None:
+        self._name = f"`priolab {' '.join((command_name, *words))}`"
+        self._shown = display(Markdown(self._name), display_id=True)  # type: ignore[no-untyped-call]
+
+    def tell(self, progress: str) -> None:
+        self._shown.update(Markdown(f"{self._name}: {progress}"))  # type: ignore[no-untyped-call]
+
+    def end(self, statuses: Sequence[str]) -> None:
+        counted = ", ".join(f"{number} {status}" for status, number in Counter(map(str, statuses)).items())
+        self.tell(f"{len(statuses)} run{'' if len(statuses) == 1 else 's'}, {counted}")
+
+
+def _folder(command_name: str, words: Sequence[str], line: _Line) -> Path:
+    words = (*words, "REUSE=yes", f"RESULTS={_RESULTS}")
+    command = [sys.executable, "-P", "-m", "experiments", command_name, *words, "--print-folder"]
+    with subprocess.Popen(
+        command, cwd=_ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        last = ""
+        for said in process.stderr:
+            last = said.strip() or last
+            line.tell(last)
+        folder = process.stdout.read().strip()
+    if process.returncode != 0:
+        raise RuntimeError(last)
+    return Path(folder)

@@ -5,12 +5,12 @@ from typing import Any
 
 from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, VERDICTS
 from analysis.figures.sheet import CONFIG, TEXT, Declaration, Rows, layer
-from analysis.reproduction.claims import Figures
+from analysis.reproduction.figures import Figures
 from analysis.reproduction.loads import LoadSeen
 from common.formats.run import Verdict
 
 _WIDTH = 1400
-_HEIGHT = 380
+_HEIGHT = 420
 _FONT = 24
 _IMAGE, _SCRIPT, _KEPT = RESOURCES["image"], RESOURCES["script"], VERDICTS[Verdict.KEPT]
 _PALE_SCRIPT = "#b98a63"
@@ -18,11 +18,15 @@ _ROOM = 1.12
 _POINT = 130
 
 
-def by_value(control: Figures, ladder: Sequence[Figures]) -> Declaration:
+def most_seconds(figures: Sequence[Figures], loads: Sequence[LoadSeen]) -> float:
+    """Returns the upper end of the scale of seconds that both charts share."""
+    return _ROOM * max([*(each.complete_s for each in figures), *(load.first_byte_s for load in loads)])
+
+
+def by_value(control: Figures, ladder: Sequence[Figures], most_s: float) -> Declaration:
     """Draws first and last bytes against LOWAT, with LOWAT unset at the right. The oracle's bound is dashed."""
     values = [*ladder, control]
     order = [each.value for each in values]
-    most_s = max(each.complete_s for each in values) * _ROOM
     lines = {
         "script first byte": (_SCRIPT, [each.script_first_s for each in values]),
         "script last byte": (_PALE_SCRIPT, [each.script_last_s for each in values]),
@@ -40,30 +44,30 @@ def by_value(control: Figures, ladder: Sequence[Figures]) -> Declaration:
         {"value": each.value, "seconds": each.script_first_s, "text": f"{each.script_first_s:.2f}"} for each in values
     ]
     layers.append(_words(first, x, y, _SCRIPT, dy=-24))
-    layers += [
-        _words([{"value": order[0], "seconds": seconds[0], "text": name}], x, y, colour, align="left", dx=-6, dy=21)
-        for name, (colour, seconds) in lines.items()
-    ]
+    # The names are below the lines. That of the lowest line is at its high end, away from the bound.
+    for name, (colour, seconds) in lines.items():
+        at = -2 if name == "script first byte" else 0
+        row = {"value": order[at], "seconds": seconds[at], "text": name}
+        layers.append(_words([row], x, y, colour, align="left", dx=12 if at else -6, dy=21))
     bound = [{"seconds": control.possible_s, "text": f"possible: {control.possible_s:.2f} s"}]
     rule = {"type": "rule", "strokeWidth": 3, "strokeDash": [9, 6], "color": QUIET}
     label = {"type": "text", "align": "right", "baseline": "bottom", "dy": -7, "fontSize": _FONT - 2, "color": QUIET}
     layers += [layer(bound, rule, y=y), layer(bound, label, x={"value": _WIDTH}, y=y, text=TEXT)]
-    return {"width": _WIDTH, "height": _HEIGHT + 60, "layer": layers, "config": CONFIG}
+    return {"width": _WIDTH, "height": _HEIGHT, "layer": layers, "config": CONFIG}
 
 
-def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Declaration:
+def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen], most_s: float) -> Declaration:
     """Draws two charts against the load's number.
 
     Above is the script's first byte, with LOWAT unset and set. Below is the send buffer with LOWAT unset.
     """
     series = {"LOWAT unset": (_SCRIPT, control, -26), "LOWAT 131072": (_KEPT, treatment, 26)}
-    most_s = max(load.first_byte_s for load in [*control, *treatment]) * 1.2
     numbers = [load.number for load in control]
 
     def x(*, shown: bool) -> Declaration:
-        title = "load on the connection" if shown else None
+        words = "load on the connection" if shown else None
         axis = _axis(
-            title, grid=False, values=numbers, labels=shown, tickCount=len(numbers), labelOverlap=False, format="d"
+            words, grid=False, values=numbers, labels=shown, tickCount=len(numbers), labelOverlap=False, format="d"
         )
         scale = {"domain": [numbers[0] - 0.6, numbers[-1] + 1.4], "nice": False}
         return {"field": "load", "type": "quantitative", "scale": scale, "axis": axis}
@@ -81,7 +85,7 @@ def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Dec
     above = {
         "width": _WIDTH,
         "height": _HEIGHT,
-        "title": _title("script first byte, seconds after the page was asked for"),
+        "title": title("script first byte, seconds after the page was asked for"),
         "layer": layers,
     }
     sizes = {load.number: load.sndbuf_bytes / 1024 for load in control if load.sndbuf_bytes is not None}
@@ -92,7 +96,7 @@ def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> Dec
     below = {
         "width": _WIDTH,
         "height": _HEIGHT // 2,
-        "title": _title("send buffer when the script was available, KiB, with LOWAT unset: it grew by itself"),
+        "title": title("send buffer when the script was available, KiB, with LOWAT unset: it grew by itself"),
         "layer": [
             layer(buffers, bar, x=x(shown=True), y=height),
             _words(buffers, x(shown=True), height, QUIET, dy=-16),
@@ -144,5 +148,6 @@ def _axis(title: str | None, *, grid: bool, **more: Any) -> Declaration:
     }
 
 
-def _title(text: str) -> Declaration:
+def title(text: str) -> Declaration:
+    """Returns the title above a chart."""
     return {"text": text, "fontSize": _FONT, "fontWeight": "normal", "color": QUIET, "anchor": "start", "offset": 12}

@@ -1,18 +1,20 @@
 """Writes the reproduction's page: each picture with its numbers, the article's report and the judgement. Pure.
 
-The page is a self-contained HTML file. For PNG and PDF there is a tall SVG drawing with the same text and pictures.
+The page is a self-contained HTML file, which prints on sheets of A4. `drawing` makes PNG and PDF of the same page.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from analysis.figures.lettering import FAMILIES, wrapped
+from analysis.figures.lettering import FAMILIES
+from analysis.reproduction import article
+from analysis.reproduction.article import Compared
 from analysis.reproduction.claims import Claim
 
-TITLE = "Prioritization only works when there is pending data to prioritize"
-_ARTICLE, _HERE = "The article", "Here"
+TITLE = "Google Maps between SPDY and Linux: the article's pictures, measured again"
+ARTICLE, HERE = "The article", "Here"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +32,10 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """The reproduction's page. made: facts about how the pictures were made, such as the fabric, by name."""
+    """The reproduction's page. set_up: the article's set-up beside the lab's."""
 
     pictures: Sequence[Picture]
-    made: Mapping[str, str]
+    set_up: Sequence[Compared]
 
     @property
     def holds(self) -> bool:
@@ -49,15 +51,16 @@ class Page:
         return "; ".join([words, *(f"the open question {claim.word}" for claim in asked)])
 
 
-# --- HTML ------------------------------------------------------------------------------------------------------------
-
-_STYLE = """
-:root { color-scheme: light; }
-body { margin: 0 auto; max-width: 62rem; padding: 2.5rem 1.5rem 4rem; background: #fff; color: #1a1a1a;
-  font: 1.05rem/1.5 "Liberation Sans", Helvetica, Arial, sans-serif; }
-h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 .5rem; }
+_STYLE = f"""
+@page {{ size: A4; margin: 14mm 13mm; }}
+* {{ box-sizing: border-box; }}
+body {{ margin: 0 auto; max-width: 70rem; padding: 2.5rem 1.5rem 6rem; color: #1a1a1a; background: #fff; }}
+body {{ font: 1.0625rem/1.55 {FAMILIES}; }}
+"""
+_STYLE += """
+h1 { font-size: 1.9rem; line-height: 1.25; margin: 0 0 .5rem; }
 h2 { font-size: 1.4rem; margin: 0; }
-.lead { font-size: 1.2rem; margin: 0 0 1.5rem; }
+p.lead { margin: 0 0 1.5rem; }
 .quiet { color: #5a5a5a; font-size: .95rem; }
 section { border-top: 2px solid #e4e4e4; margin-top: 3rem; padding-top: 1.5rem; }
 header.claim { display: flex; gap: 1rem; align-items: baseline; justify-content: space-between; }
@@ -71,31 +74,50 @@ table { border-collapse: collapse; font-size: .95rem; font-variant-numeric: tabu
 th, td { text-align: right; padding: .25rem .9rem .25rem 0; border-bottom: 1px solid #e4e4e4; }
 th:first-child, td:first-child { text-align: left; }
 th { color: #5a5a5a; font-weight: normal; vertical-align: bottom; }
+table.beside { width: 100%; }
+table.beside th, table.beside td { text-align: left; vertical-align: top; width: 38%; }
+table.beside th:first-child, table.beside td:first-child { color: #5a5a5a; width: 24%; }
 @media (max-width: 45rem) { .two { grid-template-columns: 1fr; gap: 1rem; } .scroll { overflow-x: auto; } }
-@media print { section { break-inside: avoid; } }
+@media print {
+  body { max-width: none; padding: 0; font-size: 9.5pt; line-height: 1.4; }
+  h1 { font-size: 17pt; } h2 { font-size: 13pt; }
+  .quiet, .two h3, table { font-size: 8.5pt; }
+  section { break-inside: avoid; margin-top: 1rem; padding-top: .8rem; }
+  th, td { padding: .12rem .5rem .12rem 0; }
+  table, .two { margin: .5rem 0; }
+  .stamp { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}
 """
 
 
 def html(page: Page) -> str:
     """Returns a self-contained HTML document."""
-    made = " &middot; ".join(f"{escape(name)} {escape(value)}" for name, value in page.made.items())
     sections = "\n".join(_section(number, picture) for number, picture in enumerate(page.pictures, start=1))
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(TITLE)}: reproduction</title>
+<title>{escape(TITLE)}</title>
 <style>{_STYLE}</style>
 </head>
 <body>
 <h1>{escape(TITLE)}</h1>
-<p class="lead">{escape(page.headline)}.</p>
-<p class="quiet">{made}</p>
+<p>The article: {_citation()}</p>
+<p class="lead"><strong>{escape(page.headline)}.</strong></p>
+{_beside(page.set_up)}
 {sections}
 </body>
 </html>
 """
+
+
+def _citation() -> str:
+    """Returns the citation with its Japanese words marked as such, so that browsers choose a font for them."""
+    text = escape(article.CITATION, quote=False)
+    for words in (article.TITLE, article.BLOG):
+        text = text.replace(words, f'<span lang="ja">{words}</span>')
+    return text
 
 
 def _section(number: int, picture: Picture) -> str:
@@ -105,71 +127,31 @@ def _section(number: int, picture: Picture) -> str:
 <header class="claim"><h2>{number}. {escape(claim.title)}</h2>
 <span class="stamp {"yes" if claim.holds else "no"}">{escape(claim.word)}</span></header>
 <div class="two">
-<div><h3>{_ARTICLE}</h3><p>{escape(claim.article)}</p></div>
-<div><h3>{_HERE}</h3><p>{escape(claim.here)}</p></div>
+<div><h3>{ARTICLE}, {escape(claim.source)}</h3><p>{escape(claim.article)}</p></div>
+<div><h3>{HERE}</h3><p>{escape(claim.here)}</p></div>
 </div>
-<div class="scroll">{_inlined(picture.svg, f"picture-{number}-")}</div>
+{_beside(claim.numbers)}
+<div class="scroll">{inlined(picture.svg, f"picture-{number}-")}</div>
 <div class="scroll">{_table(picture.table)}</div>
-<p class="quiet">{escape(_criterion(claim))}</p>{note}
+<p class="quiet">{escape(criterion(claim))}</p>{note}
 </section>"""
 
 
-def _criterion(claim: Claim) -> str:
+def criterion(claim: Claim) -> str:
+    """Returns the sentence that says when the claim counts as reproduced."""
     return f"Counts as {claim.word.removeprefix('not ')} if {claim.criterion}."
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def _beside(rows: Sequence[Compared]) -> str:
+    return _table([["", ARTICLE, HERE], *([row.what, row.article, row.here] for row in rows)], "beside")
+
+
+def _table(rows: Sequence[Sequence[str]], name: str = "") -> str:
     head, *body = rows
-    lines = ["<table>", f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>"]
+    lines = [f'<table class="{name}">' if name else "<table>"]
+    lines += [f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>"]
     lines += [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in body]
     return "\n".join([*lines, "</table>"])
-
-
-# --- one tall drawing ------------------------------------------------------------------------------------------------
-
-_WIDTH = 1500
-_MARGIN = 60
-_INNER = _WIDTH - 2 * _MARGIN
-_GAP = 50
-_BODY, _SMALL, _HEAD, _TOP = 23, 20, 34, 43
-_LEADING = 1.42
-_INK, _QUIET, _YES, _NO = "#1a1a1a", "#5a5a5a", "#00664b", "#b00020"
-
-
-def drawing(page: Page) -> str:
-    """Returns the page as one SVG document, in one column and without tables."""
-    parts: list[str] = []
-    y = float(_MARGIN)
-
-    def write(words: Sequence[str], size: int, colour: str, weight: str = "normal", separator: str = " ") -> None:
-        nonlocal y
-        for line in wrapped(words, separator, size, _INNER):
-            y += size * _LEADING
-            parts.append(
-                f'<text x="{_MARGIN}" y="{y}" font-family="{FAMILIES}" font-size="{size}" font-weight="{weight}" '
-                f'fill="{colour}">{escape(line)}</text>'
-            )
-
-    write([TITLE], _TOP, _INK, "bold")
-    write([f"{page.headline}."], _BODY, _INK)
-    write([f"{name} {value}" for name, value in page.made.items()], _SMALL, _QUIET, separator=" · ")
-    for number, picture in enumerate(page.pictures, start=1):
-        claim = picture.claim
-        y += _GAP
-        write([f"{number}. {claim.title}"], _HEAD, _INK, "bold")
-        write([claim.word], _BODY, _YES if claim.holds else _NO, "bold")
-        write(f"{_ARTICLE}: {claim.article}".split(), _BODY, _INK)
-        write(f"{_HERE}: {claim.here}".split(), _BODY, _INK)
-        width, height = _size(picture.svg)
-        place = f'x="{_MARGIN}" y="{y + _BODY}" width="{_INNER}" height="{height * _INNER / width}"'
-        parts.append(_inlined(picture.svg, f"p{number}-", place))
-        y += _BODY + height * _INNER / width
-        write(f"{_criterion(claim)} {picture.note}".split(), _SMALL, _QUIET)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="{_WIDTH}" '
-        f'height="{y + _MARGIN:.0f}" viewBox="0 0 {_WIDTH} {y + _MARGIN:.0f}">'
-        f'<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>'
-    )
 
 
 # --- charts in other documents ---------------------------------------------------------------------------------------
@@ -178,7 +160,8 @@ _ROOT = re.compile(r"<svg\b[^>]*>")
 _SIZES = ("width", "height", "x", "y")
 
 
-def _size(svg: str) -> tuple[float, float]:
+def size(svg: str) -> tuple[float, float]:
+    """Returns width and height of an SVG document."""
     root = _ROOT.search(svg)
     assert root, "not an SVG document"
     box = re.search(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', root[0])
@@ -186,7 +169,7 @@ def _size(svg: str) -> tuple[float, float]:
     return float(box[1]), float(box[2])
 
 
-def _inlined(svg: str, prefix: str, place: str = "") -> str:
+def inlined(svg: str, prefix: str, place: str = "") -> str:
     """Returns an SVG to be embedded: without its head and size, with a prefix for its ids, which must be unique."""
     root = _ROOT.search(svg)
     assert root, "not an SVG document"

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from analysis.figures import timeline
+from analysis.figures.arms import arms, headline
 from analysis.figures.picture import drawn
+from analysis.figures.sheet import Declaration, heading, sheet
 from analysis.records.runs import Experiment, Run
 from analysis.reports.summary import typical
 from analysis.reproduction import charts, claims
-from analysis.reproduction.claims import Figures
+from analysis.reproduction.figures import Figures
 from analysis.reproduction.loads import LoadSeen, loads_seen
 from analysis.reproduction.page import Picture
 
@@ -39,20 +41,29 @@ def pictures(made_of: Experiments) -> list[Picture]:
     )
     unset, *ladder = figures
     stock, bounded = (loads_seen(_arm(made_of.growing, lowat)) for lowat in (None, LOWAT_BYTES))
+    (fast_figure,) = _timelines([(made_of.fast, fast)])
+    # The two pictures of the slow link have the same scales.
+    control_figure, treatment_figure = _timelines([(made_of.slow, control), (made_of.slow, treatment)])
+    most_s = charts.most_seconds([*ladder, unset], [*stock, *bounded])
     return [
-        _timeline(made_of.fast, fast, claims.fast_link(Figures.of(fast))),
-        _timeline(made_of.slow, control, claims.slow_link(Figures.of(control))),
-        _timeline(made_of.slow, treatment, claims.with_lowat(Figures.of(control), Figures.of(treatment))),
+        _timeline(fast_figure, fast, claims.fast_link(Figures.of(fast))),
+        _timeline(control_figure, control, claims.slow_link(Figures.of(control)), _SAME_SCALES.format("next")),
+        _timeline(
+            treatment_figure,
+            treatment,
+            claims.with_lowat(Figures.of(control), Figures.of(treatment)),
+            f"{_SAME_SCALES.format('previous')} {_earliest(Figures.of(treatment))}",
+        ),
         Picture(
             claim=claims.which_value(unset, ladder),
-            svg=drawn(charts.by_value(unset, ladder)),
+            svg=drawn(charts.by_value(unset, ladder, most_s)),
             table=_table([*ladder, unset]),
             note="Values below 64 KiB gain little as long as the kernel builds packet buffers of 64 KiB (GSO); see "
             "analysis/notebooks/03-choosing-lowat.ipynb.",
         ),
         Picture(
             claim=claims.by_load(stock, bounded),
-            svg=drawn(charts.by_number(stock, bounded)),
+            svg=drawn(charts.by_number(stock, bounded, most_s)),
             table=_by_load(stock, bounded),
             note=f"SNDBUF=stock QUEUE={made_of.growing.runs[0].scenario.queue_packets}: the kernel's own send buffer"
             " follows the congestion window, which needs some room in the bottleneck queue to grow.",
@@ -70,10 +81,29 @@ def _arm(experiment: Experiment, lowat_bytes: int | None) -> Run:
     return next(_one(runs) for runs in experiment.arms().values() if runs[0].scenario.lowat == lowat_bytes)
 
 
-def _timeline(experiment: Experiment, run: Run, claim: claims.Claim) -> Picture:
-    figure = timeline.draw(replace(experiment, runs=(run,)))
-    assert figure is not None, "every run is ok"
-    return Picture(claim=claim, svg=drawn(figure), table=_table([Figures.of(run)]))
+def _timelines(shown: Sequence[tuple[Experiment, Run]]) -> list[Declaration]:
+    """Returns a figure for each run, all with the same scales, so that they can be compared. Every run is ok."""
+    alone = [replace(experiment, runs=(run,)) for experiment, run in shown]
+    each = [arms(experiment) for experiment in alone]
+    panels = timeline.panels_of([arm for (arm,) in each], apart=True)
+    return [
+        sheet([panel], heading(headline(experiment, only)))
+        for experiment, only, panel in zip(alone, each, panels, strict=True)
+    ]
+
+
+def _timeline(figure: Declaration, run: Run, claim: claims.Claim, note: str = "") -> Picture:
+    return Picture(claim=claim, svg=drawn(figure), table=_table([Figures.of(run)]), note=note)
+
+
+_SAME_SCALES = "The {} picture has the same scales, for time and for bytes."
+
+
+def _earliest(figures: Figures) -> str:
+    return (
+        f"The lab counts from the page's request. From there no byte of the script can come over this link before "
+        f"{figures.possible_s:.2f} s, so the article's 0.2 s must count from elsewhere. The claim is about the order."
+    )
 
 
 def _table(figures: Sequence[Figures]) -> list[list[str]]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import vl_convert
 
 from analysis.records.runs import Experiment, load_environment
-from analysis.reproduction import page
+from analysis.reproduction import drawing, page, paper
+from analysis.reproduction.article import Compared, SetUp, set_up
 from analysis.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
 from experiments.commands.console import Report
 from experiments.errors import StepFailed
@@ -30,7 +31,7 @@ GROWING = {"LOWAT": str(LOWAT_BYTES), "SNDBUF": "stock", "QUEUE": "100", "RELOAD
 
 
 def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> bool:
-    """Runs the arms, and writes index.html, reproduction.png and reproduction.pdf. Raises LabError.
+    """Runs the arms, and writes index.html, reproduction.png and, on sheets of A4, reproduction.pdf. Raises LabError.
 
     Returns True if every picture shows what the article reports. A run that is not ok is an error, because the pictures
     need every run.
@@ -41,7 +42,7 @@ def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> boo
     _make(folder)
     fast, slow, growing = (_experiment(request, report) for request in requests)
     made = Experiments(fast=fast, slow=slow, growing=growing)
-    document = page.Page(pictures=pictures(made), made=_made_with(slow))
+    document = page.Page(pictures=pictures(made), set_up=_set_up(slow))
     for claim in (picture.claim for picture in document.pictures):
         report.say(f"{claim.title}: {claim.word}", "bold green" if claim.holds else "bold red")
         report.say(f"    {claim.here}")
@@ -55,22 +56,30 @@ def _experiment(request: Request, report: Report) -> Experiment:
     return run_checked(request, report)
 
 
-def _made_with(experiment: Experiment) -> dict[str, str]:
-    """Returns the conditions under which the experiment was run, such as server and link, in words for the web page."""
+def _set_up(experiment: Experiment) -> list[Compared]:
+    """Returns the conditions under which the experiment was run, such as server and link, beside the article's."""
     run = experiment.runs[0]
     environment = load_environment(run.path)
     scenario = run.scenario
     assert scenario.rate_bit_s is not None
     assert scenario.size_bytes is not None
-    return {
-        "server": environment.versions.get(scenario.server, "unknown").rpartition(":")[2].strip(),
-        "kernel": environment.kernel,
-        "congestion control": scenario.congestion_control,
-        "slow link": f"{units.format_rate(scenario.rate_bit_s)}, {units.format_time(scenario.delay_ns)}",
-        "image and script": f"{scenario.size_bytes / 1024:.0f} KiB each",
-        "fabric": f"{experiment.record.fabric}, {run.observed.shaper}",
-        "run": experiment.record.started_at[:10],
-    }
+    assert scenario.script_delay_ns is not None
+    client = "Chromium" if scenario.client == "chromium" else "the lab's own client"
+    return set_up(
+        SetUp(
+            server=environment.versions.get(scenario.server, "unknown").rpartition(":")[2].strip().replace("/", " "),
+            protocol="HTTP/2",
+            kernel=f"Linux {environment.kernel}",
+            backend=f"Node.js {environment.versions.get('node', 'unknown').lstrip('v')}",
+            client=client,
+            link=f"{units.format_rate(scenario.rate_bit_s)}, {units.format_time(scenario.delay_ns)}",
+            held_back=f"{scenario.script_delay_ns / 1e9:g} s",
+            sizes=f"{scenario.size_bytes / 1024:.0f} KiB each; the image is named first",
+            congestion_control=scenario.congestion_control,
+            fabric=f"{experiment.record.fabric}, {run.observed.shaper}",
+            run=experiment.record.started_at[:10],
+        )
+    )
 
 
 def _make(folder: Path) -> None:
@@ -81,11 +90,11 @@ def _make(folder: Path) -> None:
 
 
 def _write(document: page.Page, folder: Path) -> list[Path]:
-    drawing = page.drawing(document)
+    sheets = [vl_convert.svg_to_pdf(sheet) for sheet in drawing.sheets(document)]
     contents = {
         "index.html": page.html(document).encode(),
-        "reproduction.png": vl_convert.svg_to_png(drawing, scale=1),
-        "reproduction.pdf": vl_convert.svg_to_pdf(drawing),
+        "reproduction.png": vl_convert.svg_to_png(drawing.column(document), scale=1),
+        "reproduction.pdf": paper.joined(sheets),
     }
     for name, content in contents.items():
         write_document(folder / name, content, "reproduce")

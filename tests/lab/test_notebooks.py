@@ -2,21 +2,18 @@
 
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import nbformat
 import pytest
 
-import analysis
 from tests.conftest import priolab_here
 from tests.lab.conftest import Runs
+from tests.notebooks import FOLDER, NOTEBOOKS, Notebook, code, code_of_answers, executed, read
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-ROOT = Path(next(iter(analysis.__path__))).resolve().parent
-NOTEBOOKS = sorted((ROOT / "analysis" / "notebooks").glob("*.ipynb"))
+ROOT = FOLDER.parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -34,18 +31,21 @@ def _reproduce(results: Path, out: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, results: Path, tmp_path: Path) -> None:
-    """A notebook runs from top to bottom, its assertions hold, and its outputs have figures."""
+    """A notebook runs from top to bottom, and so does the code of its answers; what they state holds.
+
+    Each cell shows what its stored outputs show: as many texts and pictures, whatever their figures.
+    """
     assert results.parent.is_dir()
-    copy = tmp_path / path.name
-    # In a process of its own, so that files which its libraries leave open cause no warnings in the tests.
-    execute = [sys.executable, "-c", "from nbclient.cli import main; main()", "--timeout=240"]
-    command = [*execute, f"--output={copy.with_suffix('')}", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode == 0, done.stderr
-    notebook = nbformat.read(copy, as_version=4)  # type: ignore[no-untyped-call]
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    assert [output for output in outputs if output.output_type == "error"] == []
-    assert any("image/svg+xml" in output.get("data", {}) for output in outputs)
+    stored = read(path)
+    notebook = executed(path, tmp_path, code_of_answers(stored))
+    cells = code(notebook)
+    assert [output for cell in cells for output in cell.outputs if output.output_type == "error"] == []
+    assert _shown(notebook)[: len(code(stored))] == _shown(stored)
+
+
+def _shown(notebook: Notebook) -> list[list[list[str]]]:
+    """Return the kinds of each output of each code cell."""
+    return [[sorted(output.get("data", {})) for output in cell.outputs] for cell in code(notebook)]
 
 
 def test_the_articles_pictures_are_reproduced(results: Path, tmp_path: Path) -> None:
@@ -55,6 +55,9 @@ def test_the_articles_pictures_are_reproduced(results: Path, tmp_path: Path) -> 
     assert re.findall(r": (not \w+)$", done.stdout, re.MULTILINE) == []
     assert (tmp_path / "index.html").read_text().count('class="stamp yes"') == 5
     assert (tmp_path / "reproduction.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "reproduction.pdf").read_bytes().startswith(b"%PDF")
+    document = (tmp_path / "reproduction.pdf").read_bytes()
+    assert document.startswith(b"%PDF")
+    assert 1 < document.count(b"/MediaBox [0 0 595.276 841.89]") == document.count(b"/MediaBox") < 6
+    assert "ぼちぼち日記" in (tmp_path / "index.html").read_text()
     again = _reproduce(results, tmp_path)
     assert again.stdout.count("taken from ") == 3

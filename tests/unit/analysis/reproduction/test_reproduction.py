@@ -2,16 +2,19 @@
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
 
 from analysis.figures.picture import drawn
 from analysis.figures.sheet import Declaration
-from analysis.reproduction import charts, claims
-from analysis.reproduction.claims import Claim, Figures, chosen
+from analysis.reproduction import charts, claims, drawing
+from analysis.reproduction.article import BLOG, DATE, TITLE, TRANSLATED, Compared
+from analysis.reproduction.claims import Claim, chosen
+from analysis.reproduction.figures import Figures
 from analysis.reproduction.loads import LoadSeen
-from analysis.reproduction.page import Page, Picture, drawing, html
+from analysis.reproduction.page import Page, Picture, html
 from common.formats.run import Verdict
 from tests.declarations import valid
 
@@ -20,6 +23,7 @@ CONTROL = Figures(
     verdict=Verdict.INVERTED,
     script_first_s=6.7,
     script_last_s=12.4,
+    image_first_s=0.7,
     image_last_s=6.5,
     available_s=0.5,
     possible_s=0.8,
@@ -48,6 +52,9 @@ def load(number: int, verdict: Verdict, first_byte_s: float = 3.0, sndbuf_bytes:
 
 GROWN = [load(1, Verdict.KEPT, 1.6), load(2, Verdict.UNDECIDED), load(3, Verdict.INVERTED, 7.9, 737_280)]
 BOUNDED = [load(1, Verdict.KEPT, 1.6), load(2, Verdict.KEPT), load(3, Verdict.UNDECIDED, 4.1)]
+
+
+MOST_S = charts.most_seconds([CONTROL, *LADDER], [*GROWN, *BOUNDED])
 
 
 @pytest.mark.parametrize("verdict", Verdict)
@@ -81,6 +88,12 @@ def test_the_question_is_answered() -> None:
     assert chosen(LADDER).lowat_bytes == 16_384
     assert (claim.holds, claim.word) == (True, "answered")
     assert claim.here.startswith("With LOWAT 16384 the script's first byte comes at")
+
+
+def test_the_tolerance_may_be_chosen() -> None:
+    """With a larger tolerance the answer is a larger value."""
+    values = [chosen(LADDER, tolerance_s).lowat_bytes for tolerance_s in (0.0, 0.5, 5.0)]
+    assert values == [4096, 65_536, 131_072]
 
 
 def test_a_value_that_costs_time_leaves_the_question_open() -> None:
@@ -122,8 +135,11 @@ def test_otherwise_it_is_not(control: list[LoadSeen], treatment: list[LoadSeen])
 @pytest.mark.parametrize(
     ("figure", "words"),
     [
-        (charts.by_value(CONTROL, LADDER), ("possible: 0.80 s", ">unset<", ">131072<", "script last byte", ">1.95<")),
-        (charts.by_number(GROWN, BOUNDED), ("load on the connection", "LOWAT unset", ">7.90<", ">720<")),
+        (
+            charts.by_value(CONTROL, LADDER, MOST_S),
+            ("possible: 0.80 s", ">unset<", ">131072<", "script last byte", ">1.95<"),
+        ),
+        (charts.by_number(GROWN, BOUNDED, MOST_S), ("load on the connection", "LOWAT unset", ">7.90<", ">720<")),
     ],
     ids=["by value", "by number"],
 )
@@ -133,17 +149,57 @@ def test_charts_have_what_was_measured(figure: Declaration, words: tuple[str, ..
     assert [word for word in words if word not in svg] == []
 
 
+def test_the_two_charts_have_the_same_scale() -> None:
+    """Both charts of the page have the same scale of seconds and the same height, and all values fit."""
+    lines = charts.by_value(CONTROL, LADDER, MOST_S), charts.by_number(GROWN, BOUNDED, MOST_S)["vconcat"][0]
+    scales = [chart["layer"][0]["layer"][0]["encoding"]["y"]["scale"] for chart in lines]
+    assert scales[0] == scales[1] == {"domain": [0, MOST_S], "nice": False}
+    assert lines[0]["height"] == lines[1]["height"]
+    assert max(CONTROL.complete_s, *(load.first_byte_s for load in GROWN)) < MOST_S
+
+
+def test_the_articles_numbers_are_beside_ours() -> None:
+    """Each claim names the article's picture, and has its numbers beside those of the run."""
+    found = [
+        claims.fast_link(CONTROL),
+        claims.slow_link(CONTROL),
+        claims.with_lowat(CONTROL, TREATMENT),
+        claims.which_value(CONTROL, LADDER),
+        claims.by_load(GROWN, BOUNDED),
+    ]
+    assert [each.source for each in found] == [
+        *("picture 7.2", "picture 7.3", "picture 7.4", "section 8", "picture 7.3"),
+    ]
+    rows = {(row.article, row.here) for each in found for row in each.numbers}
+    assert {("seconds later", "6.70 s"), ("after about 0.2 s", "3.00 s"), ("left open", "16384")} <= rows
+    assert ("before the image", "9.00 s, 3.40 s before the image") in rows
+    assert ("only after several reloads", "from load 3 on") in rows
+    assert [row.here for each in found for row in each.numbers if "Google's own" in row.article] == [
+        "6000 ms",
+        "6.00 s",
+    ]
+
+
 def page(*claims: Claim) -> Page:
     svg = (
         '<svg class="marks" width="200" height="100" viewBox="0 0 200 100" xmlns="http://www.w3.org/2000/svg">'
         '<defs><clipPath id="clip0"/></defs><g clip-path="url(#clip0)"/></svg>'
     )
     pictures = [Picture(claim=claim, svg=svg, table=[["arm", "first"], ["a < b", "1 s"]]) for claim in claims]
-    return Page(pictures=pictures, made={"server": "nginx & co"})
+    return Page(pictures=pictures, set_up=[Compared(what="server", article="nginx 1.5.10", here="nginx & co")])
 
 
 def claim(*, holds: bool = True, is_question: bool = False) -> Claim:
-    return Claim(title="A <link>", article="It was", here="It is", criterion="so", holds=holds, is_question=is_question)
+    return Claim(
+        title="A <link>",
+        source="picture 7.2",
+        article="It was",
+        here="It is",
+        numbers=[Compared(what="first byte", article="seconds later", here="6.7 s")],
+        criterion="so",
+        holds=holds,
+        is_question=is_question,
+    )
 
 
 def test_the_page_counts() -> None:
@@ -168,12 +224,42 @@ def test_the_html_is_alone() -> None:
     assert set(re.findall(r"url\(#([^)]+)\)", text)) == set(ids)
 
 
+def test_the_article_is_named() -> None:
+    """The HTML has the article's title, blog and date; the drawing has them without Japanese letters."""
+    text = re.sub("<[^>]*>", "", html(page(claim())))
+    assert [words for words in (TITLE, TRANSLATED, BLOG, DATE, "Will Chan's") if words not in text] == []
+    drawn_text = " ".join(ElementTree.fromstring(drawing.column(page(claim()))).itertext())
+    assert [words for words in (TRANSLATED, "Bochibochi Nikki", DATE) if words not in drawn_text] == []
+    assert all(ord(letter) < 0x3000 for letter in drawn_text)
+
+
+def blocks(svg: str) -> list[tuple[float, float]]:
+    """Return top and bottom of each block of a drawing, the highest first."""
+    root = ElementTree.fromstring(svg)
+    groups = [child for child in root if child.tag.endswith("}g")]
+    tops = [float(re.findall(r"[\d.]+", group.attrib["transform"])[1]) for group in groups]
+    return [(top, top + float(group.attrib["data-height"])) for top, group in zip(tops, groups, strict=True)]
+
+
 def test_the_drawing_holds_everything() -> None:
     """The drawing is well-formed XML with its pictures one below the other; nothing begins below its lower edge."""
-    root = ElementTree.fromstring(drawing(page(claim(), claim(holds=False))))
-    height = float(root.attrib["height"])
-    tops = [float(child.attrib["y"]) for child in root if "y" in child.attrib]
-    nested = [child for child in root if child.tag.endswith("svg")]
-    assert len(nested) == 2
-    assert max(tops) < height
-    assert float(nested[0].attrib["y"]) + float(nested[0].attrib["height"]) < float(nested[1].attrib["y"])
+    svg = drawing.column(page(claim(), claim(holds=False)))
+    spans = blocks(svg)
+    assert len(spans) == 3
+    assert all(above < below for (_, above), (below, _) in pairwise(spans))
+    assert spans[-1][1] < float(ElementTree.fromstring(svg).attrib["height"])
+    for words in ("nginx &amp; co", "nginx 1.5.10", "seconds later", "6.7 s", "not reproduced"):
+        assert words in svg
+
+
+@pytest.mark.parametrize("count", [1, 5, 30])
+def test_sheets_are_a4(count: int) -> None:
+    """Each sheet has the size of A4; every block is on one sheet, inside its edges; the sheets are numbered."""
+    svgs = drawing.sheets(page(*[claim()] * count))
+    assert sum(len(blocks(svg)) for svg in svgs) == count + 1
+    for number, svg in enumerate(svgs, start=1):
+        root = ElementTree.fromstring(svg)
+        assert (root.attrib["width"], root.attrib["height"]) == ("595.276", "841.89")
+        assert max(bottom for _, bottom in blocks(svg)) < float(root.attrib["viewBox"].split()[3]) - 50
+        assert f">{number} of {len(svgs)}<" in svg
+    assert (len(svgs) > 1) == (count > 1)

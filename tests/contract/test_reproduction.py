@@ -1,0 +1,37 @@
+"""The reproduction's timelines, drawn from a recorded experiment."""
+
+from pathlib import Path
+from typing import Any
+
+from analysis.figures import timeline
+from analysis.records.runs import load_experiment
+from analysis.reproduction import pictures
+from tests.declarations import valid
+
+_GOLDEN = Path(__file__).parent.parent / "golden" / "format-3"
+
+
+def test_pictures_to_be_compared_have_the_same_scales() -> None:
+    """Two pictures of one arm each have the time and the bytes at the same places, as one picture of both has them."""
+    experiment = load_experiment(_GOLDEN)
+    control, treatment = (runs[0] for runs in experiment.arms().values())
+    made = [valid(figure) for figure in pictures._timelines([(experiment, control), (experiment, treatment)])]
+    both = timeline.draw(experiment)
+    assert both is not None
+    scales = [_scales(panel) for figure in (*made, both) for panel in figure["vconcat"]]
+    assert len(scales) == 4
+    assert all(time == scales[0][0] for time, _ in scales)
+    # A panel leaves out a mark where it writes LOWAT.
+    marks = set().union(*(heights for _, heights in scales))
+    assert len(marks) == len({(text, at < timeline.UNSENT[0]) for text, at in marks}) > 1
+    assert [figure["vconcat"][0]["layer"][0]["encoding"]["x"]["axis"]["labels"] for figure in made] == [True, True]
+    # Each heading speaks of its own arm alone.
+    assert [arm for figure in made for arm in ("control", "lowat") if arm in str(figure["title"]["text"])] == []
+
+
+def _scales(panel: dict[str, Any]) -> Any:
+    """Return the scale of time, and the marks of the scales of bytes with their heights."""
+    texts = [layer for layer in panel["layer"] if layer["mark"]["type"] == "text"]
+    rows = [row for layer in texts for row in layer["data"]["values"]]
+    marks = {(row["text"], row["base"]) for row in rows if row["text"].endswith("KiB")}
+    return panel["layer"][0]["encoding"]["x"]["scale"], marks

@@ -1,0 +1,118 @@
+"""The notebooks: reading, executing and storing them. `python -m tests.notebooks` stores each with its outputs.
+
+A notebook is stored with the outputs of its own code, so that it can be read without running it. Its metadata have a
+digest of this code and of the helpers; `tests/contract/test_notebooks.py` compares it.
+"""
+
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+import analysis
+
+FOLDER = Path(next(iter(analysis.__path__))).resolve() / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+LARGEST_BYTES = 300_000
+
+Notebook = Any
+"""A notebook as nbformat reads it: attributes and dicts at once."""
+
+_TOLD = "priolab"
+_ANSWER = re.compile(r"<details>\n<summary>Answer</summary>\n\n(.*)\n\n</details>\Z", re.DOTALL)
+_CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+def read(path: Path) -> Notebook:
+    """Return the notebook."""
+    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+
+
+def code(notebook: Notebook) -> list[Any]:
+    """Return the code cells."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def texts(notebook: Notebook) -> list[str]:
+    """Return the texts of the Markdown cells."""
+    return [str(cell.source) for cell in notebook.cells if cell.cell_type == "markdown"]
+
+
+def answers(notebook: Notebook) -> list[str]:
+    """Return the hidden answers of the exercises."""
+    return [found[1] for text in texts(notebook) if (found := _ANSWER.search(text))]
+
+
+def code_of_answers(notebook: Notebook) -> list[str]:
+    """Return the code in the hidden answers."""
+    return [block for answer in answers(notebook) for block in _CODE.findall(answer)]
+
+
+def digest(notebook: Notebook) -> str:
+    """Return the digest of the notebook's code and of the helpers."""
+    summed = hashlib.sha256()
+    for source in [
+        *(cell.source for cell in code(notebook)),
+        *(path.read_text() for path in sorted(FOLDER.glob("*.py"))),
+    ]:
+        summed.update(source.encode() + b"\0")
+    return summed.hexdigest()
+
+
+def stored_digest(notebook: Notebook) -> str | None:
+    """Return the digest of the code whose outputs the notebook has; None for a notebook without outputs."""
+    told = notebook.metadata.get(_TOLD, {}).get("code")
+    return None if told is None else str(told)
+
+
+def executed(path: Path, folder: Path, more: Sequence[str] = ()) -> Notebook:
+    """Return a copy of the notebook, executed in the folder. more: code to be executed after that of the notebook.
+
+    Raises AssertionError if a cell fails. The code runs in a process of its own, so that files which its libraries
+    leave open cause no warnings in the tests.
+    """
+    notebook = read(path)
+    notebook.cells += [nbformat.v4.new_code_cell(source) for source in more]  # type: ignore[no-untyped-call]
+    copy = folder / path.name
+    nbformat.write(notebook, copy)  # type: ignore[no-untyped-call]
+    execute = [sys.executable, "-c", "from nbclient.cli import main; main()", "--timeout=240"]
+    command = [*execute, f"--output={copy.with_suffix('')}", str(copy)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stderr
+    return read(copy)
+
+
+def to_be_stored(notebook: Notebook) -> Notebook:
+    """Return an executed notebook with the digest of its code, and without what differs between machines and days."""
+    for cell in notebook.cells:
+        cell.metadata = {}
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+        _TOLD: {"code": digest(notebook)},
+    }
+    return nbformat.from_dict(notebook)  # type: ignore[no-untyped-call]
+
+
+def outputs(notebook: Notebook) -> Iterator[Any]:
+    """Yield the outputs of all cells."""
+    for cell in code(notebook):
+        yield from cell.outputs
+
+
+def main() -> None:
+    """Execute all notebooks, and store them with their outputs. The runs come from `results`, if they are there."""
+    for path in NOTEBOOKS:
+        with tempfile.TemporaryDirectory() as folder:
+            nbformat.write(to_be_stored(executed(path, Path(folder))), path)  # type: ignore[no-untyped-call]
+        print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB", flush=True)
+
+
+if __name__ == "__main__":
+    main()
