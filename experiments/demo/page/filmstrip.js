@@ -17,6 +17,8 @@ const GAP = 17;
 const LEAST = 46;
 /** A shorter difference is none: it is less than a person sees. */
 const LEAST_MS = 20;
+/** While the slower page is still loading, a shorter difference is not shown: "0.0 ms" would look like a result. */
+const LEAST_SO_FAR_MS = 100;
 
 export class Filmstrip {
   /**
@@ -95,6 +97,7 @@ export class Filmstrip {
     if (tMs < earlyMs) return ["", ""];
     if (lateMs - earlyMs < LEAST_MS) return tMs < lateMs ? ["", ""] : ["same time", `${ready} in both`];
     const where = `${ready} with ${this.names[sooner]}`;
+    if (tMs < lateMs && tMs - earlyMs < LEAST_SO_FAR_MS) return ["", ""];
     if (tMs < lateMs) return [gap(tMs - earlyMs), `so far: ${where}`];
     return [`${gap(lateMs - earlyMs)} sooner`, where];
   }

@@ -135,6 +135,7 @@ export class Places {
     }
     STREAMS.forEach((stream, row) => {
       this._add(`front-${stream}`, make("rect", { height: rowHeight, y: rowY[row], class: `fill ${stream}` }));
+      this._add(`front-${stream}-text`, make("text", { y: rowY[row] + rowHeight / 2 + 0.35 * em, class: "inside" }));
       this._add(`client-${stream}`, make("rect", { height: rowHeight, y: rowY[row], class: `fill ${stream}` }));
       this._add(`client-${stream}-text`, make("text", { y: rowY[row] + rowHeight / 2 + 0.35 * em, class: "inside" }));
     });
@@ -182,12 +183,27 @@ export class Places {
     const behind = { important: (1 - within(2 * part)) * widths.others, others: within(2 * part - 1) * widths.important };
     const exit = this._exit(this.places.front);
     for (const stream of STREAMS) {
-      set(this.parts[`front-${stream}`], { x: exit - behind[stream] - widths[stream], width: widths[stream] });
+      const x = exit - behind[stream] - widths[stream];
+      set(this.parts[`front-${stream}`], { x, width: widths[stream] });
+      this._nameFrontBytes(stream, held.others && held.important ? held[stream] : 0, x);
     }
     const width = this._width(important.size_bytes);
     set(this.parts.coming, { x: exit - widths.others - width, width });
     show(this.parts.coming, tMs >= (important.received_ms ?? important.sent_ms) && tMs < existsMs);
     this.parts["front-bytes"].textContent = size(held.others + held.important);
+  }
+
+  /** Writes a stream's bytes beside its bar, left or right of it, where there is room. @param {Stream} stream @param {number} bytes @param {number} x */
+  _nameFrontBytes(stream, bytes, x) {
+    const { em, parts, places, pad } = this;
+    const text = parts[`front-${stream}-text`];
+    const words = size(bytes);
+    const needed = (1.15 * words.length * LETTER + 0.3) * em;
+    const left = x - needed > places.front.x + pad / 2;
+    const end = x + this._width(bytes);
+    text.textContent = words;
+    set(text, { x: left ? x - needed : end + 0.3 * em });
+    show(text, bytes > 0 && (left || end + needed < this._exit(places.front) + pad / 2));
   }
 
   /**
