@@ -15,8 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
+from experiments.host.processes import find
 from tests.conftest import Done, Lab
+from tests.lab.visits import launched
 
 _ALONE = "master"  # the name of the only worker
 
@@ -94,3 +97,12 @@ def run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Runs:
     for folder in (root, lab.temporary, root / "kept"):
         folder.mkdir(exist_ok=True)
     return Runs(lab)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: None) -> Iterator[Browser]:  # noqa: ARG001
+    """Yields a browser for all tests of a module; each visit has a context of its own."""
+    program = find("chromium")
+    assert program
+    with sync_playwright() as playwright, launched(playwright, program) as opened:
+        yield opened

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from experiments.demo.choices import offers
 from experiments.demo.story import closing, steps
-from experiments.host.processes import find
 from tests.conftest import make_lab, priolab_here
 from tests.demonstration import Demo, demonstration
 from tests.lab.conftest import Runs
@@ -28,8 +27,8 @@ from tests.lab.visits import (
     RUN_MS,
     expected,
     figures,
-    launched,
     layout_faults,
+    paused_visits,
     said,
     scrub,
     shown,
@@ -51,15 +50,6 @@ _MOST_STOPS = 60
 _SETTLE_S = 30.0
 
 Visit = Callable[..., Page]
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: None) -> Iterator[Browser]:  # noqa: ARG001
-    """Yields a browser for all tests; each test has a context of its own."""
-    program = find("chromium")
-    assert program
-    with sync_playwright() as playwright, launched(playwright, program) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -117,20 +107,8 @@ def slides(demo: Demo, first: First, run: Runs) -> Path:  # noqa: ARG001
 @pytest.fixture
 def at(demo: Demo, first: First, browser: Browser) -> Iterator[Visit]:  # noqa: ARG001
     """Yields a function that opens the page with the usual pair, paused. At the test's end no visit may have errors."""
-    opened = []
-
-    def begin(**how: Any) -> Page:
-        visiting = visit(browser, demo.address, **how)
-        opened.append(visiting)
-        page = visiting.__enter__()
-        shown(page)
-        page.keyboard.press("Space")
-        expect(page.locator(".play")).to_have_text("Play")
-        return page
-
-    yield begin
-    for visiting in opened:
-        visiting.__exit__(None, None, None)
+    with paused_visits(browser, demo.address) as begin:
+        yield begin
 
 
 def _summary(demo: Demo, experiment: str) -> Mapping[str, Mapping[str, Any]]:

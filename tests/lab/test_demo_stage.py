@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from experiments.demo.story import StoryStep, steps
-from experiments.host.processes import find
 from tests.conftest import make_lab
 from tests.demonstration import Demo, demonstration
-from tests.lab.visits import launched, layout_faults, scrub, shown, visit
+from tests.lab.visits import layout_faults, scrub, shown, visit
 
 pytestmark = pytest.mark.usefixtures("guest", "chromium")
 
@@ -57,15 +56,6 @@ class Talk:
     def films(self, step: StoryStep) -> list[Film]:
         """Returns the films of a step's arms."""
         return [arm["film"] for arm in self.arms(step)]
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: None) -> Iterator[Browser]:  # noqa: ARG001
-    """Yields a browser for all tests."""
-    program = find("chromium")
-    assert program
-    with sync_playwright() as playwright, launched(playwright, program) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from experiments.demo.choices import LOWATS
 from experiments.demo.plain_names import plain
 from experiments.demo.recorded import recorded
 from experiments.demo.story import closing, steps
-from experiments.host.processes import find
 from experiments.scenario.knobs import with_defaults
 from tests.lab.stub_demo import MadeUp, made_up_demo
-from tests.lab.visits import expected, figures, launched, layout_faults, scrub, shown, violations, visit
+from tests.lab.visits import expected, figures, layout_faults, paused_visits, scrub, shown, violations, visit
 
 pytestmark = pytest.mark.usefixtures("chromium")
 
@@ -35,15 +34,6 @@ _CHECKER = Path(__file__).with_name("wish_checker.js").read_text()
 def _story() -> str:
     told = {step.title: [with_defaults(knobs) for knobs in step.arms] for step in steps()}
     return json.dumps(json.dumps(told))
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: None) -> Iterator[Browser]:  # noqa: ARG001
-    """Yields a browser for all tests; each test has a context of its own."""
-    program = find("chromium")
-    assert program
-    with sync_playwright() as playwright, launched(playwright, program) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -165,21 +155,8 @@ def test_no_film_under_other_knobs(made: MadeUp, browser: Browser) -> None:
 @pytest.fixture
 def at(made: MadeUp, browser: Browser) -> Iterator[Callable[..., Page]]:
     """Yields a function that opens the page and waits for the usual pair; paused. No visit may have errors."""
-    opened = []
-
-    def begin(**how: Any) -> Page:
-        visiting = visit(browser, made.address, **how)
-        opened.append(visiting)
-        page = visiting.__enter__()
-        shown(page)
-        _settled(page)
-        page.keyboard.press("Space")
-        expect(page.locator(".play")).to_have_text("Play")
-        return page
-
-    yield begin
-    for visiting in opened:
-        visiting.__exit__(None, None, None)
+    with paused_visits(browser, made.address, _settled) as begin:
+        yield begin
 
 
 def _rate(page: Page, value: str) -> None:

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from experiments.demo.choices import LOWATS
 from experiments.demo.story import closing, steps
-from experiments.host.processes import find
 from tests.conftest import Lab, make_lab, priolab_here
 from tests.demonstration import Demo, demonstration
 from tests.lab.conftest import Runs
 from tests.lab.story import TOLD
-from tests.lab.visits import RUN_MS, figures, launched, scrub, shown, visit
+from tests.lab.visits import RUN_MS, figures, scrub, shown, visit
 
 pytestmark = pytest.mark.usefixtures("guest", "chromium")
 
@@ -42,15 +41,6 @@ def _section(number: int) -> str:
 def _after(text: str) -> list[str]:
     """Return the times that a text gives as `after 1.23 s`, in order."""
     return [f"{found} s" for found in re.findall(r"after ([\d.]+) s", text)]
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: None) -> Iterator[Browser]:  # noqa: ARG001
-    """Yields a browser for all tests."""
-    program = find("chromium")
-    assert program
-    with sync_playwright() as playwright, launched(playwright, program) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

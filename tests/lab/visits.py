@@ -1,13 +1,13 @@
 """A visit to the demo's page in a real browser: finds every error, and reads what the page shows."""
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Playwright
+from playwright.sync_api import Browser, Page, Playwright, expect
 
 RUN_MS = 120_000
 """The longest wait for an arm; `make bench` measures how long an arm takes."""
@@ -83,6 +83,27 @@ def visit(
         refused = [fault for fault in faults if _REFUSAL in fault]
         assert [fault for fault in faults if fault not in refused] == []
         assert bool(refused) == refuses
+
+
+@contextmanager
+def paused_visits(
+    browser: Browser, address: str, settled: Callable[[Page], None] = lambda _: None
+) -> Iterator[Callable[..., Page]]:
+    """Yields a function that opens the page with the usual pair of arms, paused. At the end no visit may have errors.
+
+    settled: waits for more than the usual pair.
+    """
+    with ExitStack() as visits:
+
+        def begin(**how: Any) -> Page:
+            page = visits.enter_context(visit(browser, address, **how))
+            shown(page)
+            settled(page)
+            page.keyboard.press("Space")
+            expect(page.locator(".play")).to_have_text("Play")
+            return page
+
+        yield begin
 
 
 def _note_foreign(url: str, home: str, faults: list[str]) -> None:
