@@ -206,7 +206,7 @@ def test_late_backend(found: SabotageResults) -> None:
     assert first_ms(treatment) == pytest.approx(first_ms(control), rel=0.01)
     for arm in (control, treatment):
         assert arm["loads"][-1]["script_available_ms"] > arm["image"]["last_byte_ms"]
-        assert told(arm, "The origin holds the script back for 8000 ms: the other resources were sent")
+        assert told(arm, "The origin holds the script back for 8000 ms: the front had sent the other resources")
     assert verdicts(found, "late-backend", CURED_CONTROL, CURED) == ["inverted", "kept"]
 
 

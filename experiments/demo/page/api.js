@@ -11,6 +11,8 @@ const MOST_SEEN = 200;
 const STOPPED = "the lab stopped before the run was done";
 
 const ASKED_MS = 1500;
+const MOST_AGAIN = 2;
+const PAUSE_MS = 300;
 
 async function token() {
   const given = location.hash.slice(1);
@@ -54,16 +56,26 @@ export class Refused extends Error {
  * @param {RequestInit} [options]
  */
 async function call(path, options = {}) {
-  /** @type {Response} */
-  let response;
-  try {
-    response = await fetch(path, { ...options, headers: { "x-priolab-token": await TOKEN } });
-  } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Refused("the lab does not answer; is `make demo` still running?", true);
-  }
+  const response = await fetched(path, options);
   if (!response.ok) throw new Refused(await reason(response), response.status === BUSY);
   return response;
+}
+
+/**
+ * Sends a request, again if the connection breaks: browsers drop all requests when the network of their machine changes.
+ * @param {string} path
+ * @param {RequestInit} options
+ */
+async function fetched(path, options) {
+  for (let again = 0; ; again += 1) {
+    try {
+      return await fetch(path, { ...options, headers: { "x-priolab-token": await TOKEN } });
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "AbortError") throw error;
+      if (again === MOST_AGAIN) throw new Refused("the lab does not answer; is `make demo` still running?", true);
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  }
 }
 
 /** @param {Response} response */
@@ -150,11 +162,15 @@ async function made(job, told, signal) {
   signal.addEventListener("abort", cancel);
   try {
     if (signal.aborted) cancel();
-    const response = await call(`/api/jobs/${job}/news`, { signal });
-    for await (const news of lines(response)) {
-      told(news);
-      if (news.shown) return news.shown;
-      if (news.state === "failed" || news.state === "cancelled") throw new Refused(news.text);
+    for (let again = 0; again <= MOST_AGAIN; again += 1) {
+      const response = await call(`/api/jobs/${job}/news`, { signal }).catch((error) => {
+        throw again ? new Refused(STOPPED) : error;
+      });
+      for await (const news of lines(response)) {
+        told(news);
+        if (news.shown) return news.shown;
+        if (news.state === "failed" || news.state === "cancelled") throw new Refused(news.text);
+      }
     }
   } finally {
     signal.removeEventListener("abort", cancel);
@@ -162,12 +178,13 @@ async function made(job, told, signal) {
   throw new Refused(STOPPED);
 }
 
-/** Browsers throw a TypeError when a connection breaks. @param {unknown} error @returns {never} */
+/** Browsers throw a TypeError when a connection breaks. @param {unknown} error @returns {{done: true, value: undefined}} */
 function lost(error) {
-  throw error instanceof TypeError ? new Refused(STOPPED) : error;
+  if (error instanceof TypeError) return { done: true, value: undefined };
+  throw error;
 }
 
-/** @param {Response} response @returns {AsyncGenerator<News>} */
+/** Yields the lines until the answer ends or breaks. @param {Response} response @returns {AsyncGenerator<News>} */
 async function* lines(response) {
   if (!response.body) return;
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -363,7 +363,7 @@ def test_only_so_many_at_once(busy: tuple[Demo, httpx.Client]) -> None:
     Cancelled jobs leave nothing behind.
     """
     demo, client = busy
-    wishes = [{"knobs": {"LOWAT": str(5000 + number)}} for number in range(_MOST_JOBS + 1)]
+    wishes = [{"knobs": {"LOWAT": str(5000 + number), "SIZE": "20M"}} for number in range(_MOST_JOBS + 1)]
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda wish: client.post("/api/arms", json=wish), wishes))
     accepted = [answer.json()["job"] for answer in answers if answer.status_code == 202]
