@@ -30,6 +30,8 @@ _FIRST = "slides.js"
 _IMPORT = re.compile(r'(from|import) "\./([a-z_]+\.js)"')
 _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
 _STEP = "exporting slides"
+_OF_THE_LIVE_PAGE = tuple(f"<dt>{key}</dt>" for key in ("p", "s", "Esc"))
+"""How lines begin in the list of keys that have no effect in slides."""
 
 
 def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[Path]:
@@ -48,25 +50,28 @@ def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[P
 
 
 def _written(folder: Path, told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]]) -> Iterator[Path]:
-    index = folder / "index.html"
-    write_document(index, _file(told).encode(), _STEP)
-    yield index
+    pictures = []
     for number, (step, shown) in enumerate(told, start=1):
         runs = [next(run for run in load_experiment(each.folder).runs if run.arm == each.arm) for each in shown]
         named = [arm_of(run, called=name) for run, name in zip(runs, step.names, strict=True)]
         fabric = runs[0].record.fabric
         drawn = picture.framed(picture.drawn(slide.draw(step.title, step.text, named, fabric)), slide.RATIO)
+        pictures.append((step.title, drawn))
         for path, content in ((".svg", drawn.encode()), (".png", picture.png(drawn))):
             target = folder / f"{number:02}-{_slug(step.title)}{path}"
             write_document(target, content, _STEP)
             yield target
+    index = folder / "index.html"
+    write_document(index, _file(told, pictures).encode(), _STEP)
+    yield index
 
 
 def _slug(title: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", title.lower())[:4])
 
 
-def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]]) -> str:
+def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]], pictures: Sequence[tuple[str, str]]) -> str:
+    """Returns the HTML file. pictures: title and SVG of each step, which are the pages in print."""
     arms: dict[str, Any] = {}
     slides = []
     for step, shown in told:
@@ -79,9 +84,25 @@ def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]]) -> str:
         "style": (_PAGE / "style.css").read_text(),
         "modules": picture.script({"imports": {name: _module(text) for name, text in _modules().items()}}),
         "told": picture.script({"arms": arms, "slides": slides, "closing": closing().as_document()}),
+        "help": "".join(line for line in _help() if not line.strip().startswith(_OF_THE_LIVE_PAGE)),
+        "printed": "".join(_printed(title, drawn) for title, drawn in pictures),
         "made": html.escape(f"recorded in the fabric {fabrics}"),
     }
     return re.sub(r"\{([a-z]+)\}", lambda match: values[match[1]], _TEMPLATE.read_text())
+
+
+def _help() -> list[str]:
+    """Returns the lines of the list of keys, a dialog of the live page."""
+    text = (_PAGE / "index.html").read_text()
+    found = re.search(r"<dialog.*</dialog>", text, re.DOTALL)
+    assert found
+    return found[0].splitlines(keepends=True)
+
+
+def _printed(title: str, drawn: str) -> str:
+    """Returns a step's picture as an image, which print shows on a page of its own."""
+    data = base64.b64encode(drawn.encode()).decode()
+    return f'<img alt="{html.escape(title)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def _modules() -> dict[str, str]:

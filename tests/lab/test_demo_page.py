@@ -448,5 +448,11 @@ def test_slides_need_nobody(slides: Path, browser: Browser, axe_script: Path) ->
             page.locator(".scrub").blur()
             page.keyboard.press("ArrowRight")
         expect(page.locator(".step-title")).to_have_text(closing().title)
+        expect(page).to_have_title(closing().title)
+        page.keyboard.press("?")
+        expect(page.locator("#help dt")).to_contain_text(["Space", "n, b"])
+        expect(page.locator("#help")).not_to_contain_text("speaker's notes")
+        page.keyboard.press("Escape")
+        assert len(re.findall(rb"/Type */Page\b", page.pdf(prefer_css_page_size=True))) == len(steps())
         expect(page.locator(".closing-points li")).to_have_text(list(closing().points))
         assert violations(page, axe_script) == []

@@ -24,15 +24,18 @@ const closing = {
   title: told.closing.title,
   open: () => {
     drawing.open([], [], 1);
+    document.title = told.closing.title;
     at("stages").replaceChildren(closingSlide(told.closing));
   },
 };
 const presenter = new Presenter(at("story"), told.slides, (step) => {
   const { shown, names, speed } = /** @type {Slide} */ (step);
+  document.title = step.title;
   drawing.open(shown.map((key) => told.arms[key]), names, speed);
   drawing.player.begin();
 }, closing);
 followZoom();
 at("theme").addEventListener("click", toggleTheme);
-onKeys(() => true, { ...playerKeys(drawing.player), ...presenter.keys, t: toggleTheme });
+const help = /** @type {HTMLDialogElement} */ (at("help"));
+onKeys(() => true, { ...playerKeys(drawing.player), ...presenter.keys, t: toggleTheme, "?": () => help.showModal() });
 presenter.go(0);
