@@ -15,7 +15,8 @@ RATIO = 16 / 9
 """The slide's width, divided by its height."""
 _TITLE_PX = 44
 _TEXT_PX = 27
-_TEXT_WIDTH = WIDTH + 160
+_TEXT_WIDTH = WIDTH - 30
+"""The longest line. It leaves room for a font that is wider than the one for which letters are measured."""
 _LANES_PX = 200
 _TITLE_OFFSET = -20
 _SPACING = 14

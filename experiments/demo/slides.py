@@ -56,8 +56,8 @@ def _written(folder: Path, told: Sequence[tuple[StoryStep, tuple[FinishedArm, ..
         named = [arm_of(run, called=name) for run, name in zip(runs, step.names, strict=True)]
         fabric = runs[0].record.fabric
         drawn = picture.framed(picture.drawn(slide.draw(step.title, step.text, named, fabric)), slide.RATIO)
-        pictures.append((step.title, picture.png(drawn)))
-        for path, content in ((".svg", drawn.encode()), (".png", pictures[-1][1])):
+        pictures.append((step.title, drawn))
+        for path, content in ((".svg", drawn.encode()), (".png", picture.png(drawn))):
             target = folder / f"{number:02}-{_slug(step.title)}{path}"
             write_document(target, content, _STEP)
             yield target
@@ -70,8 +70,8 @@ def _slug(title: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", title.lower())[:4])
 
 
-def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]], pictures: Sequence[tuple[str, bytes]]) -> str:
-    """Returns the HTML file. pictures: title and PNG of each step, which are the pages in print."""
+def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]], pictures: Sequence[tuple[str, str]]) -> str:
+    """Returns the HTML file. pictures: title and SVG of each step, which are the pages in print."""
     arms: dict[str, Any] = {}
     slides = []
     for step, shown in told:
@@ -99,9 +99,10 @@ def _help() -> list[str]:
     return found[0].splitlines(keepends=True)
 
 
-def _printed(title: str, png: bytes) -> str:
+def _printed(title: str, drawn: str) -> str:
     """Returns a step's picture as an image, which print shows on a page of its own."""
-    return f'<img alt="{html.escape(title)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
+    data = base64.b64encode(drawn.encode()).decode()
+    return f'<img alt="{html.escape(title)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def _modules() -> dict[str, str]:
