@@ -58,12 +58,12 @@ class Virtual:
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Raises Unavailable without x86-64, the guest kernel, or a folder without noexec for the guest's memory."""
         what = f"FABRIC={self.name}"
-        check_egress(scenario, shaper, no_netem)
         if platform.machine() != "x86_64" or platform.system() != "Linux":
             reason = "User-Mode Linux exists for x86-64 Linux only"
             raise Unavailable(what, reason, "use FABRIC=compose or FABRIC=netns")
         if not kernel.is_built():
             raise Unavailable(what, "the guest kernel is not built", "run `make kernel`")
+        check_egress(scenario, shaper, no_netem)
         if shaper is Shaper.FERRY and (lack := _no_ferry()):
             raise Unavailable(f"SHAPER={shaper}", lack, "run `make kernel` after installing ethtool")
         self._memory_folder(scenario)
