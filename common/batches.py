@@ -21,7 +21,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from common.netlink import Inquiry
-from common.uring import Ring, address
+from common.uring import Ring, address, checked, raise_error
 
 SAMPLES = 20
 """The samples of a batch."""
@@ -86,7 +86,7 @@ class Batches:
         for name, result in self._ring.enter(round(timeout_s * 10**9)):
             if name == _BATCH:
                 if result < 0:
-                    raise OSError(-result, os.strerror(-result))
+                    raise_error(-result)
                 self._record()
             else:
                 self._polled.discard(name)
@@ -101,8 +101,7 @@ class Batches:
         self._first_ns, self._expired = now_ns + self._interval_ns, 0
         times = (*divmod(self._interval_ns, 10**9), *divmod(self._first_ns, 10**9))
         setting = (ctypes.c_long * 4)(*times)  # struct itimerspec
-        if _libc.timerfd_settime(self._timer, _ABSOLUTE, setting, None) < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        checked(_libc.timerfd_settime(self._timer, _ABSOLUTE, setting, None))
 
     def _begin(self) -> None:
         """Hands a batch to the kernel, if every sampler has something to sample."""
@@ -177,8 +176,6 @@ def batches(samplers: Sequence[BatchSampler], interval_ns: int) -> Iterator[Batc
         except OSError:
             yield None
             return
-        timer = _libc.timerfd_create(_MONOTONIC, _CLOEXEC)
-        if timer < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        timer = checked(_libc.timerfd_create(_MONOTONIC, _CLOEXEC))
         stack.callback(os.close, timer)
         yield Batches(ring, timer, samplers, interval_ns)

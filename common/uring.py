@@ -51,7 +51,7 @@ class Ring:
         """Makes a ring for that many requests, a power of two. Raises OSError if the kernel has no io_uring."""
         params = bytearray(_PARAMS.size + 2 * _OFFSETS.size)
         _PARAMS.pack_into(params, 0, 0, 0, _SINGLE_ISSUER | _DEFER_TASKRUN)
-        self._descriptor = _checked(_call(_NR_SETUP, entries, address(params)))
+        self._descriptor = checked(_call(_NR_SETUP, entries, address(params)))
         self._entries, completions, _ = _PARAMS.unpack_from(params)
         _, self._tail_at, _, _, _, _, array_at = _OFFSETS.unpack_from(params, _PARAMS.size)
         offsets = _OFFSETS.unpack_from(params, _PARAMS.size + _OFFSETS.size)
@@ -111,7 +111,7 @@ class Ring:
         flags = _GETEVENTS | _EXT_ARG
         result = _call(_NR_ENTER, self._descriptor, added, 1, flags, wait_at, _WAIT.size)
         if result < 0 and ctypes.get_errno() not in (errno.ETIME, errno.EINTR):
-            _checked(result)
+            checked(result)
         return list(self._reports())
 
     def _add(
@@ -137,7 +137,7 @@ class Ring:
         while head != done:
             name, result, _ = _CQE.unpack_from(self._queues, self._cqes_at + _CQE.size * (head & self._mask))
             if name == _UNNAMED:
-                _raise(-result)
+                raise_error(-result)
             yield name, result
             head = (head + 1) % _WORD
         _INDEX.pack_into(self._queues, self._head_at, head)
@@ -149,12 +149,13 @@ def _call(number: int, *arguments: int) -> int:
     return result
 
 
-def _checked(result: int) -> int:
+def checked(result: int) -> int:
     """Returns the result of a system call. Raises OSError if the call failed."""
     if result < 0:
-        _raise(ctypes.get_errno())
+        raise_error(ctypes.get_errno())
     return result
 
 
-def _raise(code: int) -> NoReturn:
+def raise_error(code: int) -> NoReturn:
+    """Raises OSError with an error number."""
     raise OSError(code, os.strerror(code))

@@ -13,8 +13,6 @@ import { Player } from "./player.js";
 import { element } from "./svg.js";
 import { seconds } from "./words.js";
 
-export { element };
-
 /** @typedef {import("./types.js").Shown} Shown */
 /** @typedef {{show: (tMs: number) => void}} Drawn */
 

@@ -1,7 +1,7 @@
 // @ts-check
 // The closing slide: what to remember. It shows no film and no figures.
 
-import { element } from "./both_arms.js";
+import { element } from "./svg.js";
 
 /** @param {import("./types.js").Closing} closing */
 export function closingSlide(closing) {

@@ -3,7 +3,7 @@
 
 import { Address } from "./address.js";
 import { choices, readShipped, Refused } from "./api.js";
-import { BothArms, element } from "./both_arms.js";
+import { BothArms } from "./both_arms.js";
 import { closingSlide } from "./closing.js";
 import { onKeys, playerKeys } from "./keys.js";
 import { KnobChoice } from "./knob_choice.js";
@@ -11,6 +11,7 @@ import { Panel } from "./panel.js";
 import { Presenter } from "./presenter.js";
 import { Stage } from "./stage.js";
 import { Stops } from "./stops.js";
+import { element } from "./svg.js";
 import { Talk } from "./talk.js";
 import { followZoom, toggleTheme } from "./theme.js";
 import { Wishes } from "./wishes.js";

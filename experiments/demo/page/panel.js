@@ -1,7 +1,7 @@
 // @ts-check
 // The panel: knobs, and named scenarios that set them.
 
-import { element } from "./both_arms.js";
+import { element } from "./svg.js";
 import { curve } from "./curve.js";
 
 /** @typedef {import("./types.js").Choices} Choices */

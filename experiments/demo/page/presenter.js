@@ -1,7 +1,7 @@
 // @ts-check
 // The presenter's mode: shows one step of the story at a time, in large type. The live page and the slides use it.
 
-import { element } from "./both_arms.js";
+import { element } from "./svg.js";
 
 /** @typedef {import("./types.js").StepOffer} StepOffer */
 

@@ -3,7 +3,7 @@
 //
 // A film that is not dimmed belongs to the present wish.
 
-import { element } from "./both_arms.js";
+import { element } from "./svg.js";
 import { fade } from "./fade.js";
 
 /** @typedef {import("./types.js").Shown} Shown */
