@@ -19,21 +19,19 @@ Rules:
 
 import argparse
 import re
-import socket
-import ssl
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from analysis.loads.probe import Probe, probe_of
 from analysis.matrix.cells import OwnOrder, own_order, reading
@@ -43,26 +41,30 @@ from client.plan import PROBE_LEAST_BYTES, STEPS, page_plan
 from client.priorities import Priorities
 from client.transport import Deadline, TransportFailed
 from client.valve import MOST_STEPS
-from common.formats.events import Event
 from common.formats.page import Page, Resource
 from common.formats.plan import Plan, Steps
-from common.formats.reading import read_journal
 from experiments.commands.console import Report
+from experiments.commands.target import (
+    STEP,
+    authorities,
+    parsed_address,
+    parsed_time_ns,
+    parsed_url,
+    reached,
+    run_client,
+)
 from experiments.errors import ScenarioError, StepFailed, TimedOut
 from experiments.execution import keeper
-from experiments.host.processes import Process, module, program_environment
+from experiments.host.processes import program_environment
 from experiments.scenario.knobs import KNOBS
 from netem import units
 
-_STEP = "probing"
-_CONNECT_S = 20.0
 _SLACK_NS = 60 * 10**9
 _LONGEST_PAUSE_NS = 10**10
 _AUTO = "auto"
 _LEAST_DEADLINE_NS = 30 * 10**9
 _MOST_AUTO_NS = 300 * 10**9
 _AT_ONCE = 8
-_LOOK_S = 0.2
 _MORE_TIME = "--deadline gives more time"
 _DOUBT_STEPS = 1.5
 """The uncertainty of a resource's share of the window, in steps by which the window opens.
@@ -70,13 +72,9 @@ _DOUBT_STEPS = 1.5
 A server may have no bytes ready when the window opens.
 """
 _MS_NS = 10**6
-_HTTPS = 443
 _FORMAT = 1
-_AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
-"""Characters of a path or a query that are not escaped (RFC 3986, 2.2 and 2.4), beside letters, digits and `-._~`."""
 _NAMES = ("first", "second")
 """The names of the two resources in the client's plan and journals."""
-_SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 _MEANING = (
     "strict: the URL that the client marks as more urgent gets nearly the whole flow-control window.\n"
     "proportional: a URL gets a larger share of the window if the client marks it as more urgent.\n"
@@ -221,13 +219,13 @@ def probe(options: argparse.Namespace, report: Report) -> int:
     """Probes the server and shows the answers. Raises ScenarioError, StepFailed."""
     began_ns = time.monotonic_ns()
     given = options.deadline != _AUTO
-    limit_ns = _time_ns("--deadline", options.deadline, "100ms", "86400s") if given else _LEAST_DEADLINE_NS
+    limit_ns = parsed_time_ns("--deadline", options.deadline, "100ms", "86400s") if given else _LEAST_DEADLINE_NS
     named = _dialects(options.dialect)
     try:
         target, round_trip_ns = _target(options, Deadline(began_ns + limit_ns, "a probe"))
     except TransportFailed:
         where = options.connect or urlsplit(options.url).netloc
-        raise TimedOut(_STEP, f"reaching {where}", limit_ns / 10**9, _MORE_TIME) from None
+        raise TimedOut(STEP, f"reaching {where}", limit_ns / 10**9, _MORE_TIME) from None
     questions = [*_UNASKED, *(question for dialect in named for question in _asked(dialect))]
     if not given:
         honest_ns = ceil(len(questions) / _AT_ONCE) * MOST_STEPS * (target.steps.quiet_ns + round_trip_ns)
@@ -255,7 +253,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
         _show(report, unasked, answers)
     if missing:
         what = f"{len(questions)} probes"
-        raise TimedOut(_STEP, what, limit_ns / 10**9, f"answers not seen: {', '.join(missing)}; {_MORE_TIME}")
+        raise TimedOut(STEP, what, limit_ns / 10**9, f"answers not seen: {', '.join(missing)}; {_MORE_TIME}")
     return 0
 
 
@@ -372,26 +370,18 @@ def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadlin
 
     folder: for the client's files. over: an event that is set when the command ends.
     """
-    plan = folder / "plan.json"
-    plan.write_text(target.plan(question).to_json())
-    command = (*module("client"), str(plan), str(target.ca), str(folder))
-    with Process(_STEP, command, folder / "output.log") as client:
-        while not client.wait(min(_LOOK_S, deadline.remaining_s())):
-            if over.is_set():
-                raise TransportFailed("the command has ended")
-        try:
-            client.check_success()
-        except StepFailed as error:  # the log is removed with the folder
-            raise StepFailed(_STEP, _in_its_words(error.reason, target)) from None
-    events = read_journal(folder / "events.jsonl", Event)
+    try:
+        events = run_client(target.plan(question), target.ca, folder, deadline, over)
+    except StepFailed as error:
+        raise StepFailed(STEP, _in_its_words(error.reason, target)) from None
     for resource, path in zip(_NAMES, target.paths, strict=True):
         own = [event for event in events if event.resource == resource]
         size = sum(event.size_bytes or 0 for event in own if event.kind == "data")
         if size < PROBE_LEAST_BYTES and any(event.kind == "ended" for event in own):
-            raise StepFailed(_STEP, f"{path} has {size} bytes; a probe needs at least {PROBE_LEAST_BYTES}")
+            raise StepFailed(STEP, f"{path} has {size} bytes; a probe needs at least {PROBE_LEAST_BYTES}")
     found = probe_of(events, _pair(target.paths))
     if found is None:
-        raise StepFailed(_STEP, "the server sent nothing when the window was opened")
+        raise StepFailed(STEP, "the server sent nothing when the window was opened")
     return found
 
 
@@ -418,15 +408,15 @@ def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, i
 
     Raises ScenarioError, StepFailed, and TransportFailed at the deadline.
     """
-    one = _url("url", options.url)
-    two = _url("second", options.second) if options.second else one
+    one = parsed_url("url", options.url)
+    two = parsed_url("second", options.second) if options.second else one
     if one[:2] != two[:2]:
         raise ScenarioError("second", options.second, "a URL of the same server and port")
     host, port, path = one
-    to_host, to_port = _address(options.connect) if options.connect else (host, None)
-    ca = _authorities(options.ca)
-    given_pause_ns = _time_ns("--pause", options.pause, "1ms", "10s") if options.pause else None
-    address, round_trip_ns = _reached(to_host, to_port or port, deadline)
+    to_host, to_port = parsed_address(options.connect) if options.connect else (host, None)
+    ca = authorities(options.ca)
+    given_pause_ns = parsed_time_ns("--pause", options.pause, "1ms", "10s") if options.pause else None
+    address, round_trip_ns = reached(to_host, to_port or port, deadline)
     pause_ns = min(_LONGEST_PAUSE_NS, STEPS.quiet_ns + 2 * (round_trip_ns // _MS_NS) * _MS_NS)
     target = _Target(
         host=host,
@@ -438,103 +428,3 @@ def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, i
         steps=Steps(size_bytes=STEPS.size_bytes, quiet_ns=given_pause_ns or pause_ns, leave=True),
     )
     return target, round_trip_ns
-
-
-def _addresses(host: str, port: int, deadline: Deadline) -> Sequence[Any]:
-    """Returns the result of getaddrinfo(3), called in a thread: the call cannot be interrupted at the deadline.
-
-    Raises OSError, UnicodeError, and TransportFailed at the deadline.
-    """
-    found: Future[Sequence[Any]] = Future()
-
-    def look_up() -> None:
-        try:
-            found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except (OSError, UnicodeError) as error:
-            found.set_exception(error)
-
-    threading.Thread(target=look_up, daemon=True).start()
-    wait([found], deadline.remaining_s())
-    deadline.remaining_s()
-    return found.result()
-
-
-def _reached(host: str, port: int, deadline: Deadline) -> tuple[str, int]:
-    """Connects; returns the first address that answers, and the time of the TCP handshake in ns.
-
-    Raises StepFailed, and TransportFailed at the deadline.
-    """
-    trouble: Exception = OSError("it has no address")
-    try:
-        found = _addresses(host, port, deadline)
-    except (OSError, UnicodeError) as error:
-        found, trouble = [], error
-    for family, kind, _, _, address in found:
-        began_ns = time.monotonic_ns()
-        try:
-            with socket.socket(family, kind) as connection:
-                connection.settimeout(min(_CONNECT_S, deadline.remaining_s()))
-                connection.connect(address)
-        except OSError as error:
-            trouble = error
-        else:
-            return str(address[0]), time.monotonic_ns() - began_ns
-    deadline.remaining_s()
-    raise StepFailed(_STEP, f"cannot connect to {host}:{port}: {trouble}") from trouble
-
-
-def _url(where: str, text: str) -> tuple[str, int, str]:
-    """Splits a URL into host, port, and path with query. Raises ScenarioError.
-
-    where: the name of the argument that has the URL, for the error.
-    """
-    wrong = ScenarioError(where, text, "https://HOST[:PORT]/PATH")
-    try:
-        parts = urlsplit(text)
-        port = parts.port or _HTTPS
-    except ValueError:
-        raise wrong from None
-    if parts.scheme != "https" or parts.hostname is None or parts.username is not None:
-        raise wrong
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return parts.hostname, port, quote(path, safe=_AS_THEY_ARE)
-
-
-def _address(text: str) -> tuple[str, int | None]:
-    """Splits HOST[:PORT]; the port is None if it is not given. Raises ScenarioError."""
-    try:
-        parts = urlsplit(f"//{text}")
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port = None, None
-    if host is None or parts.netloc != text:
-        raise ScenarioError("--connect", text, "HOST[:PORT]")
-    return host, port
-
-
-def _time_ns(where: str, text: str, least: str, most: str) -> int:
-    """Parses a time; returns it in ns. Raises ScenarioError if the time is less than `least` or more than `most`.
-
-    where: the name of the option that has the time, for the error. least, most: times with units.
-    """
-    try:
-        time_ns = units.parse_time_ns(text)
-        if units.parse_time_ns(least) <= time_ns <= units.parse_time_ns(most):
-            return time_ns
-    except ValueError:
-        pass
-    raise ScenarioError(where, text, f"a time from {least} to {most}")
-
-
-def _authorities(given: Path | None) -> Path:
-    """Returns the file of trusted certificates: the given one, or the system's. Raises ScenarioError."""
-    if given is not None:
-        try:
-            ssl.create_default_context(cafile=str(given))
-        except OSError as error:  # ssl.SSLError is one
-            raise ScenarioError("--ca", str(given), f"a file of certificates in PEM ({error.strerror})") from error
-        return given
-    for file in (ssl.get_default_verify_paths().cafile, *_SYSTEMS):
-        if file and Path(file).is_file():
-            return Path(file)
-    raise ScenarioError("--ca", "", "a file of certificates; this system has none in the usual places")

@@ -1,0 +1,147 @@
+"""A running server as the target of `priolab probe`: its URL, its address, and the certificates to trust."""
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from client.transport import Deadline, TransportFailed
+from common.formats.events import Event
+from common.formats.plan import Plan
+from common.formats.reading import read_journal
+from experiments.errors import ScenarioError, StepFailed
+from experiments.host.processes import Process, module
+from netem import units
+
+STEP = "probing"
+_CONNECT_S = 20.0
+_LOOK_S = 0.2
+_HTTPS = 443
+_AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
+"""Characters of a path or a query that are not escaped (RFC 3986, 2.2 and 2.4), beside letters, digits and `-._~`."""
+_SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+
+
+def run_client(plan: Plan, ca: Path, folder: Path, deadline: Deadline, over: threading.Event) -> list[Event]:
+    """Runs the client with a plan, and returns its events. The client's files are written to `folder`.
+
+    ca: the file of trusted certificates. over: an event that is set when the command ends. Raises StepFailed with the
+    client's reason, and TransportFailed at the deadline or when `over` is set.
+    """
+    file = folder / "plan.json"
+    file.write_text(plan.to_json())
+    command = (*module("client"), str(file), str(ca), str(folder))
+    with Process(STEP, command, folder / "output.log") as client:
+        while not client.wait(min(_LOOK_S, deadline.remaining_s())):
+            if over.is_set():
+                raise TransportFailed("the command has ended")
+        try:
+            client.check_success()
+        except StepFailed as error:  # the log is removed with the folder
+            raise StepFailed(STEP, error.reason) from None
+    return read_journal(folder / "events.jsonl", Event)
+
+
+def addresses(host: str, port: int, deadline: Deadline) -> Sequence[Any]:
+    """Returns the result of getaddrinfo(3), called in a thread: the call cannot be interrupted at the deadline.
+
+    Raises OSError, UnicodeError, and TransportFailed at the deadline.
+    """
+    found: Future[Sequence[Any]] = Future()
+
+    def look_up() -> None:
+        try:
+            found.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            found.set_exception(error)
+
+    threading.Thread(target=look_up, daemon=True).start()
+    wait([found], deadline.remaining_s())
+    deadline.remaining_s()
+    return found.result()
+
+
+def reached(host: str, port: int, deadline: Deadline) -> tuple[str, int]:
+    """Connects; returns the first address that answers, and the time of the TCP handshake in ns.
+
+    Raises StepFailed, and TransportFailed at the deadline.
+    """
+    trouble: Exception = OSError("it has no address")
+    try:
+        found = addresses(host, port, deadline)
+    except (OSError, UnicodeError) as error:
+        found, trouble = [], error
+    for family, kind, _, _, address in found:
+        began_ns = time.monotonic_ns()
+        try:
+            with socket.socket(family, kind) as connection:
+                connection.settimeout(min(_CONNECT_S, deadline.remaining_s()))
+                connection.connect(address)
+        except OSError as error:
+            trouble = error
+        else:
+            return str(address[0]), time.monotonic_ns() - began_ns
+    deadline.remaining_s()
+    raise StepFailed(STEP, f"cannot connect to {host}:{port}: {trouble}") from trouble
+
+
+def parsed_url(where: str, text: str) -> tuple[str, int, str]:
+    """Splits a URL into host, port, and path with query. Raises ScenarioError.
+
+    where: the name of the argument that has the URL, for the error.
+    """
+    wrong = ScenarioError(where, text, "https://HOST[:PORT]/PATH")
+    try:
+        parts = urlsplit(text)
+        port = parts.port or _HTTPS
+    except ValueError:
+        raise wrong from None
+    if parts.scheme != "https" or parts.hostname is None or parts.username is not None:
+        raise wrong
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return parts.hostname, port, quote(path, safe=_AS_THEY_ARE)
+
+
+def parsed_address(text: str) -> tuple[str, int | None]:
+    """Splits HOST[:PORT]; the port is None if it is not given. Raises ScenarioError."""
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if host is None or parts.netloc != text:
+        raise ScenarioError("--connect", text, "HOST[:PORT]")
+    return host, port
+
+
+def parsed_time_ns(where: str, text: str, least: str, most: str) -> int:
+    """Parses a time; returns it in ns. Raises ScenarioError if the time is less than `least` or more than `most`.
+
+    where: the name of the option that has the time, for the error. least, most: times with units.
+    """
+    try:
+        time_ns = units.parse_time_ns(text)
+        if units.parse_time_ns(least) <= time_ns <= units.parse_time_ns(most):
+            return time_ns
+    except ValueError:
+        pass
+    raise ScenarioError(where, text, f"a time from {least} to {most}")
+
+
+def authorities(given: Path | None) -> Path:
+    """Returns the file of trusted certificates: the given one, or the system's. Raises ScenarioError."""
+    if given is not None:
+        try:
+            ssl.create_default_context(cafile=str(given))
+        except OSError as error:  # ssl.SSLError is one
+            raise ScenarioError("--ca", str(given), f"a file of certificates in PEM ({error.strerror})") from error
+        return given
+    for file in (ssl.get_default_verify_paths().cafile, *_SYSTEMS):
+        if file and Path(file).is_file():
+            return Path(file)
+    raise ScenarioError("--ca", "", "a file of certificates; this system has none in the usual places")
