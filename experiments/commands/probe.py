@@ -19,8 +19,6 @@ Rules:
 
 import argparse
 import re
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -43,6 +41,7 @@ from client.transport import Deadline, TransportFailed
 from client.valve import MOST_STEPS
 from common.formats.page import Page, Resource
 from common.formats.plan import Plan, Steps
+from experiments.commands import site_load
 from experiments.commands.console import Report
 from experiments.commands.target import (
     STEP,
@@ -52,10 +51,9 @@ from experiments.commands.target import (
     parsed_url,
     reached,
     run_client,
+    scratch_folder,
 )
 from experiments.errors import ScenarioError, StepFailed, TimedOut
-from experiments.execution import keeper
-from experiments.host.processes import program_environment
 from experiments.scenario.knobs import KNOBS
 from netem import units
 
@@ -85,7 +83,10 @@ _MEANING = (
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `priolab probe` to its parser."""
-    parser.add_argument("url", help=f"https://HOST[:PORT]/PATH, a resource of at least {PROBE_LEAST_BYTES // 1024} KiB")
+    parser.add_argument(
+        "url",
+        help=f"https://HOST[:PORT]/PATH, a resource of at least {PROBE_LEAST_BYTES // 1024} KiB; with --load, the server",
+    )
     parser.add_argument("second", nargs="?", help="another URL of the same server (default: the first URL)")
     parser.add_argument(
         "--dialect",
@@ -107,6 +108,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="time limit of the command, for all probes together (default: 30s, more if the round trip is long)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    site_load.add_to(parser)
     parser.set_defaults(do=probe)
 
 
@@ -216,7 +218,11 @@ class _Answer:
 
 
 def probe(options: argparse.Namespace, report: Report) -> int:
-    """Probes the server and shows the answers. Raises ScenarioError, StepFailed."""
+    """Probes the server and shows the answers, or loads a page from it. Raises ScenarioError, StepFailed."""
+    if options.load is not None:
+        return site_load.load_site(options, report)
+    if options.yes:
+        raise ScenarioError("--yes", "given", "no --yes without --load: a probe always connects")
     began_ns = time.monotonic_ns()
     given = options.deadline != _AUTO
     limit_ns = parsed_time_ns("--deadline", options.deadline, "100ms", "86400s") if given else _LEAST_DEADLINE_NS
@@ -268,7 +274,7 @@ def _seeing(
     done, over = 0, threading.Event()
     with (
         report.ticking(lambda: f"{done} of {len(questions)} probes") as tick,
-        _scratch_folder() as scratch,
+        scratch_folder() as scratch,
         ThreadPoolExecutor(_AT_ONCE) as threads,
     ):
 
@@ -290,17 +296,6 @@ def _seeing(
         finally:
             over.set()
             threads.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _scratch_folder() -> Iterator[Path]:
-    """Yields a temporary folder. A keeper process removes the folder when this process ends, even by SIGKILL."""
-    with tempfile.TemporaryDirectory(prefix="priolab-probe-") as scratch:
-        command = [sys.executable, "-I", "-S", str(keeper.__file__), scratch, "any", "sleep", "infinity"]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=program_environment(), start_new_session=True
-        ):
-            yield Path(scratch)
 
 
 def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> None:

@@ -2,10 +2,14 @@
 
 import socket
 import ssl
+import subprocess
+import sys
+import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -15,7 +19,8 @@ from common.formats.events import Event
 from common.formats.plan import Plan
 from common.formats.reading import read_journal
 from experiments.errors import ScenarioError, StepFailed
-from experiments.host.processes import Process, module
+from experiments.execution import keeper
+from experiments.host.processes import Process, module, program_environment
 from netem import units
 
 STEP = "probing"
@@ -25,6 +30,17 @@ _HTTPS = 443
 _AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
 """Characters of a path or a query that are not escaped (RFC 3986, 2.2 and 2.4), beside letters, digits and `-._~`."""
 _SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yields a temporary folder. A keeper process removes the folder when this process ends, even by SIGKILL."""
+    with tempfile.TemporaryDirectory(prefix="priolab-probe-") as scratch:
+        command = [sys.executable, "-I", "-S", str(keeper.__file__), scratch, "any", "sleep", "infinity"]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=program_environment(), start_new_session=True
+        ):
+            yield Path(scratch)
 
 
 def run_client(plan: Plan, ca: Path, folder: Path, deadline: Deadline, over: threading.Event) -> list[Event]:

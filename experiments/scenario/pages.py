@@ -27,6 +27,7 @@ _PIECES_MOST = 10_000
 _BYTES_MOST = 2**30
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
 _PATH = re.compile(r"(?!.*/\.{0,2}/|.*/\.{1,2}$)/[A-Za-z0-9._~/-]{0,99}", re.ASCII)  # as a browser requests it
+_SITE_PATH = re.compile(r"/[!-~]{0,499}", re.ASCII)
 _TITLE_MOST = 200
 _READY_MOST = 40
 _SHOWN_MOST = 60
@@ -111,7 +112,7 @@ _CHUNK_KEYS: Mapping[str, _Key] = {
     "count": _Key(parse=_whole(1, _PIECES_MOST), allowed=f"1 to {_PIECES_MOST}", default=1),
 }
 _NAMES = "1 to 40 characters of a-z, 0-9 and -"
-_KEYS: Mapping[str, _Key] = {
+_KEYS: dict[str, _Key] = {
     "name": _Key(parse=_text(_NAME), allowed=_NAMES, default=_REQUIRED),
     "type": _Key(parse=_type, allowed="a content type such as text/css; for images, image/jpeg", default=_REQUIRED),
     "path": _Key(parse=_text(_PATH), allowed="a path such as /image.jpg, without empty parts, . and .."),
@@ -124,6 +125,9 @@ _KEYS: Mapping[str, _Key] = {
     "depends_on": _Key(parse=_text(_NAME), allowed="the name of another resource"),
     "after": _Key(parse=_text(_NAME), allowed="the name of an earlier resource of the page"),
     "chunks": _Key(parse=lambda value: value, allowed="a list of tables {at, bytes, every, count}"),
+}
+_SITE_KEYS = _KEYS | {
+    "path": _Key(parse=_text(_SITE_PATH), allowed="a path such as /image.jpg, or /image?width=200"),
 }
 
 
@@ -153,8 +157,23 @@ def _of_catalogue(name: str, parameters: Parameters) -> Page:
     return read_page(catalogue()[name], parameters)
 
 
-def read_page(path: Path, parameters: Parameters) -> Page:
-    """Returns the page in a file. Raises ScenarioError, which names the file, the key and what is allowed."""
+def site_page(text: str) -> Page:
+    """Returns the page of the catalogue or in a file, for a load from a running site. Raises ScenarioError.
+
+    A resource's size and delay follow from the site, so the file may leave them out; the page has the sizes of the file
+    or, without a size, 1 byte. Paths may have a query.
+    """
+    path = catalogue().get(text)
+    if path is None and not text.endswith(".toml"):
+        raise ScenarioError("--load", text, f"{', '.join(catalogue())}, or a path that ends in .toml")
+    return read_page(path or Path(text), Parameters(size_bytes=SIZE_MOST, script_delay_ns=0), of_site=True)
+
+
+def read_page(path: Path, parameters: Parameters, *, of_site: bool = False) -> Page:
+    """Returns the page in a file. Raises ScenarioError, which names the file, the key and what is allowed.
+
+    of_site: True for a page of a running site, see `site_page`.
+    """
     where = f"PAGE={printable(str(path))}"
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
@@ -168,7 +187,7 @@ def read_page(path: Path, parameters: Parameters) -> Page:
     used: list[str] = []
     resources: list[Resource] = []
     for number, table in enumerate(tables, start=1):
-        resources.append(_resource(f"{where}: resource {number}", table, parameters, used))
+        resources.append(_resource(f"{where}: resource {number}", table, parameters, used, of_site=of_site))
     page = Page(
         name=_name(path),
         title=_line(where, document, "title", _TITLE_MOST) or printable(path.stem),
@@ -176,7 +195,7 @@ def read_page(path: Path, parameters: Parameters) -> Page:
         parameters=tuple(dict.fromkeys(used)),
         resources=tuple(resources),
     )
-    _check_page(where, page)
+    _check_page(where, page, of_site=of_site)
     return page
 
 
@@ -206,7 +225,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN_MOST else f"{text[:_SHOWN_MOST]}..."
 
 
-def _resource(where: str, table: Any, parameters: Parameters, used: list[str]) -> Resource:
+def _resource(where: str, table: Any, parameters: Parameters, used: list[str], *, of_site: bool) -> Resource:
     if not isinstance(table, dict):
         raise ScenarioError(where, _shown(table), f"a table of {', '.join(_KEYS)}")
     if "name" in table:
@@ -220,11 +239,13 @@ def _resource(where: str, table: Any, parameters: Parameters, used: list[str]) -
         if table.get(key) == knob
     }
     used += [knob for knob, _ in named.values()]
-    read = _read(where, {key: value for key, value in table.items() if key not in named}, _KEYS)
+    keys = _SITE_KEYS if of_site else _KEYS
+    read = _read(where, {key: value for key, value in table.items() if key not in named}, keys)
     read |= {key: value for key, (_, value) in named.items()}
     chunks = tuple(_chunks(where, read.pop("chunks")))
     kind = read.pop("type")
-    size_bytes = _size_bytes(where, read.pop("size"), kind, chunks)
+    size = read.pop("size")
+    size_bytes = size or 1 if of_site and not chunks else _size_bytes(where, size, kind, chunks)
     if chunks and read["delay"]:
         raise ScenarioError(
             f"{where}: delay", str(table["delay"]), "no delay with chunks, which have times of their own"
@@ -315,7 +336,7 @@ def _html_bytes(page: Page, html: Resource) -> int:
     return _HTML_BYTES + tags + (_FETCHING_BYTES + len(html.name) if fetches else 0)
 
 
-def _check_page(where: str, page: Page) -> None:
+def _check_page(where: str, page: Page, *, of_site: bool) -> None:
     """Checks the resources' names, paths, dependencies and sizes, and that the page has important and other resources.
 
     Raises ScenarioError.
@@ -333,7 +354,7 @@ def _check_page(where: str, page: Page) -> None:
         if resource.depends_on is not None and resource.depends_on not in set(names) - {resource.name}:
             raise ScenarioError(f"{here}: depends_on", resource.depends_on, _KEYS["depends_on"].allowed)
         seen[resource.name] = resource
-        least = _html_bytes(page, resource)
+        least = 0 if of_site else _html_bytes(page, resource)
         if resource.content_type.startswith(_HTML) and resource.size_bytes < least:
             raise ScenarioError(
                 f"{here}: size",
@@ -349,7 +370,7 @@ def _check_page(where: str, page: Page) -> None:
             f"{where}: important", "all", "false for at least one resource that no other resource waits for"
         )
     total = sum(resource.size_bytes for resource in page.resources)
-    if total > _BYTES_MOST:
+    if total > _BYTES_MOST and not of_site:
         raise ScenarioError(f"{where}: size", f"{total} bytes in all", f"at most {_BYTES_MOST} bytes")
 
 

@@ -1,0 +1,287 @@
+"""`priolab probe URL --load PAGE`: loads a page from a running site, and judges the order in which its bytes came.
+
+Rules:
+1. Before the command connects to the site, it prints how many connections and requests it will make. It makes no more,
+   and never repeats a failed one. For an address that is not this machine's own, it does so only with `--yes`.
+2. The first connection requests each resource alone, one after the other. This shows how long origin, server and
+   network need for a resource anyway (analysis/loads/site.py). The second connection loads the page: first the warm-up
+   loads, then the measured load.
+3. The client's journals are removed once they have been read, and when the command ends, even by kill -9.
+"""
+
+import argparse
+import ipaddress
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from analysis.loads.metrics import PageLoad
+from analysis.loads.site import SiteLedger, alone_ns, one_after_the_other, site_ledger, site_loads
+from analysis.loads.verdict import Judgement, judge
+from client import dialects
+from client.dialects import Dialect
+from client.plan import page_plan
+from client.priorities import Priorities
+from client.transport import Deadline, TransportFailed
+from common.formats.page import Page
+from common.formats.plan import Plan
+from common.formats.reading import FolderError
+from experiments.commands.console import Report
+from experiments.commands.target import (
+    STEP,
+    addresses,
+    authorities,
+    parsed_address,
+    parsed_time_ns,
+    parsed_url,
+    reached,
+    run_client,
+    scratch_folder,
+)
+from experiments.errors import ScenarioError, StepFailed, TimedOut
+from experiments.scenario.knobs import KNOBS, whole
+from experiments.scenario.pages import site_page
+
+_FORMAT = 1
+_DIALECT = "plain+header"
+_MOST_WARM_UPS = 20
+_LIMIT_NS = 120 * 10**9
+_MORE_TIME = "--deadline gives more time"
+_NOT_WITH_LOAD = ("second", "pause")
+_KIB = 1024
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of a load from a running site to the parser of `priolab probe`."""
+    site = parser.add_argument_group("to load a page from the server, instead of the probes")
+    site.add_argument("--load", metavar="PAGE", help="a page of the catalogue, or a file such as mine.toml")
+    site.add_argument("--reloads", metavar="N", default="2", help="warm-up loads before the measured load (default: 2)")
+    site.add_argument(
+        "--priority", default="spdy", help="the order to ask for: spdy, swap or none, as for PRIORITY (default: spdy)"
+    )
+    site.add_argument("--yes", action="store_true", help="connect also to an address that is not this machine's own")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Site:
+    """The site to load from, and the order to ask for. address: the host to connect to, by name or number."""
+
+    host: str
+    authority: str
+    address: str
+    port: int
+    ca: Path
+    page: Page
+    priorities: Priorities
+    dialect: Dialect
+    reloads: int
+    limit_ns: int
+
+    @property
+    def requests(self) -> int:
+        """The number of requests that the command makes."""
+        return len(self.page.resources) * (self.reloads + 2)
+
+    def plan(self, page: Page, address: str, *, alone: bool) -> Plan:
+        """Returns the client's plan. alone: True for one load without warm-ups and priorities."""
+        return page_plan(
+            page,
+            address=address,
+            port=self.port,
+            server_name=self.host,
+            authority=self.authority,
+            priorities=Priorities.NONE if alone else self.priorities,
+            dialect=self.dialect,
+            reloads=0 if alone else self.reloads,
+            window_bytes=KNOBS["WINDOW"].parse(KNOBS["WINDOW"].default),
+            load_deadline_ns=self.limit_ns,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What the loads showed. round_trip_ns: the time of a TCP handshake."""
+
+    address: str
+    round_trip_ns: int
+    loads: Sequence[PageLoad]
+    judgement: Judgement
+    ledger: SiteLedger
+
+
+def load_site(options: argparse.Namespace, report: Report) -> int:
+    """Loads the page and shows verdict and ledger. Raises ScenarioError, StepFailed."""
+    site = _site(options)
+    deadline = Deadline(time.monotonic_ns() + site.limit_ns, "the loads")
+    beside = Report(aside=True) if options.json else report
+    try:
+        _check_consent(site, deadline, yes=options.yes)
+        found = _load(site, deadline, beside)
+    except TransportFailed:
+        raise TimedOut(STEP, "all loads together", site.limit_ns / 10**9, _MORE_TIME) from None
+    except FolderError as error:
+        raise StepFailed(STEP, str(error)) from None
+    if options.json:
+        report.document(_document(site, found))
+    else:
+        _show(site, found, report)
+    return 0
+
+
+def _site(options: argparse.Namespace) -> _Site:
+    """Returns the site that the options describe. Raises ScenarioError."""
+    for name in _NOT_WITH_LOAD:
+        if given := getattr(options, name):
+            raise ScenarioError(name if name == "second" else f"--{name}", given, "no value with --load")
+    host, port, path = parsed_url("url", options.url)
+    if path != "/":
+        raise ScenarioError("url", options.url, "https://HOST[:PORT]/ with --load, because the page has the paths")
+    to_host, to_port = parsed_address(options.connect) if options.connect else (host, None)
+    return _Site(
+        host=host,
+        authority=urlsplit(options.url).netloc,
+        address=to_host,
+        port=to_port or port,
+        ca=authorities(options.ca),
+        page=site_page(options.load),
+        priorities=_parsed("--priority", options.priority, Priorities, ", ".join(Priorities)),
+        dialect=_parsed("--dialect", options.dialect or _DIALECT, dialects.parse, KNOBS["DIALECT"].allowed),
+        reloads=_parsed("--reloads", options.reloads, whole(0, _MOST_WARM_UPS), f"0 to {_MOST_WARM_UPS}"),
+        limit_ns=_LIMIT_NS
+        if options.deadline == "auto"
+        else parsed_time_ns("--deadline", options.deadline, "100ms", "86400s"),
+    )
+
+
+def _parsed(where: str, text: str, parse: Any, allowed: str) -> Any:
+    try:
+        return parse(text)
+    except ValueError:
+        raise ScenarioError(where, text, allowed) from None
+
+
+def _check_consent(site: _Site, deadline: Deadline, *, yes: bool) -> None:
+    """Checks that every address of the site is this machine's own, unless the user said yes.
+
+    Raises ScenarioError, StepFailed, and TransportFailed at the deadline.
+    """
+    try:
+        found = [str(entry[4][0]) for entry in addresses(site.address, site.port, deadline)]
+    except (OSError, UnicodeError) as error:
+        raise StepFailed(STEP, f"cannot find the address of {site.address}: {error}") from error
+    others = [address for address in found if not ipaddress.ip_address(address.partition("%")[0]).is_loopback]
+    if others and not yes:
+        will = f"{_announcement(site)}, which is at {others[0]}"
+        raise ScenarioError("--yes", "not given", f"{will}, only with --yes; use it for a site that you may load")
+
+
+def _announcement(site: _Site) -> str:
+    return f"three connections and {site.requests} requests to {site.host}"
+
+
+def _load(site: _Site, deadline: Deadline, report: Report) -> _Found:
+    """Makes all loads. Raises StepFailed, FolderError, and TransportFailed at the deadline."""
+    total = site.reloads + 1
+    report.say(
+        f"{_announcement(site)}: each of {len(site.page.resources)} resources alone, then {total} page"
+        f" load{'s' if total > 1 else ''}; time limit of all together: {site.limit_ns / 10**9:g} s"
+    )
+    step, over = "connecting", threading.Event()
+    with report.ticking(lambda: step) as tick, scratch_folder() as scratch:
+        address, round_trip_ns = reached(site.address, site.port, deadline)
+
+        def load(page: Page, *, alone: bool) -> Any:
+            with tempfile.TemporaryDirectory(dir=scratch) as folder:
+                plan = site.plan(page, address, alone=alone)
+                return run_client(plan, site.ca, Path(folder), deadline, over)
+
+        step = "each resource alone"
+        tick()
+        alone = alone_ns(load(one_after_the_other(site.page), alone=True))
+        step = f"{total} page load{'s' if total > 1 else ''}"
+        tick()
+        events = load(site.page, alone=False)
+    round_trip_ns = min(round_trip_ns, *alone.values())
+    loads = site_loads(events, site.page, alone, round_trip_ns // 2)
+    measured = loads[-1]
+    return _Found(
+        address=address,
+        round_trip_ns=round_trip_ns,
+        loads=loads,
+        judgement=judge(measured, site.priorities.favoured(site.page), round_trip_ns // 2),
+        ledger=site_ledger(measured, events, alone, round_trip_ns),
+    )
+
+
+def _show(site: _Site, found: _Found, report: Report) -> None:
+    """Shows the measured load as a table, the verdict, and the ledger."""
+    load, ledger = found.loads[-1], found.ledger
+    rows = [
+        (
+            name,
+            "yes" if times.resource.important else "",
+            _s(times.requested_ns - load.started_ns),
+            _s(times.available_ns - load.started_ns),
+            _s(times.first_byte_ns - load.started_ns),
+            _s(times.last_byte_ns - load.started_ns),
+            f"{times.size_bytes:,}",
+        )
+        for name, times in load.resources.items()
+    ]
+    head = ("resource", "important", "requested", "available (estimate)", "first byte", "last byte", "bytes")
+    report.table(head, rows)
+    report.say(f"{found.judgement.verdict}: {found.judgement.reason}")
+    report.say(
+        f"the {ledger.focal} waited {_s(ledger.wait_ns)} = {_s(ledger.alone_ns)} that it needs alone"
+        f" {_signed(ledger.behind_ns)} behind other bytes + {_s(ledger.record_ns)} for its TLS record to be complete"
+    )
+    report.say(
+        f"Of the other resources, {ledger.on_their_way_bytes / _KIB:.0f} KiB were on their way when the request reached"
+        f" {site.host}. A further {ledger.too_early_bytes / _KIB:.0f} KiB arrived before the first byte although the"
+        f" {ledger.focal} could have come. A client cannot tell whether these bytes waited in the server, in its"
+        " kernel (which TCP_NOTSENT_LOWAT limits), or in the network's queue."
+    )
+
+
+def _s(time_ns: int) -> str:
+    return f"{time_ns / 10**9:.3f} s"
+
+
+def _signed(time_ns: int) -> str:
+    return f"{'-' if time_ns < 0 else '+'} {_s(abs(time_ns))}"
+
+
+def _document(site: _Site, found: _Found) -> Any:
+    """Returns the document that docs/results.md describes."""
+    return {
+        "format": _FORMAT,
+        "host": site.host,
+        "address": found.address,
+        "port": site.port,
+        "page": site.page.name,
+        "priority": str(site.priorities),
+        "dialect": str(site.dialect),
+        "requests": site.requests,
+        "round_trip_ms": found.round_trip_ns / 10**6,
+        "verdict": {"verdict": str(found.judgement.verdict), "reason": found.judgement.reason},
+        "loads": [asdict(load.as_record()) for load in found.loads],
+        "ledger": _ledger_document(found.ledger),
+    }
+
+
+def _ledger_document(ledger: SiteLedger) -> dict[str, Any]:
+    return {
+        "focal": ledger.focal,
+        "wait_ms": ledger.wait_ns / 10**6,
+        "parts_ms": {
+            "alone": ledger.alone_ns / 10**6,
+            "behind": ledger.behind_ns / 10**6,
+            "record": ledger.record_ns / 10**6,
+        },
+        "other_bytes": {"on_their_way": ledger.on_their_way_bytes, "too_early": ledger.too_early_bytes},
+    }
