@@ -18,7 +18,6 @@ Rules:
 """
 
 import argparse
-import re
 import tempfile
 import threading
 import time
@@ -85,7 +84,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `priolab probe` to its parser."""
     parser.add_argument(
         "url",
-        help=f"https://HOST[:PORT]/PATH, a resource of at least {PROBE_LEAST_BYTES // 1024} KiB; with --load, the server",
+        help=f"https://HOST[:PORT]/PATH, a resource of at least {PROBE_LEAST_BYTES // 1024} KiB; or the server",
     )
     parser.add_argument("second", nargs="?", help="another URL of the same server (default: the first URL)")
     parser.add_argument(
@@ -365,10 +364,7 @@ def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadlin
 
     folder: for the client's files. over: an event that is set when the command ends.
     """
-    try:
-        events = run_client(target.plan(question), target.ca, folder, deadline, over)
-    except StepFailed as error:
-        raise StepFailed(STEP, _in_its_words(error.reason, target)) from None
+    events = run_client(target.plan(question), target.ca, folder, deadline, over)
     for resource, path in zip(_NAMES, target.paths, strict=True):
         own = [event for event in events if event.resource == resource]
         size = sum(event.size_bytes or 0 for event in own if event.kind == "data")
@@ -378,13 +374,6 @@ def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadlin
     if found is None:
         raise StepFailed(STEP, "the server sent nothing when the window was opened")
     return found
-
-
-def _in_its_words(reason: str, target: _Target) -> str:
-    """Replaces the resources' names `first` and `second`, in an error's reason, by the paths that the user gave."""
-    paths = dict(zip(_NAMES, target.paths, strict=True))
-    reason = reason.removeprefix("load 1 of 1: ").partition("; unfinished: ")[0]
-    return re.sub(rf"(answered|stream of) ({'|'.join(_NAMES)})\b", lambda said: f"{said[1]} {paths[said[2]]}", reason)
 
 
 def _dialects(text: str | None) -> list[Dialect]:

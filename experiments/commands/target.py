@@ -1,5 +1,6 @@
 """A running server as the target of `priolab probe`: its URL, its address, and the certificates to trust."""
 
+import re
 import socket
 import ssl
 import subprocess
@@ -59,8 +60,16 @@ def run_client(plan: Plan, ca: Path, folder: Path, deadline: Deadline, over: thr
         try:
             client.check_success()
         except StepFailed as error:  # the log is removed with the folder
-            raise StepFailed(STEP, error.reason) from None
+            raise StepFailed(STEP, _in_its_words(error.reason, plan)) from None
     return read_journal(folder / "events.jsonl", Event)
+
+
+def _in_its_words(reason: str, plan: Plan) -> str:
+    """Replaces the resources' names, in the reason why the client failed, by their paths."""
+    paths = {request.name: request.path for request in plan.requests}
+    names = "|".join(map(re.escape, paths))
+    reason = re.sub(r"^load 1 of 1: ", "", reason).partition("; unfinished: ")[0]
+    return re.sub(rf"(answered|stream of) ({names})(?=[ :])", lambda said: f"{said[1]} {paths[said[2]]}", reason)
 
 
 def addresses(host: str, port: int, deadline: Deadline) -> Sequence[Any]:

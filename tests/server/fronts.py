@@ -55,10 +55,12 @@ def settings_of(name: str, folder: Path, origin: str, **other: Any) -> FrontSett
 
 
 @contextmanager
-def running_front(name: str, folder: Path, *, size_bytes: int = SIZE) -> Iterator[tuple[FrontSettings, FrontProcess]]:
+def running_front(
+    name: str, folder: Path, *, size_bytes: int = SIZE, address: str = "127.0.0.1"
+) -> Iterator[tuple[FrontSettings, FrontProcess]]:
     """Start an origin and a front, and return the front's settings and process when the front answers."""
     page = page_file(folder, maps_page(size_bytes, 50))
     with running_origin(folder / "access.jsonl", PAGE=str(page)) as port:
-        settings = settings_of(name, folder, f"127.0.0.1:{port}", size_bytes=size_bytes)
+        settings = settings_of(name, folder, f"127.0.0.1:{port}", size_bytes=size_bytes, address=address)
         with Front(settings).running(lambda command, log: Process(name, command, log)) as process:
             yield settings, process

@@ -74,6 +74,30 @@ def test_what_the_server_answers(tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert "certificate verify failed" in capsys.readouterr().err
 
 
+def test_a_page_of_a_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A load announces its requests, makes exactly these, and shows table, verdict and ledger."""
+    with running_front("nginx", tmp_path) as (settings, _):
+        assert main([*_command(settings, "/"), "--load", "maps", "--reloads", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"three connections and 9 requests to {NAME}: each of 3 resources alone, then 2 page loads;")
+    requests = [line for line in (tmp_path / "access.jsonl").read_text().splitlines() if '"/ready"' not in line]
+    assert len(requests) == 9
+    assert "nothing-to-prioritize: the image was complete" in out
+    assert "the script waited" in out
+
+
+def test_a_site_that_lacks_a_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A resource that the site does not have ends the command, and the error names the resource."""
+    page = tmp_path / "page.toml"
+    page.write_text(
+        '[[resource]]\nname = "a"\ntype = "image/jpeg"\npath = "/nothing?width=2"\n'
+        '[[resource]]\nname = "b"\ntype = "text/css"\nimportant = true\n'
+    )
+    with running_front("nginx", tmp_path) as (settings, _):
+        assert main([*_command(settings, "/"), "--load", str(page)]) == 1
+    assert "probing: the front answered /nothing?width=2 with status 404" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -84,6 +108,15 @@ def test_what_the_server_answers(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([_URL, "--dialect", "plain,chroem"], 2, "--dialect=plain,chroem is not allowed"),
         ([_URL, "--connect", "a/b"], 2, "--connect=a/b is not allowed; allowed: HOST[:PORT]"),
         (["https://a..b/"], 1, "cannot connect to a..b:443"),
+        ([_URL, "--yes"], 2, "--yes=given is not allowed; allowed: no --yes without --load"),
+        ([_URL, "--load", "mops"], 2, "--load=mops is not allowed; allowed: maps, news, six, tokens, or a path"),
+        ([_URL, "--load", "missing.toml"], 2, "PAGE=missing.toml is not allowed; allowed: a readable TOML file"),
+        ([_URL + "x", "--load", "maps"], 2, "https://HOST[:PORT]/ with --load, because the page has the paths"),
+        ([_URL, _URL, "--load", "maps"], 2, f"second={_URL} is not allowed; allowed: no value with --load"),
+        ([_URL, "--load", "maps", "--reloads", "21"], 2, "--reloads=21 is not allowed; allowed: 0 to 20"),
+        ([_URL, "--load", "maps", "--priority", "all"], 2, "--priority=all is not allowed; allowed: spdy, swap, none"),
+        ([_URL, "--load", "maps", "--pause", "9ms"], 2, "--pause=9ms is not allowed; allowed: no value with --load"),
+        (["https://198.18.0.9/", "--load", "maps"], 2, "12 requests to 198.18.0.9, which is at 198.18.0.9, only with"),
         ([_URL, "--ca", "/dev/null"], 2, "--ca=/dev/null is not allowed; allowed: a file of certificates in PEM"),
     ],
 )

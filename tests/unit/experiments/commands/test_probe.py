@@ -13,6 +13,7 @@ from client.priorities import Priorities
 from client.transport import TransportFailed
 from experiments.cli import main
 from experiments.commands import probe
+from experiments.commands.target import parsed_url
 from experiments.errors import StepFailed
 
 
@@ -30,7 +31,7 @@ def seen(steps: int, script: int) -> Probe:
 )
 def test_a_url(url: str, means: tuple[str, int, str]) -> None:
     """A URL gives host, port, and the path of the request with its special characters escaped."""
-    assert probe._url("url", url) == means
+    assert parsed_url("url", url) == means
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,80 @@
+"""`priolab probe --load` over a shaped link: a client alone sees what TCP_NOTSENT_LOWAT does."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.cli import main
+from experiments.testbed.namespaces.namespace import Namespace
+from experiments.testbed.namespaces.wiring import ADDRESSES, wire_link
+from tests.conftest import needs
+from tests.server.fronts import NAME, running_front
+
+pytestmark = pytest.mark.usefixtures("netns")
+
+_SIZE = 500_000
+_PAGE = """
+title = "A site"
+[[resource]]
+name = "image"
+type = "image/jpeg"
+urgency = 5
+[[resource]]
+name = "script"
+type = "text/javascript"
+urgency = 1
+important = true
+"""
+
+
+@pytest.fixture
+def places() -> Iterator[tuple[Namespace, Namespace]]:
+    """Make a client's and a front's place, with a router between them that sends 8 Mbit/s to the client."""
+    needs("nginx")
+    with Namespace("client") as client, Namespace("link") as link, Namespace("front") as front:
+        wire_link(client, link, front)
+        link.write_sysctl("net.ipv4.ip_forward", "1")
+        link.run(
+            ["tc", "qdisc", "add", "dev", "to-client", "root", "tbf", "rate", "8mbit", "burst", "4k", "limit", "40k"]
+        )
+        yield client, front
+
+
+def _loaded(
+    places: tuple[Namespace, Namespace], folder: Path, capsys: pytest.CaptureFixture[str], *, lowat: str | None
+) -> Any:
+    client, front = places
+    front.write_sysctl("net.ipv4.tcp_wmem", "4096 4194304 4194304")
+    if lowat is not None:
+        front.write_sysctl("net.ipv4.tcp_notsent_lowat", lowat)
+    folder.mkdir()
+    (folder / "page.toml").write_text(_PAGE)
+    with front.entered(), running_front("nginx", folder, size_bytes=_SIZE, address=ADDRESSES.front) as (settings, _):
+        command = ["probe", f"https://{NAME}:{settings.port}/", "--connect", ADDRESSES.front]
+        command += ["--ca", str(settings.certificates.ca), "--load", str(folder / "page.toml"), "--reloads", "0"]
+        with client.entered():
+            assert main(command) == 2
+            assert f"which is at {ADDRESSES.front}, only with --yes" in capsys.readouterr().err
+            assert main([*command, "--json", "--yes"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_lowat_keeps_the_order(
+    places: tuple[Namespace, Namespace], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without LOWAT the image is in the kernel before the script exists; with LOWAT the script overtakes it."""
+    control = _loaded(places, tmp_path / "control", capsys, lowat=None)
+    treated = _loaded(places, tmp_path / "treated", capsys, lowat="16384")
+    assert control["verdict"]["verdict"] == "inverted", control
+    assert treated["verdict"]["verdict"] == "kept", treated
+    for found in (control, treated):
+        parts = found["ledger"]["parts_ms"]
+        assert sum(parts.values()) == pytest.approx(found["ledger"]["wait_ms"])
+        assert found["requests"] == 4
+        assert found["loads"][-1]["resources"]["image"]["size_bytes"] == _SIZE
+    assert control["ledger"]["other_bytes"]["too_early"] > _SIZE / 2
+    assert treated["ledger"]["other_bytes"]["too_early"] < _SIZE / 2
+    assert control["ledger"]["parts_ms"]["behind"] > 3 * treated["ledger"]["parts_ms"]["behind"]
