@@ -14,7 +14,8 @@ import ipaddress
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ from experiments.commands.target import (
 from experiments.errors import ScenarioError, StepFailed, TimedOut
 from experiments.scenario.knobs import KNOBS, whole
 from experiments.scenario.pages import site_page
+from netem import words
+from netem.link import Link
 
 _FORMAT = 1
 _DIALECT = "plain+header"
@@ -54,6 +57,9 @@ _LIMIT_NS = 120 * 10**9
 _MORE_TIME = "--deadline gives more time"
 _NOT_WITH_LOAD = ("second", "pause")
 _KIB = 1024
+_ALL_ADDRESSES = "behind a link of the lab's, a server must listen at all addresses of this machine"
+_LINK_WORDS = {"RATE": "unlimited", "DELAY": "0ms", "QUEUE": words.WORDS["QUEUE"].default}
+"""The knobs of a link that the options --rate, --delay and --queue set, with their defaults here."""
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -64,12 +70,22 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     site.add_argument(
         "--priority", default="spdy", help="the order to ask for: spdy, swap or none, as for PRIORITY (default: spdy)"
     )
+    for option, metavar, meaning in (
+        ("rate", "RATE", "rate of a link of the lab's to a server on this machine, such as 128kbps"),
+        ("delay", "TIME", "delay of this link toward the client (default with --rate: 0ms)"),
+        ("queue", "SIZE", "queue of this link, in packets or bytes (default: 25)"),
+    ):
+        site.add_argument(f"--{option}", metavar=metavar, help=meaning)
     site.add_argument("--yes", action="store_true", help="connect also to an address that is not this machine's own")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Site:
-    """The site to load from, and the order to ask for. address: the host to connect to, by name or number."""
+    """The site to load from, and the order to ask for.
+
+    address: the host to connect to, by name or number. link: the link to make between client and site; None for the
+    network as it is.
+    """
 
     host: str
     authority: str
@@ -81,6 +97,7 @@ class _Site:
     dialect: Dialect
     reloads: int
     limit_ns: int
+    link: Link | None
 
     @property
     def requests(self) -> int:
@@ -155,7 +172,20 @@ def _site(options: argparse.Namespace) -> _Site:
         limit_ns=_LIMIT_NS
         if options.deadline == "auto"
         else parsed_time_ns("--deadline", options.deadline, "100ms", "86400s"),
+        link=_link(options),
     )
+
+
+def _link(options: argparse.Namespace) -> Link | None:
+    """Returns the link that the options describe; None if they describe none. Raises ScenarioError."""
+    given = {name: text for name in _LINK_WORDS if (text := getattr(options, name.lower())) is not None}
+    if not given:
+        return None
+    fields = {}
+    for name, usual in _LINK_WORDS.items():
+        word = words.WORDS[name]
+        fields[word.field] = _parsed(f"--{name.lower()}", given.get(name, usual), word.parse, word.allowed)
+    return Link(**fields)
 
 
 def _parsed(where: str, text: str, parse: Any, allowed: str) -> Any:
@@ -175,6 +205,9 @@ def _check_consent(site: _Site, deadline: Deadline, *, yes: bool) -> None:
     except (OSError, UnicodeError) as error:
         raise StepFailed(STEP, f"cannot find the address of {site.address}: {error}") from error
     others = [address for address in found if not ipaddress.ip_address(address.partition("%")[0]).is_loopback]
+    if others and site.link is not None:
+        allowed = "no link to a server elsewhere: only servers on this machine can be behind a link of the lab's"
+        raise ScenarioError("--rate", f"given, with a server at {others[0]}", allowed)
     if others and not yes:
         will = f"{_announcement(site)}, which is at {others[0]}"
         raise ScenarioError("--yes", "not given", f"{will}, only with --yes; use it for a site that you may load")
@@ -192,8 +225,11 @@ def _load(site: _Site, deadline: Deadline, report: Report) -> _Found:
         f" load{'s' if total > 1 else ''}; time limit of all together: {site.limit_ns / 10**9:g} s"
     )
     step, over = "connecting", threading.Event()
-    with report.ticking(lambda: step) as tick, scratch_folder() as scratch:
-        address, round_trip_ns = reached(site.address, site.port, deadline)
+    with report.ticking(lambda: step) as tick, scratch_folder() as scratch, _reachable(site, scratch) as host:
+        try:
+            address, round_trip_ns = reached(host, site.port, deadline)
+        except StepFailed as error:
+            raise StepFailed(STEP, error.reason + ("; " + _ALL_ADDRESSES if site.link else "")) from None
 
         def load(page: Page, *, alone: bool) -> Any:
             with tempfile.TemporaryDirectory(dir=scratch) as folder:
@@ -216,6 +252,21 @@ def _load(site: _Site, deadline: Deadline, report: Report) -> _Found:
         judgement=judge(measured, site.priorities.favoured(site.page), round_trip_ns // 2),
         ledger=site_ledger(measured, events, alone, round_trip_ns),
     )
+
+
+@contextmanager
+def _reachable(site: _Site, scratch: Path) -> Iterator[str]:
+    """Makes the site's link, if it has one, and moves this thread to its client. Yields the host to connect to.
+
+    Raises Unavailable, StepFailed.
+    """
+    if site.link is None:
+        yield site.address
+        return
+    from experiments.testbed.namespaces.near_host import near_host  # only for a link
+
+    with near_host(site.link, scratch) as (client, address), client.entered():
+        yield address
 
 
 def _show(site: _Site, found: _Found, report: Report) -> None:

@@ -1,6 +1,8 @@
 """`priolab probe --load` over a shaped link: a client alone sees what TCP_NOTSENT_LOWAT does."""
 
 import json
+import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -78,3 +80,27 @@ def test_lowat_keeps_the_order(
     assert control["ledger"]["other_bytes"]["too_early"] > _SIZE / 2
     assert treated["ledger"]["other_bytes"]["too_early"] < _SIZE / 2
     assert control["ledger"]["parts_ms"]["behind"] > 3 * treated["ledger"]["parts_ms"]["behind"]
+
+
+@pytest.mark.punctual
+def test_a_link_to_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--rate and --delay put a link before a server of this machine, and the link's device vanishes with the command.
+
+    A server that listens at 127.0.0.1 alone is not behind the link, and the error says so.
+    """
+    needs("nginx")
+    if os.geteuid() != 0:
+        pytest.skip("only root can add a device to this machine")
+    for address, code in (("0.0.0.0", 0), ("127.0.0.1", 1)):  # noqa: S104
+        folder = tmp_path / address
+        folder.mkdir()
+        with running_front("nginx", folder, size_bytes=30_000, address=address) as (settings, _):
+            command = ["probe", f"https://{NAME}:{settings.port}/", "--connect", "127.0.0.1", "--load", "maps"]
+            command += ["--ca", str(settings.certificates.ca), "--reloads", "0", "--json"]
+            assert main([*command, "--rate", "128kbps", "--delay", "50ms"]) == code
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert found["round_trip_ms"] == pytest.approx(50, abs=20)
+    assert found["loads"][-1]["others_last_byte_ms"] > 30_000 / 128
+    assert "a server must listen at all addresses of this machine" in said.err
+    assert not [name for _, name in socket.if_nameindex() if name.startswith("priolab-")]

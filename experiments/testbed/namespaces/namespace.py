@@ -141,5 +141,13 @@ class Namespace:
             return received(read_counts(), device)
 
 
+class Host(Namespace):
+    """The network namespace that this process is in. A context manager, which closes the namespace's descriptor."""
+
+    def __init__(self) -> None:
+        self.name = "machine's own"
+        self._descriptor = os.open(_OWN, os.O_RDONLY)
+
+
 def _sysctl(name: str) -> Path:
     return Path("/proc/sys") / name.replace(".", "/")

@@ -19,7 +19,10 @@ WIRE = "wire"
 """The name of three devices: the client's and the front's toward the link, and the origin's toward the front."""
 
 _TO_ORIGIN = "to-origin"
-_NEAR_ROUTER, _FAR_ROUTER, _BEFORE_ORIGIN = "198.18.0.1", "198.18.1.1", "198.18.2.1"
+FAR_ROUTER = "198.18.1.1"
+"""The link's address toward the front."""
+
+_NEAR_ROUTER, _BEFORE_ORIGIN = "198.18.0.1", "198.18.2.1"
 _PREFIX = 24
 _MAC = "02:00:c6:12:00:0{}"  # locally administered
 
@@ -35,22 +38,32 @@ def wire_link(client: Namespace, link: Namespace, front: Namespace) -> None:
     # a few seconds of delay.
     for device, own, other, mac in (
         (TO_CLIENT, _NEAR_ROUTER, ADDRESSES.client, near),
-        (TO_FRONT, _FAR_ROUTER, ADDRESSES.front, far),
+        (TO_FRONT, FAR_ROUTER, ADDRESSES.front, far),
     ):
-        _attach(link, device, own, rtnetlink.neighbour(link.device(device), other, mac))
+        attach(link, device, own, rtnetlink.neighbour(link.device(device), other, mac))
     for place, own, router, mac in (
         (client, ADDRESSES.client, _NEAR_ROUTER, near_router),
-        (front, ADDRESSES.front, _FAR_ROUTER, far_router),
+        (front, ADDRESSES.front, FAR_ROUTER, far_router),
     ):
         known = rtnetlink.neighbour(place.device(WIRE), router, mac)
-        _attach(place, WIRE, own, known, rtnetlink.default_route(router))
+        attach(place, WIRE, own, known, rtnetlink.default_route(router))
+
+
+def wire_client(client: Namespace, link: Namespace) -> None:
+    """Wires client and link, but not the front. The client's default route leads to the link. Raises StepFailed."""
+    near, near_router = (_MAC.format(number) for number in range(2))
+    link.tell(rtnetlink.veth(TO_CLIENT, near_router, WIRE, near, client.descriptor))
+    known = rtnetlink.neighbour(link.device(TO_CLIENT), ADDRESSES.client, near)
+    attach(link, TO_CLIENT, _NEAR_ROUTER, known)
+    known = rtnetlink.neighbour(client.device(WIRE), _NEAR_ROUTER, near_router)
+    attach(client, WIRE, ADDRESSES.client, known, rtnetlink.default_route(_NEAR_ROUTER))
 
 
 def wire_origin(front: Namespace, origin: Namespace) -> None:
     """Wires front and origin, on a network of their own. Raises StepFailed."""
     front.tell(rtnetlink.veth(_TO_ORIGIN, None, WIRE, None, origin.descriptor))
-    _attach(front, _TO_ORIGIN, _BEFORE_ORIGIN)
-    _attach(origin, WIRE, ADDRESSES.origin, rtnetlink.default_route(_BEFORE_ORIGIN))
+    attach(front, _TO_ORIGIN, _BEFORE_ORIGIN)
+    attach(origin, WIRE, ADDRESSES.origin, rtnetlink.default_route(_BEFORE_ORIGIN))
 
 
 def gso_segments(place: Namespace) -> int:
@@ -59,7 +72,11 @@ def gso_segments(place: Namespace) -> int:
     return rtnetlink.gso_max_segs(answer)
 
 
-def _attach(place: Namespace, device: str, own: str, *more: bytes) -> None:
+def attach(place: Namespace, device: str, own: str, *more: bytes) -> None:
+    """Gives a device of the place the address `own`, sets it up, and sends more rtnetlink messages.
+
+    Raises StepFailed.
+    """
     index = place.device(device)
     loopback = place.device("lo")
     place.tell(rtnetlink.up(loopback), rtnetlink.address(index, own, _PREFIX), rtnetlink.up(index), *more)

@@ -1,0 +1,58 @@
+"""A link of the lab's between a client's namespace and this machine itself, for servers that run here already.
+
+    client ==== link ---- this machine
+
+Rules:
+1. The lab adds one device with an address and a route to this machine, and changes nothing else here. They vanish with
+   the link's namespace, so when this process ends, however it ends.
+2. A server is reached at the address of this device. So it must listen at all addresses of the machine.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from experiments.errors import Unavailable
+from experiments.host import processes
+from experiments.testbed.namespaces import rtnetlink
+from experiments.testbed.namespaces.link_namespace import LinkNamespace
+from experiments.testbed.namespaces.namespace import Host, Namespace
+from experiments.testbed.namespaces.wiring import (
+    ADDRESSES,
+    FAR_ROUTER,
+    TO_FRONT,
+    attach,
+    wire_client,
+)
+from netem.link import Link
+
+_DEVICE = "priolab-{}"
+_BLOCK = "198.18.0.0/15"
+_WHAT = "a link to this machine"
+
+
+@contextmanager
+def near_host(link: Link, folder: Path) -> Iterator[tuple[Namespace, str]]:
+    """Makes the link. Yields the client's namespace, and this machine's address behind the link.
+
+    folder: for the link's journal. Raises Unavailable for an ordinary user, or if addresses of 198.18.0.0/15 are in use
+    here; StepFailed.
+    """
+    if os.geteuid() != 0:
+        raise Unavailable(_WHAT, "only root can add a device to it", "run as root")
+    if processes.run(["ip", "-oneline", "address", "show", "to", _BLOCK], step=_WHAT):
+        raise Unavailable(_WHAT, f"it has an address of {_BLOCK} already", "wait until the other command has ended")
+    with Namespace("client") as client, Namespace("link") as middle, Host() as host:
+        device = _DEVICE.format(os.getpid())
+        wire_client(client, middle)
+        middle.tell(rtnetlink.veth(TO_FRONT, None, device, None, host.descriptor))
+        attach(middle, TO_FRONT, FAR_ROUTER)
+        middle.write_sysctl("net.ipv4.ip_forward", "1")
+        host.run(["ip", "address", "add", f"{ADDRESSES.front}/24", "dev", device])
+        host.run(["ip", "link", "set", device, "up"])
+        host.run(["ip", "route", "add", f"{ADDRESSES.client}/32", "via", FAR_ROUTER, "dev", device])
+        place = LinkNamespace(middle, None, folder / "ferry.sock")
+        with place.shaping(link, None, seed=1, folder=folder, interval_ns=None) as active:
+            yield client, ADDRESSES.front
+            active.check_alive()
