@@ -79,7 +79,8 @@ def test_lowat_keeps_the_order(
         assert found["loads"][-1]["resources"]["image"]["size_bytes"] == _SIZE
     assert control["ledger"]["other_bytes"]["too_early"] > _SIZE / 2
     assert treated["ledger"]["other_bytes"]["too_early"] < _SIZE / 2
-    assert control["ledger"]["parts_ms"]["behind"] > 3 * treated["ledger"]["parts_ms"]["behind"]
+    behind_ms = [found["ledger"]["parts_ms"]["behind"] for found in (control, treated)]
+    assert behind_ms[0] > behind_ms[1] + 100
 
 
 @pytest.mark.punctual
@@ -91,7 +92,7 @@ def test_a_link_to_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[st
     needs("nginx")
     if os.geteuid() != 0:
         pytest.skip("only root can add a device to this machine")
-    for address, code in (("0.0.0.0", 0), ("127.0.0.1", 1)):  # noqa: S104
+    for address, code in (("0.0.0.0", 0), ("127.0.0.1", 1)):
         folder = tmp_path / address
         folder.mkdir()
         with running_front("nginx", folder, size_bytes=30_000, address=address) as (settings, _):
