@@ -22,13 +22,15 @@ from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
 from analysis.records.samples import latest
 from common.formats.scenario import ScenarioRecord
-from common.packets import PACKET_BYTES
+from common.packets import PACKET_BYTES, SEGMENT_BYTES
 
 FIRST = "first"
 """Key of the resource that arrives first, with nothing ahead of it on the link."""
 
 IMPORTANT = "important"
 """Key of the focal resource."""
+
+_FIRST_WINDOW_BYTES = 10 * SEGMENT_BYTES  # RFC 6928
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,8 @@ def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None
 def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: ScenarioRecord) -> int | None:
     """Returns when a resource's request reaches the origin if only the link and the page's delays take time.
 
-    None if the resource waits for more than one resource.
+    None if the resource waits for more than one resource. None also if a connection's first load begins with a page
+    that is larger than the initial congestion window: the page then needs further round trips.
     """
     before = load.page.before(times.resource)
     up_ns, down_ns = int(scenario.delay_up_ns), scenario.delay_ns
@@ -108,6 +111,8 @@ def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Sc
         queued_ns = max(held, default=0) * 8 * 10**9 // rate.slowest_bit_s
     at_bottleneck_ns = up_ns + before[0].last_ns + down_ns + 2 * scenario.jitter_ns + queued_ns
     sent_bytes = max(before[0].size_bytes, _sent_bytes(load.started_ns, times.requested_ns, layers))
+    if load.number == 1 and sent_bytes > _FIRST_WINDOW_BYTES:
+        return None
     return load.started_ns + page_crossed_ns(rate, at_bottleneck_ns, sent_bytes) + up_ns
 
 

@@ -57,6 +57,17 @@ def test_nothing_is_late_in_the_guest(made: tuple[Evidence, Layers]) -> None:
     assert all(-10 * MS < each.late_ns < MS for each in late.values())
 
 
+@pytest.mark.parametrize(("size_bytes", "measured"), [(10_000, {FIRST, IMPORTANT}), (20_000, set())])
+def test_a_first_load_in_slow_start(made: tuple[Evidence, Layers], size_bytes: int, measured: set[str]) -> None:
+    """In the first load a page that exceeds the initial window needs more round trips, so nothing is measured."""
+    evidence, layers = made
+    number = measured_load(evidence).number
+    events = tuple(replace(event, load=1) for event in evidence.events if event.load == number)
+    root, *others = evidence.page.resources
+    page = replace(evidence.page, resources=(replace(root, size_bytes=size_bytes), *others))
+    assert set(found(replace(evidence, events=events, page=page), layers)) == measured
+
+
 def test_whoever_was_late_it_is_seen(made: tuple[Evidence, Layers]) -> None:
     """If all events after the page's request come 90 ms later, the lateness grows by 90 ms."""
     evidence, layers = made
