@@ -4,6 +4,7 @@ Compare times only within one run of this program, because times depend on the m
 """
 
 import os
+import resource
 import statistics
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from analysis.loads.findings import findings
 from analysis.records.runs import load_experiment
 from experiments.benches import client, cost, demo, ferry, guest, repeats
 from experiments.benches.cost import link_s
+from experiments.execution import pace
 from experiments.execution.experiment import run_experiment
 from experiments.execution.invocation import request_from
 from experiments.execution.local import Local, bearable
@@ -80,6 +82,10 @@ def _hundred_arms(results: str) -> Path:
     return run_sweep(wanted, Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)), silent)
 
 
+def _used_s() -> float:
+    return pace.used_s(resource.RUSAGE_SELF) + pace.used_s(resource.RUSAGE_CHILDREN)
+
+
 def main() -> None:
     """Runs all benchmarks. Prints each case's wall time (median and range of three), its link time, and their ratio."""
     silent = Progress(step=lambda *_: None, ended=lambda *_: None)
@@ -96,9 +102,12 @@ def main() -> None:
             wall_s, loaded_s = statistics.median(walls), link_s(folder)
             spread = f"{min(walls):.1f} - {max(walls):.1f}"
             print(f"{name:<36} {wall_s:>8.1f} {spread:>13} {loaded_s:>8.0f} {loaded_s / wall_s:>8.0f}x", flush=True)
+        used_s = _used_s()
         wall_s, swept = _timed(lambda: _hundred_arms(results))
+        idle = 1 - (_used_s() - used_s) / (wall_s * len(os.sched_getaffinity(0)))
         name, loaded_s = "modem, a sweep of a hundred arms", link_s(swept)
         print(f"{name:<36} {wall_s:>8.1f} {'':>13} {loaded_s:>8.0f} {loaded_s / wall_s:>8.0f}x")
+        print(f"{'  share of processor time not used':<36} {idle:>8.0%}")
         figure_s, _ = _timed(lambda: timeline.save(load_experiment(folder))[0])
         print(f"{'drawing the picture':<36} {figure_s:>8.1f}")
         lines, reading_s = _reading(folders[0])

@@ -25,11 +25,7 @@ from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import Scenario
 
-EVEN, UNEVEN = 20, 5
-"""For `share`, the time of a short share of work, in starts of a command: if all processors are equally fast, and if
-other programs slow some of them down."""
-
-_PART = 2 / 3
+_SHORT, _PART = 20, 2 / 3
 _ROUNDING_S = 1e-9
 
 OnEnded = Callable[[Run, Ending], None]
@@ -73,15 +69,13 @@ class Executor(Protocol):
 class Waiting:
     """The runs that wait to be carried out, in their order. A batch is the runs that one process carries out.
 
-    most: the largest number of runs in a batch. short: see `share`.
+    most: the largest number of runs in a batch.
     """
 
-    def __init__(self, runs: Sequence[Run], manner: Manner, most: int, short: int = EVEN) -> None:
+    def __init__(self, runs: Sequence[Run], manner: Manner, most: int) -> None:
         self._runs = deque(runs)
         self._most = most
-        self._short = short
         self._manner = manner
-        self._start_s = GUEST_S if manner.fabric.virtual_clock else 0.0
         self._left_s = self.cost_s(runs)
 
     def __len__(self) -> int:
@@ -89,9 +83,7 @@ class Waiting:
 
     def cost_s(self, runs: Iterable[Run], *, start: bool = False) -> float:
         """Returns the expected cost of runs, in seconds. start: True to add the start of a guest."""
-        clock, sample = self._manner.fabric.virtual_clock, self._manner.sample
-        of_runs = sum(cost_s(run.arm.scenario, virtual_clock=clock, sample=sample) for run in runs)
-        return of_runs + (self._start_s if start else 0.0)
+        return runs_s(runs, self._manner) + (start_s(self._manner) if start else 0.0)
 
     def batch(self, left_s: Iterable[float], side_by_side: int) -> list[Run]:
         """Returns the runs of the next batch; at least one, if runs are left.
@@ -101,7 +93,7 @@ class Waiting:
         """
         costs_s = [self.cost_s([run]) for run in islice(self._runs, self._most)]
         others_s = nlargest(side_by_side - 1, [*left_s, *[0.0] * side_by_side])
-        count = share(costs_s, self._left_s, others_s, self._start_s, self._short)
+        count = share(costs_s, self._left_s, others_s, start_s(self._manner))
         self._left_s -= sum(costs_s[:count])
         return [self._runs.popleft() for _ in range(count)]
 
@@ -111,20 +103,29 @@ class Waiting:
         self._left_s += self.cost_s(runs)
 
 
-def share(
-    costs_s: Sequence[float], waiting_s: float, others_s: Sequence[float], start_s: float, short: int = EVEN
-) -> int:
+def runs_s(runs: Iterable[Run], manner: Manner) -> float:
+    """Returns the expected cost of runs, in seconds, without the start of a guest."""
+    clock = manner.fabric.virtual_clock
+    return sum(cost_s(run.arm.scenario, virtual_clock=clock, sample=manner.sample) for run in runs)
+
+
+def start_s(manner: Manner) -> float:
+    """Returns the expected cost of starting a command, in seconds."""
+    return GUEST_S if manner.fabric.virtual_clock else 0.0
+
+
+def share(costs_s: Sequence[float], waiting_s: float, others_s: Sequence[float], start_s: float) -> int:
     """Returns how many of the waiting runs the next batch gets, at least 1.
 
     A command, a process that carries out one batch, first takes some time to start (start_s). Commands side by side
     should end at the same time. So the batch gets an even share of the work, less what the other commands have left. If
-    this share takes longer than `short` starts, the batch gets two thirds of it. Later batches then make up for errors
+    this share takes longer than twenty starts, the batch gets two thirds of it. Later batches then make up for errors
     of the expected costs, and for a slow processor. Another command is expected to be followed by a further one only if
     there is time for the start, and for at least as much work as the start takes.
 
     costs_s: the expected costs of the next runs, as many as a batch may have. waiting_s: the expected cost of
     all waiting runs. others_s: for each of the other commands side by side, the expected cost of its unfinished runs, 0
-    for a command that has not begun. start_s: the cost of starting a command. short: EVEN or UNEVEN.
+    for a command that has not begun. start_s: the cost of starting a command.
     """
     busy_s = sorted(others_s)
     end_s = waiting_s + start_s
@@ -134,7 +135,7 @@ def share(
             break
         busy_s.pop()
     own_s = end_s - start_s
-    if busy_s and own_s > short * start_s:
+    if busy_s and own_s > _SHORT * start_s:
         own_s *= _PART
     taken_s = list(accumulate(costs_s))
     return max(1, sum(taken - cost / 2 <= own_s + _ROUNDING_S for taken, cost in zip(taken_s, costs_s, strict=True)))

@@ -1,18 +1,20 @@
 """The executor on this machine: jobs side by side, as many as processors and memory allow.
 
-A command is a process that carries out one or more runs. Runs that share a command are a batch. The command may report
-progress in the lines `begins NAME` and `ended NAME`. When a run has ended, its files are evaluated and its run.json is
-written (`conclusion.conclude`), while the batch goes on. Another thread evaluates the files and writes run.json, so
-that the next batch can begin meanwhile. The limit of wall time applies to each run, from its beginning.
+A command is a process that carries out one or more runs. Commands side by side take their runs from one queue, so that
+all of them are at work until the last runs: each command gets a list of run folders, and claims a run before it begins
+it (`RunFolder.claim`). The lab claims the first run of the list for the command. The command may report progress in the
+lines `begins NAME` and `ended NAME`. When a run has ended, another thread evaluates its files and writes its run.json
+(`conclusion.conclude`), while the command goes on. The limit of wall time applies to each run, from its beginning.
 """
 
 import os
 import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,7 +22,7 @@ from typing import Self
 from experiments.errors import StepFailed
 from experiments.execution import jobs
 from experiments.execution.conclusion import Ending, Run, conclude, lay_out, wall_limit_s
-from experiments.execution.executor import EVEN, OnEnded, RunStore, Waiting, unwritable
+from experiments.execution.executor import OnEnded, RunStore, runs_s, start_s, unwritable
 from experiments.execution.preparation import prepare
 from experiments.execution.progress import Progress
 from experiments.execution.request import Manner
@@ -69,14 +71,13 @@ class Local:
         meanwhile: Callable[[], None] = lambda: None,
         progress: Progress = _SILENT,
     ) -> None:
-        """Makes an executor for `side_by_side` jobs at once. A job is a process that carries out a batch of runs.
+        """Makes an executor for `side_by_side` jobs at once. A job is a process that carries out one or more runs.
 
         meanwhile: called at least twice a second; an exception that it raises ends all jobs. progress: hears of the
         begin, the steps and the end of each run; its `ended` and `reused` are not called.
         """
         self.side_by_side = side_by_side
         self.runs_per_command = manner.fabric.runs_per_command
-        self.short = EVEN  # see `executor.share`
         self._manner = manner
         self._meanwhile = meanwhile
         self._progress = progress
@@ -89,131 +90,146 @@ class Local:
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         """Carries out all runs in jobs side by side, and reports each run that ended to `ended`. Raises LabError."""
-        waiting = Waiting(runs, self._manner, self.runs_per_command, self.short)
+        waiting = {run.name: run for run in runs}
         with _RunFolders(self._manner, store, ended) as folders:
-            while waiting:  # a batch that ends early puts back the runs that have not begun
-                batches: dict[str, _Batch] = {}
+            while waiting:  # a command that ended early may have left runs on no other command's list
+                commands: dict[str, _Command] = {}
                 jobs.run_all(
-                    self._tasks(waiting, folders, batches),
+                    self._tasks(waiting, folders, commands),
                     side_by_side=self.side_by_side,
-                    progress=lambda name, step, batches=batches: batches[name].step(step),  # type: ignore[misc]
+                    progress=lambda name, step, commands=commands: commands[name].step(step),  # type: ignore[misc]
                     meanwhile=self._meanwhile,
                 )
+                for run in waiting.values():
+                    folders.forget(run)
 
-    def _tasks(self, waiting: Waiting, folders: "_RunFolders", batches: dict[str, "_Batch"]) -> Iterator[jobs.Task]:
-        while waiting:
-            runs = waiting.batch((batch.left_s for batch in batches.values()), self.side_by_side)
-            for run in runs:
-                folders.lay_out(run, self._tools[run.arm.scenario.server])
-            batch = batches[runs[0].name] = _Batch(runs, folders, waiting, self._manner, self._progress)
+    def _tasks(
+        self, waiting: dict[str, Run], folders: "_RunFolders", commands: dict[str, "_Command"]
+    ) -> Iterator[jobs.Task]:
+        while runs := self._listed(waiting, folders, commands.values()):
+            command = commands[runs[0].name] = _Command(runs, folders, waiting, self._manner, self._progress)
             run_folders = [(run.arm.scenario, folders.building(run)) for run in runs]
             yield jobs.Task(
                 name=runs[0].name,
                 command=partial(self._manner.fabric.command, run_folders),
                 one_cpu=self._manner.fabric.virtual_clock,
                 log=run_folders[0][1].path / "console.log",
-                overdue=batch.overdue,
-                finished=partial(_finished, batches, runs[0].name),
+                overdue=command.overdue,
+                finished=partial(_finished, commands, runs[0].name),
             )
 
+    def _listed(self, waiting: dict[str, Run], folders: "_RunFolders", others: Collection["_Command"]) -> Sequence[Run]:
+        """Returns the runs for another command, the first of them claimed; none if it is not worth its start.
 
-def _finished(batches: dict[str, "_Batch"], name: str, finish: jobs.Finish) -> None:
-    """Handles the end of a batch's process, and removes the batch from `batches`, because it has no work left."""
-    batches.pop(name).finished(finish)
+        The command begins with runs that no other command has on its list, and ends with those that the others would
+        take last. So commands meet only in the middle of the last runs.
+        """
+        runs = list(islice(waiting.values(), self.runs_per_command * self.side_by_side))
+        expected = sum(name in waiting for name in {name for other in others for name in other.names})
+        left_s = runs_s(runs, self._manner) + sum(other.left_s for other in others)
+        if expected == len(waiting) and left_s < len(others) * 2 * start_s(self._manner):
+            return []
+        start = min(expected, len(runs) * len(others) // self.side_by_side)
+        listed = [*runs[start:], *reversed(runs[:start])][: self.runs_per_command]
+        for run in listed:
+            folders.offer(run, self._tools[run.arm.scenario.server])
+        while listed and not folders.building(listed[0]).claim():
+            del listed[0]  # a command has claimed the run, and its progress line is not read yet
+        if listed:
+            del waiting[listed[0].name]
+        return listed
 
 
-class _Batch:
-    """Runs that one process carries out, and the progress of this process."""
+def _finished(commands: dict[str, "_Command"], name: str, finish: jobs.Finish) -> None:
+    """Handles the end of a command, and removes it from `commands`, because it has no work left."""
+    commands.pop(name).finished(finish)
+
+
+class _Command:
+    """A process that carries out runs, and its progress.
+
+    names: the names of the runs on its list. waiting: all runs that have not begun; the command removes those that it
+    begins.
+    """
 
     def __init__(
         self,
         runs: Sequence[Run],
         folders: "_RunFolders",
-        waiting: Waiting,
+        waiting: dict[str, Run],
         manner: Manner,
         progress: Progress,
     ) -> None:
-        self._runs = runs
-        self._left = {run.name: run for run in runs}
-        self._begun = {runs[0].name: time.monotonic()}
+        self.names = frozenset(run.name for run in runs)
+        self._first = runs[0]
         self._since_s: float | None = None
         self._folders = folders
         self._waiting = waiting
         self._manner = manner
         self._progress = progress
-        self._tell_begun(runs[0])
+        self._begin(runs[0])
 
     def step(self, text: str) -> None:
-        """Handles a line of progress that the batch's process has printed."""
+        """Handles a line of progress that the process has printed."""
         self._folders.report()
-        if text.startswith((BEGINS, ENDED)):
-            self._since_s = time.monotonic()
-        else:
-            self._progress.step(self._at_work.name, text)
-        if text.startswith(BEGINS) and (name := text.removeprefix(BEGINS)) not in self._begun:
-            self._begun[name] = time.monotonic()
-            if run := self._left.get(name):
-                self._tell_begun(run)
-        elif text.startswith(ENDED) and (run := self._left.pop(text.removeprefix(ENDED), None)):
-            self._conclude(run, None)
+        if not text.startswith((BEGINS, ENDED)):
+            self._progress.step(self._run.name, text)
+            return
+        self._since_s = time.monotonic()
+        if text.startswith(BEGINS):
+            if run := self._waiting.pop(text.removeprefix(BEGINS), None):
+                self._begin(run)
+        elif self._at_work and text.removeprefix(ENDED) == self._run.name:
+            self._conclude(None)
 
     def overdue(self, wall_s: float) -> str | None:
-        """Returns the reason to kill the batch's process, because it has exceeded a limit of wall time; otherwise None.
+        """Returns the reason to kill the process, because it has exceeded a limit of wall time; otherwise None.
 
-        The limit applies to each run, and to the time from the end of the last run to the exit of the process. wall_s:
-        the wall time since the start of the process.
+        The limit applies to each run, and to the time from the end of a run to the next, or to the exit of the process.
+        wall_s: the wall time since the start of the process.
         """
-        run = self._at_work
-        limit_s = wall_limit_s(run.arm.scenario, self._manner)
+        limit_s = wall_limit_s(self._run.arm.scenario, self._manner)
         if (wall_s if self._since_s is None else time.monotonic() - self._since_s) <= limit_s:
             return None
-        return jobs.too_long(run.name, limit_s, self._log)
+        return jobs.too_long(self._run.name, limit_s, self._log)
 
     def finished(self, finish: jobs.Finish) -> None:
-        """Handles the end of the process: evaluates the runs that had begun; the others wait for another batch."""
-        for run in self._left.values():
-            if run.name in self._begun:
-                self._conclude(run, finish.trouble or self._broken_off(run, finish.said))
-            else:
-                self._folders.forget(run)
-        self._waiting.put_back([run for run in self._left.values() if run.name not in self._begun])
-        self._left = {}
+        """Handles the end of the process: evaluates the run at work, if any. Other runs of the list go on waiting."""
+        if self._at_work:
+            self._conclude(finish.trouble or self._broken_off(finish.said))
         self._folders.report()
 
     @property
     def left_s(self) -> float:
-        """The expected cost of the unfinished runs, in seconds. Before the first run, the guest's start is included."""
-        return self._waiting.cost_s(self._left.values(), start=self._since_s is None) if self._left else 0.0
-
-    @property
-    def _at_work(self) -> Run:
-        """The first run that has not ended; the last run of the batch if all runs have ended."""
-        return next(iter(self._left.values()), self._runs[-1])
+        """The expected cost of the run at work, in seconds. Before the first run, the process's start is included."""
+        of_start_s = start_s(self._manner) if self._since_s is None else 0.0
+        return of_start_s + (runs_s([self._run], self._manner) if self._at_work else 0.0)
 
     @property
     def _log(self) -> Path:
-        """The log of the batch's process, in the folder of the first run, which moves when this run has ended."""
-        first = self._runs[0]
-        folder = self._folders.building(first).path if first.name in self._left else self._folders.final / first.name
-        return folder / "console.log"
+        """The log of the process, in the folder of the first run, which moves when this run has ended."""
+        first = self._first.name
+        at_first = self._at_work and self._run is self._first
+        return (self._folders.building(self._first).path if at_first else self._folders.final / first) / "console.log"
 
-    def _broken_off(self, run: Run, said: str) -> str | None:
-        """Returns the error of a run that had not ended when the batch's process ended.
+    def _broken_off(self, said: str) -> str | None:
+        """Returns the error of the run at work when the process ended.
 
         Returns None if the run's folder has outcome.json or the log of the process, from which the error is read later.
         said: the last lines of the output of the process.
         """
-        if run is self._runs[0] or self._folders.building(run).outcome.exists():
+        if self._run is self._first or self._folders.building(self._run).outcome.exists():
             return None
-        return str(StepFailed(run.name, f"it ended without an outcome; its last output: {said}", self._log))
+        return str(StepFailed(self._run.name, f"it ended without an outcome; its last output: {said}", self._log))
 
-    def _tell_begun(self, run: Run) -> None:
+    def _begin(self, run: Run) -> None:
+        self._run, self._at_work, self._begun_s = run, True, time.monotonic()
         self._progress.begun(run.name, self._folders.building(run).path)
 
-    def _conclude(self, run: Run, trouble: str | None) -> None:
-        self._progress.carried_out(run.name)
-        begun = self._begun.get(run.name, time.monotonic())
-        self._folders.conclude(run, time.monotonic() - begun, trouble)
+    def _conclude(self, trouble: str | None) -> None:
+        self._at_work = False
+        self._progress.carried_out(self._run.name)
+        self._folders.conclude(self._run, time.monotonic() - self._begun_s, trouble)
 
 
 class _RunFolders:
@@ -228,6 +244,7 @@ class _RunFolders:
         self._ended = ended
         self._thread = ThreadPoolExecutor(1, "concluding")
         self._concluding: deque[tuple[Run, Future[Ending]]] = deque()
+        self._offered: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -244,14 +261,22 @@ class _RunFolders:
     def building(self, run: Run) -> RunFolder:
         return self._store.building(run.name)
 
-    def lay_out(self, run: Run, tools: Tools) -> None:
+    def offer(self, run: Run, tools: Tools) -> None:
+        """Lays out the folder of a run and lets commands claim the run, unless this was done before."""
+        if run.name in self._offered:
+            return
         try:
             lay_out(run, self.building(run), self._manner, tools)
+            self.building(run).offer()
         except OSError as error:
             raise unwritable(run, error) from error
+        self._offered.add(run.name)
 
     def forget(self, run: Run) -> None:
-        shutil.rmtree(self.building(run).path)
+        """Removes the folder of a run that was on offer and has not begun, as far as is known."""
+        if run.name in self._offered:
+            self._offered.remove(run.name)
+            shutil.rmtree(self.building(run).path)
 
     def conclude(self, run: Run, wall_s: float, trouble: str | None) -> None:
         self._concluding.append((run, self._thread.submit(self._conclude, run, wall_s, trouble)))

@@ -80,6 +80,25 @@ class RunFolder:
         for room in ("asked", "client", "front", "origin", "link"):
             (self.path / room).mkdir(parents=True)
 
+    def offer(self) -> None:
+        """Lets any process claim the run. The file `waiting` exists until a process has claimed the run."""
+        self._waiting.touch()
+
+    def claim(self) -> bool:
+        """Claims the run for this process. Returns True in one process only, whichever processes and guests call this.
+
+        Returns False if the run is not on offer any more.
+        """
+        try:
+            self._waiting.unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    @property
+    def _waiting(self) -> Path:
+        return self.path / "waiting"
+
     @property
     def run(self) -> Path:
         """run.json: the scenario as asked for and as observed, status, times, verdict, metrics."""

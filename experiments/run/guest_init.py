@@ -11,6 +11,8 @@ Rules:
    included. The order of the programs would then depend on the layout of code in memory. Browsers run under the
    default scheduler, because their threads wait for each other by spinning.
 3. A run's output is printed between the lines "@ begins NAME" and "@ ended NAME".
+4. The first run of the list belongs to this guest. Each further run is on offer to several guests: this guest claims it
+   before it begins it, and passes over a run that another guest has claimed.
 """
 
 import ctypes
@@ -20,6 +22,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from experiments.results.order import BEGINS, ENDED, Order
@@ -96,6 +99,17 @@ def _in_a_child(do: Callable[[], None]) -> bool:
     return os.waitpid(child, 0)[1] == 0
 
 
+def _claim(path: Path) -> bool:
+    """Claims a run for this guest; returns False if another guest has it. path: the run's folder on the host."""
+    try:
+        mount("hostfs", str(_FOLDER), str(path))
+    except FileNotFoundError:  # the run has ended, and its folder has another name
+        return False
+    claimed = RunFolder(_FOLDER).claim()
+    check(libc.umount(str(_FOLDER).encode()), "unmounting a run's folder")
+    return claimed
+
+
 def _carry_out(path: Path, order: Order) -> None:
     """Carries out a run in a process of its own. path: the run's folder on the host."""
     name = path.name.removesuffix(PARTIAL)
@@ -118,15 +132,22 @@ def _carry_out(path: Path, order: Order) -> None:
 
 
 def carry_out_runs() -> None:
-    """Carries out the runs whose folders the file at descriptor 9 lists. Raises OSError and ChildProcessError."""
+    """Carries out runs whose folders the file at descriptor 9 lists, the first of them and all that it can claim.
+
+    Raises OSError and ChildProcessError.
+    """
     _take_turns()
     with os.fdopen(_LIST) as file:
         paths = [Path(line) for line in file.read().splitlines()]
     # Network namespaces made later can use only the congestion controls that the first one allows.
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
     io_uring.forbid()
-    orders = [Order.read(RunFolder(path)) for path in paths]
-    _prepare(orders)
+    orders: dict[Path, Order] = {}
+    for path in paths:
+        with suppress(FileNotFoundError):  # another guest has carried out the run
+            orders[path] = Order.read(RunFolder(path))
+    _prepare(list(orders.values()))
     gc.freeze()
-    for path, order in zip(paths, orders, strict=True):
-        _carry_out(path, order)
+    for path, order in orders.items():
+        if path == paths[0] or _claim(path):
+            _carry_out(path, order)

@@ -94,8 +94,6 @@ def make(
     at_work = at_work or _at_work(wanted)
     announce(request, report)
     about = estimate_here(request, wanted.scenarios, executor)
-    if isinstance(executor, Local):
-        executor.short = about.machine.short
     tally = tally_of(wanted, about)
     report.say(about.words)
     report.say(f"fabric: {wanted.manner.fabric.name} ({wanted.manner.fabric_reason})")

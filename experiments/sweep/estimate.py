@@ -1,16 +1,15 @@
 """Estimates the wall time of a sweep. Pure.
 
-The estimate simulates how the executor divides the runs into batches. It uses three figures: the cost of a run
+The estimate assumes that all jobs are at work until the last run. It uses three figures: the cost of a run
 (`execution/cost.py`), the machine's pace, and the share of its processors that is free (`execution/pace.py`). While the
 sweep runs, finished runs correct the estimate of the remaining time (`tally.py`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from math import ceil
 
 from experiments.execution.cost import GUEST_S, cost_s, link_s
-from experiments.execution.executor import EVEN, UNEVEN, share
 from experiments.scenario.scenario import Scenario
 from netem.sampling import Sample
 
@@ -34,11 +33,6 @@ class Machine:
     def slowness(self) -> float:
         """The wall time of a run divided by its cost."""
         return (self.pace or 1.0) / self.free
-
-    @property
-    def short(self) -> int:
-        """The value of `short` with which the executor divides the runs into batches (`executor.share`)."""
-        return UNEVEN if self.free < _BUSY else EVEN
 
     @property
     def start_s(self) -> float:
@@ -78,32 +72,16 @@ def of_all(scenarios: Sequence[Scenario], runs: int, machine: Machine, *, sample
     """Returns the estimate for `runs` runs, an equal number of each scenario. sample: the value of SAMPLE."""
     costs_s = [cost_s(each, virtual_clock=machine.virtual_clock, sample=sample) for each in scenarios]
     mean_s = sum(costs_s) / len(costs_s)
-    ends_s, batches = _ends(runs, mean_s, machine)
+    jobs = machine.side_by_side
+    rounds = ceil(runs / (jobs * machine.runs_per_command))
+    batches = min(runs, jobs * rounds)
     return TimeEstimate(
         link_s=runs / len(scenarios) * sum(map(link_s, scenarios)),
         cost_s=runs * mean_s + batches * machine.start_s,
-        wall_s=max(ends_s) * machine.slowness,
+        wall_s=(rounds * machine.start_s + ceil(runs / jobs) * mean_s) * machine.slowness,
         batches=batches,
         machine=machine,
     )
-
-
-def _ends(runs: int, run_s: float, machine: Machine) -> tuple[list[float], int]:
-    """Simulates runs of equal cost. Returns the time in seconds at which each job ends, and the number of batches.
-
-    run_s: the cost of a run.
-    """
-    ends_s = [0.0] * machine.side_by_side
-    batches = 0
-    heapify(ends_s)
-    while runs:
-        now_s = heappop(ends_s)
-        next_s = [run_s] * min(runs, machine.runs_per_command)
-        count = share(next_s, runs * run_s, [end_s - now_s for end_s in ends_s], machine.start_s, machine.short)
-        heappush(ends_s, now_s + machine.start_s + count * run_s)
-        runs -= count
-        batches += 1
-    return ends_s, batches
 
 
 def duration(seconds: float) -> str:

@@ -1,6 +1,7 @@
 """A sweep in the guest: interrupted, killed, continued, complete."""
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Lab
-from tests.lab.endings import nothing_is_left
+from tests.lab.endings import descendants, nothing_is_left, words_of
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -65,6 +66,36 @@ def test_an_interrupted_sweep_is_gone_on_with(lab: Lab) -> None:
     assert len(summary["arms"]) == _RUNS
     for heading in ("verdict", "h2o", "twin"):
         assert heading in done.stdout
+
+
+def test_a_guest_that_is_killed_loses_one_run(lab: Lab) -> None:
+    """Of the runs that guests began, one failed: the one that did not end. Other guests carry out all others."""
+    sweep = subprocess.Popen(
+        lab.sweep_command(*_WORDS, "REPEAT=2"),
+        env=lab.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    end, guests = time.monotonic() + _SOON_S, list[int]()
+    while not (guests and _filed(lab)) and sweep.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+        guests = [pid for pid in descendants(sweep.pid) if " time-travel=inf-cpu" in words_of(pid).partition(".py")[0]]
+    os.kill(min(guests), signal.SIGKILL)
+    said, _ = sweep.communicate(timeout=_SOON_S)
+    folder = (lab.results / "latest").resolve()
+    order = json.loads((folder / "sweep.json").read_text())["order"]
+    statuses = {name: json.loads((folder / name / "run.json").read_text())["status"] for name in order}
+    failed = [name for name, status in statuses.items() if status != "ok"]
+    logged = [line for log in folder.glob("*/console.log") for line in log.read_text().splitlines()]
+    assert sorted(line for line in logged if line.startswith("@ begins")) == sorted(
+        f"@ begins {name}" for name in order
+    )
+    assert failed == [name for name in order if f"@ ended {name}" not in logged]
+    assert (sweep.returncode, len(failed)) == (1, 1), said
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*order, "sweep.json", "experiment.json"])
+    assert list(folder.glob("*/waiting")) == []
+    nothing_is_left(lab)
 
 
 def _is_whole(folder: Path) -> None:

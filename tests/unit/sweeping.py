@@ -5,6 +5,7 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import add
 from pathlib import Path
 from typing import cast
 
@@ -73,17 +74,18 @@ class CopyingFabric:
         return f"cd {shlex.quote(str(folder.path))} && {{ {note}{do}; }}"
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
-        """Return a command that carries out the runs one after the other and prints its progress."""
+        """Return a command that carries out the first run, then those that it can claim, and prints its progress."""
         del scratch
         names = [folder.path.name.removesuffix(".partial") for _, folder in runs]
         for name in names:
             if fault := self.faults.get(name.rpartition(".")[0]):
                 raise fault
         steps = [
-            f"echo '@ begins {name}'; {self.script(folder)} || exit 1; echo '@ ended {name}'"
+            f"{{ echo '@ begins {name}'; {self.script(folder)} || exit 1; echo '@ ended {name}'; }}"
             for name, (_, folder) in zip(names, runs, strict=True)
         ]
-        return ["sh", "-c", "\n".join(steps)]
+        claims = [f"rm {shlex.quote(str(folder.path / 'waiting'))} 2>&- && " for _, folder in runs]
+        return ["sh", "-c", "\n".join(map(add, ["", *claims[1:]], steps)) + "\nexit 0"]
 
 
 def sweep_of(

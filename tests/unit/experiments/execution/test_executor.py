@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.execution.cost import GUEST_S
-from experiments.execution.executor import EVEN, UNEVEN, Waiting, share
+from experiments.execution.executor import Waiting, share
 from tests.unit.sweeping import sweep_of
 
 RANDOM = Random(1)
@@ -35,7 +35,6 @@ def division(
     speeds: Sequence[float] = (1, 1),
     most: int = 40,
     noise: float = 0,
-    short: int = EVEN,
 ) -> Division:
     """Simulate jobs side by side, each with a speed of its own. A run takes its cost, more or less by `noise`.
     The start of a batch is simulated as a run.
@@ -48,7 +47,7 @@ def division(
         now_s = free_s[job]
         others_s = [sum(cost for end_s, cost in runs[other] if end_s > now_s) for other in range(len(speeds))]
         del others_s[job]
-        count = share(waiting[:most], sum(waiting), others_s, GUEST_S, short)
+        count = share(waiting[:most], sum(waiting), others_s, GUEST_S)
         batch, waiting = waiting[:count], waiting[count:]
         took_s = [cost * random.uniform(1 - noise, 1 + noise) / speeds[job] for cost in (GUEST_S, *batch)]
         ends_s = [now_s + each_s for each_s in accumulate(took_s)]
@@ -56,16 +55,6 @@ def division(
         free_s[job] = ends_s[-1]
         sizes.append(count)
     return Division(sizes=sizes, ends_s=free_s)
-
-
-@pytest.mark.parametrize(("runs", "cost_s"), [(40, 0.36), (16, 0.5)])
-@pytest.mark.parametrize("slow", [0.6, 0.4])
-def test_a_short_sweep_on_a_busy_machine(runs: int, cost_s: float, slow: float) -> None:
-    """If processors may differ in speed, short shares are divided as well: the slow processor gets fewer runs."""
-    costs_s = [cost_s] * runs
-    alike, other = (division(costs_s, (1, slow), short=short) for short in (EVEN, UNEVEN))
-    assert other.apart_s < 0.65 * alike.apart_s
-    assert max(other.ends_s) < max(alike.ends_s)
 
 
 @given(

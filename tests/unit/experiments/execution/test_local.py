@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,11 +16,13 @@ from common.formats.run import RunRecord
 from experiments.errors import StepFailed
 from experiments.execution import executor, local
 from experiments.execution.conclusion import Ending, Run
-from experiments.execution.cost import GUEST_S, cost_s
+from experiments.execution.cost import cost_s
 from experiments.execution.executor import OnEnded, RunStore
 from experiments.execution.experiment import side_by_side
 from experiments.execution.local import Local, bearable
+from experiments.results.run_folder import RunFolder
 from experiments.scenario.knobs import scenario_from
+from experiments.scenario.scenario import Scenario
 from experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from experiments.testbed.fabric import Fabric
 from tests.unit.sweeping import CopyingFabric, sweep_of
@@ -90,25 +93,83 @@ def test_runs_that_share_a_command(tmp_path: Path) -> None:
     assert len([path for path in folder.iterdir() if path.is_dir()]) == len(sweep.order())
 
 
-def test_what_the_other_commands_have_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The division knows the expected cost of the next runs, of all waiting runs, and of what other commands do."""
-    asked: list[tuple[list[float], float, list[float]]] = []
+@dataclass
+class ListingFabric(CopyingFabric):
+    """A fabric that notes the list of each command. thief: True if the first command claims all runs and ends."""
 
-    def share(costs_s: list[float], waiting_s: float, others_s: list[float], start_s: float, short: int) -> int:
-        assert (start_s, short) == (GUEST_S, executor.EVEN)
-        asked.append((costs_s, waiting_s, others_s))
-        return min(4, len(costs_s))
+    lists: list[list[str]] = field(default_factory=list)
+    thief: bool = False
 
-    monkeypatch.setattr(executor, "share", share)
-    sweep = sweep_of(VALUES, repeat=3, results=tmp_path, fabric=CopyingFabric(runs_per_command=5))
+    def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
+        self.lists.append([folder.path.name.removesuffix(".partial") for _, folder in runs])
+        if self.thief and len(self.lists) == 1:
+            (others,) = {folder.path.parent for _, folder in runs}
+            return ["sh", "-c", f"rm {others}/*/waiting"]
+        return super().command(runs, scratch)
+
+
+def test_commands_meet_in_the_middle(tmp_path: Path) -> None:
+    """Each of two commands may carry out any run. The second begins in the middle, and takes the first's last runs."""
+    fabric = ListingFabric(runs_per_command=20)
+    sweep = sweep_of(VALUES, repeat=3, results=tmp_path, fabric=fabric)
     carried_out(sweep, Local(sweep.manner, 2))
+    first, second = fabric.lists
+    order = list(sweep.order())
+    assert first == order
+    assert second == order[8:] + order[7:0:-1]
+
+
+def test_a_slow_command_gets_fewer_runs(tmp_path: Path) -> None:
+    """While a command is busy with a long run, the other one carries out all others, whichever list they are on."""
+    fabric = ListingFabric(runs_per_command=20)
+    sweep = sweep_of(VALUES, repeat=3, results=tmp_path / "results", fabric=fabric)
+    slow, *others = sweep.order()
+    until = f"for _ in $(seq 600); do test $(ls ../*/run.json | wc -l) -ge {len(others)} && break; sleep 0.1; done"
+    waits = f"case $PWD in */{slow}.partial) {until};; esac; {fabric.copying()}"
+    fabric.troubles = {slow.rpartition(".")[0]: waits}
+    folder, heard = carried_out(sweep, Local(sweep.manner, 2))
+    assert {ending.status for ending in heard.values()} == {"ok"}
+    assert [len(begun(folder, listed[0])) for listed in fabric.lists] == [1, len(others)]
+
+
+def begun(folder: Path, first: str) -> list[str]:
+    """Return the names of the runs that a command began. first: the name of its first run."""
+    log = (folder / first / "console.log").read_text()
+    return [line.removeprefix("@ begins ") for line in log.splitlines() if line.startswith("@ begins ")]
+
+
+@pytest.mark.parametrize(("starts", "commands"), [(1.9, 1), (2.1, 2)])
+def test_a_command_must_be_worth_its_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, starts: float, commands: int
+) -> None:
+    """No second command starts for work that takes the first one less time than two starts."""
+    fabric = ListingFabric(runs_per_command=20)
+    sweep = sweep_of(VALUES, results=tmp_path, fabric=fabric)
     run_s = cost_s(sweep.scenarios[0], virtual_clock=True, sample=sweep.manner.sample)
-    assert [len(costs_s) for costs_s, _, _ in asked] == [5, 5, 5, 3]
-    assert [waiting_s / run_s for _, waiting_s, _ in asked] == pytest.approx([15, 11, 7, 3])
-    (first_s,), (second_s,), *later = (others_s for _, _, others_s in asked)
-    assert first_s == 0.0
-    assert second_s == pytest.approx(GUEST_S + 4 * run_s)
-    assert all(0.0 <= left_s <= GUEST_S + 4 * run_s for (left_s,) in later)
+    monkeypatch.setattr(executor, "GUEST_S", 5 * run_s / (starts - 1))  # the first command's start is in its time
+    carried_out(sweep, Local(sweep.manner, 2))
+    assert len(fabric.lists) == commands
+
+
+def test_no_command_gets_more_runs_than_allowed(tmp_path: Path) -> None:
+    """A list has at most as many runs as a command may carry out."""
+    fabric = ListingFabric(runs_per_command=4)
+    sweep = sweep_of(VALUES, repeat=3, results=tmp_path, fabric=fabric)
+    _, heard = carried_out(sweep, Local(sweep.manner, 2))
+    assert sorted(heard) == sorted(sweep.order())
+    assert max(map(len, fabric.lists)) == 4
+
+
+def test_claimed_runs_that_never_begin_are_carried_out(tmp_path: Path) -> None:
+    """A command claims runs and ends before it begins them. One of them has failed, the others are carried out."""
+    fabric = ListingFabric(runs_per_command=20, thief=True)
+    sweep = sweep_of(VALUES, repeat=2, results=tmp_path, fabric=fabric)
+    folder, heard = carried_out(sweep, Local(sweep.manner, 1))
+    assert {name: ending.status for name, ending in heard.items() if ending.status != "ok"} == {
+        fabric.lists[0][0]: "failed"
+    }
+    assert sorted(heard) == sorted(sweep.order())
+    assert list(folder.glob("*/waiting")) == []
 
 
 def broken_runs(number: int, trouble: str, results: Path) -> tuple[str, dict[str, str], Path]:

@@ -42,10 +42,7 @@ def test_a_slow_or_busy_machine() -> None:
     """The wall time grows with the machine's pace, and with what other programs leave of the processors."""
     usual_s = estimate(40).wall_s
     assert estimate(40, replace(MACHINE, pace=1.7)).wall_s == pytest.approx(1.7 * usual_s)
-    busy, busier = (estimate(40, replace(MACHINE, free=free)) for free in (0.8, 0.4))
-    assert busier.wall_s == pytest.approx(2 * busy.wall_s)
-    assert usual_s / 0.8 < busy.wall_s < 1.2 * usual_s / 0.8
-    assert busy.batches > estimate(40).batches, "smaller batches, because the processors may differ in speed"
+    assert estimate(40, replace(MACHINE, free=0.4)).wall_s == pytest.approx(usual_s / 0.4)
     assert estimate(40, replace(MACHINE, pace=None)).wall_s == pytest.approx(usual_s)
 
 
