@@ -9,7 +9,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,13 +20,9 @@ from playwright.sync_api import Browser, sync_playwright
 from experiments.host.processes import find
 from tests.conftest import Done, Lab
 from tests.lab.visits import launched
+from tests.together import together
 
 _ALONE = "master"  # the name of the only worker
-
-H2O = ("SERVER=h2o", "LOWAT=16384,131072", "SAMPLE=50ms")
-"""The words of an experiment that several modules read: h2o without LOWAT and with two values."""
-GSO_2 = ("LOWAT=16384", "CONTROL=no", "GSO=2", "SAMPLE=50ms")
-"""The words of another one: at most two segments in a packet buffer."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +42,17 @@ class Runs:
         return [_read(file) for file in sorted(self._kept.glob("*.json"))]
 
     def __call__(self, *words: str) -> Done:
-        kept = self._kept / f"{hashlib.sha256(repr(words).encode()).hexdigest()}.json"
+        return self._once(repr(words), lambda: self.lab.run_here("FABRIC=virtual", *words))
+
+    def together(self, scenarios: Mapping[str, Sequence[str]], *common: str) -> Done:
+        """Runs an experiment whose arms have knobs of their own (tests/together.py) once; no arm need be ok."""
+        return self._once(repr((scenarios, common)), lambda: together(self.lab.results, scenarios, *common))
+
+    def _once(self, asked: str, go: Callable[[], Done]) -> Done:
+        kept = self._kept / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
         with _alone(kept.with_suffix(".lock")):
             if not kept.exists():
-                _write(kept, self.lab.run_here("FABRIC=virtual", *words))
+                _write(kept, go())
             return _read(kept)
 
     @property

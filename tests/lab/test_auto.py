@@ -7,6 +7,7 @@ import pytest
 
 from common.packets import PACKET_BUFFER_BYTES, unframed
 from tests.lab.conftest import Runs
+from tests.lab.variations import finely_sampled, in_userland
 
 pytestmark = pytest.mark.usefixtures("guest", "bpf_compiler")
 
@@ -15,11 +16,10 @@ def _complete_ms(arm: dict[str, dict[str, float]]) -> float:
     return max(arm["script"]["last_byte_ms"], arm["image"]["last_byte_ms"])
 
 
-@pytest.mark.parametrize(("tuner", "words"), [("bpf", ()), ("userland", ("TUNER=userland", "SAMPLE=100ms"))])
-def test_auto_is_as_good_as_a_good_value(run: Runs, tuner: str, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("tuner", ["bpf", "userland"])
+def test_auto_is_as_good_as_a_good_value(run: Runs, tuner: str) -> None:
     """The first byte comes at most 15 % later than with LOWAT=16384, a good value here, and goodput is not lower."""
-    done = run("LOWAT=auto", "CONTROL=no", *words)
-    auto = done.arm("lowat-auto")
+    auto = run("LOWAT=auto", "CONTROL=no").arm("lowat-auto") if tuner == "bpf" else in_userland(run).arm("auto")
     assert auto["observed"]["tuner"] == tuner
     assert auto["verdict"] == "kept"
     best = run("LOWAT=16384", "CONTROL=no").arm("lowat-16384")
@@ -43,6 +43,5 @@ def test_the_journal_is_what_the_socket_had(run: Runs) -> None:
 
 def test_a_target_is_aimed_at(run: Runs) -> None:
     """With TARGET_DELAY=200ms, LOWAT is near 239 kB, which 10 Mbit/s carry in 200 ms, minus a packet buffer."""
-    done = run("LOWAT=auto", "CONTROL=no", "TARGET_DELAY=200ms", "RATE=10mbit", "DELAY=50ms", "RELOADS=0")
-    most = max(done.arm("lowat-auto")["observed"]["socket_lowat"])
+    most = max(finely_sampled(run).arm("target")["observed"]["socket_lowat"])
     assert most == pytest.approx(unframed(250_000) - PACKET_BUFFER_BYTES, rel=0.15)

@@ -3,12 +3,10 @@
 import pytest
 
 from tests.conftest import priolab_here
-from tests.lab.conftest import GSO_2, H2O, Runs
+from tests.lab.conftest import Runs
+from tests.lab.variations import finely_sampled, variations
 
 pytestmark = pytest.mark.usefixtures("guest")
-
-_ONE_LOAD = ("RELOADS=0", "SAMPLE=100ms")
-"""Enough if the send buffer is large from the beginning, and the test does not evaluate where bytes wait."""
 
 
 def _complete_ms(arm: dict[str, dict[str, float]]) -> float:
@@ -49,23 +47,23 @@ def test_a_smaller_lowat_comes_closer(run: Runs) -> None:
 def test_a_limited_gso_lets_small_values_bind(run: Runs) -> None:
     """With GSO=2 fewer bytes are unsent, and the first byte comes earlier than with the kernel's own GSO limit."""
     stock = run("LOWAT=16384", "CONTROL=no").arm("lowat-16384")
-    limited = run(*GSO_2).arm("lowat-16384")
+    limited = variations(run).arm("gso-2")
     assert limited["observed"]["notsent_most_bytes"] < stock["observed"]["notsent_most_bytes"] / 2
     assert limited["script"]["first_byte_ms"] < stock["script"]["first_byte_ms"]
 
 
 def test_swapped_priorities_let_the_image_finish_first(run: Runs) -> None:
     """With PRIORITY=swap the image finishes first, so the server reads priorities."""
-    done = run("LOWAT=131072", "PRIORITY=swap", *_ONE_LOAD)
-    for arm in done.summary["arms"] if done.summary else []:
-        assert arm["image"]["last_byte_ms"] < arm["script"]["last_byte_ms"]
-    assert done.arm("lowat-131072")["verdict"] == "kept"
+    done = variations(run)
+    for name in ("swapped-control", "swapped"):
+        assert done.arm(name)["image"]["last_byte_ms"] < done.arm(name)["script"]["last_byte_ms"]
+    assert done.arm("swapped")["verdict"] == "kept"
 
 
 def test_a_fast_link_has_nothing_to_prioritize(run: Runs) -> None:
     """Without shaping, the image is complete before the script exists, with and without LOWAT."""
-    done = run("RATE=unlimited", "DELAY=0ms")
-    for name in ("control", "lowat-131072"):
+    done = finely_sampled(run)
+    for name in ("fast-control", "fast"):
         arm = done.arm(name)
         assert arm["verdict"] == "nothing-to-prioritize"
         assert arm["image"]["last_byte_ms"] < arm["loads"][-1]["script_available_ms"]
@@ -73,25 +71,25 @@ def test_a_fast_link_has_nothing_to_prioritize(run: Runs) -> None:
 
 def test_the_modem_tells_the_same_story(run: Runs) -> None:
     """At 128 kbit/s the verdicts are those at 128 kB/s, and the control's first byte is about eight times as late."""
-    done = run("RATE=128kbit", "SAMPLE=50ms", "RELOADS=0")
-    assert done.arm("control")["verdict"] == "inverted"
-    assert 47_000 < done.arm("control")["script"]["first_byte_ms"] < 51_000
-    assert done.arm("lowat-131072")["verdict"] == "kept"
+    done = variations(run)
+    assert done.arm("modem-control")["verdict"] == "inverted"
+    assert 47_000 < done.arm("modem-control")["script"]["first_byte_ms"] < 51_000
+    assert done.arm("modem")["verdict"] == "kept"
 
 
 def test_h2o_begins_the_script_early(run: Runs) -> None:
     """With h2o's own mechanism off, the script is late without LOWAT, earlier with 131072, and earliest with 16384."""
-    done = run(*H2O)
-    smaller = done.arm("lowat-16384")
-    assert done.arm("control")["verdict"] == "inverted"
-    assert done.arm("control")["script"]["first_byte_ms"] > 5500
-    assert done.arm("lowat-131072")["script"]["first_byte_ms"] < 4000
-    assert smaller["script"]["first_byte_ms"] < done.arm("lowat-131072")["script"]["first_byte_ms"]
+    done = variations(run)
+    control, treatment, smaller = (done.arm(f"h2o-{name}") for name in ("control", "131072", "16384"))
+    assert control["verdict"] == "inverted"
+    assert control["script"]["first_byte_ms"] > 5500
+    assert treatment["script"]["first_byte_ms"] < 4000
+    assert smaller["script"]["first_byte_ms"] < treatment["script"]["first_byte_ms"]
 
 
 def test_h2o_native_is_lost_where_the_window_has_outgrown_it(run: Runs) -> None:
     """With NATIVE=on h2o's script is early in the first load, but late once the congestion window exceeds max-cwnd."""
-    control = run("SERVER=h2o", "NATIVE=on", "LOWAT=none", "RELOADS=3", "SAMPLE=100ms").arm("control")
+    control = variations(run).arm("h2o-native-control")
     first_bytes = [load["script"]["first_byte_ms"] for load in control["loads"]]
     assert first_bytes[0] < 1200
     assert max(first_bytes) > 5500
@@ -100,10 +98,12 @@ def test_h2o_native_is_lost_where_the_window_has_outgrown_it(run: Runs) -> None:
 
 def test_stock_buffers_are_explained(run: Runs) -> None:
     """With the kernel's own send buffer LOWAT changes little, and a note names the knob SNDBUF."""
-    done = run("SNDBUF=stock", "SAMPLE=100ms")
-    control, treatment = done.arm("control"), done.arm("lowat-131072")
+    done = variations(run)
+    assert done.summary is not None
+    control, treatment = done.arm("stock-control"), done.arm("stock")
     assert abs(control["script"]["first_byte_ms"] - treatment["script"]["first_byte_ms"]) < 500
-    assert any("SNDBUF=4M" in sentence for sentence in treatment["warnings"])
+    naming = [arm["name"] for arm in done.summary["arms"] if any("SNDBUF=4M" in each for each in arm["warnings"])]
+    assert naming == ["stock"]
     assert done.folder is not None
     shown = priolab_here("show", str(done.folder))
     assert shown.returncode == 0
@@ -112,12 +112,12 @@ def test_stock_buffers_are_explained(run: Runs) -> None:
 
 def test_bbr_inverts_as_well(run: Runs) -> None:
     """With BBR the control is inverted, too: congestion control has no effect on unsent bytes."""
-    done = run("CC=bbr", *_ONE_LOAD)
-    assert done.arm("control")["verdict"] == "inverted"
-    assert done.arm("lowat-131072")["verdict"] == "kept"
-    assert done.arm("control")["observed"]["congestion_control"] == "bbr"
+    done = variations(run)
+    assert done.arm("bbr-control")["verdict"] == "inverted"
+    assert done.arm("bbr")["verdict"] == "kept"
+    assert done.arm("bbr-control")["observed"]["congestion_control"] == "bbr"
 
 
 def test_no_priority_is_no_order(run: Runs) -> None:
     """If the client asks for no order, the verdict is undecided."""
-    assert run("PRIORITY=none", "CONTROL=no", *_ONE_LOAD).arm("lowat-131072")["verdict"] == "undecided"
+    assert variations(run).arm("unasked")["verdict"] == "undecided"

@@ -14,6 +14,7 @@ from analysis.records.runs import load_run
 from experiments.scenario.pages import Parameters, page_of
 from tests.conftest import Lab
 from tests.lab.conftest import Runs
+from tests.lab.variations import variations
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -53,11 +54,11 @@ important = true
 """
 
 
-def _arms(run: Runs, *words: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Returns the control and the treatment."""
-    done = run("LOWAT=16384", *words, *_FEW)
+def _arms(run: Runs, name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Returns the control and the treatment of a page."""
+    done = variations(run)
     assert done.code == 0, done.trouble
-    return done.arm("control"), done.arm("lowat-16384")
+    return done.arm(f"{name}-control"), done.arm(name)
 
 
 @pytest.mark.parametrize("name", ["news", "tokens"])
@@ -65,7 +66,7 @@ def test_every_resource_has_its_bytes(run: Runs, name: str) -> None:
     """Each resource has the page's size, and the summary lacks the keys that only PAGE=maps has."""
     page = page_of(name, _PARAMETERS)
     sizes = {each.name: each.size_bytes for each in page.resources}
-    for arm in _arms(run, f"PAGE={name}"):
+    for arm in _arms(run, name):
         assert {name: each["size_bytes"] for name, each in arm["resources"].items()} == sizes
         assert (arm["scenario"]["page"], len(arm["scenario"]["resources"])) == (name, len(sizes))
         assert not {"script", "image", "image_bytes_before_script"} & set(arm)
@@ -74,7 +75,7 @@ def test_every_resource_has_its_bytes(run: Runs, name: str) -> None:
 
 def test_news(run: Runs) -> None:
     """Without LOWAT nearly all images come first; with LOWAT=16384 style sheet and script come first."""
-    control, treatment = _arms(run, "PAGE=news")
+    control, treatment = _arms(run, "news")
     assert (control["verdict"], treatment["verdict"]) == ("inverted", "kept")
     assert control["focal"] == treatment["focal"] == "app"
     assert treatment["important_last_byte_ms"] < control["first_byte_ms"] / 2
@@ -83,7 +84,7 @@ def test_news(run: Runs) -> None:
 
 def test_tokens(run: Runs) -> None:
     """Without LOWAT all tokens come at once, after the download; with LOWAT they come as they are written."""
-    control, treatment = _arms(run, "PAGE=tokens")
+    control, treatment = _arms(run, "tokens")
     assert (control["verdict"], treatment["verdict"]) == ("inverted", "kept")
     late, steady = (arm["resources"]["tokens"] for arm in (control, treatment))
     assert steady["first_byte_ms"] < late["first_byte_ms"] / 2
@@ -99,10 +100,9 @@ def test_tokens(run: Runs) -> None:
 
 def test_gaps_are_those_of_the_pieces(run: Runs) -> None:
     """The summary's gaps equal those between the 400 pieces of 40 bytes, computed from the run's events."""
-    _arms(run, "PAGE=tokens")
-    done = run("LOWAT=16384", "PAGE=tokens", *_FEW)
+    done = variations(run)
     assert done.folder is not None
-    tokens = measured_load(load_run(done.folder / "lowat-16384.1").evidence()).resources["tokens"]
+    tokens = measured_load(load_run(done.folder / "tokens.1").evidence()).resources["tokens"]
     came_ns, total, wanted = [], 0, 40
     for piece in tokens.pieces:
         total += piece.size_bytes
@@ -111,7 +111,7 @@ def test_gaps_are_those_of_the_pieces(run: Runs) -> None:
             wanted += 40
     gaps_ns = sorted(later - earlier for earlier, later in pairwise(came_ns))
     assert len(gaps_ns) == 399
-    told = done.arm("lowat-16384")["resources"]["tokens"]
+    told = done.arm("tokens")["resources"]["tokens"]
     assert told["gap_longest_ms"] == pytest.approx(gaps_ns[-1] / 10**6)
     assert told["gap_p50_ms"] == pytest.approx(gaps_ns[199] / 10**6)
 

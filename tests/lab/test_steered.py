@@ -5,23 +5,20 @@ from typing import Any
 
 import pytest
 
-from analysis.records.runs import load_experiment
+from analysis.records.runs import load_experiment, load_run
 from analysis.reports import following
 from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.promise import check
 from analysis.sweeps.summary import summarize
 from experiments.scenario.knobs import KNOBS
-from tests.conftest import Lab
+from tests.conftest import Done, Lab
 from tests.lab.conftest import Runs
+from tests.lab.variations import STEPS_TARGET, finely_sampled, in_userland
 
 pytestmark = pytest.mark.usefixtures("guest", "bpf_compiler")
 
 _NETWORKS = ("RATE=1mbit,10mbit", "DELAY=50ms", "RELOADS=1")
 _SWEEP = ("FABRIC=virtual", "LOWAT=none,16384,131072,auto", *_NETWORKS, "REPEAT=2", "SAMPLE=none")
-
-# The rate is a tenth for 3.5 s. LOWAT=53248 is right for the slower rate.
-_STEPS = ("RATE=20mbit", "RATE_STEPS=2mbit@1s+20mbit@4500ms", "DELAY=50ms", "QUEUE=1000", "SIZE=3M", "RELOADS=0")
-_TARGET = "500ms"
 
 
 def _sweep(lab: Lab) -> Path:
@@ -59,9 +56,13 @@ def test_what_is_recommended_keeps_its_promise(swept: dict[str, Any], run: Runs)
 @pytest.mark.parametrize("tuner", ["bpf", "userland"])
 def test_auto_follows_the_rate_and_a_fixed_value_does_not(run: Runs, tuner: str) -> None:
     """LOWAT=auto follows both rate steps; the fixed value that suits the slower rate does not suit the faster one."""
-    done = run(*_STEPS, f"TARGET_DELAY={_TARGET}", "LOWAT=53248,auto", f"TUNER={tuner}", "CONTROL=no")
+    target_ns = KNOBS["TARGET_DELAY"].parse(STEPS_TARGET)
+    fixed, tuned = finely_sampled(run), (finely_sampled if tuner == "bpf" else in_userland)(run)
+    assert [step.is_followed for step in _steps(tuned, f"steps-{tuner}", target_ns)] == [True, True]
+    assert [step.is_followed for step in _steps(fixed, "steps-fixed", target_ns)] == [True, False]
+    assert tuned.arm(f"steps-{tuner}")["observed"]["tuner"] == tuner
+
+
+def _steps(done: Done, arm: str, target_ns: int) -> list[following.Step]:
     assert done.folder is not None, done.err
-    target_ns = KNOBS["TARGET_DELAY"].parse(_TARGET)
-    found = {each.arm: following.steps(following.follow(each, target_ns)) for each in load_experiment(done.folder).runs}
-    assert [step.is_followed for step in found["lowat-auto"]] == [True, True]
-    assert [step.is_followed for step in found["lowat-53248"]] == [True, False]
+    return following.steps(following.follow(load_run(done.folder / f"{arm}.1"), target_ns))

@@ -1,0 +1,83 @@
+"""Arms that several modules read, each with its knobs by name. The arms of a mapping share a guest.
+
+A name that ends in `control` is an arm with LOWAT unset.
+"""
+
+from collections.abc import Mapping
+
+from tests.conftest import Done
+from tests.lab.conftest import Runs
+
+_ONE_LOAD = ("RELOADS=0",)
+"""Enough if the send buffer is large from the beginning."""
+_CONTROL = "LOWAT=none"
+_H2O = ("SERVER=h2o", "RELOADS=1")
+_MODEM = ("RATE=128kbit", *_ONE_LOAD)
+_FAST = ("RATE=unlimited", "DELAY=0ms")
+_SWAPPED = ("PRIORITY=swap", *_ONE_LOAD)
+_BBR = ("CC=bbr", *_ONE_LOAD)
+_STOCK = ("SNDBUF=stock",)
+_NEWS = ("PAGE=news", "LOWAT=16384", *_ONE_LOAD)
+_TOKENS = ("PAGE=tokens", "LOWAT=16384", *_ONE_LOAD)
+
+_VARIATIONS: Mapping[str, tuple[str, ...]] = {
+    "h2o-control": (*_H2O, _CONTROL),
+    "h2o-131072": _H2O,
+    "h2o-16384": (*_H2O, "LOWAT=16384"),
+    "h2o-native-control": ("SERVER=h2o", "NATIVE=on", "RELOADS=3", _CONTROL),
+    "gso-2": ("LOWAT=16384", "GSO=2"),
+    "modem-control": (*_MODEM, _CONTROL),
+    "modem": _MODEM,
+    "swapped-control": (*_SWAPPED, _CONTROL),
+    "swapped": _SWAPPED,
+    "bbr-control": (*_BBR, _CONTROL),
+    "bbr": _BBR,
+    "unasked": ("PRIORITY=none", *_ONE_LOAD),
+    "stock-control": (*_STOCK, _CONTROL),
+    "stock": _STOCK,
+    "news-control": (*_NEWS, _CONTROL),
+    "news": _NEWS,
+    "tokens-control": (*_TOKENS, _CONTROL),
+    "tokens": _TOKENS,
+}
+
+STEPS_TARGET = "500ms"
+# The rate is a tenth for 3.5 s. LOWAT=53248 is right for the slower rate.
+STEPS = (
+    "RATE=20mbit",
+    "RATE_STEPS=2mbit@1s+20mbit@4500ms",
+    "DELAY=50ms",
+    "QUEUE=1000",
+    "SIZE=3M",
+    "RELOADS=0",
+    f"TARGET_DELAY={STEPS_TARGET}",
+)
+
+_FINELY_SAMPLED: Mapping[str, tuple[str, ...]] = {
+    "lossless": ("QUEUE=1000", "CC=cubic", "RELOADS=4"),
+    "fast-control": (*_FAST, _CONTROL),
+    "fast": _FAST,
+    "target": ("LOWAT=auto", "TARGET_DELAY=200ms", "RATE=10mbit", "DELAY=50ms", "RELOADS=0"),
+    "steps-fixed": (*STEPS, "LOWAT=53248"),
+    "steps-bpf": (*STEPS, "LOWAT=auto"),
+}
+
+_IN_USERLAND: Mapping[str, tuple[str, ...]] = {
+    "auto": ("LOWAT=auto",),
+    "steps-userland": (*STEPS, "LOWAT=auto"),
+}
+
+
+def variations(run: Runs) -> Done:
+    """Returns an experiment with samples every 50 ms."""
+    return run.together(_VARIATIONS, "SAMPLE=50ms")
+
+
+def finely_sampled(run: Runs) -> Done:
+    """Returns an experiment with SAMPLE=auto."""
+    return run.together(_FINELY_SAMPLED)
+
+
+def in_userland(run: Runs) -> Done:
+    """Returns an experiment with the tuner that is a process, and with SAMPLE=auto."""
+    return run.together(_IN_USERLAND, "TUNER=userland")
