@@ -10,18 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Done, Lab, make_lab
+from tests.conftest import Done, Lab
 from tests.lab.conftest import Runs
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
 from tests.lab.first_bytes import RESOURCES, Compared, compare
+from tests.lab.variations import SMALL, variations
 from tests.lab.wireshark import OUT_OF_ORDER, Capture
 from tests.punctuality import until_punctual
+from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("captures")
 
 _SIZE = 102_400
 # The queue holds the whole page: no packet is lost, so each packet can be decrypted when it arrives.
-_LOSSLESS = (f"SIZE={_SIZE}", "RELOADS=0", "CONTROL=no", "QUEUE=200")
+_LOSSLESS = (*SMALL, "QUEUE=200")
+_PUNCTUAL = ("FABRIC=netns", *_LOSSLESS, "CONTROL=no", "CAPTURE=yes", "RATE=8mbit", "DELAY=20ms")
 _GUEST_NS, _REAL_NS = 10**6, 2 * 10**6
 _ENDLESS = ("FABRIC=netns", "SHAPER=ferry", "RATE=unlimited", "DELAY=10ms", "CONTROL=no", "JS_DELAY=30s", "CAPTURE=yes")
 _LOADING = "load 1 of 3"
@@ -30,23 +33,27 @@ _SECTION, _SECRETS = 0x0A0D0D0A, 0x0000000A  # kinds of pcapng's blocks
 _TLS_KEYS = 0x544C534B
 
 
-def _run_folder(done: Done) -> Path:
+def _run_folder(done: Done, arm: str = "lowat-131072") -> Path:
     assert done.code == 0, done.trouble
     assert done.folder is not None
-    (run,) = (path for path in done.folder.iterdir() if path.is_dir())
-    return run
+    return done.folder / f"{arm}.1"
 
 
 @pytest.fixture(scope="module")
 def captured(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa: ARG001
-    """Returns a run in the guest with captures and without losses."""
-    return make_lab(tmp_path_factory.mktemp("lab")).run_here("FABRIC=virtual", *_LOSSLESS, "CAPTURE=yes")
+    """Returns runs in the guest with captures: without losses, with SHAPER_AT=front, and with losses."""
+    arms = {
+        "lossless": _LOSSLESS,
+        "own-egress": (*_LOSSLESS, "SHAPER_AT=front"),
+        "losses": ("LOWAT=none", "RELOADS=0"),
+    }
+    return together(tmp_path_factory.mktemp("captured"), arms, "CAPTURE=yes", "SAMPLE=100ms")
 
 
 @pytest.fixture(scope="module")
 def compared_in_the_guest(captured: Done) -> Mapping[str, Compared]:
-    """Returns the comparison of this run's first bytes with its captures."""
-    return compare(_run_folder(captured))
+    """Returns the comparison of the first bytes of the run without losses with its captures."""
+    return compare(_run_folder(captured, "lossless"))
 
 
 def test_first_bytes_in_the_guest(compared_in_the_guest: Mapping[str, Compared]) -> None:
@@ -60,7 +67,7 @@ def test_first_bytes_in_the_guest(compared_in_the_guest: Mapping[str, Compared])
 
 def test_captures_hold_the_keys(captured: Done) -> None:
     """Both captures have the connection's secrets before the packets, and wire/ has no other file but clock.json."""
-    run = _run_folder(captured)
+    run = _run_folder(captured, "lossless")
     assert {path.name for path in (run / "wire").iterdir()} == {"client.pcapng", "server.pcapng", "clock.json"}
     keys = (run / "client/keys.log").read_bytes()
     for end in ("client", "server"):
@@ -74,16 +81,14 @@ def test_captures_hold_the_keys(captured: Done) -> None:
 
 def test_a_capture_changes_nothing(captured: Done, run: Runs) -> None:
     """In the guest every time of a load with captures is within 1 % of the time without captures."""
-    with_capture = captured.arm("lowat-131072")
-    without = run(*_LOSSLESS).arm("lowat-131072")
+    with_capture, without = captured.arm("lossless"), variations(run).arm("small")
     for resource in RESOURCES:
         assert with_capture[resource] == pytest.approx(without[resource], rel=0.01)
 
 
-@pytest.mark.usefixtures("guest")
-def test_after_a_loss_all_of_it_is_readable(lab: Lab) -> None:
+def test_after_a_loss_all_of_it_is_readable(captured: Done) -> None:
     """After lost packets tshark decrypts every byte, with the preference that docs/results.md names."""
-    run = _run_folder(lab.run_here("FABRIC=virtual", "LOWAT=none", "RELOADS=0", "CAPTURE=yes"))
+    run = _run_folder(captured, "losses")
     counters = json.loads((run / "link/counters.json").read_text())
     assert sum(qdisc["drops"] for qdisc in counters["down"]) > 0
     for end in ("client", "server"):
@@ -91,14 +96,15 @@ def test_after_a_loss_all_of_it_is_readable(lab: Lab) -> None:
         assert {sizes[path] for path in RESOURCES.values()} == {716_800}
 
 
-@pytest.mark.usefixtures("guest")
-def test_the_fronts_own_egress_is_before_its_capture(compared_in_the_guest: Mapping[str, Compared], lab: Lab) -> None:
+def test_the_fronts_own_egress_is_before_its_capture(
+    captured: Done, compared_in_the_guest: Mapping[str, Compared]
+) -> None:
     """With SHAPER_AT=front, packets have passed the bottleneck before the front's capture.
 
     So a packet takes the time of its transmission and the link's delay to the client, and waits in no queue.
     """
     transmission_ns = 1514 * 8 * 10**9 // 1_024_000
-    own = compare(_run_folder(lab.run_here("FABRIC=virtual", *_LOSSLESS, "CAPTURE=yes", "SHAPER_AT=front")))
+    own = compare(_run_folder(captured, "own-egress"))
     for resource, compared in own.items():
         assert compared.lead_ns == pytest.approx(300 * 10**6 + transmission_ns, abs=_GUEST_NS), resource
     assert compared_in_the_guest["script"].lead_ns > 350 * 10**6
@@ -115,7 +121,7 @@ def test_first_bytes_in_real_time(lab: Lab) -> None:
     """
 
     def worst_ns() -> int:
-        run = _run_folder(lab.run_on_time("FABRIC=netns", *_LOSSLESS, "CAPTURE=yes", "RATE=8mbit", "DELAY=20ms"))
+        run = _run_folder(lab.run_on_time(*_PUNCTUAL))
         compared = compare(run).values()
         assert all(each.lead_ns >= 20 * 10**6 for each in compared)
         return max(abs(each.late_ns) for each in compared)

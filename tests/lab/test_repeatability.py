@@ -1,12 +1,12 @@
 """The same scenario and seed give the same events, to the nanosecond, alone, in a sweep, and beside other runs."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from experiments.results.journal_lines import JOURNALS, lines
-from tests.conftest import Lab
-from tests.lab.conftest import Runs
+from tests.conftest import Done, Lab, make_lab
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -18,17 +18,40 @@ _DIGITS = 14
 _TUNED = (*JOURNALS, "front/lowat.jsonl")
 
 
-def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """Returns an experiment whose arm has two repetitions, with the seeds 7 and 8."""
+    return _done(make_lab(tmp_path_factory.mktemp("twice")), "LOWAT=16384", "REPEAT=2", "SEED=7")
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """Returns a run that is alone in its guest, with the seed 7."""
+    return _done(make_lab(tmp_path_factory.mktemp("alone")), "LOWAT=16384", "SEED=7")
+
+
+def _done(lab: Lab, *words: str) -> Done:
+    done = lab.run_here("FABRIC=virtual", "CONTROL=no", *words, *_RANDOM)
+    assert done.code == 0, done.trouble
+    assert done.folder is not None
+    return done
+
+
+def _folder(done: Done, run: str) -> Path:
+    assert done.folder is not None
+    return done.folder / run
+
+
+def test_the_same_seed_gives_the_same_bytes(twice: Done, alone: Done) -> None:
     """With loss, jitter and TLS, the same seed gives the same journals, and another seed gives other journals."""
-    folders = []
-    for repeat in (2, 1):
-        done = lab.run_here("FABRIC=virtual", "LOWAT=16384", "CONTROL=no", "SEED=7", f"REPEAT={repeat}", *_RANDOM)
-        assert done.code == 0, done.trouble
-        assert done.folder is not None
+    for done in (twice, alone):
         assert done.arm("lowat-16384")["observed"]["seeded"] is True
-        folders += [done.folder / f"lowat-16384.{number}" for number in range(1, repeat + 1)]
-    first, other, same = folders
-    for folder in folders:
+    first, other, same = (
+        _folder(twice, "lowat-16384.1"),
+        _folder(twice, "lowat-16384.2"),
+        _folder(alone, "lowat-16384.1"),
+    )
+    for folder in (first, other, same):
         times_ns = [json.loads(line)["t_ns"] for line in (folder / "client/events.jsonl").read_text().splitlines()]
         assert {len(str(t_ns)) for t_ns in times_ns} == {_DIGITS}
     for journal in JOURNALS:
@@ -36,26 +59,26 @@ def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
         assert list(lines(first / journal)) != list(lines(other / journal)), journal
 
 
-def test_a_run_is_the_same_alone_and_in_a_sweep(lab: Lab) -> None:
+def test_a_run_is_the_same_alone_and_in_a_sweep(lab: Lab, alone: Done) -> None:
     """A run has the same journals, the tuner's included, alone and in a sweep, whose runs share guests."""
-    done = lab.command_here("sweep", "FABRIC=virtual", "LOWAT=none,16384,auto", "REPEAT=2", *_RANDOM)
-    assert done.returncode == 0, done.stderr
+    swept = lab.command_here("sweep", "FABRIC=virtual", "LOWAT=none,16384,auto", "REPEAT=2", "SEED=7", *_RANDOM)
+    assert swept.returncode == 0, swept.stderr
     sweep = (lab.results / "latest").resolve()
-    for seed, lowat, journals in (("1", "16384", JOURNALS), ("2", "16384", JOURNALS), ("2", "auto", _TUNED)):
-        alone = lab.run_here("FABRIC=virtual", f"LOWAT={lowat}", "CONTROL=no", f"SEED={seed}", *_RANDOM)
-        assert alone.code == 0, alone.trouble
-        assert alone.folder is not None
+    runs = (
+        (alone, "16384", 1, JOURNALS),
+        (_done(lab, "LOWAT=16384", "SEED=8"), "16384", 2, JOURNALS),
+        (_done(lab, "LOWAT=auto", "SEED=8"), "auto", 2, _TUNED),
+    )
+    for done, lowat, repetition, journals in runs:
         for journal in journals:
-            once = list(lines(alone.folder / f"lowat-{lowat}.1" / journal))
-            again = list(lines(sweep / f"lowat-{lowat}.{seed}" / journal))
+            once = list(lines(_folder(done, f"lowat-{lowat}.1") / journal))
+            again = list(lines(sweep / f"lowat-{lowat}.{repetition}" / journal))
             assert once, journal
             assert once == again, journal
 
 
-def test_repetitions_have_seeds_of_their_own(run: Runs) -> None:
+def test_repetitions_have_seeds_of_their_own(twice: Done) -> None:
     """Each repetition has a seed of its own, which run.json records."""
-    done = run("LOWAT=131072", "CONTROL=no", "REPEAT=2", "SEED=41", "SIZE=20480", "RELOADS=0")
-    assert done.code == 0
-    assert done.folder is not None
-    documents = [json.loads(path.read_text()) for path in sorted(done.folder.glob("*/run.json"))]
-    assert [document["seed"] for document in documents] == [41, 42]
+    assert twice.folder is not None
+    documents = [json.loads(path.read_text()) for path in sorted(twice.folder.glob("*/run.json"))]
+    assert [document["seed"] for document in documents] == [7, 8]

@@ -99,7 +99,7 @@ def unsampled(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
     The runs are not shared, because test_model.py compares the predictor with all shared runs.
     """
-    arms = {f"{name}-far": (f"SERVER={name}", *_FAR) for name in _here(_ALL)}
+    arms: dict[str, tuple[str, ...]] = {f"{name}-far": (f"SERVER={name}", *_FAR) for name in _here(_ALL)}
     for link, words in _RECORDS.items():
         arms |= {f"{name}-{link}": (f"SERVER={name}", *words) for name in _here(_WITH_RECORDS)}
     return together(tmp_path_factory.mktemp("unsampled"), arms, "RELOADS=0", "SAMPLE=none")

@@ -11,6 +11,8 @@ from tests.lab.conftest import Runs
 _ONE_LOAD = ("RELOADS=0",)
 """Enough if the send buffer is large from the beginning."""
 _CONTROL = "LOWAT=none"
+SMALL = ("SIZE=102400", *_ONE_LOAD)
+"""The knobs of a small page, which is loaded once."""
 _H2O = ("SERVER=h2o", "RELOADS=1")
 _MODEM = ("RATE=128kbit", *_ONE_LOAD)
 _FAST = ("RATE=unlimited", "DELAY=0ms")
@@ -35,6 +37,7 @@ _VARIATIONS: Mapping[str, tuple[str, ...]] = {
     "unasked": ("PRIORITY=none", *_ONE_LOAD),
     "stock-control": (*_STOCK, _CONTROL),
     "stock": _STOCK,
+    "small": (*SMALL, "QUEUE=200"),
     "news-control": (*_NEWS, _CONTROL),
     "news": _NEWS,
     "tokens-control": (*_TOKENS, _CONTROL),
