@@ -132,7 +132,7 @@ def test_a_fast_link_needs_no_ledger(run: Runs) -> None:
 
 def test_sampling_does_not_change_the_result(lab: Lab) -> None:
     """First and last bytes of both resources differ by less than 1 % between SAMPLE=2ms and SAMPLE=none."""
-    words = ("FABRIC=virtual", "LOWAT=16384", "CONTROL=no", "RELOADS=0", "SIZE=300000")
+    words = ("FABRIC=virtual", "LOWAT=16384", "CONTROL=no", "RELOADS=0", "SIZE=150000")
     fine = lab.run_here(*words, "SAMPLE=2ms").arm("lowat-16384")
     without = lab.run_here(*words, "SAMPLE=none").arm("lowat-16384")
     for resource in ("script", "image"):

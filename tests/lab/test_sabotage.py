@@ -15,7 +15,8 @@ from analysis.loads.layer import Layer
 from experiments.commands.console import Report
 from experiments.scenario.named import sabotage
 from experiments.studies.sabotage import PLAIN, Role, SabotageResults, document, measure
-from tests.conftest import Lab
+from tests.lab.conftest import Runs
+from tests.lab.variations import variations
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTROL, TREATMENT = Role.CONTROL, Role.TREATMENT
@@ -224,11 +225,11 @@ def test_first_load(found: SabotageResults) -> None:
     assert longest(found.of("first-load", CURED_CONTROL)) is Layer.UNSENT
 
 
-def test_first_load_reloaded(found: SabotageResults, lab: Lab) -> None:
+def test_first_load_reloaded(found: SabotageResults, run: Runs) -> None:
     """After four reloads the send buffer has grown, and without LOWAT the script is seconds late."""
-    done = lab.run_here("FABRIC=virtual", "SCENARIO=first-load", "RELOADS=4", "LOWAT=none", "SAMPLE=50ms")
+    done = variations(run)
     assert done.code == 0, done.trouble
-    control, reloaded = found.of("first-load", CONTROL), done.arm("control")
+    control, reloaded = found.of("first-load", CONTROL), done.arm("reloaded-control")
     assert reloaded["loads"][0]["script"]["first_byte_ms"] == pytest.approx(first_ms(control), rel=0.01)
     assert first_ms(reloaded) > first_ms(control) + 2000
     assert reloaded["observed"]["sndbuf_most_bytes"] > 8 * reloaded["observed"]["sndbuf_bytes"]

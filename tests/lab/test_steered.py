@@ -17,7 +17,7 @@ from tests.lab.variations import STEPS_TARGET, finely_sampled, in_userland
 
 pytestmark = pytest.mark.usefixtures("guest", "bpf_compiler")
 
-_NETWORKS = ("RATE=1mbit,10mbit", "DELAY=50ms", "RELOADS=1")
+_NETWORKS = ("RATE=1mbit,10mbit", "DELAY=50ms", "RELOADS=1", "SIZE=400000")
 _SWEEP = ("FABRIC=virtual", "LOWAT=none,16384,131072,auto", *_NETWORKS, "REPEAT=2", "SAMPLE=none")
 
 

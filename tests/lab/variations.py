@@ -37,6 +37,7 @@ _VARIATIONS: Mapping[str, tuple[str, ...]] = {
     "unasked": ("PRIORITY=none", *_ONE_LOAD),
     "stock-control": (*_STOCK, _CONTROL),
     "stock": _STOCK,
+    "reloaded-control": ("SCENARIO=first-load", "RELOADS=4", _CONTROL),
     "small": (*SMALL, "QUEUE=200"),
     "news-control": (*_NEWS, _CONTROL),
     "news": _NEWS,

@@ -1,11 +1,15 @@
 """Tests that only one of pytest's worker processes runs an experiment that several of them need."""
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Barrier
 
+import pytest
+
 from tests.conftest import Done, Lab
+from tests.lab import conftest
 from tests.lab.conftest import Runs
 
 _WORKERS = 4
@@ -41,3 +45,22 @@ def test_the_same_words_are_run_once(tmp_path: Path) -> None:
     other = Runs(lab)("LOWAT=2")
     assert lab.asked[1:] == [("FABRIC=virtual", "LOWAT=2")]
     assert sorted(Runs(lab).done, key=lambda done: str(done.folder)) == [first, other]
+
+
+def test_arms_with_knobs_of_their_own_are_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same arms with the same common knobs are run once; other common knobs are another experiment."""
+    asked: list[tuple[str, ...]] = []
+
+    def record(results: Path, scenarios: Mapping[str, Sequence[str]], *common: str) -> Done:
+        asked.append((*scenarios, *common))
+        return Done(code=0, out="", err="", folder=results, summary={"arms": [{"name": name} for name in scenarios]})
+
+    monkeypatch.setattr(conftest, "together", record)
+    (tmp_path / "kept").mkdir()
+    run = Runs(Lab(root=tmp_path))
+    arms = {"slow": ("RATE=1mbit",), "fast": ()}
+    first, second = run.together(arms, "SAMPLE=none"), run.together(arms, "SAMPLE=none")
+    assert first == second
+    assert first.arm("slow") == {"name": "slow"}
+    run.together(arms, "SAMPLE=50ms")
+    assert asked == [("slow", "fast", "SAMPLE=none"), ("slow", "fast", "SAMPLE=50ms")]
