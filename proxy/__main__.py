@@ -22,12 +22,12 @@ from pathlib import Path
 from proxy.certificates import issue
 from proxy.front import Front, FrontSettings
 from proxy.readiness import HOME, NAMES
-from proxy.server import catalogue
+from proxy.server import server_of
 
 
 def _front() -> Front:
     words = os.environ
-    server = catalogue()[words["SERVER"]]
+    server = server_of(words["SERVER"])
     if server.protocol != "h2":
         sys.exit(
             f"front: SERVER={server.name} is not allowed; allowed: servers that speak h2;"

@@ -1,14 +1,21 @@
-"""The catalogue of fronts, read from proxy/servers/NAME/server.toml."""
+"""The fronts: the catalogue, read from proxy/servers/NAME/server.toml, and server folders of the user's own."""
 
+import os
 import re
 import string
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from common.formats.files import MOST_TOML_BYTES, content, parsed
+from proxy.server_entry import check_entry
+
+SUITES = ("bookworm", "trixie", "sid")
+"""The Debian suites that may be the edition of a server."""
 
 _CATALOGUE = Path(__file__).parent / "servers"
 _LEVELS = ("on", "off")
@@ -49,16 +56,20 @@ class Switch:
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """A server of the catalogue.
+    """A server of the catalogue, or of the user's own folder.
 
-    program: the name of the executable. packages: the distribution's packages, first the package with the program.
+    name: the server as a user names it: `nginx`, `nginx@trixie` or `./my-front`. folder: the absolute path of the
+    folder with server.toml and template. edition: the Debian suite or the version that the name has after the at sign;
+    None for the server that this machine has installed. own: True if the folder is the user's.
+    program: the name of the executable, or its absolute path. packages: the distribution's packages, first the package
+    with the program.
     files: the paths of further files that the server needs.
     image_version: the version of the packages in container images, as apt-get takes it.
     base: True if every machine of the lab has the server; other servers are installed on request.
     npm: the folder with the package.json of the server's npm packages; None without npm packages.
     protocol: the protocol above TLS, by its ALPN name.
     version, command: argument lists that print the server's version and start the server. Their placeholders are
-    {program}, {config}, {state}, {log} and {servers}, the folder of the catalogue.
+    {program}, {config}, {state}, {log}, {folder}, the server's own folder, and {servers}, the folder of the catalogue.
     template: the template of the configuration file.
     native: the server's own limit on the bytes that it writes to the kernel ahead of the network.
     buffering: whether the server takes whole responses from the origin.
@@ -70,6 +81,9 @@ class Server:
     """
 
     name: str
+    folder: Path
+    edition: str | None = None
+    own: bool = False
     program: str
     packages: tuple[str, ...]
     files: tuple[str, ...]
@@ -119,7 +133,9 @@ class Server:
 
     def arguments(self, words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:
         """Returns `words`, which is `version` or `command`, with its placeholders filled in."""
-        return tuple(word.format_map({"servers": str(_CATALOGUE), **values}) for word in words)
+        return tuple(
+            word.format_map({"servers": str(_CATALOGUE), "folder": str(self.folder), **values}) for word in words
+        )
 
 
 @cache
@@ -128,26 +144,68 @@ def catalogue() -> Mapping[str, Server]:
     return MappingProxyType({folder.name: _read(folder) for folder in sorted(_CATALOGUE.iterdir()) if folder.is_dir()})
 
 
+def server_of(text: str) -> Server:
+    """Returns the server that a text names. Raises ValueError, whose text says what is wrong with a folder.
+
+    text: a name of the catalogue, NAME@EDITION, or the path of a server's folder. A path has a slash. The edition is
+    one of SUITES or a version such as 1.31.3. A folder is read once per process.
+    """
+    if is_folder(text):
+        return replace(_of_folder(absolute(text)), name=text)
+    name, at, edition = text.partition("@")
+    known = catalogue().get(name)
+    if known is None or (at and edition not in SUITES and not _VERSION.fullmatch(edition)):
+        raise ValueError(f"no server has the name {text}")
+    return replace(known, name=text, edition=edition) if at else known
+
+
+def is_folder(text: str) -> bool:
+    """True if a server's name is the path of a folder."""
+    return "/" in text
+
+
+def absolute(path: str) -> Path:
+    """Returns the absolute path of a file that a user named. Symbolic links stay as they are."""
+    return Path(os.path.abspath(Path(path).expanduser()))  # noqa: PTH100 - Path.resolve follows symbolic links
+
+
+@cache
+def _of_folder(folder: Path) -> Server:
+    try:
+        document = parsed(tomllib.loads, content(folder / "server.toml", MOST_TOML_BYTES))
+        check_entry(document)
+        read = _read(folder)
+        program = str(folder / read.program) if "/" in read.program else read.program
+        server = replace(read, own=True, program=program, files=tuple(str(folder / file) for file in read.files))
+        content(server.template, MOST_TOML_BYTES)
+    except OSError as error:
+        raise ValueError(f"{error.filename}: {error.strerror}") from error
+    except ValueError as error:
+        raise ValueError(f"{folder / 'server.toml'}: {error}") from error
+    return server
+
+
 def _read(folder: Path) -> Server:
     entry = tomllib.loads((folder / "server.toml").read_text())
     writes = entry.get("writes", {})
     return Server(
         name=folder.name,
+        folder=folder,
         program=entry["program"],
-        packages=tuple(entry["packages"]),
+        packages=tuple(entry.get("packages", [])),
         files=tuple(entry.get("files", [])),
-        image_version=entry["image_version"],
+        image_version=entry.get("image_version", "*"),
         base=entry.get("base", False),
         npm=_CATALOGUE / entry["npm"] if "npm" in entry else None,
         protocol=entry.get("protocol", "h2"),
         version=tuple(entry["version"]),
         command=tuple(entry["command"]),
         template=folder / entry["template"],
-        native=_switch(entry["native"]),
-        buffering=_switch(entry["buffering"]),
+        native=_switch(entry.get("native", {"off": {}})),
+        buffering=_switch(entry.get("buffering", {"on": {}})),
         record=_switch(entry.get("record", {"stock": {}}), _SIZES),
         privileges=entry.get("privileges", {"root": {}, "ordinary": {}}),
-        scheduling=entry["scheduling"],
+        scheduling=entry.get("scheduling", "its server.toml does not describe the order"),
         record_bytes=writes.get("record_bytes"),
         batch_bytes=writes.get("batch_bytes"),
         strict=writes.get("strict"),

@@ -49,6 +49,7 @@ from experiments.execution.worker_pool import WorkerPool
 from experiments.host.plural import counted
 from experiments.host.tools import Tools
 from experiments.scenario.scenario import Scenario
+from proxy.server import is_folder
 
 _OPTION = "--scheduler"
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s/:\[\]]+):\d{1,5}")
@@ -131,6 +132,9 @@ class Cluster:
         Returns, for each server's name, the programs that its runs use. Raises LabError. tell: called with a line about
         each step, and about each refusal or loss of a worker.
         """
+        for server in dict.fromkeys(scenario.server for scenario in scenarios):
+            if is_folder(server) and not Path(server).is_absolute():
+                raise ScenarioError("SERVER", server, "with --scheduler, an absolute path, which every worker has")
         self._tools = prepare(self._manner, scenarios, tell)
         self._settings = BatchSettings(
             manner=self._manner, scenarios=kinds(scenarios), identity=identity(self._manner, self._tools)

@@ -24,12 +24,13 @@ from experiments.host.tools import Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run import capture
+from experiments.scenario.knobs import with_absolute_paths
 from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, as_record
 from experiments.testbed.fabric import Fabric
 from experiments.testbed.places import SERVER_NAME
 from netem.calibration import Tolerance
 from proxy.certificates import issue
-from proxy.server import catalogue
+from proxy.server import server_of
 
 _MOMENT_NS = 10**6
 """The tolerance, in nanoseconds, when times from two logs are compared: the logs may use different clocks."""
@@ -160,7 +161,7 @@ def _record(
         wall_s=round(wall_s, 3),
         knobs=dict(run.arm.knobs),
         scenario=as_record(run.arm.scenario),
-        front=dict(catalogue()[run.arm.scenario.server].traits),
+        front=dict(server_of(run.arm.scenario.server).traits),
         **outcome,
         **vars(found),
     )
@@ -205,7 +206,7 @@ def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
 def _order(run: Run, manner: Manner, tools: Tools) -> Order:
     return Order(
         **manner.options(),
-        knobs=run.arm.knobs,
+        knobs=with_absolute_paths(run.arm.knobs),
         page=run.arm.scenario.page,
         fabric=manner.fabric.name,
         seed=run.seed,
@@ -235,7 +236,7 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
     tolerance, the run is invalid.
     """
     expected_loads = scenario.reloads + 1
-    traits = catalogue()[scenario.server].traits
+    traits = server_of(scenario.server).traits
     evidence, layers = load_evidence(folder.path), load_layers(folder.path)
     _none_of(outside(evidence))
     found = findings(evidence, layers, as_record(scenario), traits)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from client.plan import PlanKind
+from experiments.execution.labels import labels
 from experiments.results.run_options import RunOptions
 from experiments.scenario.knobs import scenario_from, with_defaults
 from experiments.scenario.scenario import Scenario
@@ -40,10 +41,11 @@ def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
     """
     complete = with_defaults(knobs)
     several = {name: _values(complete[name]) for name in ("SERVER", "CLIENT")}
+    known_as = {name: labels(values) for name, values in several.items()}
     arms = []
     for values in product(*several.values()):
         chosen = dict(zip(several, values, strict=True))
-        prefix = "".join(f"{value}-" for name, value in chosen.items() if len(several[name]) > 1)
+        prefix = "".join(f"{known_as[name][value]}-" for name, value in chosen.items() if len(several[name]) > 1)
         of_these = _arms_of(complete | chosen, control=control)
         arms += [replace(arm, name=prefix + arm.name) for arm in of_these]
     return arms

@@ -11,11 +11,12 @@ from experiments.host.apt import obtainable
 from experiments.host.home import setup_command
 from experiments.host.machine import distribution
 from experiments.host.npm import lacks_modules
+from experiments.host.own_files import digest_of
 from experiments.host.processes import find, program_environment
 from experiments.host.setup_plan import not_packaged
-from experiments.host.tools import Tools
+from experiments.host.tools import FRONT, Tools
 from experiments.scenario.scenario import ClientKind, Scenario
-from proxy.server import Server, catalogue
+from proxy.server import Server, catalogue, server_of
 
 BROWSER, DRIVER = "chromium", "playwright"
 _PATIENCE_S = 20.0
@@ -44,17 +45,36 @@ def version(*command: str) -> str | None:
     return lines[0] if lines else None
 
 
+def check_edition(server: Server) -> None:
+    """Checks that the lab can run the server's edition. Raises Unavailable."""
+    if server.edition is not None:
+        reason = f"the lab cannot run a server of the edition {server.edition} yet"
+        raise Unavailable(f"SERVER={server.name}", reason, f"use SERVER={server.folder.name}")
+
+
+def program_of(server: Server) -> str | None:
+    """Returns the path of the server's program; None if it is not installed. Raises Unavailable.
+
+    The one place that finds a server's program, also that of an edition.
+    """
+    check_edition(server)
+    return find(server.program)
+
+
 def server_version(server: Server) -> str | None:
-    """Returns the version that the server prints; None if the server is not installed."""
-    program = find(server.program)
+    """Returns the version that the server prints; None if the server is not installed. Raises Unavailable."""
+    program = program_of(server)
     if program is None or lacks_modules(server):
         return None
     return version(*server.arguments(server.version, {"program": program}))
 
 
 def lack_of(server: Server) -> str | None:
-    """Returns the first thing that the server needs and that is not installed; None if nothing is missing."""
-    if find(server.program) is None:
+    """Returns the first thing that the server needs and that is not installed; None if nothing is missing.
+
+    Raises Unavailable.
+    """
+    if program_of(server) is None:
         return server.program
     if lack := next((file for file in server.files if not Path(file).exists()), None):
         return lack
@@ -63,6 +83,10 @@ def lack_of(server: Server) -> str | None:
 
 def remedy_for(server: Server) -> str:
     """Returns the command that installs the server, or alternatives if the distribution has no package of it."""
+    if not server.packages:
+        return f"install {server.program}, or name its packages in {server.folder / 'server.toml'}"
+    if server.own:
+        return f"run `apt-get install {' '.join(server.packages)}`"
     if absent := _not_packaged(server):
         return not_packaged(distribution(), absent, server=server.program, in_images=server.in_images)
     parts = [*server.packages, *(["its npm packages"] if server.npm else [])]
@@ -97,7 +121,7 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
     for name, native, buffering, record in {
         (each.server, each.native, each.buffering, each.record_bytes) for each in scenarios
     }:
-        server = catalogue()[name]
+        server = server_of(name)
         for knob, switch, level, value in (
             ("NATIVE", server.native, native, native),
             ("BUFFERING", server.buffering, buffering, buffering),
@@ -106,6 +130,15 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
             if needed := switch.lacked_until(level, said):
                 reason = f"{switch.name} exists since {name} {needed}, but this machine has {said}"
                 raise Unavailable(f"{knob}={value} with SERVER={name}", reason, f"install {name} {needed} or newer")
+
+
+def own_versions(server: Server) -> dict[str, str]:
+    """Returns digests of the files that a user gave for the server, by name; empty for the lab's own servers.
+
+    Raises Unavailable.
+    """
+    what = f"SERVER={server.name}"
+    return {f"files of {what}": digest_of(server.folder, what)} if server.own else {}
 
 
 def lack_of_browser() -> str | None:
@@ -123,20 +156,18 @@ def browser_version() -> str | None:
 
 def tools_for(scenario: Scenario, *, capture: bool) -> Tools:
     """Finds the programs that an arm of this scenario needs. Raises Unavailable."""
-    server, what = catalogue()[scenario.server], f"SERVER={scenario.server}"
+    server, what = server_of(scenario.server), f"SERVER={scenario.server}"
     if lack := lack_of(server):
         raise Unavailable(what, f"{lack} is not installed", remedy_for(server))
-    packages = {
-        "node": "nodejs",
-        server.program: server.packages[0],
-        "ip": "iproute2",
-        "tc": "iproute2",
-    }
-    programs = {name: _found(name, package, what) for name, package in packages.items()}
+    programs = {"node": _found("node", "nodejs", what)}
+    if program := program_of(server):
+        programs[FRONT] = program
+    programs |= {name: _found(name, "iproute2", what) for name in ("ip", "tc")}
     versions = {
         "node": version(programs["node"], "--version"),
         server.name: server_version(server),
         "iproute2": version(programs["ip"], "-V"),
+        **own_versions(server),
     }
     if scenario.client is ClientKind.CHROMIUM:
         if lack := lack_of_browser():

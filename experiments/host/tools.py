@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from common.clock_route import ClockRoute
 from proxy.tuner.tuner import TunerKind
 
+FRONT = "front"
+"""The name of the front's program among the programs of a run."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TunerOrder:

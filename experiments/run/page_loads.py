@@ -34,7 +34,7 @@ from experiments.testbed.places import (
 )
 from netem.calibration import Tolerance
 from netem.carried import Received
-from proxy.server import catalogue
+from proxy.server import server_of
 
 _CHECK_NS = 10**9
 _UNSEEN_NS = 3 * 10**9
@@ -113,7 +113,7 @@ def load_pages(
 
         return sample
 
-    over_tcp = catalogue()[scenario.server].over_tcp
+    over_tcp = server_of(scenario.server).over_tcp
     before = link.carried()
     with (
         places.sampling(servers[0], folder.front, interval_ns) if over_tcp else _nothing(folder) as sampled,
@@ -168,7 +168,7 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
         steps=STEPS if scenario.plan is PlanKind.PROBE else None,
         load_deadline_ns=conditions.order.load_deadline_ns,
         source_port=None if own else CLIENT_PORT,
-        protocol=Protocol(catalogue()[scenario.server].protocol),
+        protocol=Protocol(server_of(scenario.server).protocol),
     )
     return replace(plan, favoured=scenario.priorities.favoured(scenario.page))
 

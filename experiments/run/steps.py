@@ -13,7 +13,7 @@ from experiments.errors import InvalidRun
 from experiments.host.npm import modules_of
 from experiments.host.origin_process import OriginSettings
 from experiments.host.processes import Process
-from experiments.host.tools import Tools
+from experiments.host.tools import FRONT, Tools
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run.browser import check_browser, observed_browser, payload_span
 from experiments.run.capture import capturing
@@ -48,7 +48,7 @@ from netem.calibration import Tolerance
 from netem.shaper import Shaper
 from proxy.certificate_files import certificates_in
 from proxy.front import Front, FrontSettings
-from proxy.server import catalogue
+from proxy.server import server_of
 from proxy.tuner.journal import NAME
 
 
@@ -159,13 +159,13 @@ def _origin_settings(folder: RunFolder, tools: Tools) -> OriginSettings:
 
 
 def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) -> Front:
-    server, seen = catalogue()[scenario.server], places.seen(folder)
+    server, seen = server_of(scenario.server), places.seen(folder)
     return Front(
         FrontSettings(
             server=server,
             native=scenario.native,
             buffering=scenario.buffering,
-            program=tools.programs[server.program],
+            program=tools.programs[FRONT],
             server_name=SERVER_NAME,
             address=places.addresses.front,
             port=FRONT_PORT,

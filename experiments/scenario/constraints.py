@@ -9,7 +9,7 @@ from common.formats.page import Page
 from common.formats.plan import Protocol
 from experiments.errors import ScenarioError
 from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
-from proxy.server import Server, Switch, catalogue
+from proxy.server import Server, Switch, catalogue, server_of
 
 Given = Callable[[str], str]
 """A function that returns the text given for the knob of that name, or the knob's default."""
@@ -22,7 +22,7 @@ def check(scenario: Scenario, given: Given, usual: Given) -> None:
     """
     _check_probe(scenario, given)
     _check_egress(scenario, given)
-    server = catalogue()[scenario.server]
+    server = server_of(scenario.server)
     _check_protocol(scenario, server, given)
     _check_client(scenario, server, given, usual)
     _check_level("NATIVE", server, scenario.native, lambda other: other.native)

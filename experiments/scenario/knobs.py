@@ -29,8 +29,11 @@ from experiments.scenario.scenario import (
 )
 from netem import units, words
 from netem.link import Link
-from proxy.server import Server, Switch, catalogue
+from proxy.server import SUITES, Server, Switch, absolute, catalogue, is_folder, server_of
 from proxy.tuner.law import TARGET_NS
+
+NAMED_BY_PATH = ("SERVER",)
+"""The knobs whose values may be paths of files that each run reads again."""
 
 _TARGET_LEAST_NS, _TARGET_MOST_NS = 10**6, 10**10
 
@@ -117,9 +120,21 @@ def _of_the_link(name: str, meaning: str) -> Knob:
 
 
 def _server(text: str) -> str:
-    if text not in catalogue():
-        raise ValueError("unknown")
+    try:
+        server_of(text)
+    except ValueError as error:
+        if is_folder(text):
+            raise ScenarioError("SERVER", text, f"a server's folder ({error})") from error
+        raise
     return text
+
+
+def with_absolute_paths(knobs: Mapping[str, str]) -> dict[str, str]:
+    """Returns the knobs with absolute paths of server folders, for a process in another working directory."""
+    return {
+        name: str(absolute(value)) if name in NAMED_BY_PATH and is_folder(value) else value
+        for name, value in knobs.items()
+    }
 
 
 def _named(switch_of: Callable[[Server], Switch]) -> str:
@@ -141,7 +156,8 @@ _KNOBS = (
         default="nginx",
         field="server",
         parse=_server,
-        allowed=", ".join(catalogue()),
+        allowed=f"{', '.join(catalogue())}; with @{', @'.join(SUITES)} or @VERSION the server of this suite or version;"
+        " or the path of a server's folder, with a slash",
         meaning="the TLS server under test; several values, separated by commas, make an arm each",
     ),
     Knob(

@@ -31,7 +31,7 @@ from experiments.sweep.runs_at_work import RunsAtWork
 from experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, expanded, run_sweep, sweep_from
 from experiments.sweep.sweep_request import SweepRequest, sweep_request_from
 from experiments.sweep.tally import Tally
-from proxy.server import catalogue
+from proxy.server import server_of
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +74,7 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
 
 def _is_absent(name: str, *, in_images: bool) -> bool:
     """True if this machine does not have the server. With in_images, True if no container image has the server."""
-    server = catalogue()[name]
+    server = server_of(name)
     return not server.in_images if in_images else lack_of(server) is not None
 
 

@@ -20,8 +20,9 @@ from math import prod
 
 from analysis.sweeps.network_knobs import LOWAT, NONE, TARGET_DELAY, network_of
 from experiments.errors import GridError, ScenarioError
+from experiments.execution.labels import labels
 from experiments.execution.request import Arm
-from experiments.scenario.knobs import KNOBS, with_defaults
+from experiments.scenario.knobs import KNOBS, NAMED_BY_PATH, with_defaults
 from experiments.scenario.scenario import LOWAT_AUTO
 
 _TWIN = "twin"
@@ -136,8 +137,10 @@ def _combinations(grid: Grid) -> Iterator[dict[str, str]]:
 def expand(grid: Grid) -> tuple[Point, ...]:
     """Returns every arm, twins last. Raises GridError if a combination is not allowed."""
     points, refused = [], []
+    known_as = {name: labels(values) for name, values in grid.levels.items() if name in NAMED_BY_PATH}
     for levels in _combinations(grid):
-        arm = Arm(name=_name(levels), knobs=grid.knobs(levels))
+        named = {name: known_as[name][value] if name in known_as else value for name, value in levels.items()}
+        arm = Arm(name=_name(named), knobs=grid.knobs(levels))
         try:
             _ = arm.scenario
         except ScenarioError as error:
@@ -146,7 +149,8 @@ def expand(grid: Grid) -> tuple[Point, ...]:
     if refused:
         name, why = refused[0]
         raise GridError(f"{len(refused)} of the grid's {len(points)} arms are not allowed; the first is {name}: {why}")
-    if max(len(point.arm.name) for point in points) > _LONGEST_NAME:
+    names = {point.arm.name for point in points}
+    if len(names) < len(points) or max(map(len, names)) > _LONGEST_NAME:
         points = [_numbered(number, point) for number, point in enumerate(points, start=1)]
     return (*points, *_twins(points))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from experiments.errors import StepFailed, TimedOut, Unavailable
 from experiments.host.processes import module
-from experiments.host.programs import unknown
-from experiments.host.tools import Tools
+from experiments.host.programs import check_edition, unknown
+from experiments.host.tools import FRONT, Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
@@ -18,7 +18,7 @@ from experiments.testbed.namespaces.netns import no_netem
 from experiments.testbed.places import Places
 from netem import calibration
 from netem.shaper import Shaper
-from proxy.server import catalogue
+from proxy.server import server_of
 
 _AVAILABLE_CC = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _LOADING = "run `modprobe tcp_{0}`, and add {0} to the sysctl net.ipv4.tcp_allowed_congestion_control"
@@ -46,7 +46,11 @@ class Compose(HostKernel):
             lack = "the client's image has no browser"
             raise Unavailable("CLIENT=chromium with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         docker_engine.check()
-        server = catalogue()[scenario.server]
+        server = server_of(scenario.server)
+        check_edition(server)
+        if server.own:
+            lack = "the images have only the lab's own servers"
+            raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         if not server.in_images:
             lack = "the images have no npm packages" if server.npm else "the client's image has no QUIC"
             raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
@@ -62,11 +66,11 @@ class Compose(HostKernel):
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Returns the programs in the images."""
-        server = catalogue()[scenario.server]
+        server = server_of(scenario.server)
         images = docker_engine.images(scenario.server)
         tcpdump = {"tcpdump": _package(images["link"], "tcpdump")} if capture else {}
         return Tools(
-            programs={name: name for name in ("node", server.program, *tcpdump)},
+            programs={"node": "node", FRONT: server.program, **{name: name for name in tcpdump}},
             versions={
                 "node": _package(images["origin"], "nodejs"),
                 server.name: _package(images["front"], server.packages[0]),

@@ -36,7 +36,7 @@ def test_a_level_may_have_come_later(said: str, lacking: str | None) -> None:
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     """Return the default server, for which NATIVE=on needs a newer version than the installed one."""
     server = replace(catalogue()["nginx"], native=LATER)
-    monkeypatch.setattr(programs, "catalogue", lambda: {"nginx": server})
+    monkeypatch.setattr(programs, "server_of", {"nginx": server}.__getitem__)
     return server
 
 

@@ -1,0 +1,108 @@
+"""Checks the entry (server.toml) of a user's own server. docs/adding-a-server.md explains the fields."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+_PROTOCOLS = ("h2", "h3")
+
+
+def check_entry(entry: Mapping[str, Any]) -> None:
+    """Checks that an entry has the fields that it needs, and only known fields. Raises ValueError with one line."""
+    if lacking := [name for name in _NEEDED if name not in entry]:
+        raise ValueError(f"lacks {', '.join(lacking)}")
+    _check_table("", entry, _FIELDS)
+    for name, level in (("native", "off"), ("buffering", "on"), ("record", "stock")):
+        if name in entry and level not in entry[name]:
+            raise ValueError(f"[{name}] lacks {level}")
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A field of an entry. allowed: the values for which `fits` is true, in words. inside: the fields of a table."""
+
+    fits: Callable[[Any], bool]
+    allowed: str
+    inside: "Mapping[str, _Field] | None" = None
+
+
+def _check_table(where: str, table: Mapping[str, Any], fields: Mapping[str, _Field]) -> None:
+    for name, value in table.items():
+        if name not in fields:
+            raise ValueError(f"{where}{name} is unknown; the fields are {', '.join(fields)}")
+        field = fields[name]
+        if not field.fits(value):
+            raise ValueError(f"{where}{name} = {value!r} is not allowed; allowed: {field.allowed}")
+        if field.inside:
+            _check_table(f"[{name}] ", value, field.inside)
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_word, value))
+
+
+def _is_command(value: object) -> bool:
+    return _is_list(value) and bool(value)
+
+
+def _is_values(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+_WORD = _Field(_is_word, "a text")
+_LIST = _Field(_is_list, "a list of texts")
+_COMMAND = _Field(_is_command, "a list with at least one text")
+_VALUES = _Field(_is_values, "a table of texts")
+_SIZE = _Field(_is_size, "a number of bytes")
+
+
+def _switch(*levels: str) -> _Field:
+    fields: dict[str, _Field] = {"name": _WORD}
+    for level in levels:
+        fields |= {level: _VALUES, f"{level}_since": _WORD}
+    return _table(fields)
+
+
+def _table(fields: Mapping[str, _Field]) -> _Field:
+    return _Field(_is_table, "a table", fields)
+
+
+_NEEDED = ("program", "version", "command", "template")
+_FIELDS: Mapping[str, _Field] = MappingProxyType(
+    {
+        "program": _WORD,
+        "version": _COMMAND,
+        "command": _COMMAND,
+        "template": _Field(lambda value: _is_word(value) and "/" not in value, "the name of a file in this folder"),
+        "packages": _LIST,
+        "image_version": _WORD,
+        "base": _Field(lambda value: isinstance(value, bool), "true or false"),
+        "files": _LIST,
+        "protocol": _Field(lambda value: value in _PROTOCOLS, " or ".join(_PROTOCOLS)),
+        "scheduling": _WORD,
+        "native": _switch("on", "off"),
+        "buffering": _switch("on", "off"),
+        "record": _switch("stock", "bytes"),
+        "privileges": _table({"root": _VALUES, "ordinary": _VALUES}),
+        "writes": _table(
+            {
+                "record_bytes": _SIZE,
+                "batch_bytes": _SIZE,
+                "strict": _Field(lambda value: isinstance(value, bool), "true or false"),
+            }
+        ),
+    }
+)

@@ -1,0 +1,113 @@
+"""Tests of the servers that a text names: of the catalogue, of an edition, of a user's folder."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from proxy.server import SUITES, catalogue, server_of
+
+ENTRY = """\
+program = "./server"
+version = ["{program}", "-v"]
+command = ["{program}", "{config}", "{folder}/more"]
+template = "mine.conf"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the smallest entry that is allowed."""
+    made = tmp_path / "my-front"
+    made.mkdir()
+    (made / "server.toml").write_text(ENTRY)
+    (made / "mine.conf").write_text("listen @{address}")
+    return made
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_a_name_of_the_catalogue(name: str) -> None:
+    """A name stands for the server of the catalogue, which has no edition and is not the user's."""
+    assert server_of(name) == catalogue()[name]
+    assert (server_of(name).edition, server_of(name).own) == (None, False)
+
+
+@pytest.mark.parametrize("edition", [*SUITES, "1.31.3"])
+def test_an_edition(edition: str) -> None:
+    """A server of an edition has the folder of the catalogue, and the whole text as its name."""
+    found = server_of(f"nginx@{edition}")
+    assert (found.name, found.edition, found.own) == (f"nginx@{edition}", edition, False)
+    assert found.folder == catalogue()["nginx"].folder
+
+
+@pytest.mark.parametrize("text", ["iis", "", "nginx@", "nginx@buster", "nginx@1", "@trixie", "nginx@1.2@1.3"])
+def test_no_such_server(text: str) -> None:
+    """A text without a slash that names neither a server nor a known edition of one is an error."""
+    with pytest.raises(ValueError, match=f"no server has the name {text}$"):
+        server_of(text)
+
+
+def test_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path of a folder is a server. What its entry does not set has a default; paths in it are absolute."""
+    monkeypatch.chdir(folder.parent)
+    found = server_of("./my-front")
+    assert (found.name, found.folder, found.own) == ("./my-front", folder, True)
+    assert (found.program, found.template) == (str(folder / "server"), folder / "mine.conf")
+    assert (list(found.native.levels), list(found.buffering.levels)) == (["off"], ["on"])
+    assert found.packages == ()
+    assert found.strict is None
+    assert found.arguments(found.command, {"program": "p", "config": "c"}) == ("p", "c", f"{folder}/more")
+    assert server_of(str(folder)).folder == server_of("my-front/").folder == folder
+
+
+def test_a_copy_of_a_servers_folder(tmp_path: Path) -> None:
+    """A copy of a folder of the catalogue works as it is."""
+    copy = tmp_path / "mine"
+    shutil.copytree(catalogue()["nginx"].folder, copy)
+    assert server_of(str(copy)).native == catalogue()["nginx"].native
+
+
+def _without(word: str) -> Callable[[str], str]:
+    return lambda text: "".join(line for line in text.splitlines(keepends=True) if not line.startswith(word))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (_without("program"), "lacks program$"),
+        (_without("te"), "lacks template$"),
+        (lambda text: text + "colour = 1\n", "colour is unknown; the fields are program, version,"),
+        (lambda text: text + "[native]\non = {}\n", r"\[native\] lacks off"),
+        (
+            lambda text: text + "[native]\noff = {}\nmaybe = {}\n",
+            r"\[native\] maybe is unknown; the fields are name, on",
+        ),
+        (lambda text: text + "[native]\noff = {a = 1}\n", r"\[native\] off = .* allowed: a table of texts"),
+        (lambda text: text + "native = 3\n", "native = 3 is not allowed; allowed: a table$"),
+        (lambda text: text + 'protocol = "h4"\n', "protocol = 'h4' is not allowed; allowed: h2 or h3$"),
+        (
+            lambda text: text.replace('["{program}", "-v"]', "[]"),
+            r"version = \[\] is not allowed; allowed: a list with",
+        ),
+        (lambda text: text.replace('"mine.conf"', '"../mine.conf"'), "the name of a file in this folder"),
+        (lambda text: text.replace('"mine.conf"', '"other.conf"'), "other.conf: No such file or directory"),
+        (lambda text: text + "x = \n", "Invalid value"),
+    ],
+)
+def test_a_faulty_folder(folder: Path, change: Callable[[str], str], told: str) -> None:
+    """An error names the file and says in one line what is wrong with it."""
+    file = folder / "server.toml"
+    file.write_text(change(file.read_text()))
+    with pytest.raises(ValueError, match=told) as caught:
+        server_of(str(folder))
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["./nothing-here", "/dev/null"])
+def test_no_folder(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path without an entry is an error, which names the file that is missing."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"server.toml: No"):
+        server_of(path)
