@@ -12,21 +12,36 @@ from types import MappingProxyType
 from typing import Any
 
 from common.formats.files import MOST_TOML_BYTES, content, parsed
+from proxy.own_config import fault
 from proxy.server_entry import check_entry
+from proxy.template import placeholders, rendered
 
 SUITES = ("bookworm", "trixie", "sid")
 """The Debian suites that may be the edition of a server."""
+
+VALUES = (
+    "program",
+    "server_name",
+    "address",
+    "port",
+    "origin",
+    "origin_host",
+    "origin_port",
+    "certificate",
+    "key",
+    "config",
+    "state",
+    "log",
+    "modules",
+    "buffers",
+    "busy_kib",
+)
+"""The names of the values that every template may use; a server's levels and privileges add names."""
 
 _CATALOGUE = Path(__file__).parent / "servers"
 _LEVELS = ("on", "off")
 _SIZES = ("stock", "bytes")
 _VERSION = re.compile(r"\d+(\.\d+)+")
-
-
-class _Template(string.Template):
-    """A template with placeholders of the form `@{name}`: `$` has a meaning in the servers' configuration files."""
-
-    delimiter = "@"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +85,7 @@ class Server:
     protocol: the protocol above TLS, by its ALPN name.
     version, command: argument lists that print the server's version and start the server. Their placeholders are
     {program}, {config}, {state}, {log}, {folder}, the server's own folder, and {servers}, the folder of the catalogue.
-    template: the template of the configuration file.
+    template: the template of the configuration file. config_name: the name of the configuration file.
     native: the server's own limit on the bytes that it writes to the kernel ahead of the network.
     buffering: whether the server takes whole responses from the origin.
     record: the largest TLS record that the server writes.
@@ -94,6 +109,7 @@ class Server:
     version: tuple[str, ...]
     command: tuple[str, ...]
     template: Path
+    config_name: str
     native: Switch
     buffering: Switch
     record: Switch
@@ -129,7 +145,14 @@ class Server:
 
     def render(self, values: Mapping[str, str]) -> str:
         """Renders the configuration file. Raises KeyError if `values` lacks a name of the template."""
-        return _Template(self.template.read_text()).substitute(values)
+        return rendered(self.template.read_text(), values)
+
+    @property
+    def template_values(self) -> frozenset[str]:
+        """The names of the values that the template may use."""
+        switches = (self.native, self.buffering, self.record)
+        levels = [level for switch in switches for level in switch.levels.values()]
+        return frozenset(VALUES).union(*levels, *self.privileges.values())
 
     def arguments(self, words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:
         """Returns `words`, which is `version` or `command`, with its placeholders filled in."""
@@ -176,13 +199,45 @@ def _of_folder(folder: Path) -> Server:
         check_entry(document)
         read = _read(folder)
         program = str(folder / read.program) if "/" in read.program else read.program
-        server = replace(read, own=True, program=program, files=tuple(str(folder / file) for file in read.files))
-        content(server.template, MOST_TOML_BYTES)
+        server = replace(
+            read,
+            own=True,
+            program=program,
+            files=tuple(str(folder / file) for file in read.files),
+            config_name=f"own-{read.config_name}",  # a name that no other file of a run folder has
+        )
+        _check_values(server, content(server.template, MOST_TOML_BYTES).decode())
     except OSError as error:
         raise ValueError(f"{error.filename}: {error.strerror}") from error
     except ValueError as error:
         raise ValueError(f"{folder / 'server.toml'}: {error}") from error
     return server
+
+
+def _check_values(server: Server, template: str) -> None:
+    """Checks that the template and the argument lists of a user's server have only known values. Raises ValueError."""
+    names = dict.fromkeys(placeholders(template), server.template.name)
+    for field, words in (("version", server.version), ("command", server.command)):
+        names |= {name: field for word in words for _, name, _, _ in string.Formatter().parse(word) if name is not None}
+    known = server.template_values | {"servers", "folder"}
+    for name, where in names.items():
+        if name not in known:
+            raise ValueError(f"{where} has {name!r}, which is no value; the values are {', '.join(sorted(known))}")
+
+
+def with_config(server: Server, path: str) -> Server:
+    """Returns the server with a configuration of the user's own in place of its template.
+
+    Raises ValueError, with one line that says what is wrong with the configuration.
+    """
+    file = absolute(path)
+    try:
+        text = content(file, MOST_TOML_BYTES).decode()
+    except OSError as error:
+        raise ValueError(f"{file}: {error.strerror}") from error
+    if wrong := fault(text, server.template.read_text(), server.template_values):
+        raise ValueError(wrong)
+    return replace(server, template=file)
 
 
 def _read(folder: Path) -> Server:
@@ -201,6 +256,7 @@ def _read(folder: Path) -> Server:
         version=tuple(entry["version"]),
         command=tuple(entry["command"]),
         template=folder / entry["template"],
+        config_name=entry["template"],
         native=_switch(entry.get("native", {"off": {}})),
         buffering=_switch(entry.get("buffering", {"on": {}})),
         record=_switch(entry.get("record", {"stock": {}}), _SIZES),

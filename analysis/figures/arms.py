@@ -71,7 +71,7 @@ class Arm:
 def arms(experiment: Experiment) -> list[Arm]:
     """Returns the arms with an ok run, in the experiment's order. Raises FolderError."""
     runs = [run for repetitions in experiment.arms().values() if (run := typical(repetitions)) is not None]
-    servers, clients = [run.scenario.server for run in runs], [_client(run) for run in runs]
+    servers, clients = [_front(run) for run in runs], [_client(run) for run in runs]
     return [
         arm_of(
             run,
@@ -80,6 +80,13 @@ def arms(experiment: Experiment) -> list[Arm]:
         )
         for run, server, client in zip(runs, servers, clients, strict=True)
     ]
+
+
+def _front(run: Run) -> str:
+    """Returns the name of the front: its server, and the files that the user gave for it."""
+    scenario = run.scenario
+    files = {"PROGRAM": scenario.program, "CONFIG": scenario.config}
+    return " ".join([scenario.server, *(f"{knob}={path}" for knob, path in files.items() if path is not None)])
 
 
 def _client(run: Run) -> str:
@@ -123,7 +130,7 @@ def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
     run = shown[0].run
     scenario = run.scenario
     rate = scenario.rate_bit_s
-    yield ", ".join(dict.fromkeys(arm.run.scenario.server for arm in shown))
+    yield ", ".join(dict.fromkeys(_front(arm.run) for arm in shown))
     clients = list(dict.fromkeys(_client(arm.run) for arm in shown))
     if clients != [CLIENTS["h2"]]:
         yield ", ".join(clients)

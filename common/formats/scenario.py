@@ -21,7 +21,8 @@ STEPS_PATTERN = r"^\d{1,12}bit@\d{1,19}ns(\+\d{1,12}bit@\d{1,19}ns){0,15}$"
 class ScenarioRecord:
     """A scenario as run.json has it; experiments/scenario/scenario.py explains the fields.
 
-    target_delay_ns: None unless `lowat` is AUTO. page: the page's name. rate_steps: None for a constant rate.
+    program, config: None unless PROGRAM and CONFIG name files. target_delay_ns: None unless `lowat` is AUTO. page: the
+    page's name. rate_steps: None for a constant rate.
     Raises ValueError if the page has fewer than two resources, or if rate_steps does not match STEPS_PATTERN.
     """
 
@@ -53,6 +54,8 @@ class ScenarioRecord:
     jitter_ns: int
     rate_steps: str | None
     resources: tuple[Resource, ...]
+    program: str | None = None
+    config: str | None = None
 
     def __post_init__(self) -> None:
         if len(self.resources) < 2:

@@ -63,8 +63,9 @@ class FinishedArms:
 @cache
 def _versions(fabric: str, server: str, client: str, *, capture: bool) -> Mapping[str, str]:
     """Returns the versions of the programs. Each is read once, because programs hardly change while the demo runs."""
-    tools = FABRICS[fabric].tools(scenario_from({"SERVER": server, "CLIENT": client}), capture=capture)
-    return fingerprint.versions_here({server: tools})
+    scenario = scenario_from({"SERVER": server, "CLIENT": client})
+    tools = FABRICS[fabric].tools(scenario, capture=capture)
+    return fingerprint.versions_here({scenario.front_key: tools})
 
 
 @cache

@@ -48,8 +48,8 @@ from experiments.execution.worker import (
 from experiments.execution.worker_pool import WorkerPool
 from experiments.host.plural import counted
 from experiments.host.tools import Tools
-from experiments.scenario.scenario import Scenario
-from proxy.server import is_folder
+from experiments.scenario.knobs import NAMED_BY_PATH
+from experiments.scenario.scenario import FrontKey, Scenario
 
 _OPTION = "--scheduler"
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s/:\[\]]+):\d{1,5}")
@@ -88,7 +88,7 @@ class Cluster:
         self._manner = manner
         self._client = client
         self._address = address
-        self._tools: Mapping[str, Tools] = {}
+        self._tools: Mapping[FrontKey, Tools] = {}
         self._settings: BatchSettings
         self._pool: WorkerPool
 
@@ -126,15 +126,16 @@ class Cluster:
         there: Mapping[str, int] = self._client.nthreads()
         return max(1, sum(there.values()))
 
-    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[FrontKey, Tools]:
         """Finds this machine's programs for the scenarios, and asks the workers if their machines have the same ones.
 
-        Returns, for each server's name, the programs that its runs use. Raises LabError. tell: called with a line about
+        Returns the programs of the runs, by SERVER, PROGRAM and CONFIG. Raises LabError. tell: called with a line about
         each step, and about each refusal or loss of a worker.
         """
-        for server in dict.fromkeys(scenario.server for scenario in scenarios):
-            if is_folder(server) and not Path(server).is_absolute():
-                raise ScenarioError("SERVER", server, "with --scheduler, an absolute path, which every worker has")
+        for scenario in scenarios:
+            for name, text in (("SERVER", scenario.server), ("PROGRAM", scenario.program), ("CONFIG", scenario.config)):
+                if text and NAMED_BY_PATH[name](text) and not Path(text).is_absolute():
+                    raise ScenarioError(name, text, "with --scheduler, an absolute path, which every worker has")
         self._tools = prepare(self._manner, scenarios, tell)
         self._settings = BatchSettings(
             manner=self._manner, scenarios=kinds(scenarios), identity=identity(self._manner, self._tools)
@@ -270,7 +271,7 @@ class Cluster:
         """Writes a run folder with the status `failed`, for a run whose folder no worker returned."""
         folder = store.building(run.name)
         try:
-            lay_out(run, folder, self._manner, self._tools[run.arm.scenario.server])
+            lay_out(run, folder, self._manner, self._tools[run.arm.scenario.front_key])
             ending = give_up(run, folder, self._manner, final=store.final, wall_s=0.0, why=why)
             store.file(run.name)
         except OSError as error:

@@ -23,7 +23,7 @@ from experiments.execution.cost import GUEST_S, cost_s
 from experiments.execution.request import Manner
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
-from experiments.scenario.scenario import Scenario
+from experiments.scenario.scenario import FrontKey, Scenario
 
 _SHORT, _PART = 20, 2 / 3
 _ROUNDING_S = 1e-9
@@ -54,7 +54,7 @@ class Executor(Protocol):
     def runs_per_command(self) -> int:
         """The largest number of runs that one process, a command, carries out one after the other."""
 
-    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[FrontKey, Tools]:
         """Does the work needed once before all runs. Raises LabError.
 
         Returns, for each server's name, the programs that its runs use.

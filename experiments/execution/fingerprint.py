@@ -16,7 +16,7 @@ from experiments.execution.request import Request
 from experiments.host.tools import Tools
 from experiments.results import digest
 from experiments.results.run_folder import PARTIAL, read_json
-from experiments.scenario.scenario import as_record
+from experiments.scenario.scenario import FrontKey, as_record
 
 _PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack")
 """Python packages whose code runs in an arm."""
@@ -45,18 +45,18 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
     return plain
 
 
-def fingerprint_here(request: Request, tools: Mapping[str, Tools]) -> dict[str, Any]:
+def fingerprint_here(request: Request, tools: Mapping[FrontKey, Tools]) -> dict[str, Any]:
     """Returns the fingerprint that the request would have if this machine ran it now.
 
-    tools: the programs that the runs use, by the server's name.
+    tools: the programs that the runs use, by SERVER, PROGRAM and CONFIG.
     """
     return fingerprint(request, versions_here(tools), request.manner.fabric.kernel(), digest.code())
 
 
-def versions_here(tools: Mapping[str, Tools]) -> dict[str, str]:
+def versions_here(tools: Mapping[FrontKey, Tools]) -> dict[str, str]:
     """Returns the versions of Python, packages and programs on this machine, by name.
 
-    tools: the programs that the runs use, by the server's name.
+    tools: the programs that the runs use, by SERVER, PROGRAM and CONFIG.
     """
     versions = {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
     for found in tools.values():

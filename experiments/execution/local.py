@@ -29,7 +29,7 @@ from experiments.execution.request import Manner
 from experiments.host.tools import Tools
 from experiments.results.order import BEGINS, ENDED
 from experiments.results.run_folder import RunFolder
-from experiments.scenario.scenario import Scenario
+from experiments.scenario.scenario import FrontKey, Scenario
 from experiments.testbed.fabric import Fabric
 from experiments.testbed.guest.virtual import memory_mib, memory_room_mib
 
@@ -81,10 +81,10 @@ class Local:
         self._manner = manner
         self._meanwhile = meanwhile
         self._progress = progress
-        self._tools: Mapping[str, Tools] = {}
+        self._tools: Mapping[FrontKey, Tools] = {}
 
-    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
-        """Does the work needed once before all runs; returns the programs of the runs, by the server's name."""
+    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[FrontKey, Tools]:
+        """Does the work needed once before all runs; returns their programs, by SERVER, PROGRAM and CONFIG."""
         self._tools = prepare(self._manner, scenarios, tell)
         return self._tools
 
@@ -132,7 +132,7 @@ class Local:
         start = min(expected, len(runs) * len(others) // self.side_by_side)
         listed = [*runs[start:], *reversed(runs[:start])][: self.runs_per_command]
         for run in listed:
-            folders.offer(run, self._tools[run.arm.scenario.server])
+            folders.offer(run, self._tools[run.arm.scenario.front_key])
         while listed and not folders.building(listed[0]).claim():
             del listed[0]  # a command has claimed the run, and its progress line is not read yet
         if listed:

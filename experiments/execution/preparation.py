@@ -5,30 +5,34 @@ from dataclasses import replace
 
 from experiments.execution.request import Manner
 from experiments.host import tuner_program
+from experiments.host.own_program import inspected
 from experiments.host.programs import check_levels
 from experiments.host.tools import Tools
 from experiments.run import capture
-from experiments.scenario.scenario import ClientKind, Scenario
+from experiments.scenario.scenario import ClientKind, FrontKey, Scenario
 
 
-def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[str, Tools]:
+def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[FrontKey, Tools]:
     """Does the work needed once before all runs. Raises LabError.
 
-    Returns, for each server's name, the programs that its runs use.
+    Returns the programs of the runs, by SERVER, PROGRAM and CONFIG.
 
     tell: called with a line about each step.
     """
+    served: dict[FrontKey, list[Scenario]] = {}
+    for scenario in scenarios:
+        served.setdefault(scenario.front_key, []).append(scenario)
+    for _, program, _ in served:
+        if program is not None:  # before images are built
+            inspected(program, f"PROGRAM={program}")
     if manner.capture:
         capture.check(own_tcpdump=manner.fabric.own_programs)
     manner.fabric.prepare(scenarios, tell)
     tuner = tuner_program.prepare(scenarios, manner.tuner)
-    served: dict[str, list[Scenario]] = {}
-    for scenario in scenarios:
-        served.setdefault(scenario.server, []).append(scenario)
     found = {}
-    for server, asked in served.items():
+    for key, asked in served.items():
         most = next((scenario for scenario in asked if scenario.client is ClientKind.CHROMIUM), asked[0])
         tools = manner.fabric.tools(most, capture=manner.capture)
-        check_levels(asked, tools.versions[server])
-        found[server] = replace(tools, tuner=tuner)
+        check_levels(asked, tools.versions[key[0]])
+        found[key] = replace(tools, tuner=tuner)
     return found

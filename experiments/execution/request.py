@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from client.plan import PlanKind
 from experiments.execution.labels import labels
 from experiments.results.run_options import RunOptions
-from experiments.scenario.knobs import scenario_from, with_defaults
+from experiments.scenario.knobs import NAMED_BY_PATH, SEVERAL, check_together, scenario_from, with_defaults
 from experiments.scenario.scenario import Scenario
 from proxy.tuner.tuner import TunerKind
 
@@ -32,16 +32,18 @@ class Arm:
 
 
 def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
-    """Builds the arms for each combination of SERVER and CLIENT: the control, and a treatment for each value of LOWAT.
+    """Builds the arms: the control, and a treatment for each value of LOWAT.
 
-    Values are separated by commas; a repeated value makes no further arm. For a probe one arm is built, because LOWAT
-    has no effect on a probe. Raises ScenarioError.
+    SERVER, PROGRAM, CONFIG and CLIENT may have several values, too; each combination of these has its own arms. Values
+    are separated by commas; a repeated value makes no further arm. For a probe one arm is built, because LOWAT has no
+    effect on a probe. Raises ScenarioError.
 
     control: True to add the control even if `none` is not among the values of LOWAT.
     """
     complete = with_defaults(knobs)
-    several = {name: _values(complete[name]) for name in ("SERVER", "CLIENT")}
-    known_as = {name: labels(values) for name, values in several.items()}
+    several = {name: _values(complete[name]) for name in SEVERAL}
+    check_together(several)
+    known_as = {name: labels(values, NAMED_BY_PATH.get(name)) for name, values in several.items()}
     arms = []
     for values in product(*several.values()):
         chosen = dict(zip(several, values, strict=True))

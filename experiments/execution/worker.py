@@ -26,7 +26,7 @@ from experiments.execution.request import Manner
 from experiments.host.tools import Tools
 from experiments.results import digest
 from experiments.results.run_folder import PARTIAL, RunFolder
-from experiments.scenario.scenario import LOWAT_AUTO, Scenario
+from experiments.scenario.scenario import LOWAT_AUTO, FrontKey, Scenario
 
 _CODE = digest.code()
 """The digest of the lab's code that this process has loaded.
@@ -87,7 +87,7 @@ def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
     largest = max(scenario.page.total_bytes for scenario in scenarios)
     found = {
         (
-            each.server,
+            each.front_key,
             each.client,
             each.congestion_control,
             each.lowat == LOWAT_AUTO,
@@ -98,7 +98,7 @@ def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
     return tuple(found.values())
 
 
-def identity(manner: Manner, tools: Mapping[str, Tools]) -> dict[str, str]:
+def identity(manner: Manner, tools: Mapping[FrontKey, Tools]) -> dict[str, str]:
     """Returns the versions and digests, by name, that must be equal on two machines so that their runs are equal."""
     tuners = {Path(each.tuner.program).name if each.tuner.program else "none" for each in tools.values()}
     return {

@@ -3,8 +3,10 @@
 A program is stopped by SIGTERM and, some seconds later, by SIGKILL. A program that ended by another signal is an error.
 """
 
+import contextlib
 import ctypes
 import os
+import re
 import select
 import shutil
 import signal
@@ -12,7 +14,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +26,9 @@ _STOP_S = 5.0
 _TAIL_LINES = 3
 _RETRY_S = 0.05
 _LOOK_S = 0.5
+_COMPLAINT = re.compile(
+    r"emerg|alert|crit|error|fatal|fail|invalid|unknown|cannot|can't|not found|denied", re.IGNORECASE
+)
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -96,6 +101,21 @@ def tail(log: Path, lines: int = _TAIL_LINES) -> str:
         return last_lines(log.read_text(errors="replace"), lines)
     except OSError:
         return ""
+
+
+def first_complaint(logs: Iterable[Path]) -> tuple[str, Path] | None:
+    """Returns the first line about an error in the logs, and the log that has it; None if the logs have no line.
+
+    If no line looks like an error, returns the first line of all.
+    """
+    lines = [(line.strip(), log) for log in logs if log.exists() for line in _lines(log) if line.strip()]
+    return next((each for each in lines if _COMPLAINT.search(each[0])), lines[0] if lines else None)
+
+
+def _lines(log: Path) -> list[str]:
+    with contextlib.suppress(OSError):
+        return log.read_text(errors="replace").splitlines()
+    return []
 
 
 def last_lines(text: str, lines: int = _TAIL_LINES) -> str:

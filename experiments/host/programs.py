@@ -12,11 +12,12 @@ from experiments.host.home import setup_command
 from experiments.host.machine import distribution
 from experiments.host.npm import lacks_modules
 from experiments.host.own_files import digest_of
+from experiments.host.own_program import inspected, version_said
 from experiments.host.processes import find, program_environment
 from experiments.host.setup_plan import not_packaged
 from experiments.host.tools import FRONT, Tools
 from experiments.scenario.scenario import ClientKind, Scenario
-from proxy.server import Server, catalogue, server_of
+from proxy.server import Server, absolute, catalogue, server_of
 
 BROWSER, DRIVER = "chromium", "playwright"
 _PATIENCE_S = 20.0
@@ -69,12 +70,12 @@ def server_version(server: Server) -> str | None:
     return version(*server.arguments(server.version, {"program": program}))
 
 
-def lack_of(server: Server) -> str | None:
+def lack_of(server: Server, program: str | None = None) -> str | None:
     """Returns the first thing that the server needs and that is not installed; None if nothing is missing.
 
-    Raises Unavailable.
+    program: the path of the program that runs as the server; None for the installed one. Raises Unavailable.
     """
-    if program_of(server) is None:
+    if program is None and program_of(server) is None:
         return server.program
     if lack := next((file for file in server.files if not Path(file).exists()), None):
         return lack
@@ -116,10 +117,10 @@ def _not_packaged(server: Server) -> list[str]:
 def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
     """Checks that the server is new enough for NATIVE, BUFFERING and RECORD of the scenarios. Raises Unavailable.
 
-    said: the version that the server prints. Versions with which the lab was not tried are accepted.
+    said: the version that the server's program prints. Versions with which the lab was not tried are accepted.
     """
-    for name, native, buffering, record in {
-        (each.server, each.native, each.buffering, each.record_bytes) for each in scenarios
+    for name, program, native, buffering, record in {
+        (each.server, each.program, each.native, each.buffering, each.record_bytes) for each in scenarios
     }:
         server = server_of(name)
         for knob, switch, level, value in (
@@ -128,17 +129,42 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
             ("RECORD", server.record, "stock" if record is None else "bytes", record),
         ):
             if needed := switch.lacked_until(level, said):
-                reason = f"{switch.name} exists since {name} {needed}, but this machine has {said}"
-                raise Unavailable(f"{knob}={value} with SERVER={name}", reason, f"install {name} {needed} or newer")
+                has = "this machine has" if program is None else f"PROGRAM={program} is"
+                reason = f"{switch.name} exists since {name} {needed}, but {has} {said}"
+                remedy = f"{'install' if program is None else 'name a program of'} {name} {needed} or newer"
+                raise Unavailable(f"{knob}={value} with SERVER={name}", reason, remedy)
 
 
-def own_versions(server: Server) -> dict[str, str]:
-    """Returns digests of the files that a user gave for the server, by name; empty for the lab's own servers.
+def own_versions(scenario: Scenario, server: Server, said: str | None) -> dict[str, str]:
+    """Returns digests of the files that a user gave for the front, by knob and value; empty if there are none.
 
-    Raises Unavailable.
+    said: the version that the server's program prints. The results of a run depend on these files, so two experiments
+    are the same for REUSE=yes only if the digests are equal. Raises Unavailable.
     """
-    what = f"SERVER={server.name}"
-    return {f"files of {what}": digest_of(server.folder, what)} if server.own else {}
+    found = {}
+    for knob, text, path in (
+        ("SERVER", scenario.server, server.folder if server.own else None),
+        ("PROGRAM", scenario.program, scenario.program and absolute(scenario.program)),
+        ("CONFIG", scenario.config, scenario.config and absolute(scenario.config)),
+    ):
+        if path:
+            what = f"{knob}={text}"
+            found[what] = f"{said}, {digest_of(path, what)}" if knob == "PROGRAM" else digest_of(path, what)
+    return found
+
+
+def _front(scenario: Scenario, server: Server) -> str:
+    """Returns the path of the front's program. Raises Unavailable."""
+    if scenario.program is not None:
+        return str(inspected(scenario.program, f"PROGRAM={scenario.program}").path)
+    return program_of(server) or server.program
+
+
+def _front_version(scenario: Scenario, server: Server, program: str) -> str | None:
+    if scenario.program is None:
+        return server_version(server)
+    asked = server.arguments(server.version, {"program": program})
+    return version_said(asked, f"PROGRAM={scenario.program}")
 
 
 def lack_of_browser() -> str | None:
@@ -157,18 +183,16 @@ def browser_version() -> str | None:
 def tools_for(scenario: Scenario, *, capture: bool) -> Tools:
     """Finds the programs that an arm of this scenario needs. Raises Unavailable."""
     server, what = server_of(scenario.server), f"SERVER={scenario.server}"
-    if lack := lack_of(server):
+    if lack := lack_of(server, scenario.program):
         raise Unavailable(what, f"{lack} is not installed", remedy_for(server))
-    programs = {"node": _found("node", "nodejs", what)}
-    if program := program_of(server):
-        programs[FRONT] = program
+    programs = {"node": _found("node", "nodejs", what), FRONT: _front(scenario, server)}
     programs |= {name: _found(name, "iproute2", what) for name in ("ip", "tc")}
     versions = {
         "node": version(programs["node"], "--version"),
-        server.name: server_version(server),
+        server.name: _front_version(scenario, server, programs[FRONT]),
         "iproute2": version(programs["ip"], "-V"),
-        **own_versions(server),
     }
+    versions |= own_versions(scenario, server, versions[server.name])
     if scenario.client is ClientKind.CHROMIUM:
         if lack := lack_of_browser():
             raise Unavailable("CLIENT=chromium", f"{lack} is not installed", BROWSER_REMEDY)

@@ -1,7 +1,7 @@
 """Carries out the steps of a run, in this order: servers, link, calibration, page loads, checks, counters."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,10 @@ from typing import Any
 from common.formats.decisions import Decision
 from common.formats.reading import read_journal
 from common.formats.samples import ProcessSample, SocketSample
-from experiments.errors import InvalidRun
+from experiments.errors import InvalidRun, StepFailed
 from experiments.host.npm import modules_of
 from experiments.host.origin_process import OriginSettings
-from experiments.host.processes import Process
+from experiments.host.processes import Process, first_complaint
 from experiments.host.tools import FRONT, Tools
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run.browser import check_browser, observed_browser, payload_span
@@ -48,8 +48,10 @@ from netem.calibration import Tolerance
 from netem.shaper import Shaper
 from proxy.certificate_files import certificates_in
 from proxy.front import Front, FrontSettings
-from proxy.server import server_of
 from proxy.tuner.journal import NAME
+
+_ENDED = "it ended "
+"""The beginning of the reason of StepFailed if a program has ended (experiments/host/processes.py)."""
 
 
 def run_arm(
@@ -80,7 +82,8 @@ def run_arm(
         observed |= {"clock_resolution_ns": environment.resolution_ns}
         front = _front(places, scenario, folder, tools)
         write_json(folder.asked / "front.json", front.command)
-        server = stack.enter_context(places.start_front(front, scenario, origin.process))
+        with _blaming_the_users_files(scenario, folder):
+            server = stack.enter_context(places.start_front(front, scenario, origin.process))
         observed |= places.settings()
         check_settings(scenario, observed)
 
@@ -135,6 +138,22 @@ def run_arm(
     check_steps(observed["rate_steps"], conditions.tolerance)
 
 
+@contextmanager
+def _blaming_the_users_files(scenario: Scenario, folder: RunFolder) -> Iterator[None]:
+    """If a front with the user's files ends at once, raises StepFailed with the front's first line about an error."""
+    try:
+        yield
+    except StepFailed as error:
+        given = [("SERVER", scenario.server if scenario.front.own else None)]
+        given += [("PROGRAM", scenario.program), ("CONFIG", scenario.config)]
+        files = [f"{knob}={text}" for knob, text in given if text is not None]
+        said = first_complaint(folder.front / name for name in ("output.log", "error.log"))
+        if not files or said is None or not error.reason.startswith(_ENDED):
+            raise
+        line, log = said
+        raise StepFailed(f"{error.step} with {' '.join(files)}", f"it did not start: {line}", log) from error
+
+
 def _largest_record(account: Path) -> int | None:
     """Returns the size of the largest TLS record that the client decrypted, in bytes; None if it is not in the account.
 
@@ -159,7 +178,7 @@ def _origin_settings(folder: RunFolder, tools: Tools) -> OriginSettings:
 
 
 def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) -> Front:
-    server, seen = server_of(scenario.server), places.seen(folder)
+    server, seen = scenario.front, places.seen(folder)
     return Front(
         FrontSettings(
             server=server,
@@ -172,7 +191,7 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) 
             origin=f"{places.addresses.origin}:{ORIGIN_PORT}",
             size_bytes=scenario.page.largest_bytes,
             certificates=certificates_in(seen.asked),
-            config=seen.asked / server.template.name,
+            config=seen.asked / server.config_name,
             state=places.front_state,
             as_root=places.as_root,
             log=seen.front / "error.log",

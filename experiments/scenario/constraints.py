@@ -10,6 +10,7 @@ from common.formats.plan import Protocol
 from experiments.errors import ScenarioError
 from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
 from proxy.server import Server, Switch, catalogue, server_of
+from proxy.template import placeholders
 
 Given = Callable[[str], str]
 """A function that returns the text given for the knob of that name, or the knob's default."""
@@ -22,13 +23,40 @@ def check(scenario: Scenario, given: Given, usual: Given) -> None:
     """
     _check_probe(scenario, given)
     _check_egress(scenario, given)
-    server = server_of(scenario.server)
+    server = _server(scenario, given)
     _check_protocol(scenario, server, given)
     _check_client(scenario, server, given, usual)
     _check_level("NATIVE", server, scenario.native, lambda other: other.native)
     _check_level("BUFFERING", server, scenario.buffering, lambda other: other.buffering)
     if scenario.record_bytes is not None:
         _check_level("RECORD", server, "bytes", lambda other: other.record, given=given("RECORD"))
+
+
+def _server(scenario: Scenario, given: Given) -> Server:
+    """Returns the server, with the user's configuration if there is one. Raises ScenarioError.
+
+    A placeholder of NATIVE, BUFFERING or RECORD may be absent from the configuration, if the knob has its default.
+    """
+    if scenario.program is not None and server_of(scenario.server).edition is not None:
+        raise ScenarioError("PROGRAM", given("PROGRAM"), f"stock with SERVER={scenario.server}")
+    try:
+        server = scenario.front
+    except ValueError as error:
+        what = f"a configuration of {scenario.server} with its placeholders (docs/your-server.md)"
+        raise ScenarioError("CONFIG", given("CONFIG"), f"{what}; {error}") from error
+    if scenario.config is None:
+        return server
+    has = placeholders(server.template.read_text())
+    for name, switch, usual, asked in (
+        ("NATIVE", server.native, "off", scenario.native),
+        ("BUFFERING", server.buffering, "on", scenario.buffering),
+        ("RECORD", server.record, "stock", "stock" if scenario.record_bytes is None else "bytes"),
+    ):
+        lacks = {value for level in switch.levels.values() for value in level if value not in has}
+        if asked != usual and lacks:
+            absent = ", ".join(f"@{{{value}}}" for value in sorted(lacks))
+            raise ScenarioError(name, given(name), f"{usual} with CONFIG={given('CONFIG')}, which lacks {absent}")
+    return server
 
 
 def _check_probe(scenario: Scenario, given: Given) -> None:

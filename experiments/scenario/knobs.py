@@ -5,7 +5,7 @@ meaning of each knob; help texts and docs/knobs.md are made from it.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -32,8 +32,15 @@ from netem.link import Link
 from proxy.server import SUITES, Server, Switch, absolute, catalogue, is_folder, server_of
 from proxy.tuner.law import TARGET_NS
 
-NAMED_BY_PATH = ("SERVER",)
-"""The knobs whose values may be paths of files that each run reads again."""
+STOCK = "stock"
+
+SEVERAL = ("SERVER", "PROGRAM", "CONFIG", "CLIENT")
+"""The knobs, besides LOWAT, whose values make an arm each."""
+
+NAMED_BY_PATH: Mapping[str, Callable[[str], bool]] = MappingProxyType(
+    {"SERVER": is_folder, "PROGRAM": lambda text: text != STOCK, "CONFIG": lambda text: text != STOCK}
+)
+"""The knobs whose values may be paths of files that each run reads again; a function tells paths from other values."""
 
 _TARGET_LEAST_NS, _TARGET_MOST_NS = 10**6, 10**10
 
@@ -129,10 +136,27 @@ def _server(text: str) -> str:
     return text
 
 
+def _path(text: str) -> str:
+    if not text or not text.isprintable():
+        raise ValueError("empty, or not to be printed")
+    return text
+
+
+def check_together(values: Mapping[str, Sequence[str]]) -> None:
+    """Checks that several values of a knob may be combined with the values of other knobs. Raises ScenarioError.
+
+    values: the values of each knob that is given. PROGRAM and CONFIG are for one server.
+    """
+    servers = values.get("SERVER", ())
+    for name in ("PROGRAM", "CONFIG"):
+        if len(servers) > 1 and (own := [value for value in values.get(name, ()) if value != STOCK]):
+            raise ScenarioError("SERVER", ",".join(servers), f"one server with {name}={own[0]}")
+
+
 def with_absolute_paths(knobs: Mapping[str, str]) -> dict[str, str]:
     """Returns the knobs with absolute paths of server folders, for a process in another working directory."""
     return {
-        name: str(absolute(value)) if name in NAMED_BY_PATH and is_folder(value) else value
+        name: str(absolute(value)) if name in NAMED_BY_PATH and NAMED_BY_PATH[name](value) else value
         for name, value in knobs.items()
     }
 
@@ -159,6 +183,24 @@ _KNOBS = (
         allowed=f"{', '.join(catalogue())}; with @{', @'.join(SUITES)} or @VERSION the server of this suite or version;"
         " or the path of a server's folder, with a slash",
         meaning="the TLS server under test; several values, separated by commas, make an arm each",
+    ),
+    Knob(
+        name="PROGRAM",
+        default=STOCK,
+        field="program",
+        parse=_or(STOCK, _path),
+        allowed=f"the path of a program, or {STOCK}",
+        meaning="the program that runs as the server, such as a build of your own; stock: the server's installed"
+        " program; several values, separated by commas, make an arm each",
+    ),
+    Knob(
+        name="CONFIG",
+        default=STOCK,
+        field="config",
+        parse=_or(STOCK, _path),
+        allowed=f"the path of a configuration with the server's placeholders (docs/your-server.md), or {STOCK}",
+        meaning="the server's configuration; stock: the lab's own; several values, separated by commas, make an arm"
+        " each",
     ),
     Knob(
         name="NATIVE",

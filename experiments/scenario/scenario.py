@@ -14,6 +14,7 @@ from common.formats.page import Page
 from common.formats.scenario import AUTO, ScenarioRecord
 from netem import words
 from netem.link import Link
+from proxy.server import Server, server_of, with_config
 
 LOWAT_AUTO = AUTO
 """The value of LOWAT with which a tuner sets the TCP_NOTSENT_LOWAT of each connection."""
@@ -24,6 +25,10 @@ LOWAT_MOST = 2**32 - 1
 
 RECORD_LEAST, RECORD_MOST = 512, 16_384
 """Bounds of RECORD, in bytes of plaintext. RFC 8446, 5.1 sets the upper bound; the lower bound is the lab's choice."""
+
+
+FrontKey = tuple[str, str | None, str | None]
+"""The values of SERVER, PROGRAM and CONFIG; None for the installed program, and for the lab's configuration."""
 
 
 class CongestionControl(StrEnum):
@@ -54,7 +59,9 @@ class ClientKind(StrEnum):
 class Scenario:
     """Everything that may change a result.
 
-    server: name of the front's server. native, buffering: `on` or `off`, as the knobs NATIVE and BUFFERING say.
+    server: name of the front's server. program: path of the server's program; None for the installed one. config: path
+    of a configuration of the user's own; None for the server's template.
+    native, buffering: `on` or `off`, as the knobs NATIVE and BUFFERING say.
     record_bytes: the front's largest TLS record; None leaves the server's default.
     lowat: net.ipv4.tcp_notsent_lowat of the front's namespace or container, in bytes. None leaves the kernel's default,
     no limit. LOWAT_AUTO also leaves the default, and a tuner sets TCP_NOTSENT_LOWAT of each connection.
@@ -72,6 +79,8 @@ class Scenario:
     """
 
     server: str
+    program: str | None
+    config: str | None
     native: str
     buffering: str
     record_bytes: int | None
@@ -92,6 +101,17 @@ class Scenario:
     script_delay_ns: int | None
     reloads: int
     window_bytes: int
+
+    @property
+    def front(self) -> Server:
+        """The front's server, with the user's configuration if there is one. Raises ValueError if it cannot be used."""
+        server = server_of(self.server)
+        return server if self.config is None else with_config(server, self.config)
+
+    @property
+    def front_key(self) -> FrontKey:
+        """SERVER, PROGRAM and CONFIG. Scenarios with the same key use the same programs and files."""
+        return self.server, self.program, self.config
 
     @property
     def lowat_bytes(self) -> int | None:

@@ -22,7 +22,7 @@ from analysis.sweeps.network_knobs import LOWAT, NONE, TARGET_DELAY, network_of
 from experiments.errors import GridError, ScenarioError
 from experiments.execution.labels import labels
 from experiments.execution.request import Arm
-from experiments.scenario.knobs import KNOBS, NAMED_BY_PATH, with_defaults
+from experiments.scenario.knobs import KNOBS, NAMED_BY_PATH, check_together, with_defaults
 from experiments.scenario.scenario import LOWAT_AUTO
 
 _TWIN = "twin"
@@ -90,6 +90,7 @@ def grid_from(values: Mapping[str, Sequence[str]]) -> Grid:
     """Builds a grid. values: the values by knob. Raises ScenarioError for an empty list, a duplicate or a bad value."""
     for name, given in values.items():
         _check_values(name, given)
+    check_together(values)
     values = {name: tuple(map(_in_bytes, given)) if name == LOWAT else given for name, given in values.items()}
     targets, lowats = values.get(TARGET_DELAY, ()), values.get(LOWAT, (KNOBS[LOWAT].default,))
     if len(targets) > 1 and LOWAT_AUTO not in lowats:
@@ -137,7 +138,9 @@ def _combinations(grid: Grid) -> Iterator[dict[str, str]]:
 def expand(grid: Grid) -> tuple[Point, ...]:
     """Returns every arm, twins last. Raises GridError if a combination is not allowed."""
     points, refused = [], []
-    known_as = {name: labels(values) for name, values in grid.levels.items() if name in NAMED_BY_PATH}
+    known_as = {
+        name: labels(values, NAMED_BY_PATH[name]) for name, values in grid.levels.items() if name in NAMED_BY_PATH
+    }
     for levels in _combinations(grid):
         named = {name: known_as[name][value] if name in known_as else value for name, value in levels.items()}
         arm = Arm(name=_name(named), knobs=grid.knobs(levels))

@@ -26,7 +26,7 @@ from experiments.host.tools import Tools
 from experiments.results.results_folder import folder_name, results_folder
 from experiments.run.fabrics import FABRICS, choose
 from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import Scenario, as_record
+from experiments.scenario.scenario import FrontKey, Scenario, as_record
 from experiments.sweep import estimate
 from experiments.sweep.folder import SweepFolder
 from experiments.sweep.grid import Grid, Point, expand
@@ -224,7 +224,7 @@ def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepF
     )
 
 
-def fingerprint_of(sweep: Sweep, tools: Mapping[str, Tools]) -> dict[str, Any]:
+def fingerprint_of(sweep: Sweep, tools: Mapping[FrontKey, Tools]) -> dict[str, Any]:
     """Returns the sweep's fingerprint: the fingerprint of an experiment, with a digest in place of the arms."""
     request = Request(
         name=sweep.name,

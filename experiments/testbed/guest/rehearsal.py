@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from experiments.host.elf import read_elf
 from experiments.host.tools import NO_TUNER
 from experiments.scenario.scenario import ShaperAt
 from experiments.testbed.namespaces.front_tuner import FrontTuner
@@ -31,9 +32,11 @@ def keep_open(programs: Iterable[str]) -> None:
     then read the file again for the next run. Node alone has 46 MB.
     """
     for program in programs:
-        listed = subprocess.run(
-            [program], env={"LD_TRACE_LOADED_OBJECTS": "1"}, capture_output=True, text=True, check=False
-        ).stdout
+        listed = ""
+        if (elf := read_elf(Path(program))) and elf.loader:  # the variable stops no other program from starting
+            listed = subprocess.run(
+                [program], env={"LD_TRACE_LOADED_OBJECTS": "1"}, capture_output=True, text=True, check=False
+            ).stdout
         for path in (program, *_LIBRARY.findall(listed)):
             os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 

@@ -21,16 +21,20 @@ from experiments.host.programs import tools_for
 from experiments.host.tools import Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
+from experiments.scenario.knobs import NAMED_BY_PATH
 from experiments.scenario.scenario import ClientKind, Scenario
 from experiments.testbed.guest import kernel
 from experiments.testbed.namespaces.front_shaper_check import check_egress
 from experiments.testbed.places import Places, run_label
 from netem import calibration
 from netem.shaper import Shaper
+from proxy.server import absolute
 
 _ROOT = ROOT
 _START = _ROOT / "experiments" / "run" / "guest_start.py"
 _IN_THE_GUEST = ("client", "common", "experiments", "netem", "proxy")
+_GUESTS_OWN = ("/mnt", "/proc", "/run", "/sys")
+_LIBRARY_PATH = "LD_LIBRARY_PATH"
 _MEMORY_MIB = 512
 _BROWSER_MIB = 1024
 _MIB = 2**20
@@ -84,6 +88,7 @@ class Virtual:
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Returns the programs of this machine, whose files the guest sees."""
+        _check_visible(scenario)
         return tools_for(scenario, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:  # noqa: ARG002
@@ -107,6 +112,8 @@ class Virtual:
             "XDG_CACHE_HOME": str(cache_folder().parent),
             "PYTHONPATH": str(_ROOT),  # this checkout's code, also if another checkout is installed
         }
+        if any(scenario.program for scenario, _ in runs) and (searched := os.environ.get(_LIBRARY_PATH)):
+            environment[_LIBRARY_PATH] = searched
         exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
         folders = scratch / "runs"
         folders.write_text("".join(f"{folder.path}\n" for _, folder in runs))
@@ -147,6 +154,21 @@ class Virtual:
                 return folder
         reason = f"no folder for {memory_mib(scenario)} MiB of guest memory that allows execution"
         raise Unavailable(f"FABRIC={self.name}", reason, "set TMPDIR to a folder that is not mounted noexec")
+
+
+def _check_visible(scenario: Scenario) -> None:
+    """Checks that the guest sees the files that the user gave for the front. Raises Unavailable.
+
+    The guest sees this machine's files, except below folders on which it mounts file systems of its own.
+    """
+    for knob, text in (("SERVER", scenario.server), ("PROGRAM", scenario.program), ("CONFIG", scenario.config)):
+        if text is None or not NAMED_BY_PATH[knob](text):
+            continue
+        path = absolute(text)
+        for folder in _GUESTS_OWN:
+            if path.is_relative_to(folder) or path.resolve().is_relative_to(folder):
+                remedy = "copy it to another folder, or use FABRIC=netns"
+                raise Unavailable(f"{knob}={text} with FABRIC=virtual", f"the guest has a {folder} of its own", remedy)
 
 
 def _memory_rooms_mib() -> Iterator[tuple[Path, int]]:

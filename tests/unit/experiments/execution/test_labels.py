@@ -7,7 +7,7 @@ import pytest
 from experiments.execution.labels import labels
 from experiments.execution.request import arms_for
 from experiments.sweep.grid import expand, grid_from
-from proxy.server import catalogue
+from proxy.server import catalogue, is_folder
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,9 @@ from proxy.server import catalogue
 )
 def test_labels(values: list[str], found: list[str]) -> None:
     """Labels of paths are as short as they can be, differ, and can be part of a folder's name."""
-    assert list(labels(values)) == values
-    assert list(labels(values).values()) == found
+    assert list(labels(values, is_folder)) == values
+    assert list(labels(values, is_folder).values()) == found
+    assert list(labels(values, None)) == list(labels(values, None).values()) == values
 
 
 def test_arms_of_folders(tmp_path: Path) -> None:

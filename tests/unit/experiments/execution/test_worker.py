@@ -26,7 +26,7 @@ FINAL = Path("/elsewhere/mine-1")
 
 
 def settings_of(sweep: Sweep) -> BatchSettings:
-    tools = {"nginx": sweep.manner.fabric.tools(sweep.scenarios[0], capture=False)}
+    tools = {sweep.scenarios[0].front_key: sweep.manner.fabric.tools(sweep.scenarios[0], capture=False)}
     return BatchSettings(manner=sweep.manner, scenarios=kinds(sweep.scenarios), identity=identity(sweep.manner, tools))
 
 

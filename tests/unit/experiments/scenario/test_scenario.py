@@ -19,6 +19,8 @@ def test_defaults_are_the_maps_case() -> None:
     """The default scenario is the Maps case."""
     assert scenario_from({}) == Scenario(
         server="nginx",
+        program=None,
+        config=None,
         native="off",
         buffering="on",
         record_bytes=None,

@@ -20,6 +20,7 @@ from experiments.execution.conclusion import Ending, Run
 from experiments.execution.executor import OnEnded, RunStore
 from experiments.host.tools import Tools
 from experiments.results.run_folder import PARTIAL, wrecks
+from experiments.scenario.scenario import FrontKey
 from experiments.sweep.folder import SweepFolder, unfinished, wreck_in_words
 from experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from tests.unit import builders
@@ -48,8 +49,8 @@ class Scribe:
         self._statuses = statuses or {}
         self._stop_at = stop_at
 
-    def prepare(self, *_: object) -> dict[str, Tools]:
-        return {"nginx": Tools(programs={}, versions={"nginx": "1"})}
+    def prepare(self, *_: object) -> dict[FrontKey, Tools]:
+        return {("nginx", None, None): Tools(programs={}, versions={"nginx": "1"})}
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         for number, run in enumerate(runs):
