@@ -40,6 +40,7 @@ class FrontSettings:
     as_root: True if root, in the front's namespace or container, starts the server.
     modules: the folder in which the server's npm packages are installed; None without npm packages.
     record_bytes: the size of the largest TLS record; None for the server's default.
+    server_folder: the server's folder as the front sees it; None for its path on this machine.
     """
 
     server: Server
@@ -59,6 +60,7 @@ class FrontSettings:
     output: Path
     modules: Path | None = None
     record_bytes: int | None = None
+    server_folder: Path | None = None
 
 
 class Front:
@@ -98,7 +100,8 @@ class Front:
     @property
     def command(self) -> tuple[str, ...]:
         """The argument list that starts the server."""
-        return self.settings.server.arguments(self.settings.server.command, self._values)
+        server, folder = self.settings.server, self.settings.server_folder
+        return server.arguments(server.command, self._values | ({"folder": str(folder)} if folder else {}))
 
     @property
     def configuration(self) -> str:

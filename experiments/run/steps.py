@@ -198,6 +198,7 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) 
             output=seen.front / "output.log",
             modules=modules_of(server),
             record_bytes=scenario.record_bytes,
+            server_folder=places.server_folder,
         )
     )
 

@@ -118,12 +118,14 @@ class Places(Protocol):
     """The places of one run, with the wires between them. Every method may raise StepFailed or Unavailable.
 
     python: the Python interpreter in the client's place. front_state: a folder in the front's place for the server's
-    own files. as_root: True if the front runs as root of its place.
+    own files. server_folder: a user's server folder as the front sees it; None for its path on this machine.
+    as_root: True if the front runs as root of its place.
     """
 
     addresses: Addresses
     python: str
     front_state: Path
+    server_folder: Path | None
     as_root: bool
 
     def seen(self, folder: RunFolder) -> RunFolder:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from experiments.errors import StepFailed, TimedOut, Unavailable
 from experiments.host.processes import module
-from experiments.host.programs import check_edition, unknown
+from experiments.host.programs import check_edition, own_versions, unknown
 from experiments.host.tools import FRONT, Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from experiments.testbed.containers import docker_engine
 from experiments.testbed.containers.node_route import node_route
+from experiments.testbed.containers.own_files import image_server, mounted_program, program_inside, version_in_image
 from experiments.testbed.fabric import HostKernel
 from experiments.testbed.namespaces.netns import no_netem
 from experiments.testbed.places import Places
@@ -48,9 +49,6 @@ class Compose(HostKernel):
         docker_engine.check()
         server = server_of(scenario.server)
         check_edition(server)
-        if server.own:
-            lack = "the images have only the lab's own servers"
-            raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         if not server.in_images:
             lack = "the images have no npm packages" if server.npm else "the client's image has no QUIC"
             raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
@@ -66,24 +64,31 @@ class Compose(HostKernel):
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Returns the programs in the images."""
-        server = server_of(scenario.server)
-        images = docker_engine.images(scenario.server)
+        server = scenario.front
+        images = docker_engine.images(image_server(server))
+        own = mounted_program(scenario)
+        said = version_in_image(scenario, images["front"]) if own else _package(images["front"], server.packages[0])
         tcpdump = {"tcpdump": _package(images["link"], "tcpdump")} if capture else {}
         return Tools(
-            programs={"node": "node", FRONT: server.program, **{name: name for name in tcpdump}},
+            programs={
+                "node": "node",
+                FRONT: program_inside(own) if own else server.program,
+                **{name: name for name in tcpdump},
+            },
             versions={
                 "node": _package(images["origin"], "nodejs"),
-                server.name: _package(images["front"], server.packages[0]),
+                server.name: said,
                 "h2": _package(images["client"], "python3-h2"),
                 "iproute2": _package(images["link"], "iproute2"),
                 **tcpdump,
+                **own_versions(scenario, server, said),
             },
             node_route=node_route(images["origin"]),
         )
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """Builds the container images that do not exist yet."""
-        for server in dict.fromkeys(scenario.server for scenario in scenarios):
+        for server in dict.fromkeys(image_server(scenario.front) for scenario in scenarios):
             for service, image in docker_engine.images(server).items():
                 if not docker_engine.has_image(image):
                     tell(f"building the image of the {service} from {docker_engine.base()}")

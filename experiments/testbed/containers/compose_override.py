@@ -8,6 +8,7 @@ from experiments.scenario.scenario import LOWAT_MOST
 from experiments.testbed import tap
 from experiments.testbed.containers import docker_engine
 from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
+from experiments.testbed.containers.own_files import image_server
 from netem.words import WORDS
 from proxy.certificate_files import certificates_in
 
@@ -34,7 +35,7 @@ class ComposeOverride:
         if scenario.sndbuf_bytes is not None:
             sndbuf, most = scenario.sndbuf_bytes, max(most, scenario.sndbuf_bytes)
         return {
-            "SERVER": scenario.server,
+            "SERVER": image_server(scenario.front),
             "NATIVE": scenario.native,
             "BUFFERING": scenario.buffering,
             "RECORD": str(scenario.record_bytes or "stock"),

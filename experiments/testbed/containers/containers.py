@@ -25,7 +25,7 @@ from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, write_json
 from experiments.scenario.scenario import Scenario, ShaperAt
 from experiments.testbed import tap
-from experiments.testbed.containers import docker_engine
+from experiments.testbed.containers import docker_engine, own_files
 from experiments.testbed.containers.compose_override import ComposeOverride
 from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from experiments.testbed.containers.services import READY_S, RETRY_S, STEP_S, Services, granted
@@ -63,12 +63,13 @@ class Containers:
 
     python = "python3"
     front_state = Path("/run/front")
+    server_folder: Path | None = own_files.FOLDER
     as_root = False
 
     def __init__(self, order: Order, folder: RunFolder) -> None:
         user = _user()
         self._folder = folder
-        self._mounts = Mounts(folder, user)
+        self._mounts = Mounts(folder, user, order.scenario)
         self._tuner = order.asked_tuner
         self._override = ComposeOverride(order, user, self._mounts)
         self._stack = ExitStack()

@@ -5,8 +5,9 @@ Rules:
    service must not lead these writes elsewhere.
 2. Each service has an empty folder of its own to write into. The folder is mounted at the path that `INSIDE` has for
    the service. The service's files are copied to the run folder once, regular files only.
-3. Services get configurations and plans as copies, which they can read but not change.
-4. Mounts do not use the run folder's path on this machine. Services may run as `nobody`, who may not enter every folder
+3. The front gets copies of the user's own files, such as a program, which it can read but not change (own_files.py).
+4. Services get configurations and plans as copies, which they can read but not change.
+5. Mounts do not use the run folder's path on this machine. Services may run as `nobody`, who may not enter every folder
    on that path, such as /root.
 """
 
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.results.run_folder import RunFolder
+from experiments.scenario.scenario import Scenario
+from experiments.testbed.containers.own_files import copy_files
 
 TAPS: Mapping[str, str] = {"client": "client-tap", "front": "front-tap"}
 """The services that capture packets, by the place whose packets they capture."""
@@ -35,8 +38,8 @@ _MOST_BYTES = 2**30
 class Mounts:
     """The mounts of a run. The mounted folders are in the job's temporary folder, and are removed with it."""
 
-    def __init__(self, folder: RunFolder, user: tuple[int, int]) -> None:
-        """user: the uid and gid of the services."""
+    def __init__(self, folder: RunFolder, user: tuple[int, int], scenario: Scenario) -> None:
+        """user: the uid and gid of the services. scenario: for the user's own files. Raises Unavailable."""
         self._home = Path(tempfile.mkdtemp(prefix="mounts-"))
         self._user = user
         self._asked = folder.asked
@@ -44,12 +47,16 @@ class Mounts:
         for name in ("asked", *self._at):
             (self._home / name).mkdir()
             self._give(self._home / name, 0o755)
+        own = self._home / "own"
+        own.mkdir()
+        self._own = copy_files(scenario, own)
 
     def volumes(self, service: str) -> list[dict[str, Any]]:
         """Returns the service's volumes, in compose's long syntax."""
         return [
             {"type": "bind", "source": str(self._home / "asked"), "target": str(INSIDE.asked), "read_only": True},
             {"type": "bind", "source": str(self._home / service), "target": str(_at(INSIDE)[service])},
+            *(self._own if service == "front" else []),
         ]
 
     def hand_in(self) -> None:

@@ -59,6 +59,7 @@ class Namespaces:
 
     addresses = ADDRESSES
     python = sys.executable
+    server_folder: Path | None = None
     as_root = os.geteuid() == 0
 
     def __init__(self, usual: Shaper | None, tuner: FrontTuner, *, forks_client: bool = False) -> None:

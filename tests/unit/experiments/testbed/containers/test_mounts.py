@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.results.run_folder import RunFolder
+from experiments.scenario.knobs import scenario_from
 from experiments.testbed.containers.mounts import Mounts
 
 ME = (os.geteuid(), os.getegid())
@@ -33,7 +34,7 @@ def test_the_run_folder_itself_is_not_mounted(folder: RunFolder) -> None:
     The path in the container does not depend on the run folder's path, which may begin with /root. Services have no
     access to /root.
     """
-    asked, own = Mounts(folder, ME).volumes("origin")
+    asked, own = Mounts(folder, ME, scenario_from({})).volumes("origin")
     assert asked["target"] == "/priolab-run/asked"
     assert asked["read_only"] is True
     assert own["target"] == "/priolab-run/origin"
@@ -44,7 +45,7 @@ def test_the_run_folder_itself_is_not_mounted(folder: RunFolder) -> None:
 
 def test_what_was_asked_is_handed_in(folder: RunFolder) -> None:
     """Changed files of the order are copied again, and only the service's user can read the copies."""
-    mounts = Mounts(folder, ME)
+    mounts = Mounts(folder, ME, scenario_from({}))
     copies = Path(mounts.volumes("front")[0]["source"])
     (folder.asked / "front.key").write_text("secret")
     mounts.hand_in()
@@ -56,7 +57,7 @@ def test_what_was_asked_is_handed_in(folder: RunFolder) -> None:
 
 def test_what_is_left_is_collected(folder: RunFolder) -> None:
     """Gauge and front write to different folders, and both are collected into the run's folder `front`."""
-    mounts = Mounts(folder, ME)
+    mounts = Mounts(folder, ME, scenario_from({}))
     (own_folder(mounts, "front") / "error.log").write_text("an error")
     (own_folder(mounts, "gauge") / "sockets.jsonl").write_text("{}")
     for service in ("front", "gauge"):
@@ -67,7 +68,7 @@ def test_what_is_left_is_collected(folder: RunFolder) -> None:
 
 def test_what_the_lab_has_stays(folder: RunFolder) -> None:
     """A service cannot replace the plan that it was given."""
-    mounts = Mounts(folder, ME)
+    mounts = Mounts(folder, ME, scenario_from({}))
     (folder.client / "plan.json").write_text("the plan")
     mounts.hand_to("client", "plan.json")
     copy = own_folder(mounts, "client") / "plan.json"
@@ -80,7 +81,7 @@ def test_what_the_lab_has_stays(folder: RunFolder) -> None:
 
 def test_only_plain_files_are_collected(folder: RunFolder, tmp_path: Path) -> None:
     """Links and FIFOs are not collected: a link could lead to any file, reading a FIFO could wait for ever."""
-    mounts = Mounts(folder, ME)
+    mounts = Mounts(folder, ME, scenario_from({}))
     secret = tmp_path / "secret"
     secret.write_text("not yours")
     inside = own_folder(mounts, "origin")
