@@ -13,6 +13,9 @@ AUTO: Literal["auto"] = "auto"
 PROBE = "probe"
 """The value of `plan` for a probe."""
 
+OWN_FILES = ("program", "config")
+"""The fields that are None unless the user gave files of his own."""
+
 STEPS_PATTERN = r"^\d{1,12}bit@\d{1,19}ns(\+\d{1,12}bit@\d{1,19}ns){0,15}$"
 """The regular expression that rate_steps matches, such as `10240000bit@2000000000ns+1024000bit@6000000000ns`."""
 

@@ -16,8 +16,8 @@ page from the code.
 
 {scenario}
 
-`SERVER`, `LOWAT` and `CLIENT` take several values, separated by commas. Each combination of the values of these three
-knobs is an arm. `make sweep` takes several values of every knob in this table ([sweeps.md](sweeps.md)).
+`SERVER`, `PROGRAM`, `CONFIG`, `LOWAT` and `CLIENT` take several values, separated by commas. Each combination of the
+values of these knobs is an arm. `make sweep` takes several values of every knob in this table ([sweeps.md](sweeps.md)).
 
 ## How it is run
 

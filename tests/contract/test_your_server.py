@@ -1,0 +1,65 @@
+"""docs/your-server.md: its commands are accepted where the files exist that they name; its entry is a server."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from experiments.execution.invocation import split_words
+from experiments.execution.request import arms_for
+from proxy.front import Front
+from proxy.own_config import NEEDED
+from proxy.server import VALUES, catalogue, server_of
+from tests.contract.fronts import front
+from tests.own_files import ENTRY
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/your-server.md").read_text()
+COMMANDS = re.findall(r"^make experiment (.*)$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_it_can_be_typed(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A documented command makes an arm for each of its values and each of LOWAT."""
+    home = tmp_path / "lab"
+    home.mkdir()
+    nginx = catalogue()["nginx"]
+    shutil.copyfile(nginx.template, home / "my.conf")
+    shutil.copytree(nginx.folder, tmp_path / "my-front")
+    monkeypatch.chdir(home)
+    given = split_words(shlex.split(words, comments=True))
+    arms = arms_for(given, control=True)
+    several = 1 + max(value.count(",") for value in given.values())
+    assert len(arms) == 2 * several
+
+
+def test_there_are_some() -> None:
+    """The page has commands for a program, a configuration and a folder."""
+    assert {word.partition("=")[0] for words in COMMANDS for word in words.split() if "=" in word} >= {
+        "PROGRAM",
+        "CONFIG",
+        "SERVER",
+    }
+
+
+def test_the_smallest_entry_is_a_server(tmp_path: Path) -> None:
+    """The page's entry is the one that the tests run; it names known values alone."""
+    (shown,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert shown == ENTRY
+    (tmp_path / "server.toml").write_text(shown)
+    (tmp_path / "mine.conf").write_text("listen @{address}:@{port}")
+    assert server_of(str(tmp_path)).own
+
+
+def test_the_needed_placeholders_are_described() -> None:
+    """The page names every placeholder that a configuration must have."""
+    assert set(re.findall(r"`@\{(\w+)\}`", PAGE)) >= set(NEEDED)
+
+
+@pytest.mark.parametrize("name", catalogue())
+def test_a_front_has_every_value(name: str) -> None:
+    """A front gives a template each value that the lab says it has, and no other."""
+    made: Front = front(name)
+    assert set(VALUES) <= set(made._values) <= made.settings.server.template_values
