@@ -149,3 +149,13 @@ def test_what_cannot_run_is_found_beforehand(lab: Lab, words: tuple[str, ...], t
     assert done.code != 0
     assert told in done.err
     assert not lab.results.exists() or not os.listdir(lab.results)  # noqa: PTH208 - the names alone
+
+
+@pytest.mark.usefixtures("guest")
+def test_the_guest_has_folders_of_its_own(lab: Lab) -> None:
+    """A file in a folder that the guest mounts anew is refused before the runs: the guest would not see it."""
+    done = lab.run_here("FABRIC=virtual", "PROGRAM=/proc/self/exe")
+    assert done.code != 0
+    assert (
+        "PROGRAM=/proc/self/exe with FABRIC=virtual cannot be used here: the guest has a /proc of its own" in done.err
+    )
