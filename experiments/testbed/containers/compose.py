@@ -103,8 +103,13 @@ class Compose(HostKernel):
         afterwards = scratch / "afterwards"
         afterwards.write_text(docker_engine.removal(docker_engine.project_name(folder)))
         afterwards.chmod(0o755)
-        told = (f"TMPDIR={scratch}", f"{docker_engine.ARM_TAG}={docker_engine.tag()}")
-        return ["env", *told, *module("experiments.run.process"), str(folder.path)]
+        told = {
+            "TMPDIR": str(scratch),
+            docker_engine.ARM_TAG: docker_engine.tag(),
+            docker_engine.ARM_COMPOSE: " ".join(docker_engine.compose_command()),
+        }
+        words = [f"{name}={value}" for name, value in told.items()]
+        return ["env", *words, *module("experiments.run.process"), str(folder.path)]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns the containers of a new compose project."""

@@ -28,7 +28,7 @@ from experiments.testbed import tap
 from experiments.testbed.containers import docker_engine, own_files
 from experiments.testbed.containers.compose_override import ComposeOverride
 from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
-from experiments.testbed.containers.services import READY_S, RETRY_S, STEP_S, Services, granted
+from experiments.testbed.containers.services import END_S, READY_S, STEP_S, Services, granted
 from experiments.testbed.places import (
     FRONT_PORT,
     ActiveLink,
@@ -117,13 +117,12 @@ class Containers:
 
     def describe(self) -> Mapping[str, Any]:
         """Returns the engine's version, the compose command, and each service's image by its digest."""
+        ids = self._services.ids
+        images = docker_engine.docker("inspect", "--format", "{{.Image}}", *ids.values()).split()
         return {
             "engine": docker_engine.version_told(),
             "compose": list(docker_engine.compose_command()),
-            "images": {
-                service: docker_engine.docker("inspect", "--format", "{{.Image}}", container)
-                for service, container in self._services.ids.items()
-            },
+            "images": dict(zip(ids, images, strict=True)),
         }
 
     def python_clock(self) -> Mapping[str, Any]:
@@ -254,7 +253,7 @@ class Containers:
                 def look(now_ns: int) -> int:
                     if not (self._gauge.running and gauge.running):
                         # The gauge is in the front's namespaces and ends with the front: see if the front ended first.
-                        front.wait(RETRY_S)
+                        front.wait(END_S)
                         front.check_alive()
                     self._gauge.check_alive()
                     if not gauge.running and ENDED in tail(log):
@@ -283,7 +282,7 @@ class Containers:
 
             def look(now_ns: int) -> int:
                 if not tuner.running:
-                    front.wait(RETRY_S)
+                    front.wait(END_S)
                     front.check_alive()
                 tuner.check_alive()
                 return now_ns + _GAUGE_CHECK_NS

@@ -15,6 +15,7 @@ from experiments.testbed.places import run_label
 
 BASE = "debian:bookworm-slim"
 ARM_TAG = "PRIOLAB_ARM_TAG"
+ARM_COMPOSE = "PRIOLAB_ARM_COMPOSE"
 _LABEL = "com.docker.compose"
 _BUILD_S = 1800.0
 _PROBE_S = 30.0
@@ -75,7 +76,12 @@ def docker(*words: str, timeout_s: float = _ANSWER_S) -> str:
 
 @cache
 def compose_command() -> tuple[str, ...]:
-    """Returns the command of compose: the plugin of docker, or the older docker-compose. Raises Unavailable."""
+    """Returns the command of compose: the plugin of docker, or the older docker-compose. Raises Unavailable.
+
+    A job does not look for the command, but takes it from the environment variable PRIOLAB_ARM_COMPOSE.
+    """
+    if told := os.environ.get(ARM_COMPOSE):
+        return tuple(told.split())
     reason, remedy = "neither `docker compose` nor docker-compose is installed", "install one of the two"
     for command in (("docker", "compose"), ("docker-compose",)):
         try:

@@ -17,7 +17,10 @@ READY_S = 30
 STEP_S = 60.0
 """The most seconds that a command in a container may take."""
 
-RETRY_S = 1.0
+END_S = 1.0
+"""The most seconds until a container that has ended is reported."""
+
+_RETRY_S = 0.1
 _BLAME_S = 0.5  # the container that ended first may be noticed last
 
 
@@ -79,7 +82,7 @@ class Services:
             try:
                 return self.run(service, command)
             except StepFailed as error:
-                process.wait(RETRY_S)  # a container that has ended reports the reason a little later
+                process.wait(_RETRY_S)
                 self.check_alive()
                 if time.monotonic() > end:
                     raise StepFailed(process.name, error.reason, log or process.log) from error

@@ -54,6 +54,14 @@ def test_a_slow_compose_is_not_a_missing_one(monkeypatch: pytest.MonkeyPatch, sl
         docker_engine.compose_command()
 
 
+def test_a_job_does_not_look_for_compose(monkeypatch: pytest.MonkeyPatch, slow: None) -> None:
+    """The process of a run takes the command of compose from its environment, and starts no program to find it."""
+    del slow
+    monkeypatch.setattr(docker_engine, "compose_command", docker_engine.compose_command.__wrapped__)
+    monkeypatch.setenv(docker_engine.ARM_COMPOSE, "docker compose")
+    assert docker_engine.compose_command() == ("docker", "compose")
+
+
 def test_a_slow_git_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The git revision is None if git takes too long."""
 
