@@ -78,10 +78,10 @@ list: environment ## list the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=
 doctor: environment ## show what the lab can do on this machine, and what is missing for the rest
 	@$(PRIOLAB) doctor
 
-# Tests often wait, so there are three workers for two processors.
+# Tests often wait, so two workers share a processor.
 test: setup-test ## run all tests: unit, contract, server, link, lab; then list the ten slowest
 	@parallel=.pytest_cache/parallel.xml; punctual=.pytest_cache/punctual.xml; rm -f $$parallel $$punctual; status=0; \
-	.venv/bin/pytest --numprocesses=$$(($$(nproc) * 3 / 2)) --dist=loadfile --no-loadscope-reorder --junitxml=$$parallel -m "not punctual" || status=$$?; \
+	.venv/bin/pytest --numprocesses=$$((2 * $$(nproc))) --dist=loadfile --no-loadscope-reorder --junitxml=$$parallel -m "not punctual" || status=$$?; \
 	.venv/bin/pytest --junitxml=$$punctual -m punctual || status=$$?; \
 	.venv/bin/python -m tests.costliest $$parallel $$punctual; exit $$status
 
