@@ -4,7 +4,7 @@ Environment variables configure the link:
 
     NEAR, FAR                   the container's own addresses in the client's network and in the front's network
     NEAR_GATEWAY, FAR_GATEWAY   the gateways of the client and of the front; the link adds these addresses to itself
-    RATE RATE_STEPS DELAY DELAY_UP QUEUE LOSS JITTER    the knobs of the Link (netem/words.py)
+    RATE, DELAY, QUEUE, ...     the knobs of the Link (netem/words.py)
     SHAPER                      netem, ferry, or auto: netem if the kernel has it, else ferry
     SEED                        the seed of the ferry's random numbers
     JOURNAL                     the file for samples of the link's queues

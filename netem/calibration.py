@@ -8,7 +8,7 @@ rate is None for this reason.
 
 from dataclasses import dataclass
 
-from netem.link import Link
+from netem.link import Link, Qdisc
 
 SMALL_BYTES = 60
 """The size of small datagrams: the smallest Ethernet frame, so that all shapers count the same number of bytes."""
@@ -64,6 +64,22 @@ more for a train.
 """
 
 
+def unmeasured(link: Link) -> dict[str, str]:
+    """Returns the figures that no train can show on this link, each with the reason."""
+    reasons = {}
+    if link.rate_bit_s is not None:
+        for knob, value in (("JITTER", link.jitter_ns), ("LOSS", link.loss), ("REORDER", link.reorder)):
+            if value:
+                reasons["queue_packets"] = (
+                    f"with {knob} a missing or late datagram does not show that the queue is full"
+                )
+        if link.qdisc is not Qdisc.FIFO:
+            reasons["queue_packets"] = f"{link.qdisc} drops packets before its queue is full"
+    if link.reorder:
+        reasons["reordered_packets"] = "REORDER asks for packets that overtake others"
+    return reasons
+
+
 def expected_round_trip_ns(link: Link) -> int:
     """Returns the round trip of a small datagram on an idle link: the delays and one transmission time."""
     return link.round_trip_ns + link.transmission_ns(SMALL_BYTES)
@@ -87,6 +103,6 @@ def disagreements(link: Link, measured: Calibration, tolerance: Tolerance) -> li
         queue = measured.queue_packets
         if queue is not None and abs(queue - link.queue_packets) > tolerance.queue_packets:
             found.append(("queue_packets", link.queue_packets, queue))
-    if measured.reordered_packets:
+    if measured.reordered_packets and not link.reorder:
         found.append(("reordered_packets", 0, measured.reordered_packets))
     return found

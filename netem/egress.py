@@ -19,7 +19,7 @@ Rules:
 
 from collections.abc import Mapping
 
-from netem import stepped, tc
+from netem import disciplines, stepped, tc
 from netem.link import Link
 from netem.tc import Command, Stage, Stages
 
@@ -34,7 +34,7 @@ def gate(link: Link, device: str) -> list[Command]:
     assert link.rate_bit_s is not None
     start = ("tc", "qdisc", "add", "dev", device)
     return [
-        (*start, "root", "handle", f"{_GATE}:", "tbf", *stepped.gate(link, link.rate_bit_s)),
+        (*start, "root", "handle", f"{_GATE}:", *disciplines.gate(link, link.rate_bit_s)),
         (*start, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:", "pfifo", "limit", str(link.queue_packets - 1)),
     ]
 

@@ -6,8 +6,11 @@ after the first datagram of a train it sent each datagram. So the two ends need 
 
 The round trip is the shortest of several measurements of the time from a small request to its answer, a small datagram.
 Then the far end sends trains of full-size datagrams, which `netem/train.py` evaluates. If a train loses no datagram, a
-longer train follows, until the queue overflows and its size is known. With jitter or loss the queue's size cannot be
-measured. The datagrams' numbers show whether the link kept their order.
+longer train follows, until the queue overflows and its size is known. The function `unmeasured` in
+netem/calibration.py says on which links the queue's size cannot be measured. The datagrams' numbers show whether the
+link kept their order.
+
+On a link with REORDER some answers skip the delay. Then the round trip is the median of the measurements.
 
 The rate is unknown if the far end sends no faster than the link, or if a train is too short for the clock's error.
 """
@@ -18,11 +21,12 @@ import struct
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Self
 
 from common.arrival import ANCILLARY_BYTES, arrival_ns, stamp_arrivals
-from netem.calibration import SMALL_BYTES, Calibration, Tolerance, disagreements
-from netem.link import PACKET_BYTES, Link
+from netem.calibration import SMALL_BYTES, Calibration, Tolerance, disagreements, unmeasured
+from netem.link import PACKET_BYTES, Link, Qdisc
 from netem.train import Arrival, held_packets, spacing_rate_bit_s
 
 _HEADERS_BYTES = 14 + 20 + 8  # Ethernet, IPv4, UDP
@@ -197,13 +201,13 @@ class NearEnd:
 
     def _round_trip_ns(self, size_bytes: int) -> int | None:
         """Returns the shortest of several round trips: a small request, and an answer with size_bytes of payload."""
-        quickest_ns: int | None = None
+        times_ns = []
         for _ in range(_ECHOES):
             started_ns = time.monotonic_ns()
-            for arrival in self._ask(1, size_bytes):
-                took_ns = arrival.arrived_ns - started_ns
-                quickest_ns = took_ns if quickest_ns is None else min(quickest_ns, took_ns)
-        return quickest_ns
+            times_ns += [arrival.arrived_ns - started_ns for arrival in self._ask(1, size_bytes)]
+        if not times_ns:
+            return None
+        return median_low(times_ns) if self._link.reorder else min(times_ns)
 
     def _measure_bottleneck(self, tolerance: Tolerance, round_trip_ns: int) -> _Bottleneck:
         link = self._link
@@ -241,15 +245,15 @@ class NearEnd:
         link = self._link
         transmission_ns = link.transmission_ns(PACKET_BYTES)
         length = link.queue_packets + _SURPLUS
-        countable = not link.jitter_ns and not link.loss and tolerance.counts_packets_of(transmission_ns)
-        if link.jitter_ns or length * transmission_ns > _LONGEST_TRAIN_NS:
+        countable = "queue_packets" not in unmeasured(link) and tolerance.counts_packets_of(transmission_ns)
+        if link.jitter_ns or link.qdisc is not Qdisc.FIFO or length * transmission_ns > _LONGEST_TRAIN_NS:
             countable, length = False, min(link.queue_packets, _RATE_TRAIN)
         best: list[Arrival] = []
         for _ in range(_ROUNDS):
             no_room = self._no_room()
             train = self._ask(length, _FULL_PAYLOAD_BYTES)
             best = max(best, train, key=len)
-            if self._no_room() > no_room or link.loss or len(train) < min(2, link.queue_packets):
+            if self._no_room() > no_room or link.loss or link.reorder or len(train) < min(2, link.queue_packets):
                 continue
             if not countable:
                 break

@@ -1,54 +1,96 @@
-"""Checks after a run that the kernel's qdiscs still have the options that follow from the Link."""
+"""Checks that the kernel's qdiscs have the options that follow from the Link, such as after a run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from netem import tc
+from netem import disciplines, overtaking, shaper, stepped, tc
 from netem.link import Link
 
 _NS = 10**9
 _CLOCK_NS = 1000
 """The resolution of times that tc(8) prints."""
+_LOOPS = (overtaking.LOOP.device, stepped.LOOP.device)
+
+Difference = tuple[str, object, object]
+"""The name of an option, its configured value and its observed value."""
 
 
-def changes(link: Link, counters: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[tuple[str, object, object]]:
-    """Yields (name, configured value, observed value) for each option of a qdisc that differs from the Link.
+def changes(link: Link, counters: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Difference]:
+    """Yields each option of a qdisc that differs from the Link.
 
-    counters: the result of netem.counters.read for the shaper netem. A Link with rate steps is not checked, because
-    netem/changes.py records the observed rate with each step.
+    counters: the result of netem.counters.read for the shaper netem. The rates of a Link with rate steps are not
+    checked, because netem/changes.py records the observed rate with each step.
     """
+    found = {
+        tc.Stage(device=qdisc.get("dev", ""), handle=_handle(qdisc)): qdisc for of in counters.values() for qdisc in of
+    }
+    ways = (
+        ("down", (link.delay_ns, link.jitter_ns)),
+        ("up", (link.delay_up_ns, 0)),
+    )
+    stages = shaper.stages(link, _device(counters["down"]), _device(counters["up"]))
+    for direction, asked in ways:
+        delay_line = stages[direction].delay_line
+        if delay_line is not None:
+            options = found.get(delay_line, {}).get("options", {})
+            yield from _of_times(direction, options, asked)
+            if direction == "down":
+                yield from _of_losses(link, options)
+    if link.gated:
+        yield from _of_gate(link, stages["down"].bottleneck, found)
+        return
+    for stage in stages["down"].bottleneck:
+        options = found.get(stage, {}).get("options", {})
+        yield from _of_rate(link, options.get("rate", {}).get("rate", 0) * 8)
+        if options.get("limit") != link.queue_packets:
+            yield "queue in packets", link.queue_packets, options.get("limit")
+
+
+def _device(qdiscs: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the device of the place among those of qdiscs; the others are loops."""
+    return next((name for qdisc in qdiscs if (name := qdisc.get("dev", "")) not in _LOOPS), "")
+
+
+def _handle(qdisc: Mapping[str, Any]) -> int:
+    return int(str(qdisc.get("handle", "")).removesuffix(":") or "0", 16)
+
+
+def _of_gate(
+    link: Link, bottleneck: Sequence[tc.Stage], found: Mapping[tc.Stage, Mapping[str, Any]]
+) -> Iterator[Difference]:
+    gate, sender = (found.get(stage, {}) for stage in bottleneck)
+    yield from disciplines.changes(link, gate, found.get(stepped.queue_stage(), {}))
     if link.rate_steps:
         return
-    ways = (
-        ("down", tc.down_stages(link, ""), (link.delay_ns, link.jitter_ns, link.loss)),
-        ("up", tc.up_stages(link, ""), (link.delay_up_ns, 0, 0.0)),
-    )
-    for direction, stages, asked in ways:
-        options = {qdisc["handle"]: qdisc.get("options", {}) for qdisc in counters[direction]}
-        if stages.delay_line is not None:
-            yield from _of_delay_line(direction, _options(options, stages.delay_line), asked)
-        for stage in stages.bottleneck:
-            found = _options(options, stage)
-            asked_bit_s, rate_bit_s = (link.rate_bit_s or 0) // 8 * 8, 8 * found.get("rate", {}).get("rate", 0)
-            if rate_bit_s != asked_bit_s:
-                yield "rate in bit/s", asked_bit_s, rate_bit_s
-            if found.get("limit") != link.queue_packets:
-                yield "queue in packets", link.queue_packets, found.get("limit")
+    for rate_bit_s in (
+        disciplines.gate_rate_bit_s(gate),
+        8 * sender.get("options", {}).get("rate", {}).get("rate", 0),
+    ):
+        yield from _of_rate(link, rate_bit_s)
 
 
-def _options(by_handle: Mapping[str, Mapping[str, Any]], stage: tc.Stage) -> Mapping[str, Any]:
-    return by_handle.get(f"{stage.handle:x}:", {})
+def _of_rate(link: Link, seen_bit_s: int) -> Iterator[Difference]:
+    asked_bit_s = (link.rate_bit_s or 0) // 8 * 8
+    if seen_bit_s != asked_bit_s:
+        yield "rate in bit/s", asked_bit_s, seen_bit_s
 
 
-def _of_delay_line(
-    direction: str, options: Mapping[str, Any], asked: tuple[int, int, float]
-) -> Iterator[tuple[str, object, object]]:
-    delay_ns, jitter_ns, loss = asked
+def _of_times(direction: str, options: Mapping[str, Any], asked: tuple[int, int]) -> Iterator[Difference]:
     times = options.get("delay", {})
-    for name, asked_ns in (("delay", delay_ns), ("jitter", jitter_ns)):
+    for name, asked_ns in zip(("delay", "jitter"), asked, strict=True):
         seen_ns = round(_NS * times.get(name, 0))
         if abs(seen_ns - asked_ns) > _CLOCK_NS:
             yield f"{name} {direction} in ns", asked_ns, seen_ns
-    seen = options.get("loss-random", {}).get("loss", 0)
-    if abs(seen - loss) > loss / 100:
-        yield f"loss {direction}", loss, seen
+
+
+def _of_losses(link: Link, options: Mapping[str, Any]) -> Iterator[Difference]:
+    begins, ends = link.burst_odds or (0.0, 0.0)
+    bursts = options.get("loss-gemodel", {})
+    for name, asked, seen in (
+        ("loss down", 0.0 if link.burst_odds else link.loss, options.get("loss-random", {}).get("loss", 0)),
+        ("chance that a burst of losses begins", begins, bursts.get("p", 0)),
+        ("chance that a burst of losses ends", ends, bursts.get("r", 0)),
+        ("packets that skip the delay", link.reorder, options.get("reorder", {}).get("reorder", 0)),
+    ):
+        if abs(seen - asked) > asked / 100:
+            yield name, asked, seen

@@ -10,6 +10,7 @@ Rules:
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Self
 
@@ -20,6 +21,25 @@ _LONGEST_DELAY_NS = 60 * 10**9
 _LARGEST_QUEUE_PACKETS = 100_000
 _LATEST_STEP_NS = 3600 * 10**9
 _MOST_STEPS = 16
+_LONGEST_BURST_PACKETS = 1000
+_MOST_REORDERED = 0.25
+
+
+class Qdisc(StrEnum):
+    """The queueing disciplines of the bottleneck: how it orders packets, and when it drops or marks them."""
+
+    FIFO = "fifo"
+    """One queue, which drops a packet that finds it full."""
+    FQ_CODEL = "fq_codel"
+    FQ = "fq"
+    CAKE = "cake"
+    PIE = "pie"
+    DUALPI2 = "dualpi2"
+
+    @property
+    def marks(self) -> bool:
+        """True if the discipline marks packets of flows that use ECN."""
+        return self in (Qdisc.FQ_CODEL, Qdisc.CAKE, Qdisc.PIE, Qdisc.DUALPI2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +61,11 @@ class Link:
     jitter_ns: the delay toward the client is longer or shorter by up to this time, evenly distributed. Packets stay in
     order.
     rate_steps: later changes of rate_bit_s, in order of time.
+    loss_burst_packets: the mean number of packets that are lost one after the other, the mean loss being `loss`
+    (Gilbert's model); None for losses that do not depend on each other.
+    reorder: the fraction of packets toward the client that skip the delay, and so overtake all packets in it.
+    qdisc: the queueing discipline of the bottleneck. ecn: True if it marks packets instead of dropping them, as far as
+    their flow uses ECN.
     """
 
     rate_bit_s: int | None
@@ -50,6 +75,10 @@ class Link:
     loss: float = 0.0
     jitter_ns: int = 0
     rate_steps: tuple[RateStep, ...] = ()
+    loss_burst_packets: float | None = None
+    reorder: float = 0.0
+    qdisc: Qdisc = Qdisc.FIFO
+    ecn: bool = False
 
     def __post_init__(self) -> None:
         if self.rate_bit_s is not None and not _is_rate(self.rate_bit_s):
@@ -63,6 +92,14 @@ class Link:
             raise ValueError("loss: allowed are 0% to 50%")
         if not 0 <= self.jitter_ns <= self.delay_ns:
             raise ValueError("jitter: allowed are 0ms to the delay")
+        if self.loss_burst_packets is not None and not self._bursts:
+            raise ValueError(f"loss_burst: allowed are 1 to {_LONGEST_BURST_PACKETS} packets, with a loss above 0%")
+        if not 0 <= self.reorder <= (_MOST_REORDERED if self.delay_ns else 0):
+            raise ValueError(f"reorder: allowed are 0% to {_MOST_REORDERED:.0%}, without a delay 0%")
+        if self.qdisc is not Qdisc.FIFO and (self.rate_bit_s is None or self.queue_packets < 2):
+            raise ValueError("qdisc: allowed is fifo if the rate is unlimited, or the queue shorter than two packets")
+        if self.ecn and not self.qdisc.marks:
+            raise ValueError(f"ecn: allowed is off with qdisc {self.qdisc}, which marks no packets")
         if self.rate_steps:
             self._check_steps()
 
@@ -70,7 +107,11 @@ class Link:
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """Reads the output of dataclasses.asdict. Raises ValueError, and TypeError if the document is no Link."""
         steps = tuple(RateStep(**step) for step in document.get("rate_steps", ()))
-        return cls(**{**document, "rate_steps": steps})
+        return cls(**{**document, "rate_steps": steps, "qdisc": Qdisc(document.get("qdisc", Qdisc.FIFO))})
+
+    @property
+    def _bursts(self) -> bool:
+        return bool(self.loss) and 1 <= (self.loss_burst_packets or 0) <= _LONGEST_BURST_PACKETS
 
     def _check_steps(self) -> None:
         times = [0, *(step.at_ns for step in self.rate_steps)]
@@ -89,6 +130,22 @@ class Link:
     def shaped(self) -> bool:
         """True if the link has a limited rate, a delay or loss."""
         return bool(self.rate_bit_s or self.delay_ns or self.delay_up_ns or self.loss)
+
+    @property
+    def gated(self) -> bool:
+        """True if the kernel's shaper needs a queue and a gate in front of it (netem/stepped.py)."""
+        return bool(self.rate_steps) or self.qdisc is not Qdisc.FIFO
+
+    @property
+    def burst_odds(self) -> tuple[float, float] | None:
+        """The probabilities, before each packet, that a burst of losses begins and that it ends; None without bursts.
+
+        During a burst every packet is lost. The mean length of a burst is 1/end, and the mean loss begin/(begin + end).
+        """
+        if self.loss_burst_packets is None:
+            return None
+        ends = 1 / self.loss_burst_packets
+        return ends * self.loss / (1 - self.loss), ends
 
     @property
     def rates_bit_s(self) -> tuple[int, ...]:

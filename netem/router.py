@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from netem.control import HOME
 from netem.link import Link
-from netem.shaper import TRIAL, Shaper, commands, devices, lack_of_netem
+from netem.shaper import TRIAL, Shaper, commands, devices, lack_of, lack_of_netem
 
 FERRY = HOME / "ferry"
 """The socket at which a ferry in the link's place answers (netem/ferry/process.py)."""
@@ -96,6 +96,8 @@ class Router:
         """
         lack = _lack_of_netem() if asked is None and link.shaped else None
         shaper = asked or (Shaper.FERRY if lack else Shaper.NETEM)
+        if refusal := lack_of(shaper, link):
+            raise RuntimeError(f"{refusal}; {lack or 'use SHAPER=netem'}")
         made = commands(shaper, link, self.to_client, self.to_front)
         for command in made:
             run(command)

@@ -6,11 +6,12 @@ their bytes are counted in the same way.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 
-from netem import stepped, tc
-from netem.ferry import loops
-from netem.link import Link
+from netem import overtaking, stepped, tc
+from netem.ferry import loops as ferry_loops
+from netem.link import Link, Qdisc
 from netem.tc import Command
 
 
@@ -50,25 +51,42 @@ def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[
     to_client, to_front: the place's devices toward the client and toward the front.
     """
     if shaper is Shaper.FERRY:
-        return loops.commands(link, to_client, to_front)
-    down = stepped.down(link, to_client, to_front) if link.rate_steps else tc.down(link, to_client)
-    return down + tc.up(link, to_front)
+        return ferry_loops.commands(link, to_client, to_front)
+    made: list[Command] = []
+    source, rest = to_front, link
+    if link.reorder:
+        made += overtaking.commands(link, to_front)
+        source, rest = overtaking.LOOP.back, overtaking.rest(link)
+    made += stepped.down(rest, to_client, source) if rest.gated else tc.down(rest, to_client)
+    return made + tc.up(link, to_front)
 
 
 def stages(link: Link, to_client: str, to_front: str) -> Mapping[str, tc.Stages]:
     """Returns, by direction, the qdiscs of a link that netem shapes."""
-    down = stepped.stages(to_client) if link.rate_steps else tc.down_stages(link, to_client)
+    rest = overtaking.rest(link) if link.reorder else link
+    down = stepped.stages(to_client) if rest.gated else tc.down_stages(rest, to_client)
+    if link.reorder:
+        down = replace(down, delay_line=overtaking.stage())
     return {"down": down, "up": tc.up_stages(link, to_front)}
 
 
 def devices(link: Link, to_client: str, to_front: str) -> Mapping[str, tuple[str, ...]]:
     """Returns the devices whose qdiscs count the link's packets, by direction."""
-    down = stages(link, to_client, to_front)["down"].devices if link.rate_steps else (to_client,)
+    several = link.gated or link.reorder
+    down = stages(link, to_client, to_front)["down"].devices if several else (to_client,)
     return {"down": down, "up": (to_front,)}
 
 
 def sysctls(shaper: Shaper, link: Link) -> Mapping[str, str]:
     """Returns the sysctls to set in the link's place, after the commands of `commands`."""
     if shaper is Shaper.FERRY:
-        return loops.sysctls(link)
-    return {"net.ipv4.ip_forward": "1", **(stepped.sysctls() if link.rate_steps else {})}
+        return ferry_loops.sysctls(link)
+    loops = [loop for loop, needed in ((overtaking.LOOP, link.reorder), (stepped.LOOP, link.gated)) if needed]
+    return {"net.ipv4.ip_forward": "1"} | {name: value for loop in loops for name, value in loop.sysctls().items()}
+
+
+def lack_of(shaper: Shaper, link: Link) -> str | None:
+    """Returns the reason why a shaper cannot make a link; None if it can."""
+    if shaper is Shaper.FERRY and link.qdisc is not Qdisc.FIFO:
+        return f"the ferry has only the queueing discipline fifo, not {link.qdisc}"
+    return None

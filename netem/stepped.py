@@ -1,5 +1,5 @@
-"""A link with rate steps, made by the kernel's netem and tbf: commands of tc(8) and ip(8), and a class that changes
-the rate.
+"""A link with rate steps or with a QDISC, made by the kernel's netem and a gate: commands of tc(8) and ip(8), and a
+class that changes the rate.
 
 netem fixes a packet's departure time when the packet enters (sch_netem.c, netem_enqueue), and `tc qdisc change` leaves
 these times unchanged. So all waiting packets would still leave at the old rate. Here the packets wait before a tbf,
@@ -7,7 +7,8 @@ which reads its rate for each packet:
 
     cutter -> delay line -> queue (pfifo) -> gate (tbf, a bucket of one packet) == loop ==> sender (netem rate)
 
-netem/tc.py explains cutter and delay line.
+netem/tc.py explains cutter and delay line. With a QDISC the queue is that discipline (netem/disciplines.py). Behind the
+delay line it sees only the packets that wait for the bottleneck.
 
 The gate releases a packet when its transmission begins, but a link delivers a packet when its transmission ends. The
 sender has the same rate and holds the packet for its transmission time. It never holds more bytes than the gate's
@@ -16,9 +17,7 @@ same times as a single netem with that rate.
 
 Rules:
 1. Gate and sender cannot be on one device. If a tbf and a netem are nested, in either order, the netem acts first. But
-   the sender, a netem, must act after the gate, a tbf. So the loop, a veth pair inside the link's place, separates gate
-   and sender. Packets toward the client are routed into one end of the loop, come out at the other end, and are
-   forwarded. Both ends have the same MAC address and no ARP, so that each end accepts the other's frames.
+   the sender, a netem, must act after the gate, a tbf. So a loop (netem/loop.py) separates gate and sender.
 2. The queue's limit does not include the packet being sent, which is in the sender.
 3. A change sets the sender's rate first. A change of the gate fills the gate's bucket, so the gate releases packets at
    once. These packets must leave the sender at the new rate.
@@ -28,36 +27,36 @@ Rules:
    Nothing detects it at a faster rate after a step (docs/decisions/0003-rate-steps.md).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
-from netem import tc
+from netem import disciplines, tc
 from netem.batch import KeptTc
 from netem.changes import RateChanges, beside
-from netem.link import PACKET_BYTES, Link
+from netem.link import Link
+from netem.loop import Loop
 from netem.tc import Command, Stage, Stages
 
-_DEVICE, _BACK = "rate-down", "down-rate"
-_MAC = "02:00:c6:12:00:10"
-_TABLE = "12"
+LOOP = Loop(device="rate-down", back="down-rate", mac="02:00:c6:12:00:10", table="12")
+_DEVICE = LOOP.device
 _GATE, _QUEUE, _SENDER = 3, 4, 1
 
 
-def down(link: Link, to_client: str, to_front: str) -> list[Command]:
+def down(link: Link, to_client: str, source: str) -> list[Command]:
     """Returns the commands that make the link toward the client.
 
-    The place already routes between its devices to_client and to_front.
+    The place already routes to its device to_client. source: the device from which the packets come.
     """
     first_bit_s, *_ = link.rates_bit_s
-    shaped = ("tbf", *gate(link, first_bit_s))
-    queue = ("tc", "qdisc", "add", "dev", _DEVICE, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:")
+    start = ("tc", "qdisc", "add", "dev", _DEVICE, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:")
     root = ("tc", "qdisc", "add", "dev", to_client, "root", "handle", f"{_SENDER}:")
+    queue = disciplines.queue(link)
     return [
-        *_loop(to_front),
-        *tc.nested([tc.delay_line(link), shaped], _DEVICE),
-        (*queue, "pfifo", "limit", str(link.queue_packets - 1)),
+        *LOOP.commands(source),
+        *tc.nested([tc.delay_line(link), tuple(disciplines.gate(link, first_bit_s))], _DEVICE),
+        *([] if queue is None else [(*start, *queue)]),
         (*root, *sender(first_bit_s)),
     ]
 
@@ -67,7 +66,7 @@ def change(link: Link, rate_bit_s: int, to_client: str) -> list[Command]:
     start = ("tc", "qdisc", "change", "dev")
     return [
         (*start, to_client, "root", "handle", f"{_SENDER}:", *sender(rate_bit_s)),
-        (*start, _DEVICE, "parent", f"{_GATE - 1}:", "handle", f"{_GATE}:", "tbf", *gate(link, rate_bit_s)),
+        (*start, _DEVICE, "parent", f"{_GATE - 1}:", "handle", f"{_GATE}:", *disciplines.gate(link, rate_bit_s)),
     ]
 
 
@@ -97,7 +96,7 @@ class Changer:
         """Sets the rate. Returns the rate that the kernel reports, a multiple of 8 bit/s. Raises RuntimeError."""
         qdiscs = self._tc.tell(change(self._link, rate_bit_s, self._to_client))
         (gate,) = (qdisc for qdisc in qdiscs if qdisc["handle"] == f"{_GATE}:")
-        return int(gate["options"]["rate"]) * 8
+        return disciplines.gate_rate_bit_s(gate)
 
 
 @contextmanager
@@ -123,30 +122,11 @@ def stages(to_client: str) -> Stages:
     )
 
 
-def sysctls() -> Mapping[str, str]:
-    """Returns the sysctls that the link's place must have.
-
-    rp_filter is off, because no route back to a packet's source leads through the loop that the packet came from.
-    """
-    return {f"net.ipv4.conf.{name}.rp_filter": "0" for name in ("all", _DEVICE, _BACK)}
-
-
-def gate(link: Link, rate_bit_s: int) -> Sequence[str]:
-    """Returns the options of the gate: a tbf that releases a packet when its transmission begins."""
-    # tbf passes its limit on to the fifo inside it, which reads the limit in its own unit (sch_tbf.c, fifo_set_limit).
-    return ("rate", f"{rate_bit_s}bit", "burst", str(PACKET_BYTES), "limit", str(link.queue_packets - 1))
+def queue_stage() -> Stage:
+    """Returns the qdisc inside the gate."""
+    return Stage(device=_DEVICE, handle=_QUEUE)
 
 
 def sender(rate_bit_s: int) -> Command:
     """Returns the options of the sender: a netem that holds a packet for its transmission time."""
     return ("netem", "limit", str(tc.OUT_OF_REACH), "rate", f"{rate_bit_s}bit")
-
-
-def _loop(to_front: str) -> list[Command]:
-    ends = (_DEVICE, _BACK)
-    return [
-        ("ip", "link", "add", _DEVICE, "address", _MAC, "type", "veth", "peer", "name", _BACK, "address", _MAC),
-        *(("ip", "link", "set", "dev", end, "arp", "off", "up") for end in ends),
-        ("ip", "route", "add", "default", "dev", _DEVICE, "table", _TABLE),
-        ("ip", "rule", "add", "iif", to_front, "lookup", _TABLE),
-    ]

@@ -37,20 +37,29 @@ def _time(time_ns: int) -> str:
     return f"{whole}.{fraction:03}us" if fraction else f"{whole}us"
 
 
-def _delay_line(delay_ns: int, jitter_ns: int = 0, loss: float = 0.0) -> Command:
+def _delay_line(delay_ns: int, jitter_ns: int = 0) -> Command:
     words: Command = ("netem", "limit", str(OUT_OF_REACH))
     if delay_ns:
         words += ("delay", _time(delay_ns))
     if jitter_ns:
         words += (_time(jitter_ns), "rate", _KEEPS_ORDER)
-    if loss:
-        words += ("loss", f"{loss * 100:g}%")
     return words
+
+
+def _percent(fraction: float) -> str:
+    return f"{fraction * 100:g}%"
 
 
 def delay_line(link: Link) -> Command:
     """Returns the options of the delay line toward the client."""
-    return _delay_line(link.delay_ns, link.jitter_ns, link.loss)
+    words = _delay_line(link.delay_ns, link.jitter_ns)
+    if link.burst_odds is not None:
+        words += ("loss", "gemodel", *map(_percent, link.burst_odds))
+    elif link.loss:
+        words += ("loss", _percent(link.loss))
+    if link.reorder:
+        words += ("reorder", _percent(link.reorder))
+    return words
 
 
 def down(link: Link, device: str) -> list[Command]:

@@ -1,12 +1,13 @@
 """The knobs that describe a Link: their names, defaults and notation, on command lines and in environment variables."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from netem import tc, units
-from netem.link import Link, RateStep
+from netem.link import Link, Qdisc, RateStep
 
 _SHORTEST_DELAY_NS = 1000
 
@@ -72,6 +73,26 @@ def _loss(text: str) -> float:
     return loss
 
 
+def _loss_burst(text: str) -> float | None:
+    if text == "none":
+        return None
+    packets = float(text) if re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII) else 0.0
+    Link(rate_bit_s=None, delay_ns=0, loss=0.01, loss_burst_packets=packets)
+    return packets
+
+
+def _reorder(text: str) -> float:
+    reorder = units.parse_fraction(text)
+    Link(rate_bit_s=None, delay_ns=_SHORTEST_DELAY_NS, reorder=reorder)
+    return reorder
+
+
+def _on(text: str) -> bool:
+    if text not in ("on", "off"):
+        raise ValueError("neither")
+    return text == "on"
+
+
 WORDS: Mapping[str, Word] = MappingProxyType(
     {
         "RATE": Word(
@@ -112,6 +133,30 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             default="0ms",
             parse=parse_delay_ns,
             allowed="a tc time such as 20ms, at most DELAY",
+        ),
+        "LOSS_BURST": Word(
+            field="loss_burst_packets",
+            default="none",
+            parse=_loss_burst,
+            allowed="1 to 1000 packets; or none, the only value with LOSS=0%",
+        ),
+        "REORDER": Word(
+            field="reorder",
+            default="0%",
+            parse=_reorder,
+            allowed="0% to 25%, with the percent sign; with DELAY=0ms 0%",
+        ),
+        "QDISC": Word(
+            field="qdisc",
+            default="fifo",
+            parse=Qdisc,
+            allowed=f"{', '.join(Qdisc)}; fifo is the only value with RATE=unlimited or QUEUE=1",
+        ),
+        "ECN": Word(
+            field="ecn",
+            default="off",
+            parse=_on,
+            allowed=f"off; or on, with QDISC={' or '.join(qdisc for qdisc in Qdisc if qdisc.marks)}",
         ),
     }
 )

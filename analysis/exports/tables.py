@@ -44,6 +44,10 @@ _SCENARIO: dict[str, type] = {
     "queue_packets": int,
     "loss": float,
     "jitter_ns": int,
+    "loss_burst_packets": float,
+    "reorder": float,
+    "qdisc": str,
+    "ecn": bool,
 }
 _LOAD: dict[str, type] = {
     "repetition": int,

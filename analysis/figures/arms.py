@@ -17,7 +17,7 @@ from analysis.records.rate import steps_of
 from analysis.records.runs import Evidence, Experiment, Layers, Run
 from analysis.reports.summary import typical
 from common.formats.page import MAPS
-from common.formats.scenario import ScenarioRecord
+from common.formats.scenario import FIFO, ScenarioRecord
 
 CLIENTS: Mapping[str, str] = MappingProxyType({"h2": "h2", "chromium": "Chromium"})
 """The clients' names in figures."""
@@ -173,5 +173,13 @@ def _unusual(scenario: ScenarioRecord) -> Iterator[str]:
         yield f"GSO={scenario.gso_segments}"
     if scenario.loss:
         yield f"LOSS={scenario.loss * 100:g}%"
+    if scenario.loss_burst_packets is not None:
+        yield f"LOSS_BURST={scenario.loss_burst_packets:g}"
     if scenario.jitter_ns:
         yield f"JITTER={scenario.jitter_ns / 10**6:g}ms"
+    if scenario.reorder:
+        yield f"REORDER={scenario.reorder * 100:g}%"
+    if scenario.qdisc != FIFO:
+        yield f"QDISC={scenario.qdisc}"
+    if scenario.ecn:
+        yield "ECN=on"

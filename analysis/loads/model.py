@@ -30,8 +30,8 @@ then the retransmission crosses the full queue again.
 
 There is no prediction for:
 
-- losses other than at the end of such a burst, jitter, a rate that changes, a bottleneck at the front's own egress,
-  LOWAT=auto;
+- losses other than at the end of such a burst, jitter, packets that skip the delay, a rate that changes, another
+  queueing discipline than fifo, a bottleneck at the front's own egress, LOWAT=auto;
 - other resources that the origin holds back or sends in chunks, resources that wait for different documents, the knob
   FIRST;
 - an HTTP/2 window that is smaller than all other resources together, a browser as the client;
@@ -47,7 +47,7 @@ from typing import Any, Self
 
 from analysis.loads.oracle import bound, latest_important
 from common.formats.page import Page, Resource
-from common.formats.scenario import AUTO, ScenarioRecord
+from common.formats.scenario import AUTO, FIFO, ScenarioRecord
 from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
 _WIRE = PACKET_BYTES / SEGMENT_BYTES
@@ -115,6 +115,8 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
         ("NATIVE=on", scenario.native == "off"),
         ("LOSS", not scenario.loss),
         ("JITTER", not scenario.jitter_ns),
+        ("REORDER", not scenario.reorder),
+        ("QDISC", scenario.qdisc == FIFO),
         (
             "a WINDOW smaller than the other resources",
             scenario.window_bytes >= sum(each.size_bytes for each in page.others),

@@ -48,7 +48,8 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord) -> Bound:
     The bound assumes that servers and kernels take no time, the connection exists, nothing is lost and no window limits
     the front. Transmission includes only the bytes that every protocol must send: 66 bytes of headers per packet, and
     the overhead of one TLS record and one frame per response. The last packet is the smallest possible, so no TLS
-    record must be filled first. With jitter, the delay toward the client is the shortest possible. Just before the rate
+    record must be filled first. With jitter, the delay toward the client is the shortest possible;
+    with REORDER it is nothing, because the packet may be one that skips the delay. Just before the rate
     rises, a packet that waits for the rise may arrive sooner than a packet that is sent at once. So the bound lets a
     packet wait.
 
@@ -56,7 +57,7 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord) -> Bound:
     that the bottleneck can carry until then, from the instant at which the first of the others can reach it. It is at
     most the size of the others.
     """
-    one_way_ns = max(0, scenario.delay_ns - scenario.jitter_ns)
+    one_way_ns = scenario.shortest_delay_ns
     rate = Rate.of(scenario)
     # All times are those at the bottleneck, which is at the client's end of the link.
     asked_ns = _asked_ns(page, focal, rate, scenario.delay_up_ns + one_way_ns)

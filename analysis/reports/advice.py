@@ -14,6 +14,8 @@ from common.packets import PACKET_BYTES
 
 _GSO_BYTES = 65_536
 _NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat
+_KEEP_SHORT = ("fq_codel", "cake", "pie", "dualpi2")
+"""Queueing disciplines that keep a queue short, whatever its limit."""
 _LONG_QUEUE_S = 1.0
 _LONG_RECORD_MS = 250.0
 _COARSE_NS = 10**6
@@ -149,6 +151,8 @@ def _deep_bottleneck(scenario: ScenarioRecord, observed: Observed) -> str | None
     rate = Rate.of(scenario)
     if rate is None or scenario.shaper_at != "link":
         return None  # at the front's own egress hardly any packets queue
+    if scenario.qdisc in _KEEP_SHORT:
+        return None
     queue_s = scenario.queue_packets * PACKET_BYTES * 8 / rate.slowest_bit_s
     if queue_s < _LONG_QUEUE_S:
         return None
@@ -206,6 +210,8 @@ def _random(scenario: ScenarioRecord, observed: Observed) -> str | None:
         words.append(f"LOSS={scenario.loss * 100:g}%")
     if scenario.jitter_ns:
         words.append(f"JITTER={scenario.jitter_ns / 10**6:g}ms")
+    if scenario.reorder:
+        words.append(f"REORDER={scenario.reorder * 100:g}%")
     if not words:
         return None
     return f"{' and '.join(words)}: results depend on chance and differ between repetitions. REPEAT=5 shows the spread."

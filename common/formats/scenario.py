@@ -16,6 +16,9 @@ PROBE = "probe"
 OWN_FILES = ("program", "config")
 """The fields that are None unless the user gave files of his own."""
 
+FIFO = "fifo"
+"""The value of `qdisc` for a bottleneck with a single queue."""
+
 STEPS_PATTERN = r"^\d{1,12}bit@\d{1,19}ns(\+\d{1,12}bit@\d{1,19}ns){0,15}$"
 """The regular expression that rate_steps matches, such as `10240000bit@2000000000ns+1024000bit@6000000000ns`."""
 
@@ -56,6 +59,10 @@ class ScenarioRecord:
     loss: float
     jitter_ns: int
     rate_steps: str | None
+    loss_burst_packets: float | None = None
+    reorder: float = 0.0
+    qdisc: str = FIFO
+    ecn: bool = False
     resources: tuple[Resource, ...]
     program: str | None = None
     config: str | None = None
@@ -65,6 +72,11 @@ class ScenarioRecord:
             raise ValueError("there are fewer than two resources")
         if self.rate_steps is not None and not re.search(STEPS_PATTERN, self.rate_steps):
             raise ValueError(f"rate_steps is {self.rate_steps!r}; expected: RATEbit@TIMEns, joined by +")
+
+    @property
+    def shortest_delay_ns(self) -> int:
+        """The shortest delay of a packet toward the client. With `reorder` some packets skip the delay."""
+        return 0 if self.reorder else max(0, self.delay_ns - self.jitter_ns)
 
     @cached_property
     def whole_page(self) -> Page:

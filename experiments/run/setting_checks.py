@@ -14,6 +14,10 @@ from netem.calibration import Tolerance
 
 LOWAT = "net.ipv4.tcp_notsent_lowat"
 _NEVER_NS = 2**63
+_ECN = "net.ipv4.tcp_ecn"
+_ASKS_FOR_ECN = (1, 3)
+"""Values of the sysctl with which a connection asks for ECN (ip-sysctl.rst). With others it only accepts ECN, or not
+even that."""
 _WMEM = "net.ipv4.tcp_wmem"
 
 
@@ -37,6 +41,10 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
         _agree(_WMEM, scenario.sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
     if scenario.gso_segments is not None:
         _agree("gso_max_segs", scenario.gso_segments, observed["gso_segments"])
+    if (found := observed.get("tcp_ecn")) is not None:
+        asks = [value in _ASKS_FOR_ECN for value in found]
+        if asks != [scenario.link.ecn] * len(asks):
+            raise InvalidRun(f"{_ECN} of client and front", "on" if scenario.link.ecn else "off", found)
 
 
 def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -131,10 +139,10 @@ def check_tuned(
             raise InvalidRun("TCP_NOTSENT_LOWAT of the live socket", values, sample.lowat_bytes)
 
 
-def check_kept(scenario: Scenario, counters: Mapping[str, Any]) -> None:
-    """Checks that the kernel's qdiscs still have the link's settings after the loads. Raises InvalidRun."""
+def check_kept(scenario: Scenario, counters: Mapping[str, Any], when: str) -> None:
+    """Checks that the kernel's qdiscs have the link's settings. Raises InvalidRun. when: the time of the check."""
     for what, asked, seen in kept.changes(scenario.link, counters):
-        raise InvalidRun(f"the link after the loads, {what}", asked, seen)
+        raise InvalidRun(f"the link {when}, {what}", asked, seen)
 
 
 def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance) -> None:

@@ -43,8 +43,9 @@ from experiments.testbed.places import (
     ActiveTuner,
     Places,
 )
-from netem import calibration
+from netem import calibration, disciplines
 from netem.calibration import Tolerance
+from netem.link import Qdisc
 from netem.shaper import Shaper
 from proxy.certificate_files import certificates_in
 from proxy.front import Front, FrontSettings
@@ -99,6 +100,9 @@ def run_arm(
         link = stack.enter_context(starting)
         write_json(folder.asked / "link.json", link.commands)
         observed |= {"shaper": link.shaper, "shaper_reason": link.instead_of_netem}
+        by_tc = link.shaper is Shaper.NETEM and scenario.shaper_at is ShaperAt.LINK
+        if by_tc and scenario.link.qdisc is not Qdisc.FIFO:
+            check_kept(scenario, link.counters(), "before the loads")
         observed |= _calibrate(places, scenario, conditions.tolerance, folder, link)
 
         with capturing(places, tools, folder) if order.capture else nullcontext(()) as taps:
@@ -129,8 +133,10 @@ def run_arm(
         write_json(folder.link / "counters.json", counters)
         observed |= {"shaper_at": observed_at(counters)}
         check_at(scenario, counters)
-        if link.shaper is Shaper.NETEM and scenario.shaper_at is ShaperAt.LINK:
-            check_kept(scenario, counters)
+        if by_tc:
+            check_kept(scenario, counters, "after the loads")
+        if scenario.link.ecn:
+            observed |= {"ce_marks": disciplines.ce_marks(counters)}
         if link.shaper is Shaper.FERRY:
             check_ferry(counters, conditions.tolerance)
     # The link's journal of the rate steps is complete only when the link has ended.
@@ -210,6 +216,8 @@ def _calibrate(
     measured, attempts = places.calibrate(scenario.link, tolerance, link.pid)
     link.check_alive()
     found = asdict(measured)
+    if reasons := calibration.unmeasured(scenario.link):
+        found["unmeasured"] = reasons
     write_json(folder.link / "calibration.json", found | {"attempts": attempts, "tolerance": asdict(tolerance)})
     for what, asked, seen in calibration.disagreements(scenario.link, measured, tolerance):
         raise InvalidRun(f"calibration of {what}", asked, seen)

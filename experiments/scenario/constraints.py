@@ -9,6 +9,7 @@ from common.formats.page import Page
 from common.formats.plan import Protocol
 from experiments.errors import ScenarioError
 from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
+from netem.link import Qdisc
 from proxy.server import Server, Switch, catalogue, server_of
 from proxy.template import placeholders
 
@@ -99,6 +100,8 @@ def _check_egress(scenario: Scenario, given: Given) -> None:
         ("QUEUE", scenario.link.queue_packets >= 2, "at least two packets"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
         ("JITTER", not scenario.link.jitter_ns, "0ms: calibration cannot measure the rate if the delay varies"),
+        ("REORDER", not scenario.link.reorder, "0%: calibration cannot measure the rate if packets skip the delay"),
+        ("QDISC", scenario.link.qdisc is Qdisc.FIFO, "fifo: the kernel keeps this queue nearly empty"),
     ):
         if not fits:
             raise ScenarioError(name, given(name), f"with SHAPER_AT=front, {allowed}")

@@ -287,6 +287,25 @@ _KNOBS = (
     _of_the_link("QUEUE", "size of the bottleneck queue; packets on their way through the link's delay do not count"),
     _of_the_link("LOSS", "random loss toward the client"),
     _of_the_link("JITTER", "the delay toward the client varies by up to this much; packets keep their order"),
+    _of_the_link(
+        "LOSS_BURST",
+        "mean number of packets that are lost one after the other (Gilbert's model), with LOSS as the mean loss; none:"
+        " each packet is lost or not independently of the others",
+    ),
+    _of_the_link(
+        "REORDER",
+        "fraction of packets toward the client that skip the link's delay, and so overtake all packets in it",
+    ),
+    _of_the_link(
+        "QDISC",
+        "queueing discipline of the bottleneck: the kernel's, with its default parameters, and QUEUE as its limit;"
+        " fifo: one queue, which drops a packet only when it is full",
+    ),
+    _of_the_link(
+        "ECN",
+        "on: client and front negotiate ECN, and the bottleneck's queueing discipline marks their packets instead of"
+        " dropping them",
+    ),
     Knob(
         name="SHAPER_AT",
         default="link",

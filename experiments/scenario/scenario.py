@@ -125,6 +125,7 @@ def as_record(scenario: Scenario) -> ScenarioRecord:
     del fields["link"]
     fields |= {"page": scenario.page.name, "resources": scenario.page.resources, "dialect": str(scenario.dialect)}
     fields["rate_steps"] = words.format_rate_steps(scenario.link.rate_steps)
+    fields["qdisc"] = str(scenario.link.qdisc)
     if scenario.lowat != LOWAT_AUTO:
         fields["target_delay_ns"] = None
     return ScenarioRecord(**fields)

@@ -3,8 +3,8 @@
 Rules:
 1. Packets pass the parts of the link in the same order as in netem/tc.py: loss -> delay line (delay and jitter) ->
    bottleneck (rate, drop-tail).
-2. A packet never overtakes another. It enters the bottleneck at
-       entry = max(entry of the previous packet, arrival + delay + jitter)
+2. A packet overtakes no other, unless it skips the delay (`reorder`). It enters the bottleneck at
+       entry = max(entry of the previous packet, arrival + delay + jitter), or at its arrival if it skips the delay
    and leaves at
        departure = begin + transmission time, where begin = max(entry, departure of the previous packet).
    The transmission time follows from the rate at `begin`: a packet whose transmission has begun is finished at the old
@@ -17,6 +17,7 @@ Rules:
    earlier time: the arrival time of a packet that the caller reads late.
 """
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,6 +60,8 @@ class Direction:
         delay_ns: int = 0,
         jitter_ns: int = 0,
         loss: float = 0.0,
+        burst_odds: tuple[float, float] | None = None,
+        reorder: float = 0.0,
         limit_packets: int | None = None,
         limit_bytes: int | None = None,
         seed: int | str = 0,
@@ -66,13 +69,16 @@ class Direction:
         """Makes an empty direction. Without a rate the bottleneck is always empty.
 
         limit_packets, limit_bytes: the most that the bottleneck holds. None as rate or limit means unlimited. seed: the
-        seed of the random numbers for loss and jitter.
+        seed of the random numbers for loss, jitter and reordering. burst_odds: as in Link, in place of `loss`.
         """
         self._rate_bit_s = rate_bit_s
         self._steps: deque[tuple[int, int]] = deque()  # (time of the change, rate)
         self._delay_ns = delay_ns
         self._jitter_ns = jitter_ns
         self._loss = loss
+        self._burst_odds = burst_odds
+        self._in_burst = False
+        self._reorder = reorder
         self._limit_packets = limit_packets
         self._limit_bytes = limit_bytes
         self._random = Random(seed)
@@ -93,6 +99,8 @@ class Direction:
             delay_ns=link.delay_ns,
             jitter_ns=link.jitter_ns,
             loss=link.loss,
+            burst_odds=link.burst_odds,
+            reorder=link.reorder,
             limit_packets=link.queue_packets,
             seed=f"down {seed}",
         )
@@ -108,7 +116,7 @@ class Direction:
         counters = self.counters
         counters.packets_in += 1
         counters.bytes_in += size
-        if self._loss and self._random.random() < self._loss:
+        if self._loss and self._is_lost():
             counters.lost += 1
             return
         entry_ns = now_ns + self._delay_ns
@@ -117,9 +125,23 @@ class Direction:
         if len(self._delay_line) + len(self._bottleneck) + len(self._departed) >= MOST_PACKETS:
             counters.refused += 1
             return
+        self._delay_line_bytes += size
+        if self._reorder and self._random.random() < self._reorder:
+            at = bisect_right(self._delay_line, now_ns, key=lambda waiting: waiting[0])
+            self._delay_line.insert(at, (now_ns, packet))
+            return
         self._last_entry_ns = max(self._last_entry_ns, entry_ns)
         self._delay_line.append((self._last_entry_ns, packet))
-        self._delay_line_bytes += size
+
+    def _is_lost(self) -> bool:
+        """Draws whether the next packet is lost. As in netem, the packet that ends a burst is lost as well."""
+        if self._burst_odds is None:
+            return self._random.random() < self._loss
+        begins, ends = self._burst_odds
+        lost = self._in_burst
+        if self._random.random() < (ends if lost else begins):
+            self._in_burst = not lost
+        return lost
 
     def change(self, at_ns: int, rate_bit_s: int) -> None:
         """Changes the rate at at_ns. Calls must be in order of time. Only a change in the future is exact."""

@@ -18,6 +18,7 @@ from experiments.testbed.fabric import HostKernel
 from experiments.testbed.namespaces.netns import no_netem
 from experiments.testbed.places import Places
 from netem import calibration
+from netem.link import Qdisc
 from netem.shaper import Shaper
 from proxy.server import server_of
 
@@ -46,6 +47,11 @@ class Compose(HostKernel):
         if scenario.client is ClientKind.CHROMIUM:
             lack = "the client's image has no browser"
             raise Unavailable("CLIENT=chromium with FABRIC=compose", lack, "use FABRIC=virtual or netns")
+        if scenario.link.qdisc is not Qdisc.FIFO:
+            untried = "the link's container makes no other queueing discipline than fifo"
+            raise Unavailable(
+                f"QDISC={scenario.link.qdisc} with FABRIC=compose", untried, "use FABRIC=virtual or netns"
+            )
         docker_engine.check()
         server = server_of(scenario.server)
         check_edition(server)

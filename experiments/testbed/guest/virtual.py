@@ -25,8 +25,10 @@ from experiments.scenario.knobs import NAMED_BY_PATH
 from experiments.scenario.scenario import ClientKind, Scenario
 from experiments.testbed.guest import kernel
 from experiments.testbed.namespaces.front_shaper_check import check_egress
+from experiments.testbed.namespaces.qdisc_check import check_qdisc
 from experiments.testbed.places import Places, run_label
 from netem import calibration
+from netem.link import Qdisc
 from netem.shaper import Shaper
 from proxy.server import absolute
 
@@ -68,6 +70,7 @@ class Virtual:
         if not kernel.is_built():
             raise Unavailable(what, "the guest kernel is not built", "run `make kernel`")
         check_egress(scenario, shaper, no_netem)
+        check_qdisc(scenario, shaper, no_netem, _no_qdisc)
         if shaper is Shaper.FERRY and (lack := _no_ferry()):
             raise Unavailable(f"SHAPER={shaper}", lack, "run `make kernel` after installing ethtool")
         self._memory_folder(scenario)
@@ -190,6 +193,10 @@ def no_netem() -> str | None:
     if not kernel.is_built():
         return "needs the guest kernel"
     return _lack_of("NET_SCH_NETEM", "the guest kernel has no sch_netem")
+
+
+def _no_qdisc(qdisc: Qdisc) -> str | None:
+    return _lack_of(f"NET_SCH_{qdisc.upper()}", f"the guest kernel has no sch_{qdisc}")
 
 
 def _no_ferry() -> str | None:

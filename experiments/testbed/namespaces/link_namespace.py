@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from experiments.errors import StepFailed
+from experiments.errors import StepFailed, Unavailable
 from experiments.host.processes import Process, module, wait_until
 from experiments.testbed.namespaces.namespace import Namespace
 from experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT
@@ -16,7 +16,7 @@ from netem.control import tell_begin
 from netem.ferry.process import Order
 from netem.link import Link
 from netem.queue_journal import Qdiscs, QueueJournal
-from netem.shaper import TRIAL, Shaper, commands, devices, lack_of_netem, stages, sysctls
+from netem.shaper import TRIAL, Shaper, commands, devices, lack_of, lack_of_netem, stages, sysctls
 from netem.stepped import kernel_changes
 
 _FERRY = "the link (ferry)"
@@ -52,6 +52,8 @@ class LinkNamespace:
         if shaper is None and self._usual is None and link.shaped:
             lack = self._lack_of_netem()
         shaper = shaper or self._usual or (Shaper.FERRY if lack else Shaper.NETEM)
+        if refusal := lack_of(shaper, link):
+            raise Unavailable(f"QDISC={link.qdisc}", refusal, lack or "use SHAPER=netem")
         made = commands(shaper, link, TO_CLIENT, TO_FRONT)
         self._place.run_all(made)
         for name, value in sysctls(shaper, link).items():

@@ -45,6 +45,8 @@ _NO_IPV6 = "net.ipv6.conf.all.disable_ipv6"
 """The sysctl that disables IPv6. An interface's IPv6 address becomes valid only a second after the interface is up. A
 browser drops its requests on such a change: ERR_NETWORK_CHANGED."""
 _CC = "net.ipv4.tcp_congestion_control"
+_ECN = "net.ipv4.tcp_ecn"
+_ECN_ON = "1"  # asks for ECN, and accepts it
 # The server's segments are at most half as large as the largest window that the client advertised
 # (tcp_bound_to_half_wnd). So the client's receive buffer is fixed, and large enough not to limit segments.
 CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
@@ -121,6 +123,9 @@ class Namespaces:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
                 self._client.write_sysctl(_NO_IPV6, "1")
         front = self._front
+        if scenario.link.ecn:
+            for place in (self._client, front):
+                place.write_sysctl(_ECN, _ECN_ON)
         if scenario.sndbuf_bytes is not None:
             least, _, most = front.read_sysctl(_WMEM).split()
             front.write_sysctl(_WMEM, f"{least} {scenario.sndbuf_bytes} {max(int(most), scenario.sndbuf_bytes)}")
@@ -132,9 +137,10 @@ class Namespaces:
             front.run(["ip", "link", "set", "dev", WIRE, "gso_max_segs", str(scenario.gso_segments)])
 
     def settings(self) -> dict[str, Any]:
-        """Reads the settings in the front's namespace."""
+        """Reads the settings in the front's namespace, and tcp_ecn in the client's namespace."""
         front = self._front
         return {
+            "tcp_ecn": [int(place.read_sysctl(_ECN)) for place in (self._client, front)],
             "lowat": int(front.read_sysctl(_LOWAT)),
             "tcp_wmem": front.read_sysctl(_WMEM),
             "gso_segments": gso_segments(front),

@@ -17,8 +17,10 @@ from experiments.scenario.scenario import LOWAT_AUTO, Scenario
 from experiments.testbed.fabric import HostKernel
 from experiments.testbed.namespaces import cgroup
 from experiments.testbed.namespaces.front_shaper_check import check_egress
+from experiments.testbed.namespaces.qdisc_check import check_qdisc
 from experiments.testbed.places import Places, run_label
 from netem import calibration
+from netem.link import Qdisc
 from netem.shaper import TRIAL, Shaper, lack_of_netem
 
 _OTHER = "use another FABRIC"
@@ -51,6 +53,7 @@ class Netns(HostKernel):
         except StepFailed as error:
             raise Unavailable(what, error.reason, _remedy()) from error
         check_egress(scenario, shaper, no_netem)
+        check_qdisc(scenario, shaper, no_netem, _no_qdisc)
         if scenario.link.shaped:
             if shaper is Shaper.NETEM and (reason := no_netem()):
                 raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
@@ -110,6 +113,14 @@ def no_netem() -> str | None:
         processes.run([*_entering(), *TRIAL[0]], step="looking for netem")
     except StepFailed as error:
         return lack_of_netem(error.reason)
+    return None
+
+
+def _no_qdisc(qdisc: Qdisc) -> str | None:
+    try:
+        processes.run([*_entering(), "tc", "qdisc", "add", "dev", "lo", "root", qdisc], step="looking for a qdisc")
+    except StepFailed as error:
+        return f"this kernel refuses sch_{qdisc}: {error.reason}"
     return None
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from netem import shaper, stepped, tc
 from netem.ferry import loops
-from netem.link import Link, RateStep
+from netem.link import Link, Qdisc, RateStep
 from netem.shaper import NO_NETEM, Shaper, lack_of_netem
 
 LINK = Link(rate_bit_s=1_024_000, delay_ns=300_000_000, delay_up_ns=20_000_000)
@@ -50,6 +50,41 @@ def test_a_rate_that_changes_has_a_queue_of_its_own() -> None:
     assert ("ip", "rule", "add", "iif", "to-front", "lookup", "12") in made
     assert made[-2:] == tc.up(STEPPED, "to-front")
     assert shaper.sysctls(Shaper.NETEM, STEPPED)["net.ipv4.conf.down-rate.rp_filter"] == "0"
+
+
+def test_packets_that_overtake_have_a_delay_line_of_their_own() -> None:
+    """With REORDER the delay line is on a loop before the bottleneck, because netem hands a packet that skips the delay
+    past the qdiscs inside the netem. The bottleneck has no second delay.
+    """
+    overtaking = replace(LINK, reorder=0.02, loss=0.01)
+    made = shaper.commands(Shaper.NETEM, overtaking, "to-client", "to-front")
+    line, bottleneck = ("tc", "qdisc", "add", "dev", "delay-down"), ("tc", "qdisc", "add", "dev", "to-client")
+    delay = ("netem", "limit", "1000000", "delay", "300000us", "loss", "1%", "reorder", "2%")
+    assert (*line, "parent", "1:", "handle", "2:", *delay) in made
+    assert (*bottleneck, "parent", "1:", "handle", "2:", "netem", "limit", "25", "rate", "1024000bit") in made
+    assert ("ip", "rule", "add", "iif", "to-front", "lookup", "13") in made
+    down = shaper.stages(overtaking, "to-client", "to-front")["down"]
+    assert down == tc.Stages(
+        delay_line=tc.Stage(device="delay-down", handle=2), bottleneck=(tc.Stage(device="to-client", handle=2),)
+    )
+    assert shaper.devices(overtaking, "to-client", "to-front")["down"] == ("delay-down", "to-client")
+
+
+def test_a_discipline_behind_packets_that_overtake() -> None:
+    """With REORDER and QDISC there are two loops, one after the other: delay line, then queue and gate."""
+    both = replace(LINK, reorder=0.02, qdisc=Qdisc.PIE)
+    made = shaper.commands(Shaper.NETEM, both, "to-client", "to-front")
+    assert ("ip", "rule", "add", "iif", "to-front", "lookup", "13") in made
+    assert ("ip", "rule", "add", "iif", "down-delay", "lookup", "12") in made
+    settings = shaper.sysctls(Shaper.NETEM, both)
+    assert {settings[f"net.ipv4.conf.{end}.rp_filter"] for end in ("down-delay", "down-rate")} == {"0"}
+
+
+def test_the_ferry_has_only_a_fifo() -> None:
+    """The ferry's reason names the discipline; netem makes every link."""
+    managed = replace(LINK, qdisc=Qdisc.CAKE)
+    assert shaper.lack_of(Shaper.FERRY, managed) == "the ferry has only the queueing discipline fifo, not cake"
+    assert [shaper.lack_of(Shaper.NETEM, managed), shaper.lack_of(Shaper.FERRY, LINK)] == [None, None]
 
 
 def test_the_sender_is_changed_before_the_gate() -> None:

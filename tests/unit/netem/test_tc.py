@@ -63,6 +63,22 @@ def test_loss_stands_in_the_delay_line() -> None:
     ]
 
 
+def test_bursts_of_losses_are_gilberts_model() -> None:
+    """A burst of 5 packets on average ends with 20 % before each packet, and begins so that 1 % is lost in all."""
+    link = Link(rate_bit_s=None, delay_ns=0, loss=0.01, loss_burst_packets=5)
+    assert tc.down(link, "to-client")[-1][-4:] == ("loss", "gemodel", "0.20202%", "20%")
+
+
+@given(st.floats(min_value=1e-4, max_value=0.5), st.floats(min_value=1, max_value=1000))
+def test_bursts_lose_what_was_asked_for(loss: float, packets: float) -> None:
+    """The odds of a burst's begin and end are probabilities, and give the mean loss and the mean length."""
+    odds = Link(rate_bit_s=None, delay_ns=0, loss=loss, loss_burst_packets=packets).burst_odds
+    assert odds is not None
+    begins, ends = odds
+    assert 0 < begins <= 1
+    assert (begins / (begins + ends), 1 / ends) == pytest.approx((loss, packets))
+
+
 def test_everything_at_once() -> None:
     """Delay, jitter, and loss are options of one netem, and the rate is an option of the next netem."""
     link = Link(rate_bit_s=8000, delay_ns=10**9, queue_packets=1, loss=0.5, jitter_ns=10**9)

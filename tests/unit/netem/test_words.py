@@ -2,7 +2,7 @@
 
 import pytest
 
-from netem.link import Link, RateStep
+from netem.link import Link, Qdisc, RateStep
 from netem.words import WORDS, format_rate_steps, link_from
 
 
@@ -21,6 +21,10 @@ def test_every_word_is_read() -> None:
         "QUEUE": "30kb",
         "LOSS": "1.5%",
         "JITTER": "10ms",
+        "LOSS_BURST": "2.5",
+        "REORDER": "3%",
+        "QDISC": "fq_codel",
+        "ECN": "on",
         "PATH": "/bin",
     }
     assert set(words) - {"PATH"} == set(WORDS)
@@ -31,6 +35,10 @@ def test_every_word_is_read() -> None:
         queue_packets=20,
         loss=0.015,
         jitter_ns=10_000_000,
+        loss_burst_packets=2.5,
+        reorder=0.03,
+        qdisc=Qdisc.FQ_CODEL,
+        ecn=True,
         rate_steps=(
             RateStep(at_ns=2 * 10**9, rate_bit_s=1_000_000),
             RateStep(at_ns=2_500_000_000, rate_bit_s=64_000),
@@ -43,8 +51,19 @@ def test_unlimited() -> None:
     assert link_from({"RATE": "unlimited", "DELAY": "0ms"}) == Link(rate_bit_s=None, delay_ns=0)
 
 
+NOT_WORDS = [
+    ("LOSS_BURST", "0.5"),
+    ("LOSS_BURST", "1001"),
+    ("REORDER", "26%"),
+    ("REORDER", "1"),
+    ("QDISC", "red"),
+    ("ECN", "yes"),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "text"), [("RATE", "fast"), ("DELAY", "300"), ("QUEUE", "0"), ("LOSS", "2"), ("DELAY_UP", "61s")]
+    ("name", "text"),
+    [("RATE", "fast"), ("DELAY", "300"), ("QUEUE", "0"), ("LOSS", "2"), ("DELAY_UP", "61s"), *NOT_WORDS],
 )
 def test_nonsense_is_named(name: str, text: str) -> None:
     """The error names the knob, its value, and what is allowed."""

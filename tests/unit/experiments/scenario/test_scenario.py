@@ -131,6 +131,13 @@ def test_the_target_is_autos() -> None:
         ({"BUFFERING": "off", "SERVER": "h2o"}, "BUFFERING=off", "on with SERVER=h2o"),
         ({"JITTER": "400ms"}, "JITTER=400ms", "at most DELAY"),
         ({"DELAY": "10ms", "JITTER": "11ms"}, "JITTER=11ms", "at most DELAY"),
+        ({"LOSS_BURST": "5"}, "LOSS_BURST=5", "none, the only value with LOSS=0%"),
+        ({"REORDER": "1%", "DELAY": "0ms"}, "REORDER=1%", "with DELAY=0ms 0%"),
+        ({"QDISC": "codel"}, "QDISC=codel", "fifo, fq_codel, fq, cake, pie, dualpi2"),
+        ({"QDISC": "pie", "RATE": "unlimited"}, "QDISC=pie", "fifo is the only value with RATE=unlimited"),
+        ({"QDISC": "pie", "QUEUE": "1"}, "QDISC=pie", "fifo is the only value with RATE=unlimited or QUEUE=1"),
+        ({"ECN": "on"}, "ECN=on", "off; or on, with QDISC=fq_codel or cake or pie or dualpi2"),
+        ({"ECN": "on", "QDISC": "fq"}, "ECN=on", "off; or on, with QDISC=fq_codel"),
         ({"LOSS": "1"}, "LOSS=1", "0% to 50%, with the percent sign"),
         ({"LOSS": "51%"}, "LOSS=51%", "0% to 50%"),
         ({"SNDBUF": "4095"}, "SNDBUF=4095", "4k to 1024M bytes, or stock"),
@@ -233,9 +240,17 @@ def test_not_every_server_has_a_record_size() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("RATE", "unlimited"), ("QUEUE", "1"), ("RATE_STEPS", "1mbit@2s"), ("JITTER", "5ms")]
+    ("name", "value"),
+    [
+        ("RATE", "unlimited"),
+        ("QUEUE", "1"),
+        ("RATE_STEPS", "1mbit@2s"),
+        ("JITTER", "5ms"),
+        ("REORDER", "1%"),
+        ("QDISC", "pie"),
+    ],
 )
 def test_what_the_fronts_own_egress_cannot_be(name: str, value: str) -> None:
-    """A bottleneck on the front's own egress needs a constant rate, a queue, and no jitter."""
+    """A bottleneck on the front's own egress needs a constant rate, a fifo queue, and a delay that does not vary."""
     with pytest.raises(ScenarioError, match=f"^{name}={value} is not allowed; .* with SHAPER_AT=front"):
         scenario_from({"SHAPER_AT": "front", name: value})

@@ -395,3 +395,29 @@ def test_agrees_with_the_book(
     left += [(departure_ns, len(packet)) for departure_ns, packet in model.due(FOREVER)]
     assert left == [(fate.departure_ns, fate.size) for fate in fates if fate.departure_ns is not None]
     assert model.counters.dropped == sum(fate.departure_ns is None for fate in fates)
+
+
+def test_packets_that_skip_the_delay_overtake_the_others() -> None:
+    """A packet that skips the delay leaves at once and before those in the delay line; the others keep their order."""
+    model = Direction(delay_ns=300 * MS, reorder=0.25, seed=1)
+    arrive(model, *((number * MS, bytes([number])) for number in range(200)))
+    left = list(model.due(FOREVER))
+    skipped = [packet[0] for departure_ns, packet in left if departure_ns == packet[0] * MS]
+    delayed = [packet[0] for departure_ns, packet in left if departure_ns == packet[0] * MS + 300 * MS]
+    assert sorted(skipped + delayed) == list(range(200))
+    assert delayed == sorted(delayed)
+    assert 25 < len(skipped) < 75
+    assert [departure_ns for departure_ns, _ in left] == sorted(departure_ns for departure_ns, _ in left)
+
+
+@pytest.mark.parametrize(("loss", "packets"), [(0.05, 1.0), (0.05, 8.0), (0.3, 3.0)])
+def test_losses_come_in_bursts(loss: float, packets: float) -> None:
+    """The fraction of lost packets and the mean length of a burst are those asked for."""
+    link = Link(rate_bit_s=None, delay_ns=0, loss=loss, loss_burst_packets=packets)
+    model = Direction.down(link, seed=1)
+    sent = 200_000
+    arrive(model, *((number, number.to_bytes(4, "big")) for number in range(sent)))
+    came = [int.from_bytes(packet, "big") for _, packet in model.due(FOREVER)]
+    bursts = sum(later - earlier > 1 for earlier, later in pairwise([-1, *came, sent]))
+    assert model.counters.lost / sent == pytest.approx(loss, rel=0.1)
+    assert model.counters.lost / bursts == pytest.approx(packets, rel=0.1)

@@ -36,7 +36,15 @@ def test_a_change_is_for_some_versions(version: Version, *, needed: bool) -> Non
     [
         ((6, 1), ["CONFIG_RANDOM_TRUST_CPU=y"]),
         ((6, 12), ["CONFIG_IO_URING=y"]),
-        ((7, 2), ["CONFIG_IO_URING=y", "CONFIG_STATIC_LINK=y", "CONFIG_UML_MAX_USERSPACE_ITERATIONS=0"]),
+        (
+            (7, 2),
+            [
+                "CONFIG_IO_URING=y",
+                "CONFIG_NET_SCH_DUALPI2=y",
+                "CONFIG_STATIC_LINK=y",
+                "CONFIG_UML_MAX_USERSPACE_ITERATIONS=0",
+            ],
+        ),
     ],
 )
 def test_some_options_are_for_some_versions(version: Version, lines: list[str]) -> None:

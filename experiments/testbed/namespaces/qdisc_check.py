@@ -1,0 +1,44 @@
+"""The requirements of QDISC, in every fabric whose places are namespaces."""
+
+from collections.abc import Callable
+
+from experiments.errors import StepFailed, Unavailable
+from experiments.host import processes
+from experiments.scenario.scenario import Scenario
+from netem.link import Qdisc
+from netem.shaper import Shaper, lack_of
+
+_UNKNOWN_TO_TC = "hence option"
+
+
+def check_qdisc(
+    scenario: Scenario,
+    shaper: Shaper | None,
+    no_netem: Callable[[], str | None],
+    no_qdisc: Callable[[Qdisc], str | None],
+) -> None:
+    """Checks that tc(8) and the kernel have the queueing discipline of a scenario. Raises Unavailable.
+
+    no_netem, no_qdisc: return the reason why the kernel has no netem, or not this discipline; None if it has.
+    """
+    qdisc = scenario.link.qdisc
+    if qdisc is Qdisc.FIFO:
+        return
+    what = f"QDISC={qdisc}"
+    if shaper is not None and (lack := lack_of(shaper, scenario.link)):
+        raise Unavailable(f"{what} with SHAPER={shaper}", lack, "use SHAPER=netem, or QDISC=fifo")
+    if lack := no_netem():
+        raise Unavailable(what, lack, "use FABRIC=virtual, or QDISC=fifo")
+    if _is_unknown_to_tc(qdisc):
+        raise Unavailable(what, f"tc of this machine does not know {qdisc}", "install a newer iproute2")
+    if lack := no_qdisc(qdisc):
+        raise Unavailable(what, lack, "use another QDISC")
+
+
+def _is_unknown_to_tc(qdisc: Qdisc) -> bool:
+    """True if tc cannot read this discipline's options. Changes nothing: the option `help` is an error in any case."""
+    try:
+        processes.run(["tc", "qdisc", "add", "dev", "lo", "root", qdisc, "help"], step="looking for a qdisc")
+    except StepFailed as error:
+        return _UNKNOWN_TO_TC in error.reason
+    return False
