@@ -30,8 +30,12 @@ class Loop:
             ("ip", "link", "add", self.device, *pair),
             *(("ip", "link", "set", "dev", end, "arp", "off", "up") for end in (self.device, self.back)),
             ("ip", "route", "add", "default", "dev", self.device, "table", self.table),
-            ("ip", "rule", "add", "iif", source, "lookup", self.table),
+            self.rule(source),
         ]
+
+    def rule(self, source: str) -> Command:
+        """Returns the command that routes into the loop the packets that come from the device `source`."""
+        return ("ip", "rule", "add", "iif", source, "lookup", self.table)
 
     def sysctls(self) -> Mapping[str, str]:
         """Returns the sysctls that the place must have.

@@ -61,6 +61,18 @@ def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[
     return made + tc.up(link, to_front)
 
 
+def also_from(shaper: Shaper, link: Link, device: str) -> list[Command]:
+    """Returns the commands that lead packets from a further device through the link, and delay those toward it.
+
+    The link has been made by the commands of `commands`. device: a device of the place behind which are other senders.
+    """
+    if shaper is Shaper.FERRY:
+        return ferry_loops.also_from(link, device)
+    first = overtaking.LOOP if link.reorder else stepped.LOOP if link.gated else None
+    led = [] if first is None else [first.rule(device)]
+    return led + tc.up(link, device)
+
+
 def stages(link: Link, to_client: str, to_front: str) -> Mapping[str, tc.Stages]:
     """Returns, by direction, the qdiscs of a link that netem shapes."""
     rest = overtaking.rest(link) if link.reorder else link

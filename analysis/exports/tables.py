@@ -48,6 +48,8 @@ _SCENARIO: dict[str, type] = {
     "reorder": float,
     "qdisc": str,
     "ecn": bool,
+    "cross": int,
+    "cross_cc": str,
 }
 _LOAD: dict[str, type] = {
     "repetition": int,

@@ -183,3 +183,6 @@ def _unusual(scenario: ScenarioRecord) -> Iterator[str]:
         yield f"QDISC={scenario.qdisc}"
     if scenario.ecn:
         yield "ECN=on"
+    if scenario.cross:
+        yield f"CROSS={scenario.cross}"
+        yield f"CROSS_CC={scenario.cross_cc}"

@@ -30,7 +30,7 @@ def draw(experiment: Experiment) -> Declaration | None:
         return None
     most_s = max(ledger.wait_ns for _, ledger in shown) / 10**9
     axis = Axis(most=most_s * 1.03, title=f"seconds after the {shown[0][1].focal} was available at the front")
-    present = [layer for layer in Layer if any(abs(ledger.parts[layer]) >= _SHORTEST_NS for _, ledger in shown)]
+    present = [layer for layer in Layer if any(abs(ledger.parts.get(layer, 0)) >= _SHORTEST_NS for _, ledger in shown)]
     panels = [
         _panel(arm, ledger, present, axis, is_last=index == len(shown) - 1) for index, (arm, ledger) in enumerate(shown)
     ]
@@ -85,7 +85,7 @@ def inside(text: str, left_px: float, right_px: float) -> Label | None:
 def _possible(arm: Arm, panel: Panel) -> list[Declaration]:
     """Draws the mark of the oracle's bound, the soonest possible first byte."""
     load = arm.load
-    limit_ns = bound_of(load, arm.run.scenario).first_byte_ns - (load.focal.available_ns - load.started_ns)
+    limit_ns = bound_of(load, arm.run.scenario, arm.layers).first_byte_ns - (load.focal.available_ns - load.started_ns)
     at_s = max(0, limit_ns) / 10**9
     label = beside(f"possible: {at_s:.2f} s", panel.axis.pixels(at_s), FONT - 2, WIDTH)
     rows = [{"start": at_s, "base": _BOTTOM + 0.1, "top": 0}]

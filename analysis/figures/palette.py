@@ -27,6 +27,7 @@ LAYERS: Mapping[Layer, str] = MappingProxyType(
         Layer.COMMITTED: "#8f8f2c",
         Layer.UNSENT: "#aa4499",
         Layer.QUEUE: "#332288",
+        Layer.CROSS: "#cc6677",
         Layer.PROPAGATION: "#1f9384",
         Layer.RECOVERY: "#882255",
         Layer.RECORD: "#88ccee",

@@ -17,7 +17,6 @@ from analysis.loads.whereabouts import whereabouts
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
 from analysis.records.samples import latest
-from common.formats.events import Arrival
 from common.formats.samples import FEWEST_LOOKS, QueueSample, SocketSample
 from common.formats.scenario import ScenarioRecord
 from common.packets import PACKET_BYTES, framed
@@ -51,6 +50,12 @@ class _Link:
 
     def through_ns(self, begins_ns: int, frames_bytes: float) -> int:
         return begins_ns if self.rate is None else round(self.rate.through_ns(begins_ns, frames_bytes))
+
+    def cross_ns(self, layers: Layers, from_ns: int, until_ns: int) -> int:
+        """Returns the transmission time of the cross traffic that left the link between two instants."""
+        if not layers.cross:
+            return 0
+        return self.through_ns(from_ns, layers.cross_packets(from_ns, until_ns) * PACKET_BYTES) - from_ns
 
 
 def _short(waited_ns: int, scenario: ScenarioRecord) -> str:
@@ -125,19 +130,26 @@ def _parts(
     transmission_ns = link.transmission_ns(framed(before.mss_bytes, before.mss_bytes), record_ns - 1)
     own_ns = link.delay_ns + transmission_ns
     network_ns = record_ns - sent_ns
-    cleared_ns = _cleared_ns(position, sockets, layers, link)
-    on_the_way_ns = transmission_ns if link.queue_first else own_ns
-    queue_ns = 0 if cleared_ns is None else max(0, cleared_ns - sent_ns - on_the_way_ns)
+    crossing: dict[Layer, int] = {}
+    if layers.cross:
+        entered_ns = min(sent_ns + link.delay_ns, record_ns)
+        queue_ns = _behind_own_ns(position, entered_ns, before, layers, link)
+        crossing = {Layer.CROSS: link.cross_ns(layers, entered_ns, record_ns)}
+    else:
+        cleared_ns = _cleared_ns(position, sockets, layers, link)
+        on_the_way_ns = transmission_ns if link.queue_first else own_ns
+        queue_ns = 0 if cleared_ns is None else max(0, cleared_ns - sent_ns - on_the_way_ns)
     own_ns = min(own_ns, network_ns)
-    rest_ns = network_ns - queue_ns - own_ns
+    rest_ns = network_ns - queue_ns - own_ns - sum(crossing.values())
     recovery_ns = 0
     if rest_ns > _look_ns(sockets) and _resent(sockets, available_ns, record_ns):
-        recovery_ns = min(rest_ns, _stalled_ns(layers.arrivals, sent_ns, record_ns, link))
+        recovery_ns = min(rest_ns, _stalled_ns(layers, sent_ns, record_ns, link))
     return {
         Layer.PENDING: accepted_ns - available_ns,
         Layer.COMMITTED: handed_ns - accepted_ns,
         Layer.UNSENT: sent_ns - handed_ns,
         Layer.QUEUE: queue_ns,
+        **crossing,
         Layer.PROPAGATION: own_ns,
         Layer.RECOVERY: recovery_ns,
         Layer.RECORD: load.focal.first_byte_ns - record_ns,
@@ -151,15 +163,34 @@ def _resent(sockets: Sequence[SocketSample], from_ns: int, until_ns: int) -> boo
     return bool(counts) and counts[-1] > counts[0]
 
 
-def _stalled_ns(arrivals: Sequence[Arrival], from_ns: int, until_ns: int, link: _Link) -> int:
+def _behind_own_ns(position: int, entered_ns: int, before: SocketSample, layers: Layers, link: _Link) -> int:
+    """Returns the transmission time of the own bytes before a position of the TCP stream that are in the bottleneck.
+
+    entered_ns: the time at which the position reaches the bottleneck, which is at the client's end of the link. So all
+    bytes that have not arrived at the client are in the bottleneck, or lost, or at the client behind lost bytes. They
+    are at most as many as the bottleneck holds.
+    """
+    arrived = latest(layers.arrivals, entered_ns)
+    waiting_bytes = framed(max(0, position - 1 - (arrived.tcp_bytes if arrived else 0)), before.mss_bytes)
+    held = layers.held(entered_ns)
+    if held is not None:
+        waiting_bytes = min(waiting_bytes, held.bytes)
+    return link.through_ns(entered_ns, waiting_bytes) - entered_ns
+
+
+def _stalled_ns(layers: Layers, from_ns: int, until_ns: int, link: _Link) -> int:
     """Returns how long, between two instants, nothing arrived at the client although packets could have arrived.
 
     The time is the sum of the pauses between successive arrivals. Each pause counts without the transmission time of
-    two packets.
+    two packets, and of the packets of other flows.
     """
-    times = [from_ns, *(arrival.t_ns for arrival in arrivals if from_ns < arrival.t_ns < until_ns), until_ns]
+    times = [from_ns, *(arrival.t_ns for arrival in layers.arrivals if from_ns < arrival.t_ns < until_ns), until_ns]
     return sum(
-        max(0, later - earlier - 2 * link.transmission_ns(PACKET_BYTES, earlier)) for earlier, later in pairwise(times)
+        max(
+            0,
+            later - earlier - 2 * link.transmission_ns(PACKET_BYTES, earlier) - link.cross_ns(layers, earlier, later),
+        )
+        for earlier, later in pairwise(times)
     )
 
 

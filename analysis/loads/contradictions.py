@@ -96,9 +96,11 @@ def contradictions(
     if scenario.client == "h2":  # a browser sends requests late, and opens spare connections
         yield from _delays(asked, layers, scenario, allowance)
         yield from _transport(layers, scenario, allowance)
-        yield from _held(layers, allowance)
+        if not layers.cross:  # otherwise the link holds bytes of other flows
+            yield from _held(layers, allowance)
     yield from _unsent(layers, scenario)
-    if loads and scenario.plan != PROBE and scenario.shaper_at == "link":
+    # With cross traffic the front has only a part of the link's rate.
+    if loads and scenario.plan != PROBE and scenario.shaper_at == "link" and not layers.cross:
         yield from _rate(loads[-1], layers, scenario, allowance)
 
 
@@ -251,7 +253,7 @@ def _delays(
     up_ns, down_ns = scenario.delay_up_ns, scenario.delay_ns
     for each in asked:
         ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, 0)]
-        if each.is_alone and each.request.available_ns is not None:
+        if each.is_alone and not layers.cross and each.request.available_ns is not None:
             packets = _FIRST_PACKETS + each.resource.size_bytes // SEGMENT_BYTES
             packets_ns = packets * PACKET_BYTES * 8 * 10**9 // rate.slowest_bit_s if rate else 0
             before, after = layers.held(each.request.available_ns), layers.held(each.first_ns)

@@ -10,11 +10,13 @@ from analysis.loads.model import NoPrediction, Writes, first_byte_ms
 from analysis.loads.oracle import Bound, bound, inversion
 from analysis.loads.probe import Probe, judge_probe, probe_of
 from analysis.loads.verdict import Judgement, judge
+from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
 from common.formats.page import Page
 from common.formats.reading import FolderError
 from common.formats.run import Findings, PredictionRecord
 from common.formats.scenario import PROBE, ScenarioRecord
+from common.packets import PACKET_BYTES
 
 
 def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front: Mapping[str, Any]) -> Findings:
@@ -41,7 +43,7 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front
         found,
         ledger=accounts,
         ledger_reason=reason,
-        oracle=inversion(measured, bound_of(measured, scenario)).as_record(),
+        oracle=inversion(measured, bound_of(measured, scenario, layers)).as_record(),
         prediction=_prediction(scenario, evidence.page, front),
     )
 
@@ -70,6 +72,13 @@ def _prediction(scenario: ScenarioRecord, page: Page, front: Mapping[str, Any]) 
     return PredictionRecord(first_byte_ms=predicted_ms, reason=None)
 
 
-def bound_of(load: PageLoad, scenario: ScenarioRecord) -> Bound:
-    """Returns the oracle's lower bound for the focal resource's first byte in a load."""
-    return bound(load.page, load.focal.resource, scenario)
+def bound_of(load: PageLoad, scenario: ScenarioRecord, layers: Layers) -> Bound:
+    """Returns the oracle's lower bound for the focal resource's first byte in a load.
+
+    With cross traffic, the link of the bound is the one that the cross traffic left to the front.
+    """
+    rate = Rate.of(scenario)
+    if rate is not None and layers.cross:
+        crossed = [(sample.t_ns - load.started_ns, sample.packets * PACKET_BYTES) for sample in layers.cross]
+        rate = rate.without(crossed)
+    return bound(load.page, load.focal.resource, scenario, rate)

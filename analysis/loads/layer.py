@@ -10,6 +10,7 @@ class Layer(StrEnum):
     COMMITTED = "front_committed"
     UNSENT = "kernel_unsent"
     QUEUE = "bottleneck_queue"
+    CROSS = "cross_traffic"
     PROPAGATION = "propagation"
     RECOVERY = "recovery"
     RECORD = "tls_record"

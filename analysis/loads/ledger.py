@@ -15,6 +15,13 @@ The lab measures from outside when the byte passes from one layer to the next. T
 it accepted and sent (`SocketSample`). The client knows where in the same stream the resource began (`stream.Payload`).
 The time in layer 4 follows from the bytes that the link reports, its rate and its delay.
 
+With cross traffic (CROSS), layer 4 has two parts: the wait behind packets of the front's own connection (`queue`), and
+the wait behind packets of other flows (`cross_traffic`). The bottleneck may serve flows in any order, so neither
+follows from what the link holds. `queue` is the transmission time of the own bytes that had not left the bottleneck
+when the byte reached it. `cross_traffic` is the transmission time of the packets of other flows that the client's
+kernel counted from then on until the byte was there. Both are measured apart, so what they do not explain shows how
+reliable they are.
+
 Layers 4 and 5 may not explain all of the time on the network. If the remaining time is longer than the sampling
 interval, and packets were retransmitted meanwhile, it counts as `recovery`: the client cannot read a byte before it has
 all earlier bytes. Recovery is at most the time in which nothing arrived at the client. The time that still remains is
@@ -119,6 +126,7 @@ WORDS: Mapping[Layer, str] = MappingProxyType(
         Layer.COMMITTED: "in the front's output queue",
         Layer.UNSENT: "unsent in the kernel",
         Layer.QUEUE: "in the bottleneck queue",
+        Layer.CROSS: "behind packets of other flows in the bottleneck",
         Layer.PROPAGATION: "in propagation",
         Layer.RECOVERY: "for retransmissions",
         Layer.RECORD: "for its TLS record to be complete",

@@ -31,7 +31,7 @@ then the retransmission crosses the full queue again.
 There is no prediction for:
 
 - losses other than at the end of such a burst, jitter, packets that skip the delay, a rate that changes, another
-  queueing discipline than fifo, a bottleneck at the front's own egress, LOWAT=auto;
+  queueing discipline than fifo, cross traffic, a bottleneck at the front's own egress, LOWAT=auto;
 - other resources that the origin holds back or sends in chunks, resources that wait for different documents, the knob
   FIRST;
 - an HTTP/2 window that is smaller than all other resources together, a browser as the client;
@@ -46,6 +46,7 @@ from math import ceil
 from typing import Any, Self
 
 from analysis.loads.oracle import bound, latest_important
+from analysis.records.rate import Rate
 from common.formats.page import Page, Resource
 from common.formats.scenario import AUTO, FIFO, ScenarioRecord
 from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
@@ -96,7 +97,7 @@ def first_byte_ms(scenario: ScenarioRecord, page: Page, writes: Writes) -> float
     _check_covered(scenario, page, focal, writes)
     delay_s, up_s = scenario.delay_ns / 10**9, scenario.delay_up_ns / 10**9
     document_bytes = sum(each.size_bytes for each in page.before(focal))
-    soonest_ns = bound(page, focal, replace(scenario, jitter_ns=0)).first_byte_ns
+    soonest_ns = bound(page, focal, replace(scenario, jitter_ns=0), Rate.of(scenario)).first_byte_ns
     soonest_ms: float = soonest_ns / 10**6
     if scenario.rate_bit_s is None:
         return soonest_ms
@@ -117,6 +118,7 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
         ("JITTER", not scenario.jitter_ns),
         ("REORDER", not scenario.reorder),
         ("QDISC", scenario.qdisc == FIFO),
+        ("CROSS", not scenario.cross),
         (
             "a WINDOW smaller than the other resources",
             scenario.window_bytes >= sum(each.size_bytes for each in page.others),

@@ -31,8 +31,10 @@ def latest_important(page: Page) -> Resource:
     return max(page.important, key=lambda each: sum(one.last_ns for one in page.before(each)) + each.first_ns)
 
 
-def bound(page: Page, focal: Resource, scenario: ScenarioRecord) -> Bound:
+def bound(page: Page, focal: Resource, scenario: ScenarioRecord, rate: Rate | None) -> Bound:
     """Returns the lower bound for a resource of a page on the link of a scenario.
+
+    rate: the rate of this link, with times after the start of the load; None if it is unlimited.
 
     The resource's first byte cannot be at the client before these steps, one after the other, have taken their times:
 
@@ -58,7 +60,6 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord) -> Bound:
     most the size of the others.
     """
     one_way_ns = scenario.shortest_delay_ns
-    rate = Rate.of(scenario)
     # All times are those at the bottleneck, which is at the client's end of the link.
     asked_ns = _asked_ns(page, focal, rate, scenario.delay_up_ns + one_way_ns)
     available_ns = asked_ns + focal.first_ns

@@ -9,6 +9,10 @@ Front and client count positions in the same stream, and TCP keeps the order of 
     from `sent` to `handed`          unsent in the front's kernel
     bytes behind `handed`            in the front
 
+With cross traffic the parts of the link hold packets of other flows, too. Then the front's bytes on the link are those
+that were sent and have not arrived, at most as many as the link holds, and both parts hold the same share of them. So
+lost bytes count as on the link.
+
 The link has two parts: the delay line and the bottleneck queue. The delay line is nearer to the front, except with
 SHAPER_AT=front, where the bottleneck is on the front's own egress.
 """
@@ -41,6 +45,10 @@ def whereabouts(sample: SocketSample, layers: Layers, *, queue_first: bool) -> W
     sent = sample.sent_bytes
     arrived = min(layers.arrived_bytes(sample), sent)
     in_queue, in_line = _on_link(layers.held(sample.t_ns), sample)
+    if layers.cross:
+        # Only a part of what the link holds is the front's.
+        own_share = min(1.0, (sent - arrived) / max(1, in_queue + in_line))
+        in_queue, in_line = round(in_queue * own_share), round(in_line * own_share)
     return Whereabouts(
         handed_bytes=sample.handed_bytes,
         sent_bytes=sent,

@@ -8,6 +8,7 @@ so its change may be late by the transmission time of one packet.
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
@@ -42,6 +43,22 @@ class Rate:
             return None
         steps = ((began_ns + at_ns, rate_bit_s) for at_ns, rate_bit_s in steps_of(scenario))
         return cls(pieces=((-_EVER_NS, scenario.rate_bit_s), *steps))
+
+    def without(self, crossed: Sequence[tuple[int, int]]) -> Self:
+        """Returns the rate that other traffic leaves.
+
+        crossed: (time, bytes of the other traffic that have left the link so far), in order of time. The rate between
+        two of these times is what the link could carry minus what the other traffic carried. It is never 0.
+        """
+        pieces = [piece for piece in self.pieces if piece[0] < crossed[0][0]]
+        for (from_ns, earlier), (until_ns, later) in pairwise(crossed):
+            if until_ns > from_ns:
+                left_bytes = self.carried_bytes(from_ns, until_ns) - (later - earlier)
+                pieces.append((from_ns, max(1, round(left_bytes * _BYTE_BITS * _NS / (until_ns - from_ns)))))
+        last_ns = crossed[-1][0]
+        pieces.append((last_ns, self.at_bit_s(last_ns)))
+        pieces += [piece for piece in self.pieces if piece[0] > last_ns]
+        return type(self)(pieces=tuple(pieces))
 
     @property
     def slowest_bit_s(self) -> int:

@@ -4,6 +4,7 @@ Each function and method that reads a file raises FolderError if the file is mis
 file, and the line if the file has one record per line.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from common.formats.page import Page
 from common.formats.plan import Plan
 from common.formats.reading import read_document, read_journal
 from common.formats.run import Observed, RunRecord, Status
-from common.formats.samples import OriginRequest, QueueSample, SocketSample
+from common.formats.samples import CrossSample, OriginRequest, QueueSample, SocketSample
 from common.formats.scenario import ScenarioRecord
 
 
@@ -39,16 +40,35 @@ class Layers:
     """Samples of the front's socket and of the link, and the client's arrivals, all with times of the same clock.
 
     Each tuple is in order of time, and empty if the run has no such records. queue: samples of the direction toward the
-    client.
+    client. cross: samples of the cross traffic.
     """
 
     sockets: tuple[SocketSample, ...]
     queue: tuple[QueueSample, ...]
     arrivals: tuple[Arrival, ...]
+    cross: tuple[CrossSample, ...] = ()
 
     def held(self, t_ns: int) -> QueueSample | None:
         """Returns the last sample of the link's queue up to an instant; None before the first sample."""
         return latest(self.queue, t_ns)
+
+    def cross_packets(self, from_ns: int, until_ns: int) -> float:
+        """Returns how many packets of cross traffic left the link between two instants.
+
+        The count between two samples is interpolated.
+        """
+        return max(0.0, self._crossed_by(until_ns) - self._crossed_by(from_ns))
+
+    def _crossed_by(self, t_ns: int) -> float:
+        index = bisect_right(self.cross, t_ns, key=lambda sample: sample.t_ns)
+        if index == 0:
+            return 0.0
+        before = self.cross[index - 1]
+        if index == len(self.cross):
+            return before.packets
+        after = self.cross[index]
+        passed = (t_ns - before.t_ns) / (after.t_ns - before.t_ns)
+        return before.packets + passed * (after.packets - before.packets)
 
     def arrived_bytes(self, sample: SocketSample) -> int:
         """Returns how many bytes of the TCP stream the client had received when the socket was sampled.
@@ -157,8 +177,10 @@ def load_evidence(path: Path) -> Evidence:
 def load_layers(path: Path) -> Layers:
     """Reads the samples and the client's arrivals from a run's folder. The run need not be finished."""
     lines = read_journal(path / "link" / "queue.jsonl", QueueSample)
+    cross = path / "link" / "cross.jsonl"
     return Layers(
         sockets=tuple(read_journal(path / "front" / "sockets.jsonl", SocketSample)),
         queue=tuple(line for line in lines if line.direction == "down"),
         arrivals=tuple(read_journal(path / "client" / "arrivals.jsonl", Arrival)),
+        cross=tuple(read_journal(cross, CrossSample)) if cross.exists() else (),
     )

@@ -114,6 +114,24 @@ def queue_line(t_ns: int, direction: str, contents: QueueContents) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CrossSample:
+    """A line of link/cross.jsonl: the cross traffic that has crossed the link.
+
+    flows: the flows that are open. packets: the packets with data that have arrived at the client's kernel so far.
+    bytes: the payload that the receiver has read so far, which lacks bytes behind a missing packet.
+    """
+
+    t_ns: int
+    flows: int
+    packets: int
+    bytes: int
+
+    def to_json(self) -> str:
+        """Returns the line without a line break."""
+        return json.dumps(vars(self))
+
+
+@dataclass(frozen=True, kw_only=True)
 class OriginRequest:
     """A line of origin/access.jsonl, as backend/origin.mjs writes it.
 

@@ -27,8 +27,8 @@ STEPS_PATTERN = r"^\d{1,12}bit@\d{1,19}ns(\+\d{1,12}bit@\d{1,19}ns){0,15}$"
 class ScenarioRecord:
     """A scenario as run.json has it; experiments/scenario/scenario.py explains the fields.
 
-    program, config: None unless PROGRAM and CONFIG name files. target_delay_ns: None unless `lowat` is AUTO. page: the
-    page's name. rate_steps: None for a constant rate.
+    program, config: None unless PROGRAM and CONFIG name files. target_delay_ns: None unless `lowat` is AUTO. cross_cc:
+    None without cross traffic. page: the page's name. rate_steps: None for a constant rate.
     Raises ValueError if the page has fewer than two resources, or if rate_steps does not match STEPS_PATTERN.
     """
 
@@ -63,6 +63,8 @@ class ScenarioRecord:
     reorder: float = 0.0
     qdisc: str = FIFO
     ecn: bool = False
+    cross: int = 0
+    cross_cc: str | None = None
     resources: tuple[Resource, ...]
     program: str | None = None
     config: str | None = None

@@ -32,13 +32,15 @@ from experiments.run.setting_checks import (
     check_unchanged,
     live_socket_state,
 )
-from experiments.run.traffic_checks import check_carried
+from experiments.run.traffic_checks import check_carried, check_cross, observed_cross
 from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
+from experiments.testbed.namespaces.cross_traffic import JOURNAL as CROSS_JOURNAL
 from experiments.testbed.namespaces.front_shaper import check_at, observed_at
 from experiments.testbed.places import (
     FRONT_PORT,
     ORIGIN_PORT,
     SERVER_NAME,
+    ActiveCross,
     ActiveLink,
     ActiveTuner,
     Places,
@@ -89,13 +91,14 @@ def run_arm(
         check_settings(scenario, observed)
 
         tell("link")
+        sampled_ns = None if order.sampling is None else order.sampling.measured_ns
         starting = places.start_link(
             scenario.link,
             order.shaper,
             scenario.shaper_at,
             seed=order.seed,
             folder=folder.link,
-            interval_ns=None if order.sampling is None else order.sampling.measured_ns,
+            interval_ns=sampled_ns,
         )
         link = stack.enter_context(starting)
         write_json(folder.asked / "link.json", link.commands)
@@ -105,11 +108,17 @@ def run_arm(
             check_kept(scenario, link.counters(), "before the loads")
         observed |= _calibrate(places, scenario, conditions.tolerance, folder, link)
 
-        with capturing(places, tools, folder) if order.capture else nullcontext(()) as taps:
-            servers = (server, origin.process, *taps)
+        with (
+            _crossing(places, scenario, link.shaper, folder, sampled_ns) as cross,
+            capturing(places, tools, folder) if order.capture else nullcontext(()) as taps,
+        ):
+            servers = (server, origin.process, *taps, *(cross.processes if cross else ()))
             with _tuning(places, scenario, server, folder) as tuner:
                 observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
                 span, came = load_pages(places, folder, servers, (link, tuner), conditions)
+            if cross is not None:
+                observed |= observed_cross(cross.carried(), folder.link / CROSS_JOURNAL)
+                check_cross(scenario, observed, span)
         check_unchanged(observed, places.settings())
         if scenario.client is ClientKind.CHROMIUM:
             observed |= observed_browser(folder, environment.resolution_ns)
@@ -173,6 +182,12 @@ def _tuning(
     places: Places, scenario: Scenario, server: Process, folder: RunFolder
 ) -> AbstractContextManager[ActiveTuner | None]:
     return places.tuning(server, scenario, folder.front) if scenario.lowat == LOWAT_AUTO else nullcontext()
+
+
+def _crossing(
+    places: Places, scenario: Scenario, shaper: Shaper, folder: RunFolder, interval_ns: int | None
+) -> AbstractContextManager[ActiveCross | None]:
+    return places.crossing(scenario, shaper, folder.link, interval_ns) if scenario.cross else nullcontext()
 
 
 def _origin_settings(folder: RunFolder, tools: Tools) -> OriginSettings:

@@ -1,10 +1,15 @@
 """Checks that during the loads the link carried all bytes of the client's connection, and no other bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
-from common.formats.samples import FEWEST_LOOKS, SocketSample
+from common.formats.reading import read_journal
+from common.formats.samples import FEWEST_LOOKS, CrossSample, SocketSample
 from experiments.errors import InvalidRun
 from experiments.results.run_folder import RunFolder, last_line, read_json
+from experiments.run.rate_checks import Span
 from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from netem.carried import Received
 
@@ -30,6 +35,37 @@ def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets
             f"the {most_bytes} that the client received or the front retransmitted",
             came.payload_bytes,
         )
+
+
+def observed_cross(came: Received, journal: Path) -> dict[str, Any]:
+    """Returns run.json's entries about cross traffic, for `observed`.
+
+    came: what the link has received from the cross traffic. journal: the samples of what arrived. The entries are the
+    payload that entered the link, the payload that arrived, the packets that arrived, and (time, open flows) of each
+    sample at which the number of open flows was another than before.
+    """
+    samples = read_journal(journal, CrossSample)
+    flows = [samples[0], *(later for earlier, later in pairwise(samples) if later.flows != earlier.flows)]
+    return {
+        "cross_sent_bytes": came.payload_bytes,
+        "cross_arrived_bytes": samples[-1].bytes,
+        "cross_packets": samples[-1].packets,
+        "cross_flows": [(each.t_ns, each.flows) for each in flows],
+    }
+
+
+def check_cross(scenario: Scenario, observed: Mapping[str, Any], span: Span) -> None:
+    """Checks that all flows of the cross traffic were open during the measured load, and carried bytes.
+
+    Also checks that no more arrived than entered the link. Raises InvalidRun.
+    """
+    held = [flows for t_ns, flows in observed["cross_flows"] if t_ns <= span.began_ns][-1:]
+    held += [flows for t_ns, flows in observed["cross_flows"] if span.began_ns < t_ns <= span.ended_ns]
+    if held != [scenario.cross]:
+        raise InvalidRun("flows of cross traffic during the measured load", scenario.cross, held)
+    arrived, sent = observed["cross_arrived_bytes"], observed["cross_sent_bytes"]
+    if not 0 < arrived <= sent + _MARGIN_BYTES:
+        raise InvalidRun("bytes of cross traffic that arrived", f"at most the {sent} that entered the link", arrived)
 
 
 def _arrived_bytes(folder: RunFolder, client: ClientKind) -> int:

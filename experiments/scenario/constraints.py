@@ -24,6 +24,7 @@ def check(scenario: Scenario, given: Given, usual: Given) -> None:
     """
     _check_probe(scenario, given)
     _check_egress(scenario, given)
+    _check_cross(scenario, given)
     server = _server(scenario, given)
     _check_protocol(scenario, server, given)
     _check_client(scenario, server, given, usual)
@@ -105,6 +106,19 @@ def _check_egress(scenario: Scenario, given: Given) -> None:
     ):
         if not fits:
             raise ScenarioError(name, given(name), f"with SHAPER_AT=front, {allowed}")
+
+
+def _check_cross(scenario: Scenario, given: Given) -> None:
+    """Checks that cross traffic has a bottleneck in which the lab can count it. Raises ScenarioError."""
+    if not scenario.cross:
+        return
+    for fits, allowed in (
+        (scenario.link.rate_bit_s is not None, "0 with RATE=unlimited: without a bottleneck nothing competes"),
+        (scenario.shaper_at is ShaperAt.LINK, "0 with SHAPER_AT=front: only the front sends through its interface"),
+        (scenario.plan is not PlanKind.PROBE, "0 with PLAN=probe: a probe waits for windows, not for the link"),
+    ):
+        if not fits:
+            raise ScenarioError("CROSS", given("CROSS"), allowed)
 
 
 _SAYABLE = {

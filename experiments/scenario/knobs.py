@@ -42,6 +42,7 @@ NAMED_BY_PATH: Mapping[str, Callable[[str], bool]] = MappingProxyType(
 )
 """The knobs whose values may be paths of files that each run reads again; a function tells paths from other values."""
 
+_MOST_FLOWS = 32
 _TARGET_LEAST_NS, _TARGET_MOST_NS = 10**6, 10**10
 
 
@@ -314,6 +315,23 @@ _KNOBS = (
         allowed=_words(ShaperAt),
         meaning="where the bottleneck is; link: in a network namespace or container between front and client; front: on"
         " the front's own interface, where the kernel holds bytes in the socket instead of the bottleneck queue",
+    ),
+    Knob(
+        name="CROSS",
+        default="0",
+        field="cross",
+        parse=whole(0, _MOST_FLOWS),
+        allowed=f"0 to {_MOST_FLOWS} flows",
+        meaning="cross traffic: competing bulk flows toward the client, through the same bottleneck queue, which begin"
+        " before the page loads",
+    ),
+    Knob(
+        name="CROSS_CC",
+        default="cubic",
+        field="cross_cc",
+        parse=CongestionControl,
+        allowed=_words(CongestionControl),
+        meaning="congestion control of the cross traffic",
     ),
     Knob(
         name="CLIENT",

@@ -27,6 +27,7 @@ LAYERS: Mapping[str, str] = MappingProxyType(
         Layer.COMMITTED: "the front's output queue",
         Layer.UNSENT: "the kernel's send buffer",
         Layer.QUEUE: "the bottleneck queue",
+        Layer.CROSS: "the bottleneck queue, behind packets of other flows",
         Layer.PROPAGATION: "propagation",
         Layer.RECOVERY: "recovery from loss",
         Layer.RECORD: "the incomplete TLS record",

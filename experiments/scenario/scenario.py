@@ -70,6 +70,7 @@ class Scenario:
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's default.
     shaper_at: the place of the link's bottleneck. At the front, results are better than on a real network
     (netem/egress.py).
+    cross: competing bulk flows through the bottleneck. cross_cc: their congestion control.
     client: the client that loads the pages. page: the page. plan: page loads, or a probe. first: the resource that the
     client requests first; None for the page's order. priorities: the order that the client asks for. dialect: the
     signals by which the client asks for this order.
@@ -91,6 +92,8 @@ class Scenario:
     gso_segments: int | None
     link: Link
     shaper_at: ShaperAt
+    cross: int
+    cross_cc: CongestionControl
     client: ClientKind
     page: Page
     plan: PlanKind
@@ -126,6 +129,7 @@ def as_record(scenario: Scenario) -> ScenarioRecord:
     fields |= {"page": scenario.page.name, "resources": scenario.page.resources, "dialect": str(scenario.dialect)}
     fields["rate_steps"] = words.format_rate_steps(scenario.link.rate_steps)
     fields["qdisc"] = str(scenario.link.qdisc)
+    fields["cross_cc"] = str(scenario.cross_cc) if scenario.cross else None
     if scenario.lowat != LOWAT_AUTO:
         fields["target_delay_ns"] = None
     return ScenarioRecord(**fields)

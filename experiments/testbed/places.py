@@ -86,6 +86,17 @@ class ActiveLink:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ActiveCross:
+    """The running cross traffic. processes: its sender and its receiver.
+
+    carried: returns the counts of the frames that the link has received from the cross traffic so far.
+    """
+
+    processes: Sequence[Process]
+    carried: Callable[[], Received]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ActiveTuner:
     """The running tuner.
 
@@ -172,6 +183,15 @@ class Places(Protocol):
 
         Returns the result and the number of attempts. pid: the process id of the ferry, if any. Stops waiting if the
         ferry has ended.
+        """
+
+    def crossing(
+        self, scenario: Scenario, shaper: Shaper, folder: Path, interval_ns: int | None
+    ) -> AbstractContextManager[ActiveCross]:
+        """Runs the cross traffic of the scenario through the running link.
+
+        shaper: the link's shaper. folder: for the journal of the traffic. interval_ns: the interval of the journal's
+        samples; None for a long one.
         """
 
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> AbstractContextManager[Sampling]:

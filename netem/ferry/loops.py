@@ -52,6 +52,14 @@ def commands(link: Link, to_client: str, to_front: str) -> list[Command]:
     return [command for loop in needed(link) for command in _loop(loop, to_front if loop is DOWN else to_client)]
 
 
+def also_from(link: Link, device: str) -> list[Command]:
+    """Returns the commands that route the packets of a further device toward the client through the ferry.
+
+    Packets toward this device come from the client, and so pass the loop of the other direction already.
+    """
+    return [("ip", "rule", "add", "iif", device, "lookup", DOWN.table)] if DOWN in needed(link) else []
+
+
 def _loop(loop: Loop, source: str) -> list[Command]:
     return [
         ("ip", "link", "add", loop.device, "type", "veth", "peer", "name", loop.ferry_end),

@@ -52,6 +52,9 @@ class Compose(HostKernel):
             raise Unavailable(
                 f"QDISC={scenario.link.qdisc} with FABRIC=compose", untried, "use FABRIC=virtual or netns"
             )
+        if scenario.cross:
+            lack = "the compose project has no service for cross traffic"
+            raise Unavailable("CROSS with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         docker_engine.check()
         server = server_of(scenario.server)
         check_edition(server)

@@ -8,7 +8,7 @@ import json
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from experiments.testbed.containers.services import END_S, READY_S, STEP_S, Services, granted
 from experiments.testbed.places import (
     FRONT_PORT,
+    ActiveCross,
     ActiveLink,
     ActiveTuner,
     Addresses,
@@ -235,6 +236,11 @@ class Containers:
             )
         document = json.loads(found)
         return Calibration(**document["measured"]), document["attempts"]
+
+    def crossing(self, scenario: Scenario, *_: object) -> AbstractContextManager[ActiveCross]:
+        """Raises Unavailable: the compose project has no service for cross traffic."""
+        lack = "the compose project has no service for cross traffic"
+        raise Unavailable(f"CROSS={scenario.cross} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:

@@ -24,11 +24,12 @@ from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from experiments.testbed import tap
 from experiments.testbed.namespaces import front_shaper
+from experiments.testbed.namespaces.cross_traffic import crossing
 from experiments.testbed.namespaces.front_tuner import FrontTuner
 from experiments.testbed.namespaces.link_namespace import LinkNamespace
 from experiments.testbed.namespaces.namespace import Namespace
 from experiments.testbed.namespaces.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
-from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveLink, ActiveTuner, Sampling
+from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveCross, ActiveLink, ActiveTuner, Sampling
 from netem.calibration import Calibration, Tolerance
 from netem.ends import NearEnd, respond
 from netem.link import Link
@@ -240,6 +241,12 @@ class Namespaces:
                         there.listen()
                     here.connect(there.getsockname())
                     here.send(b"once")
+
+    def crossing(
+        self, scenario: Scenario, shaper: Shaper, folder: Path, interval_ns: int | None
+    ) -> AbstractContextManager[ActiveCross]:
+        """Runs the cross traffic from a namespace of its own behind the link."""
+        return crossing(self._client, self._link, scenario, shaper, folder=folder, interval_ns=interval_ns)
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:

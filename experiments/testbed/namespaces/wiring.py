@@ -15,6 +15,9 @@ ADDRESSES = Addresses(client="198.18.0.2", front="198.18.1.2", origin="198.18.2.
 TO_CLIENT, TO_FRONT = "to-client", "to-front"
 """The devices of the link's place."""
 
+TO_CROSS = "to-cross"
+"""The link's device toward the cross traffic, if there is any."""
+
 WIRE = "wire"
 """The name of three devices: the client's and the front's toward the link, and the origin's toward the front."""
 
@@ -23,6 +26,7 @@ FAR_ROUTER = "198.18.1.1"
 """The link's address toward the front."""
 
 _NEAR_ROUTER, _BEFORE_ORIGIN = "198.18.0.1", "198.18.2.1"
+_CROSS, _CROSS_ROUTER = "198.18.3.2", "198.18.3.1"
 _PREFIX = 24
 _MAC = "02:00:c6:12:00:0{}"  # locally administered
 
@@ -57,6 +61,15 @@ def wire_client(client: Namespace, link: Namespace) -> None:
     attach(link, TO_CLIENT, _NEAR_ROUTER, known)
     known = rtnetlink.neighbour(client.device(WIRE), _NEAR_ROUTER, near_router)
     attach(client, WIRE, ADDRESSES.client, known, rtnetlink.default_route(_NEAR_ROUTER))
+
+
+def wire_cross(link: Namespace, cross: Namespace) -> None:
+    """Wires link and cross traffic, whose default route leads to the link. Raises StepFailed."""
+    own, router = (_MAC.format(number) for number in (4, 5))
+    link.tell(rtnetlink.veth(TO_CROSS, router, WIRE, own, cross.descriptor))
+    attach(link, TO_CROSS, _CROSS_ROUTER, rtnetlink.neighbour(link.device(TO_CROSS), _CROSS, own))
+    known = rtnetlink.neighbour(cross.device(WIRE), _CROSS_ROUTER, router)
+    attach(cross, WIRE, _CROSS, known, rtnetlink.default_route(_CROSS_ROUTER))
 
 
 def wire_origin(front: Namespace, origin: Namespace) -> None:

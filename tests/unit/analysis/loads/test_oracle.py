@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.loads.oracle import Bound, bound, inversion
+from analysis.records.rate import Rate
 from tests.unit import builders
 
 MS = builders.MS
@@ -19,7 +20,8 @@ def bound_on(link: Mapping[str, Any], *, rate_steps: str | None = None) -> Bound
     """Returns the bound for the Maps case's script on a link."""
     page = builders.maps(IMAGE_BYTES, SCRIPT_DELAY_MS)
     assert page["page"].size_bytes == PAGE_BYTES
-    return bound(page, page["script"], builders.scenario(**link, rate_steps=rate_steps))
+    scenario = builders.scenario(**link, rate_steps=rate_steps)
+    return bound(page, page["script"], scenario, Rate.of(scenario))
 
 
 def test_the_default_link_by_hand() -> None:

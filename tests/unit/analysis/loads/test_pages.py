@@ -15,6 +15,7 @@ from analysis.loads.metrics import PageLoad, page_loads
 from analysis.loads.model import NoPrediction, Writes, first_byte_ms
 from analysis.loads.oracle import bound, inversion, latest_important
 from analysis.loads.verdict import Judgement, judge
+from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
 from common.formats.events import Arrival, Event, Kind
 from common.formats.page import Chunk, Page
@@ -245,7 +246,7 @@ def test_the_bound_of_a_chain() -> None:
         part("tile", after="data", important=True, delay_ns=40 * MS),
         part("photo", after="html"),
     )
-    limit = bound(page, page["tile"], LINK)
+    limit = bound(page, page["tile"], LINK, Rate.of(LINK))
     small_ns, large_ns = round((1000 + 31 + 66) * BYTE_NS), round((3000 + 31 + 3 * 66) * BYTE_NS)
     assert limit.first_byte_ns == pytest.approx(
         4 * ROUND_NS + 70 * MS + 2 * small_ns + large_ns + round((1 + 31 + 66) * BYTE_NS), abs=10
@@ -264,19 +265,19 @@ def test_the_bound_of_what_waits_for_nothing() -> None:
         part("b", size_bytes=10**6),
         part("c", important=True, delay_ns=300 * MS),
     )
-    limit = bound(page, page["c"], LINK)
+    limit = bound(page, page["c"], LINK, Rate.of(LINK))
     assert limit.first_byte_ns == ROUND_NS + 300 * MS + round(98 * BYTE_NS)
     assert limit.other_bytes == 38_400 * 1448 // 1514
     # If the important resource is available before all others, none of their bytes may go first.
     sooner = page_of_parts(part("a", delay_ns=MS), part("c", important=True))
-    assert bound(sooner, sooner["c"], LINK).other_bytes == 0
+    assert bound(sooner, sooner["c"], LINK, Rate.of(LINK)).other_bytes == 0
 
 
 def test_a_document_in_chunks_is_complete_with_its_last() -> None:
     """Resources that wait for a document in chunks are requested after its last chunk."""
     chunks = (Chunk(at_ns=0, size_bytes=500, every_ns=700 * MS, count=2),)
     page = page_of_parts(part("html", chunks=chunks), part("a", after="html"), part("b", after="html", important=True))
-    assert bound(page, page["b"], LINK).first_byte_ns == 2 * ROUND_NS + 700 * MS + round(98 * BYTE_NS)
+    assert bound(page, page["b"], LINK, Rate.of(LINK)).first_byte_ns == 2 * ROUND_NS + 700 * MS + round(98 * BYTE_NS)
 
 
 def test_which_is_the_latest() -> None:
@@ -292,7 +293,9 @@ def test_what_was_lost_against_it() -> None:
     """The inversion is the focal resource's delay beyond the bound, and the others' bytes beyond those of the bound."""
     others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(450, 1000)], "icon": [(3000, 1000)]}
     load = made(others, SOON)
-    lost = inversion(load, replace(bound(PAGE, PAGE["app"], LINK), first_byte_ns=400 * MS, other_bytes=600))
+    lost = inversion(
+        load, replace(bound(PAGE, PAGE["app"], LINK, Rate.of(LINK)), first_byte_ns=400 * MS, other_bytes=600)
+    )
     assert (lost.late_ns, lost.other_bytes) == (100 * MS, 1400)
 
 

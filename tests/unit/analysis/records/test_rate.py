@@ -50,3 +50,19 @@ def test_what_is_through_was_carried(rate: Rate, begins_ns: int, size_bytes: int
     assert rate.carried_bytes(begins_ns, through_ns) == pytest.approx(size_bytes, rel=1e-6, abs=1)
     begun_ns = rate.begun_ns(through_ns, size_bytes)
     assert rate.carried_bytes(begun_ns, through_ns) == pytest.approx(size_bytes, rel=1e-6, abs=1)
+
+
+def test_what_other_traffic_leaves() -> None:
+    """Between two counts of the other traffic the rate is what it left; before and after them the link is free."""
+    free = Rate.of(scenario(rate_bit_s=8000))
+    assert free is not None
+    left = free.without([(2 * S, 0), (4 * S, 500), (5 * S, 2500), (6 * S, 2500)])
+    assert [left.at_bit_s(at_s * S) for at_s in (0, 1.9, 2, 3.9, 4, 5, 99)] == [8000, 8000, 6000, 6000, 1, 8000, 8000]
+    assert left.carried_bytes(0, 6 * S) == pytest.approx(6000 - 500 - 1000, abs=1)
+
+
+def test_what_other_traffic_leaves_of_a_rate_that_changes() -> None:
+    """A step between two counts, and a step after the last, change what is left."""
+    assert RATE is not None
+    left = RATE.without([(2 * S, 0), (4 * S, 1000)])
+    assert [left.at_bit_s(at_s * S) for at_s in (2.5, 4, 6.9, 7)] == [40_000, 80_000, 80_000, 8000]

@@ -8,7 +8,8 @@ import pytest
 
 from experiments.errors import InvalidRun
 from experiments.results.run_folder import RunFolder
-from experiments.run.traffic_checks import check_carried
+from experiments.run.rate_checks import Span
+from experiments.run.traffic_checks import check_carried, check_cross, observed_cross
 from experiments.scenario.knobs import scenario_from
 
 ARRIVED, AGAIN, FAR_MORE = 1_000_000, 50_000, 20_000
@@ -56,3 +57,40 @@ def test_less_or_more(tmp_path: Path, shaper_at: str, came_bytes: int) -> None:
         match=f"asked for the {ARRIVED + AGAIN} that the client received .* retransmitted, observed {came_bytes}",
     ):
         _check(tmp_path, shaper_at, came_bytes)
+
+
+MEASURED = Span(began_ns=100, ended_ns=200)
+
+
+def _crossed(folder: Path, flows: list[tuple[int, int]], *, arrived: int = ARRIVED, entered: int = ARRIVED) -> None:
+    """Checks cross traffic of two flows. flows: (time, open flows) of each sample."""
+    journal = folder / "cross.jsonl"
+    journal.write_text(
+        "".join(f'{{"t_ns": {t_ns}, "flows": {count}, "packets": 7, "bytes": {arrived}}}\n' for t_ns, count in flows)
+    )
+    observed = observed_cross(cast("Any", Came(entered)), journal)
+    assert observed["cross_packets"] == 7
+    check_cross(scenario_from({"CROSS": "2"}), observed, MEASURED)
+
+
+def test_cross_traffic_that_was_there(tmp_path: Path) -> None:
+    """Flows may open before the measured load, and close after it. A part of what they send may be lost."""
+    _crossed(tmp_path, [(1, 0), (50, 1), (60, 2), (150, 2), (300, 1)], entered=2 * ARRIVED)
+
+
+@pytest.mark.parametrize(
+    ("flows", "seen"),
+    [([(1, 0)], "[0]"), ([(1, 0), (150, 2)], "[0, 2]"), ([(1, 2), (150, 1)], "[2, 1]"), ([(1, 1)], "[1]")],
+)
+def test_a_flow_that_was_missing(tmp_path: Path, flows: list[tuple[int, int]], seen: str) -> None:
+    """The error has the numbers of flows that were open during the measured load."""
+    with pytest.raises(InvalidRun, match="flows of cross traffic during the measured load: asked for 2, observed") as e:
+        _crossed(tmp_path, flows)
+    assert seen in str(e.value)
+
+
+@pytest.mark.parametrize("arrived", [0, ARRIVED + FAR_MORE])
+def test_cross_traffic_that_did_not_cross(tmp_path: Path, arrived: int) -> None:
+    """Nothing that arrived, or more than entered the link, makes the run invalid."""
+    with pytest.raises(InvalidRun, match=f"bytes of cross traffic that arrived.* observed {arrived}"):
+        _crossed(tmp_path, [(1, 2)], arrived=arrived)
