@@ -8,7 +8,7 @@ experiment, and each deviates only in its own arm.
 
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -38,13 +38,14 @@ _CONNECTION = (
 class Lie:
     """A replaced program. program: the real program's name. where: the shell's condition for the lab's own call.
 
-    does: the shell's commands if the condition is true. seen: the beginning of the run's reason.
+    does: the shell's commands if the condition is true. seen: the beginning of the run's reason. knobs: its arm's.
     """
 
     program: str
     where: str
     does: str
     seen: str
+    knobs: tuple[str, ...] = ()
 
 
 def _during(program: str, where: str, does: str, seen: str) -> Lie:
@@ -118,6 +119,20 @@ LIES = {
     "another queue": _at_link(
         f"{_SHAPED} 2: handle 3: netem limit 100 rate 1024000bit", "the link after the loads, queue in packets: asked"
     ),
+    "another discipline": replace(
+        _at_link(
+            "tc qdisc replace dev rate-down parent 3: handle 5: pfifo limit 24",
+            "the link after the loads, qdisc of the queue: asked for fq_codel, observed None",
+        ),
+        knobs=("QDISC=fq_codel",),
+    ),
+    "fewer bursts": replace(
+        _at_link(
+            f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 300ms loss gemodel 0.1% 20%",
+            "the link after the loads, chance that a burst of losses begins: asked for 0.00202",
+        ),
+        knobs=("LOSS=1%", "LOSS_BURST=5"),
+    ),
     "a smaller page": _served("307200", "60000", "payload of the image in load 1: asked for 307200 bytes"),
     "no delay": _served("200000000", "0", "how long the origin held the script in load 1 back: asked for 200.0"),
     "a longer delay": _served("200000000", "400000000", "how long the origin held the script in load 1 back: asked"),
@@ -158,7 +173,7 @@ def told(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa
         _stand_in(lie.program, root, programs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{programs}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-        return together(root / "results", {_arm(name): () for name in LIES}, *_LOAD)
+        return together(root / "results", {_arm(name): lie.knobs for name, lie in LIES.items()}, *_LOAD)
 
 
 @pytest.mark.parametrize("name", LIES)
