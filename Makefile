@@ -19,7 +19,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help setup environment kernel experiment sweep reproduce notebook show list doctor test lint format bench picture \
-    agreement auto matrix model sabotage scaling fuzz base-image clean-images clean
+    agreement auto link matrix model sabotage scaling fuzz base-image clean-images clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -156,6 +156,9 @@ knobs: environment ## write the table of all knobs, docs/knobs.md
 
 model: setup-compared ## compare the predictor with measurements; writes docs/model.md (about two minutes)
 	@$(PRIOLAB) model docs/model.md
+
+link: setup ## measure the bottleneck's queueing disciplines, alone and beside a bulk flow; writes docs/link.md (two minutes)
+	@$(PRIOLAB) link docs/link.md
 
 sabotage: setup ## measure the scenarios that spoil the effect, and their cures; writes docs/sabotage.md (half a minute)
 	@$(PRIOLAB) sabotage docs/sabotage.md

@@ -376,6 +376,13 @@ def _sabotage(parser: ArgumentParser) -> None:
     parser.set_defaults(do=lambda options, report: sabotage.write(options.file, report))
 
 
+def _link(parser: ArgumentParser) -> None:
+    from experiments.studies import link
+
+    parser.add_argument("file", type=Path, help="the document to write")
+    parser.set_defaults(do=lambda options, report: link.write(options.file, report))
+
+
 def _probe(parser: ArgumentParser) -> None:
     from experiments.commands import probe
 
@@ -443,6 +450,7 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "slides": ("write the steps of the demo as one HTML file of slides, and as pictures", _slides),
     "matrix": ("measure which servers keep the order that the client asks for, in each dialect", _matrix),
     "model": ("compare predicted times of first bytes with measured ones", _model),
+    "link": ("measure what the bottleneck's queueing discipline does to the effect of LOWAT", _link),
     "sabotage": ("measure every scenario that spoils the effect of LOWAT", _sabotage),
     "probe": ("test in which order a running server sends two resources, in every dialect", _probe),
     "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", _tune),

@@ -133,8 +133,12 @@ def _parts(
     crossing: dict[Layer, int] = {}
     if layers.cross:
         entered_ns = min(sent_ns + link.delay_ns, record_ns)
+        cross_ns = link.cross_ns(layers, entered_ns, record_ns)
         queue_ns = _behind_own_ns(position, entered_ns, before, layers, link)
-        crossing = {Layer.CROSS: link.cross_ns(layers, entered_ns, record_ns)}
+        if _has_hole(sockets, sent_ns, record_ns):
+            others_ns = _busy_ns(layers.queue, entered_ns, record_ns) - cross_ns - transmission_ns
+            queue_ns = min(queue_ns, max(0, others_ns))
+        crossing = {Layer.CROSS: cross_ns}
     else:
         cleared_ns = _cleared_ns(position, sockets, layers, link)
         on_the_way_ns = transmission_ns if link.queue_first else own_ns
@@ -163,18 +167,35 @@ def _resent(sockets: Sequence[SocketSample], from_ns: int, until_ns: int) -> boo
     return bool(counts) and counts[-1] > counts[0]
 
 
+def _has_hole(sockets: Sequence[SocketSample], sent_ns: int, record_ns: int) -> bool:
+    """True if bytes were missing at the client between two instants: they were sent again by a round trip later."""
+    round_trip_ns = 1000 * max(sample.rtt_us for sample in sockets)
+    return _resent(sockets, sent_ns, record_ns + round_trip_ns)
+
+
+def _busy_ns(queue: Sequence[QueueSample], from_ns: int, until_ns: int) -> int:
+    """Returns how long the bottleneck held packets between two instants."""
+    first = max(0, bisect_right(queue, from_ns, key=lambda sample: sample.t_ns) - 1)
+    last = bisect_right(queue, until_ns, key=lambda sample: sample.t_ns)
+    ends_ns = [*(sample.t_ns for sample in queue[first + 1 : last]), until_ns]
+    return sum(
+        end_ns - max(from_ns, sample.t_ns)
+        for sample, end_ns in zip(queue[first:last], ends_ns, strict=True)
+        if sample.packets
+    )
+
+
 def _behind_own_ns(position: int, entered_ns: int, before: SocketSample, layers: Layers, link: _Link) -> int:
     """Returns the transmission time of the own bytes before a position of the TCP stream that are in the bottleneck.
 
     entered_ns: the time at which the position reaches the bottleneck, which is at the client's end of the link. So all
-    bytes that have not arrived at the client are in the bottleneck, or lost, or at the client behind lost bytes. They
-    are at most as many as the bottleneck holds.
+    bytes that have not arrived at the client are in the bottleneck, or lost, or at the client behind lost bytes. With
+    losses the result is too large.
     """
     arrived = latest(layers.arrivals, entered_ns)
-    waiting_bytes = framed(max(0, position - 1 - (arrived.tcp_bytes if arrived else 0)), before.mss_bytes)
-    held = layers.held(entered_ns)
-    if held is not None:
-        waiting_bytes = min(waiting_bytes, held.bytes)
+    # On average, half of the packet being sent has left, and half of the position's own packet is before the position.
+    before_bytes = position - before.mss_bytes - (arrived.tcp_bytes if arrived else 0)
+    waiting_bytes = framed(max(0, before_bytes), before.mss_bytes)
     return link.through_ns(entered_ns, waiting_bytes) - entered_ns
 
 

@@ -17,10 +17,12 @@ The time in layer 4 follows from the bytes that the link reports, its rate and i
 
 With cross traffic (CROSS), layer 4 has two parts: the wait behind packets of the front's own connection (`queue`), and
 the wait behind packets of other flows (`cross_traffic`). The bottleneck may serve flows in any order, so neither
-follows from what the link holds. `queue` is the transmission time of the own bytes that had not left the bottleneck
-when the byte reached it. `cross_traffic` is the transmission time of the packets of other flows that the client's
-kernel counted from then on until the byte was there. Both are measured apart, so what they do not explain shows how
-reliable they are.
+follows from what the link holds. `cross_traffic` is the transmission time of the packets of other flows that the
+client's kernel counted from the byte's arrival at the bottleneck on until the byte was at the client. `queue` is the
+transmission time of the own bytes that had not arrived when the byte reached the bottleneck. If packets of the front
+were lost, some of these bytes may be at the client already, behind a lost packet; then `queue` is at most the time in
+which the link's samples show packets in the bottleneck, without the time for other flows. What neither part explains
+shows how reliable they are.
 
 Layers 4 and 5 may not explain all of the time on the network. If the remaining time is longer than the sampling
 interval, and packets were retransmitted meanwhile, it counts as `recovery`: the client cannot read a byte before it has

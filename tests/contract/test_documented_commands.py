@@ -14,7 +14,7 @@ from experiments.scenario.named import catalogue, entry_of
 from experiments.sweep.sweep_request import sweep_request_from
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDES = ("tutorial", "talk", "chromium", "sabotage", "servers", "sweeps", "fabrics")
+GUIDES = ("tutorial", "talk", "chromium", "sabotage", "servers", "sweeps", "fabrics", "link")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in GUIDES))
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 

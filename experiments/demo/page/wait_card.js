@@ -11,6 +11,7 @@ const PARTS = [
   { key: "front_committed", name: "front's output", place: "front" },
   { key: "kernel_unsent", name: "kernel", place: "socket" },
   { key: "bottleneck_queue", name: "queue", place: "queue" },
+  { key: "cross_traffic", name: "other flows", place: "queue" },
   { key: "propagation", name: "travel", place: "propagation" },
   { key: "recovery", name: "loss", place: "loss" },
   { key: "tls_record", name: "record", place: "record" },

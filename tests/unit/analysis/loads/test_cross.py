@@ -13,6 +13,7 @@ from analysis.loads.whereabouts import whereabouts
 from analysis.records.runs import Layers
 from common.formats.events import Arrival
 from common.formats.samples import CrossSample, QueueSample
+from common.packets import framed
 from tests.unit.analysis.loads.test_ledger import (
     PACKET_MS,
     RECORD_MS,
@@ -25,6 +26,7 @@ from tests.unit.analysis.loads.test_ledger import (
 from tests.unit.builders import MS
 
 DELAY_MS = 300
+MSS = 100
 CROSSED = 17
 """Packets of cross traffic that leave the bottleneck while the script's first byte waits there."""
 
@@ -42,7 +44,10 @@ def with_cross(packets: int = CROSSED, *, resent: int = 0) -> Layers:
     """Returns the samples of a link whose bottleneck holds a packet of the front's, and packets of another flow."""
     usual = layers()
     queue = replace(usual.queue[-1], packets=30, bytes=30 * 1514)
-    sockets = tuple(sampled(t_ms, resent=resent * (t_ms > SENT_MS + DELAY_MS)) for t_ms in range(0, 2001, 10))
+    sockets = tuple(
+        replace(sampled(t_ms, resent=resent * (t_ms > SENT_MS + DELAY_MS)), mss_bytes=MSS)
+        for t_ms in range(0, 2001, 10)
+    )
     return replace(usual, sockets=sockets, queue=(usual.queue[0], queue), cross=crossed(packets))
 
 
@@ -56,10 +61,13 @@ def test_the_wait_behind_other_flows_is_a_layer() -> None:
     found = made(with_cross())
     parts_ms = {layer: wait_ns / MS for layer, wait_ns in found.parts.items()}
     assert parts_ms[Layer.CROSS] == pytest.approx(CROSSED * PACKET_MS, abs=1)
-    assert 0 < parts_ms[Layer.QUEUE] < PACKET_MS  # 499 bytes of the front's are before the script, and not there yet
-    assert parts_ms[Layer.PROPAGATION] == DELAY_MS + PACKET_MS
+    # 501 bytes of the front's are before the script and have not arrived; a packet less, as two are there in part.
+    own_ms = framed(501 - MSS, MSS) / 1514 * PACKET_MS
+    assert parts_ms[Layer.QUEUE] == pytest.approx(own_ms, abs=0.1)
+    transmission_ms = framed(MSS, MSS) / 1514 * PACKET_MS
+    assert parts_ms[Layer.PROPAGATION] == pytest.approx(DELAY_MS + transmission_ms, abs=0.1)
     assert sum(found.parts.values()) == found.wait_ns
-    wait_ms = RECORD_MS - SENT_MS - DELAY_MS - PACKET_MS
+    wait_ms = RECORD_MS - SENT_MS - DELAY_MS - transmission_ms
     rest_ms = wait_ms - parts_ms[Layer.CROSS] - parts_ms[Layer.QUEUE]
     assert parts_ms[Layer.UNEXPLAINED] == pytest.approx(rest_ms, abs=1)
     assert "0.17 behind packets of other flows in the bottleneck" in sentence(found.as_record())
@@ -68,6 +76,12 @@ def test_the_wait_behind_other_flows_is_a_layer() -> None:
 def test_without_cross_traffic_there_is_no_such_layer() -> None:
     """The ledger of a run without cross traffic has the layers that it always had."""
     assert Layer.CROSS not in made(layers()).parts
+
+
+def test_bytes_behind_a_lost_packet_do_not_count_as_waiting() -> None:
+    """After a loss the front's own part is at most the time in which the bottleneck was not busy with other flows."""
+    own = [made(with_cross(packets, resent=MSS)).parts[Layer.QUEUE] for packets in (CROSSED, 20)]
+    assert own == [made(with_cross()).parts[Layer.QUEUE], 0]
 
 
 def test_a_pause_for_other_flows_is_no_recovery() -> None:
