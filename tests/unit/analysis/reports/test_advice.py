@@ -89,6 +89,15 @@ def test_deep_bottleneck(knobs: dict[str, str], told: bool) -> None:  # noqa: FB
     assert [sentence.split(":")[0] for sentence in sentences(knobs)] == (["QUEUE=85"] if told else [])
 
 
+@pytest.mark.parametrize(
+    ("qdisc", "told"),
+    [("fq", ["QUEUE=1000"]), ("fq_codel", []), ("cake", []), ("pie", []), ("dualpi2", [])],
+)
+def test_deep_bottleneck_with_a_discipline(qdisc: str, told: list[str]) -> None:
+    """There is no such advice if the discipline keeps the queue short; fq does not."""
+    assert [sentence.split(":")[0] for sentence in sentences({"QUEUE": "1000", "QDISC": qdisc})] == told
+
+
 def test_deep_bottleneck_with_bbr() -> None:
     """With CC=bbr the advice on a deep queue does not name bbr."""
     (sentence,) = sentences({"QUEUE": "85"})
@@ -127,10 +136,11 @@ def test_a_ferry_that_was_not_asked_for() -> None:
         ({"LOSS": "1%"}, "LOSS=1%: "),
         ({"JITTER": "20ms"}, "JITTER=20ms: "),
         ({"LOSS": "0.5%", "JITTER": "2ms"}, "LOSS=0.5% and JITTER=2ms: "),
+        ({"REORDER": "2%"}, "REORDER=2%: "),
     ],
 )
 def test_chance(knobs: dict[str, str], words: str) -> None:
-    """With LOSS or JITTER the advice is to repeat the run."""
+    """With LOSS, JITTER or REORDER the advice is to repeat the run."""
     (sentence,) = sentences(knobs)
     assert sentence.startswith(words)
     assert "REPEAT=5" in sentence
