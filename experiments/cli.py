@@ -415,6 +415,13 @@ def _setup(parser: ArgumentParser) -> None:
     parser.set_defaults(do=do)
 
 
+def _roots(parser: ArgumentParser) -> None:
+    from experiments.commands import suite_roots
+
+    parser.add_argument("names", nargs="*", metavar="NAME@SUITE", help="a server and a suite, to fetch newer packages")
+    parser.set_defaults(do=lambda options, report: suite_roots.show(options.names, report))
+
+
 def _kernel(parser: ArgumentParser) -> None:
     from experiments.commands.guest_kernel import built_kernel
     from experiments.testbed.guest import kernel
@@ -455,6 +462,7 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "probe": ("test in which order a running server sends two resources, in every dialect", _probe),
     "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", _tune),
     "setup": ("install the packages and the guest kernel that the lab needs", _setup),
+    "roots": ("list the servers fetched from Debian's suites, or fetch newer ones", _roots),
     "kernel": ("build the guest kernel, unless it is built already", _kernel),
 }
 """For each command: what it does, and the function that adds its options."""

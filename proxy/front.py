@@ -41,6 +41,8 @@ class FrontSettings:
     modules: the folder in which the server's npm packages are installed; None without npm packages.
     record_bytes: the size of the largest TLS record; None for the server's default.
     server_folder: the server's folder as the front sees it; None for its path on this machine.
+    root: the folder in whose file tree the server is installed, and is to run; None for this machine's. Then `program`
+    is a path in this tree.
     """
 
     server: Server
@@ -61,6 +63,7 @@ class FrontSettings:
     modules: Path | None = None
     record_bytes: int | None = None
     server_folder: Path | None = None
+    root: Path | None = None
 
 
 class Front:

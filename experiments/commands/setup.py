@@ -13,8 +13,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.errors import LabError, StepFailed
-from experiments.host import apt, machine, npm
+from experiments.errors import LabError, StepFailed, Unavailable
+from experiments.host import apt, machine, npm, roots
 from experiments.host.home import ROOT, is_clone
 from experiments.host.interruption import Interrupted, raise_interrupted
 from experiments.host.machine import Machine, Rights
@@ -31,7 +31,7 @@ from experiments.host.python_environment import (
 from experiments.host.setup_plan import SetupPlan, decide, remedy
 from experiments.host.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
 from experiments.testbed.guest import kernel
-from proxy.server import catalogue
+from proxy.server import SUITES, catalogue, server_of
 
 _BAD_INPUT = 2
 
@@ -97,6 +97,7 @@ def _carry_out(request: SetupRequest, environment: PythonEnvironment | None) -> 
     else:
         _look_for_extras(request)
     _install_from_npm(request)
+    _fetch_roots(request)
     if builds_kernel:
         _build_kernel(environment.python if environment else Path(sys.executable))
 
@@ -172,6 +173,25 @@ def _have_installed(plan: SetupPlan, installer: apt.Installer) -> None:
                     complain(f"note: apt-get failed: {error}; without these packages, {each.without}")
     except apt.CannotInstall as error:
         raise _Refused(f"apt-get failed: {error}") from error
+
+
+def _fetch_roots(request: SetupRequest) -> None:
+    """Makes the roots of the servers that the request names with a suite, unless they exist. Raises LabError."""
+    if not request.runs_here or request.part is SetupPart.ENVIRONMENT:
+        return
+    for name in sorted(request.servers | request.others):
+        try:
+            server = server_of(name)
+        except ValueError:
+            continue  # a later command reports the name
+        if server.edition not in SUITES:
+            continue
+        try:
+            roots.obtain(server, say)
+        except Unavailable as error:
+            if name in request.servers:
+                raise
+            complain(f"note: {error}")
 
 
 def _install_from_npm(request: SetupRequest) -> None:

@@ -20,6 +20,7 @@ from experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed
 from experiments.execution.request import Arm, Manner
 from experiments.host.processes import tail
 from experiments.host.programs import BROWSER, DRIVER
+from experiments.host.roots import root_at
 from experiments.host.tools import Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, read_json, write_json
@@ -161,10 +162,17 @@ def _record(
         wall_s=round(wall_s, 3),
         knobs=dict(run.arm.knobs),
         scenario=as_record(run.arm.scenario),
-        front=dict(server_of(run.arm.scenario.server).traits),
+        front=dict(server_of(run.arm.scenario.server).traits) | _root(folder),
         **outcome,
         **vars(found),
     )
+
+
+def _root(folder: RunFolder) -> dict[str, Any]:
+    """Returns the entry `root` of the front's properties, with the packages of the root; empty without a root."""
+    path = read_json(folder.arm).get("root") if folder.arm.exists() else None
+    root = root_at(Path(path)) if path else None
+    return {"root": root.record()} if root else {}
 
 
 def _write(folder: RunFolder, record: RunRecord) -> Ending:
@@ -215,6 +223,7 @@ def _order(run: Run, manner: Manner, tools: Tools) -> Order:
         versions=_versions(run.arm.scenario, tools),
         node_route=tools.node_route,
         tuner=tools.tuner if run.arm.scenario.lowat == LOWAT_AUTO else None,
+        root=tools.root,
     )
 
 

@@ -77,12 +77,16 @@ def die_with_parent(by: signal.Signals = signal.SIGKILL) -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, by)
 
 
-def _begin_in(cgroup: Path) -> None:
+def _begin_in(cgroup: Path | None, root: Path | None) -> None:
     die_with_parent()
-    (cgroup / "cgroup.procs").write_text("0")
+    if cgroup is not None:
+        (cgroup / "cgroup.procs").write_text("0")
+    if root is not None:
+        os.chroot(root)
+        os.chdir("/")
 
 
-def _before_the_program(cgroup: Path | None) -> Callable[[], None] | None:
+def _before_the_program(cgroup: Path | None, root: Path | None) -> Callable[[], None] | None:
     """Returns the function to call between fork(2) and execve(2); None if no call is needed.
 
     subprocess starts a program faster without such a function.
@@ -90,8 +94,8 @@ def _before_the_program(cgroup: Path | None) -> Callable[[], None] | None:
     The children of the first process of a PID namespace need no signal at their parent's end: when that process ends,
     the kernel kills all other processes in the namespace.
     """
-    if cgroup is not None:
-        return partial(_begin_in, cgroup)
+    if cgroup is not None or root is not None:
+        return partial(_begin_in, cgroup, root)
     return None if os.getpid() == 1 else die_with_parent
 
 
@@ -255,10 +259,12 @@ class Process:
         environment: Mapping[str, str] | None = None,
         stdout: int | None = None,
         cgroup: Path | None = None,
+        root: Path | None = None,
     ) -> None:
         """Starts the program, with its output in the log.
 
-        stdout: a descriptor that gets the standard output instead. cgroup: the cgroup to start the program in.
+        stdout: a descriptor that gets the standard output instead. cgroup: the cgroup to start the program in. root:
+        the folder that is the program's file system (chroot(2)), in which the command's paths are looked up.
         """
         self.name = name
         self.log = log
@@ -273,7 +279,7 @@ class Process:
                     stderr=output,
                     env=program_environment(environment),
                     start_new_session=True,
-                    preexec_fn=_before_the_program(cgroup),
+                    preexec_fn=_before_the_program(cgroup, root),
                 )
             except OSError as error:
                 raise StepFailed(f"starting {name}", f"{command[0]}: {error.strerror}") from error

@@ -14,10 +14,11 @@ from experiments.host.npm import lacks_modules
 from experiments.host.own_files import digest_of
 from experiments.host.own_program import inspected, version_said
 from experiments.host.processes import find, program_environment
+from experiments.host.roots import Root, find_root
 from experiments.host.setup_plan import not_packaged
 from experiments.host.tools import FRONT, Tools
 from experiments.scenario.scenario import ClientKind, Scenario
-from proxy.server import Server, absolute, catalogue, server_of
+from proxy.server import SUITES, Server, absolute, catalogue, server_of
 
 BROWSER, DRIVER = "chromium", "playwright"
 _PATIENCE_S = 20.0
@@ -48,17 +49,26 @@ def version(*command: str) -> str | None:
 
 def check_edition(server: Server) -> None:
     """Checks that the lab can run the server's edition. Raises Unavailable."""
-    if server.edition is not None:
+    if server.edition is not None and server.edition not in SUITES:
         reason = f"the lab cannot run a server of the edition {server.edition} yet"
         raise Unavailable(f"SERVER={server.name}", reason, f"use SERVER={server.folder.name}")
+
+
+def root_of(server: Server) -> Root | None:
+    """Returns the root of a server whose edition is a Debian suite; None for other servers, and if none is made."""
+    return find_root(server) if server.edition in SUITES else None
 
 
 def program_of(server: Server) -> str | None:
     """Returns the path of the server's program; None if it is not installed. Raises Unavailable.
 
-    The one place that finds a server's program, also that of an edition.
+    The one place that finds a server's program, also that of an edition. The path is in the server's root if it has one
+    (root_of).
     """
     check_edition(server)
+    if server.edition in SUITES:
+        root = root_of(server)
+        return root.program if root else None
     return find(server.program)
 
 
@@ -67,6 +77,8 @@ def server_version(server: Server) -> str | None:
     program = program_of(server)
     if program is None or lacks_modules(server):
         return None
+    if root := root_of(server):
+        return root.version
     return version(*server.arguments(server.version, {"program": program}))
 
 
@@ -76,7 +88,9 @@ def lack_of(server: Server, program: str | None = None) -> str | None:
     program: the path of the program that runs as the server; None for the installed one. Raises Unavailable.
     """
     if program is None and program_of(server) is None:
-        return server.program
+        return server.name if server.edition else server.program
+    if server.edition in SUITES:
+        return None  # a root has all that the server needs
     if lack := next((file for file in server.files if not Path(file).exists()), None):
         return lack
     return "an npm package" if lacks_modules(server) else None
@@ -84,6 +98,8 @@ def lack_of(server: Server, program: str | None = None) -> str | None:
 
 def remedy_for(server: Server) -> str:
     """Returns the command that installs the server, or alternatives if the distribution has no package of it."""
+    if server.edition in SUITES:
+        return f"{setup_command(f'SERVER={server.name}')} fetches it"
     if not server.packages:
         return f"install {server.program}, or name its packages in {server.folder / 'server.toml'}"
     if server.own:
@@ -129,10 +145,15 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
             ("RECORD", server.record, "stock" if record is None else "bytes", record),
         ):
             if needed := switch.lacked_until(level, said):
-                has = "this machine has" if program is None else f"PROGRAM={program} is"
-                reason = f"{switch.name} exists since {name} {needed}, but {has} {said}"
-                remedy = f"{'install' if program is None else 'name a program of'} {name} {needed} or newer"
-                raise Unavailable(f"{knob}={value} with SERVER={name}", reason, remedy)
+                plain = server.folder.name
+                if program is not None:
+                    has, remedy = f"PROGRAM={program} is", "name a program of"
+                elif server.edition is not None:
+                    has, remedy = f"{name} is", "name"
+                else:
+                    has, remedy = "this machine has", "install"
+                reason = f"{switch.name} exists since {plain} {needed}, but {has} {said}"
+                raise Unavailable(f"{knob}={value} with SERVER={name}", reason, f"{remedy} {plain} {needed} or newer")
 
 
 def own_versions(scenario: Scenario, server: Server, said: str | None) -> dict[str, str]:
@@ -167,6 +188,11 @@ def _front_version(scenario: Scenario, server: Server, program: str) -> str | No
     return version_said(asked, f"PROGRAM={scenario.program}")
 
 
+def root_versions(server: Server, root: Root | None) -> dict[str, str]:
+    """Returns the name of the server's root, which names its packages by their digest; empty without a root."""
+    return {f"root of SERVER={server.name}": root.name} if root else {}
+
+
 def lack_of_browser() -> str | None:
     """Returns the first thing that CLIENT=chromium needs and that is not installed; None if nothing is missing."""
     if find(BROWSER) is None:
@@ -191,6 +217,7 @@ def tools_for(scenario: Scenario, *, capture: bool) -> Tools:
         "node": version(programs["node"], "--version"),
         server.name: _front_version(scenario, server, programs[FRONT]),
         "iproute2": version(programs["ip"], "-V"),
+        **root_versions(server, root_of(server)),
     }
     versions |= own_versions(scenario, server, versions[server.name])
     if scenario.client is ClientKind.CHROMIUM:
@@ -203,7 +230,12 @@ def tools_for(scenario: Scenario, *, capture: bool) -> Tools:
     if capture:
         programs["tcpdump"] = _found("tcpdump", "tcpdump", "CAPTURE=yes")
         versions["tcpdump"] = version(programs["tcpdump"], "--version")
-    return Tools(programs=programs, versions={name: text or "unknown" for name, text in versions.items()})
+    root = root_of(server)
+    return Tools(
+        programs=programs,
+        versions={name: text or "unknown" for name, text in versions.items()},
+        root=str(root.path) if root else None,
+    )
 
 
 def _found(name: str, package: str, what: str) -> str:

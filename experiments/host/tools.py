@@ -39,10 +39,12 @@ class Tools:
 
     programs: by name, the command that starts the program in its namespace or container; outside containers an absolute
     path. versions: the version of each program, by name. node_route: how Node reads the clock; None if this is unknown
-    before the run. tuner: the tuner to use with LOWAT=auto.
+    before the run. tuner: the tuner to use with LOWAT=auto. root: the folder in whose file tree the front is installed
+    and runs (roots.py); None for this machine's.
     """
 
     programs: Mapping[str, str]
     versions: Mapping[str, str]
     node_route: ClockRoute | None = None
     tuner: TunerOrder = NO_TUNER
+    root: str | None = None

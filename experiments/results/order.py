@@ -30,7 +30,8 @@ class Order(RunOptions):
     knobs: the scenario as knobs. page: the page that the knob PAGE names. fabric: the name of the fabric. seed: the
     seed of the link's randomness. load_deadline_ns: the longest page load, in link time. programs: the commands that
     start the programs, by name. versions: the programs' versions, by name. node_route: how Node reads the clock; None
-    if this is unknown before the run. tuner: the tuner to use; None unless LOWAT=auto.
+    if this is unknown before the run. tuner: the tuner to use; None unless LOWAT=auto. root: the folder in whose file
+    tree the front runs; None for the file tree of this machine.
     """
 
     knobs: Mapping[str, str]
@@ -42,6 +43,7 @@ class Order(RunOptions):
     versions: Mapping[str, str]
     node_route: ClockRoute | None = None
     tuner: TunerOrder | None = None
+    root: str | None = None
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -56,7 +58,13 @@ class Order(RunOptions):
     @property
     def tools(self) -> Tools:
         """The programs of the run, their versions, and the tuner to use."""
-        return Tools(programs=self.programs, versions=self.versions, node_route=self.node_route, tuner=self.asked_tuner)
+        return Tools(
+            programs=self.programs,
+            versions=self.versions,
+            node_route=self.node_route,
+            tuner=self.asked_tuner,
+            root=self.root,
+        )
 
     @property
     def asked_tuner(self) -> TunerOrder:

@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from experiments.host.tools import FRONT
 from experiments.results.order import BEGINS, ENDED, Order
 from experiments.results.run_folder import PARTIAL, RunFolder
 from experiments.run.guest_start import begin_anew, check, libc, mount
@@ -74,7 +75,11 @@ def _prepare(orders: Sequence[Order]) -> None:
 
     The rehearsal makes the namespaces of a run, and removes them. Raises ChildProcessError if the rehearsal fails.
     """
-    keep_open({program for order in orders for program in order.programs.values()})
+    keep_open(
+        {program for order in orders for name, program in order.programs.items() if not (order.root and name == FRONT)}
+    )
+    for root, program in {(order.root, order.programs[FRONT]) for order in orders if order.root}:
+        keep_open([program], Path(root))
     known_beforehand(orders[0].programs["node"])
     if not _in_a_child(rehearse):
         raise ChildProcessError("the rehearsal failed, so a run would depend on the runs before it")

@@ -220,6 +220,7 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) 
             modules=modules_of(server),
             record_bytes=scenario.record_bytes,
             server_folder=places.server_folder,
+            root=Path(tools.root) if tools.root else None,
         )
     )
 

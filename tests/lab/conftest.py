@@ -9,6 +9,8 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -19,6 +21,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 from experiments.host.processes import find
 from tests.conftest import Done, Lab
+from tests.lab import ordinary
+from tests.lab.ordinary_lab import OrdinaryLab
 from tests.lab.visits import launched
 from tests.together import together
 
@@ -109,3 +113,19 @@ def browser(chromium: None) -> Iterator[Browser]:  # noqa: ARG001
     assert program
     with sync_playwright() as playwright, launched(playwright, program) as opened:
         yield opened
+
+
+@pytest.fixture
+def ordinary_lab() -> Iterator[OrdinaryLab]:
+    """Yields a lab in a folder that an ordinary user can reach, unlike pytest's folders."""
+    root = Path(tempfile.mkdtemp(prefix="ordinary-", dir="/tmp"))
+    try:
+        lab = OrdinaryLab(root=root)
+        (root / "stage").mkdir()
+        lab.temporary.mkdir()
+        if os.geteuid() == 0:
+            for folder in (root, lab.temporary):
+                os.chown(folder, ordinary.NOBODY, ordinary.NOBODY)
+        yield lab
+    finally:
+        shutil.rmtree(root)

@@ -3,13 +3,9 @@
 import os
 import random
 import re
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,6 +15,7 @@ from proxy.server import catalogue
 from tests.conftest import Done, Lab, make_lab
 from tests.lab import ordinary
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
+from tests.lab.ordinary_lab import OrdinaryLab
 from tests.punctuality import Witness, any_late, until_punctual, was_late
 
 pytestmark = pytest.mark.usefixtures("netns")
@@ -179,39 +176,8 @@ def _verdicts(done: Done) -> dict[str, str]:
     return {arm["name"]: arm["verdict"] or arm["reason"] for arm in done.summary["arms"]}
 
 
-@dataclass(frozen=True, kw_only=True)
-class _OrdinaryLab(Lab):
-    """A lab whose user is not root."""
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The lab's environment, with a home that the user may enter."""
-        return super().environment | {"HOME": str(self.root), "USER": "nobody"}
-
-    def command(self, *words: str) -> list[str]:
-        """Returns the lab's command; if this user is root, the command runs as an ordinary user."""
-        plain = super().command(*words)
-        return ordinary.command(self.root / "stage", *plain) if os.geteuid() == 0 else plain
-
-
-@pytest.fixture
-def ordinary_lab() -> Iterator[_OrdinaryLab]:
-    """Yields a lab in a folder that an ordinary user can reach, unlike pytest's folders."""
-    root = Path(tempfile.mkdtemp(prefix="ordinary-", dir="/tmp"))
-    try:
-        lab = _OrdinaryLab(root=root)
-        (root / "stage").mkdir()
-        lab.temporary.mkdir()
-        if os.geteuid() == 0:
-            for folder in (root, lab.temporary):
-                os.chown(folder, ordinary.NOBODY, ordinary.NOBODY)
-        yield lab
-    finally:
-        shutil.rmtree(root)
-
-
 @pytest.mark.punctual
-def test_an_ordinary_user(ordinary_lab: _OrdinaryLab, server: str) -> None:
+def test_an_ordinary_user(ordinary_lab: OrdinaryLab, server: str) -> None:
     """An ordinary user's run, in a user namespace, is measured as root's is, and the user owns all files."""
     words = ("FABRIC=netns", "RATE=8mbit", "DELAY=10ms", "SIZE=400000", "RELOADS=0", f"SERVER={server}")
     run = ordinary_lab.run if server == "nginx" else ordinary_lab.run_unseen  # figures take as long as a run

@@ -1,12 +1,13 @@
 """The fabric `compose`: places are containers, the services of compose.yaml, on real clocks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from experiments.errors import StepFailed, TimedOut, Unavailable
 from experiments.host.processes import module
-from experiments.host.programs import check_edition, own_versions, unknown
+from experiments.host.programs import check_edition, own_versions, root_versions, unknown
+from experiments.host.roots import Root
 from experiments.host.tools import FRONT, Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
@@ -14,13 +15,14 @@ from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from experiments.testbed.containers import docker_engine
 from experiments.testbed.containers.node_route import node_route
 from experiments.testbed.containers.own_files import image_server, mounted_program, program_inside, version_in_image
+from experiments.testbed.containers.root_image import make_base, root_of_image
 from experiments.testbed.fabric import HostKernel
 from experiments.testbed.namespaces.netns import no_netem
 from experiments.testbed.places import Places
 from netem import calibration
 from netem.link import Qdisc
 from netem.shaper import Shaper
-from proxy.server import server_of
+from proxy.server import SUITES, server_of
 
 _AVAILABLE_CC = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _LOADING = "run `modprobe tcp_{0}`, and add {0} to the sysctl net.ipv4.tcp_allowed_congestion_control"
@@ -73,10 +75,13 @@ class Compose(HostKernel):
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Returns the programs in the images."""
-        server = scenario.front
-        images = docker_engine.images(image_server(server))
+        server, root = scenario.front, root_of_image(scenario.front)
+        images = docker_engine.images(image_server(server), root)
         own = mounted_program(scenario)
-        said = version_in_image(scenario, images["front"]) if own else _package(images["front"], server.packages[0])
+        if own:
+            said = version_in_image(scenario, images["front"])
+        else:
+            said = _of_root(root) if root else _package(images["front"], server.packages[0])
         tcpdump = {"tcpdump": _package(images["link"], "tcpdump")} if capture else {}
         return Tools(
             programs={
@@ -91,17 +96,22 @@ class Compose(HostKernel):
                 "iproute2": _package(images["link"], "iproute2"),
                 **tcpdump,
                 **own_versions(scenario, server, said),
+                **root_versions(server, root),
             },
             node_route=node_route(images["origin"]),
+            root=str(root.path) if root else None,
         )
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
         """Builds the container images that do not exist yet."""
-        for server in dict.fromkeys(image_server(scenario.front) for scenario in scenarios):
-            for service, image in docker_engine.images(server).items():
+        fronts = {(image_server(scenario.front), scenario.front.edition): scenario.front for scenario in scenarios}
+        for (name, edition), server in fronts.items():
+            base = make_base(server, tell) if edition in SUITES else {}
+            for service, image in docker_engine.images(name, root_of_image(server)).items():
                 if not docker_engine.has_image(image):
-                    tell(f"building the image of the {service} from {docker_engine.base()}")
-                    _build(service, server)
+                    on_base = base if service == "front" else {}
+                    tell(f"building the image of the {service} from {on_base.get('BASE', docker_engine.base())}")
+                    _build(service, {"SERVER": name, **on_base})
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """Returns the command of the job, which runs on the host and uses the engine.
@@ -127,9 +137,16 @@ class Compose(HostKernel):
         return Containers(order, folder)
 
 
-def _build(service: str, server: str) -> None:
+def _of_root(root: Root) -> str:
+    """Returns the version of the server's package in a root, as `_package` returns it for an image."""
+    name = server_of(root.server).packages[0]
+    return next(f"{package.name} {package.version}" for package in root.packages if package.name == name)
+
+
+def _build(service: str, words: Mapping[str, str]) -> None:
+    """Builds the service's image. words: variables of compose.yaml."""
     try:
-        docker_engine.Project("priolab", {"SERVER": server}).build(service)
+        docker_engine.Project("priolab", words).build(service)
     except StepFailed as error:
         if docker_engine.has_image(docker_engine.base()):
             raise

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from experiments.host.roots import root_at
 from experiments.results.order import Order
 from experiments.scenario.scenario import LOWAT_MOST
 from experiments.testbed import tap
@@ -36,6 +37,7 @@ class ComposeOverride:
             sndbuf, most = scenario.sndbuf_bytes, max(most, scenario.sndbuf_bytes)
         return {
             "SERVER": image_server(scenario.front),
+            "PRIOLAB_ROOT": docker_engine.root_suffix(root_at(Path(order.root)) if order.root else None),
             "NATIVE": scenario.native,
             "BUFFERING": scenario.buffering,
             "RECORD": str(scenario.record_bytes or "stock"),

@@ -9,6 +9,7 @@ from experiments.errors import StepFailed, TimedOut, Unavailable
 from experiments.host import home, processes
 from experiments.host.processes import find
 from experiments.host.programs import unknown
+from experiments.host.roots import Root
 from experiments.results import digest
 from experiments.results.run_folder import RunFolder
 from experiments.testbed.places import run_label
@@ -111,14 +112,22 @@ def base() -> str:
     return os.environ.get("BASE") or BASE
 
 
-def images(server: str) -> dict[str, str]:
-    """Returns the name of each service's image. server: the name of the front's server."""
+def images(server: str, root: Root | None = None) -> dict[str, str]:
+    """Returns the name of each service's image.
+
+    server: the front's server in the catalogue, by name. root: the root from which the front's image is made, if any.
+    """
     return {
         "origin": f"priolab-origin:{tag()}",
-        "front": f"priolab-front-{server}:{tag()}",
+        "front": f"priolab-front-{server}{root_suffix(root)}:{tag()}",
         "link": f"priolab-link:{tag()}",
         "client": f"priolab-client:{tag()}",
     }
+
+
+def root_suffix(root: Root | None) -> str:
+    """Returns the end of the name of the front's image; empty if the image is not made from a root."""
+    return f"-{root.suite}-{root.digest}" if root else ""
 
 
 def has_image(name: str) -> bool:

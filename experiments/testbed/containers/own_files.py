@@ -37,7 +37,7 @@ def image_server(server: Server) -> str:
     This is the server itself or, for a user's folder, one with the same packages; if there is none, nginx.
     """
     if not server.own:
-        return server.name
+        return server.folder.name
     same = [known.name for known in catalogue().values() if known.in_images and known.packages == server.packages]
     return same[0] if same else next(name for name, known in catalogue().items() if known.base)
 

@@ -117,10 +117,14 @@ class Namespace:
         environment: Mapping[str, str] | None = None,
         stdout: int | None = None,
         cgroup: Path | None = None,
+        root: Path | None = None,
     ) -> Process:
-        """Starts a long-lived program in the place. The returned Process is a context manager, which stops it."""
+        """Starts a long-lived program in the place. The returned Process is a context manager, which stops it.
+
+        root: the folder that is the program's file system; None for that of this process.
+        """
         with self.entered():
-            return Process(name, command, log, environment=environment, stdout=stdout, cgroup=cgroup)
+            return Process(name, command, log, environment=environment, stdout=stdout, cgroup=cgroup, root=root)
 
     def write_sysctl(self, name: str, value: str) -> None:
         """Sets a sysctl of the place. Raises StepFailed."""

@@ -25,6 +25,7 @@ from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from experiments.testbed import tap
 from experiments.testbed.namespaces import front_shaper
 from experiments.testbed.namespaces.cross_traffic import crossing
+from experiments.testbed.namespaces.front_root import mounted, started_in
 from experiments.testbed.namespaces.front_tuner import FrontTuner
 from experiments.testbed.namespaces.link_namespace import LinkNamespace
 from experiments.testbed.namespaces.namespace import Namespace
@@ -166,18 +167,19 @@ class Namespaces:
 
         Then sets the congestion control of the front's sockets, if the sysctl could not be set.
         """
-        name = f"the front ({front.settings.server.name})"
-        self._front_log = front.settings.log
+        name, settings = f"the front ({front.settings.server.name})", front.settings
+        self._front_log = settings.log
         with ExitStack() as stack:
             try:
-                group = stack.enter_context(self._tuner.group(scenario))
+                start = partial(self._front.start, name, cgroup=stack.enter_context(self._tuner.group(scenario)))
+                if settings.root is not None:
+                    shared = (settings.config.parent, settings.log.parent, settings.state)
+                    start = partial(started_in, stack.enter_context(mounted(settings.root, shared)), start)
                 with self._front.entered():
-                    running = front.running(
-                        lambda command, log: self._front.start(name, command, log, cgroup=group), origin.check_alive
-                    )
+                    running = front.running(start, origin.check_alive)
                     process = cast("Process", stack.enter_context(running))
             except NotReady as error:
-                raise StepFailed(name, str(error), front.settings.log) from error
+                raise StepFailed(name, str(error), settings.log) from error
             if self._front.read_sysctl(_CC) != scenario.congestion_control:
                 try:
                     choose_congestion_control(process.pid, scenario.congestion_control)

@@ -49,7 +49,7 @@ class Netns(HostKernel):
             if find(tool) is None:
                 raise Unavailable(what, f"{tool} is not installed", f"install {package}")
         try:
-            processes.run([*_entering(), "ip", "link", "add", "type", "veth"], step="trying namespaces")
+            processes.run([*entering(), "ip", "link", "add", "type", "veth"], step="trying namespaces")
         except StepFailed as error:
             raise Unavailable(what, error.reason, _remedy()) from error
         check_egress(scenario, shaper, no_netem)
@@ -82,7 +82,7 @@ class Netns(HostKernel):
             afterwards.write_text(cgroup.removal(run_label(folder), scratch))
             afterwards.chmod(0o755)
         arm = [*processes.module("experiments.run.process"), str(folder.path)]
-        return ["env", f"TMPDIR={scratch}", *_entering(), *arm]
+        return ["env", f"TMPDIR={scratch}", *entering(), *arm]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns places that are network namespaces of this machine's kernel."""
@@ -93,7 +93,7 @@ class Netns(HostKernel):
         return Namespaces(None, FrontTuner(order.asked_tuner, run_label(folder)))
 
 
-def _entering() -> list[str]:
+def entering() -> list[str]:
     """Returns the start of the job's command, which runs the rest of the command in new namespaces.
 
     The new namespaces include a network namespace, to which the job returns from its places. An ordinary user
@@ -106,11 +106,11 @@ def _entering() -> list[str]:
 def no_netem() -> str | None:
     """Returns the reason why this kernel has no netem; None if it has. Tries netem in a new network namespace."""
     try:
-        processes.run([*_entering(), "true"], step="trying namespaces")
+        processes.run([*entering(), "true"], step="trying namespaces")
     except StepFailed as error:
         return f"netem cannot be tried without namespaces: {error.reason}"
     try:
-        processes.run([*_entering(), *TRIAL[0]], step="looking for netem")
+        processes.run([*entering(), *TRIAL[0]], step="looking for netem")
     except StepFailed as error:
         return lack_of_netem(error.reason)
     return None

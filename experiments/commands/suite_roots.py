@@ -1,0 +1,42 @@
+"""`priolab roots`: lists the file trees of Debian suites in the cache, or fetches the newest packages of a suite."""
+
+from collections.abc import Sequence
+
+from experiments.commands.console import Report
+from experiments.errors import ScenarioError
+from experiments.host.plural import counted
+from experiments.host.roots import Root, all_roots, obtain, roots_folder
+from proxy.server import SUITES, Server, catalogue, server_of
+
+_EXAMPLES = "a server of Debian with a suite, such as nginx@trixie"
+
+
+def show(names: Sequence[str], report: Report) -> int:
+    """Without names, lists all roots; otherwise makes a root of each name's newest packages. Returns 0.
+
+    Raises ScenarioError for a name without a suite, and Unavailable if a root cannot be made.
+    """
+    for server in [_named(name) for name in names]:
+        report.say(_line(obtain(server, report.say, renew=True)))
+    if not names:
+        found = all_roots()
+        for root in found:
+            report.say(_line(root))
+        report.say(f"{counted(len(found), 'root')} in {roots_folder()}; `make setup SERVER=nginx@trixie` adds one")
+    return 0
+
+
+def _named(name: str) -> Server:
+    plain, _, suite = name.partition("@")
+    if plain not in catalogue() or suite not in SUITES:
+        raise ScenarioError("SERVER", name, f"{_EXAMPLES}; the suites are {', '.join(SUITES)}")
+    return server_of(name)
+
+
+def _line(root: Root) -> str:
+    purpose = ", for containers" if root.extra else ""
+    made = root.made_at.partition("T")[0]
+    return (
+        f"{root.server}@{root.suite}: {root.version}, {counted(len(root.packages), 'package')}, {made}{purpose}:"
+        f" {root.name}"
+    )

@@ -1,0 +1,327 @@
+"""Roots: file trees made of a Debian suite's packages, in which a front of another suite runs.
+
+Rules:
+1. A root is a folder SUITE-SERVER-DIGEST in the user's cache, beside its record SUITE-SERVER-DIGEST.json. The digest is
+   that of the packages' digests, so a root of that name always has the same content.
+2. The record is written before the folder gets its name. A folder that is under construction has a name that ends in
+   .partial. The process that makes a root holds a lock; whoever gets the lock removes partial folders.
+3. Once made, a root is used until a newer one is asked for (`priolab roots NAME@SUITE`). Then the suite is asked again,
+   because suites change. The newest root is used; older ones stay.
+4. The packages' maintainer scripts are not run. The lab adds the few files that servers need: users and groups.
+5. No file in a root is setuid or setgid, because the root may be readable for others, and is never updated.
+
+Uses the standard library alone, because the set-up runs before the Python environment exists.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from experiments.errors import ScenarioError, Unavailable
+from experiments.host.cache import cache_folder
+from experiments.host.processes import last_lines
+from experiments.host.root_packages import CannotFetch, SuitePackages
+from proxy.server import Server
+
+FORMAT = 1
+"""The format of the record. Roots with another format are ignored."""
+
+_PARTIAL = ".partial"
+_PROGRAM_FOLDERS = ("usr/sbin", "usr/bin")
+_MERGED = ("bin", "sbin", "lib", "lib64")
+_PATIENCE_S = 60.0
+_USERS = {"root": 0, "daemon": 1, "bin": 2, "www-data": 33, "haproxy": 900, "nghttpx": 901, "caddy": 902}
+_NOBODY, _NOGROUP = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n", "nogroup:x:65534:\n"
+_ABSENT = re.compile(r"(?:Unable to locate package|Package) '?([a-z0-9.+-]+)'?(?:$| has no installation candidate)")
+_ELSEWHERE = "name another suite, such as bookworm, trixie or sid"
+
+Tell = Callable[[str], None]
+"""Reports a line of progress."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackageRecord:
+    """A package of a root. sha256: the digest of its file."""
+
+    name: str
+    version: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Root:
+    """A root that has been made.
+
+    path: the folder. program: the server's executable, as a path inside the root. version: the version that the server
+    prints. digest: the digest of all packages' digests. made_at: the time in ISO 8601. extra: the packages that were
+    asked for beside those of the server.
+    """
+
+    path: Path
+    suite: str
+    server: str
+    program: str
+    version: str
+    digest: str
+    made_at: str
+    extra: tuple[str, ...]
+    packages: tuple[PackageRecord, ...]
+
+    @property
+    def name(self) -> str:
+        """The folder's name, SUITE-SERVER-DIGEST."""
+        return self.path.name
+
+    def record(self) -> dict[str, Any]:
+        """Returns the content of the root's record."""
+        return {"format": FORMAT, **{name: value for name, value in asdict(self).items() if name != "path"}}
+
+
+def roots_folder() -> Path:
+    """Returns the folder of all roots, which may not exist yet."""
+    return cache_folder() / "roots"
+
+
+def check_has_packages(server: Server) -> None:
+    """Raises ScenarioError if the server is not one of Debian's packages, so that no suite has it."""
+    if server.npm is not None or server.own:
+        raise ScenarioError("SERVER", server.name, "with a suite, only servers from Debian's packages")
+
+
+def find_root(server: Server, extra: Sequence[str] = ()) -> Root | None:
+    """Returns the newest root of a server, whose edition is a suite; None if none has been made.
+
+    extra: the packages that the root has beside those of the server.
+    """
+    asked = (server.folder.name, server.edition, tuple(extra))
+    found = [root for root in all_roots() if (root.server, root.suite, root.extra) == asked]
+    return max(found, key=lambda root: root.made_at, default=None)
+
+
+def all_roots() -> list[Root]:
+    """Returns all roots in the cache, by name. Ignores records that cannot be read, and those of another format."""
+    roots = [root for file in sorted(roots_folder().glob("*.json")) if (root := _read(file))]
+    return [root for root in roots if root.path.is_dir()]
+
+
+def root_at(path: Path) -> Root | None:
+    """Returns the root in this folder; None if the folder has no readable record."""
+    return _read(path.parent / f"{path.name}.json")
+
+
+def _read(file: Path) -> Root | None:
+    try:
+        record: dict[str, Any] = json.loads(file.read_text())
+        if record.pop("format") != FORMAT:
+            return None
+        packages = tuple(PackageRecord(**package) for package in record.pop("packages"))
+        return Root(path=file.with_suffix(""), extra=tuple(record.pop("extra")), packages=packages, **record)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def obtain(server: Server, tell: Tell, *, renew: bool = False, extra: Sequence[str] = ()) -> Root:
+    """Returns the root of a server, whose edition is a suite; makes it if there is none.
+
+    tell: called with a line of progress before each step. renew: True to ask the suite for newer packages. extra:
+    packages for the root beside those of the server. Raises Unavailable, and ScenarioError for a server that no suite
+    has.
+    """
+    check_has_packages(server)
+    suite, what = str(server.edition), f"SERVER={server.name}"
+    if not renew and (found := find_root(server, extra)):
+        return found
+    try:
+        with _alone(tell):
+            if not renew and (found := find_root(server, extra)):  # another process has made it meanwhile
+                return found
+            with tempfile.TemporaryDirectory(prefix="apt-", suffix=_PARTIAL, dir=roots_folder()) as home:
+                return _make(server, suite, SuitePackages(suite, Path(home), os.environ.get("MIRROR")), tell, extra)
+    except CannotFetch as error:
+        raise Unavailable(what, *reason_and_remedy(suite, str(error))) from error
+    except OSError as error:
+        raise Unavailable(what, f"{error.filename}: {error.strerror}", "make room, or set XDG_CACHE_HOME") from error
+
+
+def reason_and_remedy(suite: str, complaint: str) -> tuple[str, str]:
+    """Returns why a root cannot be made, and what the user can do. complaint: the first error of apt or dpkg."""
+    if absent := _ABSENT.search(complaint):
+        return f"{suite} has no package {absent[1]}", _ELSEWHERE
+    network = "check the suite's name and the network, or name a mirror: MIRROR=http://HOST/debian"
+    return f"the packages of {suite} cannot be fetched: {complaint.rstrip('.')}", network
+
+
+@contextmanager
+def _alone(tell: Tell) -> Iterator[None]:
+    """A context in which no other process makes a root. Removes what an interrupted process has left."""
+    folder = roots_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell("waiting for another process, which makes a root")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        for abandoned in folder.glob(f"*{_PARTIAL}"):
+            shutil.rmtree(abandoned, ignore_errors=True)
+        yield
+
+
+def _make(server: Server, suite: str, source: SuitePackages, tell: Tell, extra: Sequence[str]) -> Root:
+    asked = (*server.packages, *extra)
+    tell(f"{server.name}: asking for the packages of {suite}")
+    source.update()
+    tell(f"{server.name}: fetching {source.count(asked)} packages")
+    files = source.fetch(asked)
+    packages = tuple(_package(file) for file in files)
+    digest = digest_of(packages)
+    final = roots_folder() / f"{suite}-{server.folder.name}-{digest}"
+    partial = final.with_name(final.name + _PARTIAL)
+    tell(f"{server.name}: unpacking")
+    try:
+        unpack(files, partial)
+        program = _program_in(partial, server)
+        root = Root(
+            path=final,
+            suite=suite,
+            server=server.folder.name,
+            program=program,
+            version=version_in(partial, server.arguments(server.version, {"program": program})),
+            digest=digest,
+            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            extra=tuple(extra),
+            packages=packages,
+        )
+        record = final.parent / f"{final.name}.json"
+        written = record.with_name(record.name + _PARTIAL)
+        written.write_text(json.dumps(root.record(), indent=1) + "\n")
+        written.rename(record)
+        if not final.is_dir():
+            partial.rename(final)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return root
+
+
+def digest_of(packages: Iterable[PackageRecord]) -> str:
+    """Returns the digest that names a root of these packages, whatever their order."""
+    lines = sorted(f"{package.name} {package.version} {package.sha256}\n" for package in packages)
+    return hashlib.sha256("".join([f"{FORMAT}\n", *lines]).encode()).hexdigest()[:12]
+
+
+def _package(file: Path) -> PackageRecord:
+    said = _dpkg_deb("--show", "--showformat=${Package} ${Version}", str(file))
+    name, _, version = said.partition(" ")
+    with file.open("rb") as content:
+        return PackageRecord(name=name, version=version, sha256=hashlib.file_digest(content, "sha256").hexdigest())
+
+
+def unpack(files: Sequence[Path], root: Path) -> None:
+    """Unpacks packages into the folder `root`, which must not exist, and adds users. Raises CannotFetch and OSError.
+
+    /bin, /sbin and /lib are links to the folders in /usr, as in every Debian since 12.
+    """
+    for name in _MERGED:
+        (root / "usr" / name).mkdir(parents=True)
+        (root / name).symlink_to(f"usr/{name}")
+    for file in files:
+        _extract(file, root)
+    etc = root / "etc"
+    etc.mkdir(exist_ok=True)
+    _write(
+        etc / "passwd", "".join(f"{name}:x:{id_}:{id_}:{name}:/:/bin/sh\n" for name, id_ in _USERS.items()) + _NOBODY
+    )
+    _write(etc / "group", "".join(f"{name}:x:{id_}:\n" for name, id_ in _USERS.items()) + _NOGROUP)
+    for folder, _, names in os.walk(root):
+        for path in (Path(folder, name) for name in names):
+            mode = path.lstat().st_mode
+            if stat.S_ISREG(mode) and mode & (stat.S_ISUID | stat.S_ISGID):
+                path.chmod(stat.S_IMODE(mode) & ~(stat.S_ISUID | stat.S_ISGID))
+
+
+def _extract(file: Path, root: Path) -> None:
+    """Unpacks a package. `dpkg-deb --extract` would replace the links to /usr by folders."""
+    unpacking = ["tar", "--extract", "--preserve-permissions", "--keep-directory-symlink", f"--directory={root}"]
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(file)], stdout=subprocess.PIPE) as reading:
+        try:
+            done = subprocess.run(
+                unpacking, stdin=reading.stdout, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            reading.kill()
+            raise CannotFetch(f"unpacking {file.name} took more than {_PATIENCE_S:g} s") from None
+        except BaseException:
+            reading.kill()
+            raise
+    if reading.returncode != 0 or done.returncode != 0:
+        raise CannotFetch(f"{file.name} cannot be unpacked: {last_lines(done.stderr)}")
+
+
+def _write(file: Path, text: str) -> None:
+    file.unlink(missing_ok=True)
+    file.write_text(text)
+
+
+def _dpkg_deb(*words: str) -> str:
+    try:
+        done = subprocess.run(
+            ["dpkg-deb", *words], capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise CannotFetch(f"dpkg-deb took more than {_PATIENCE_S:g} s") from None
+    if done.returncode != 0:
+        raise CannotFetch(f"dpkg-deb failed: {last_lines(done.stderr)}")
+    return done.stdout.strip()
+
+
+def _program_in(root: Path, server: Server) -> str:
+    """Returns the path of the server's program inside the root. Raises Unavailable if program or files are missing."""
+    folder = next((name for name in _PROGRAM_FOLDERS if (root / name / server.program).exists()), None)
+    lack = f"program {server.program}" if folder is None else None
+    lack = lack or next((f"file {file}" for file in server.files if not (root / file.lstrip("/")).exists()), None)
+    if lack:
+        reason = f"the package {server.packages[0]} of {server.edition} has no {lack}"
+        raise Unavailable(f"SERVER={server.name}", reason, _ELSEWHERE)
+    return f"/{folder}/{server.program}"
+
+
+def version_in(root: Path, command: Sequence[str]) -> str:
+    """Returns the first line that a program in a root prints. Raises CannotFetch.
+
+    The root's own dynamic loader starts the program with the root's libraries, which needs no right to change the root.
+    """
+    program = root / command[0].lstrip("/")
+    said = ""
+    for loader in [*root.glob("usr/lib/ld-linux-*.so.*"), *root.glob("usr/lib64/ld-linux-*.so.*"), None]:
+        libraries = ":".join(str(folder) for folder in [*root.glob("usr/lib/*-linux-gnu"), root / "usr/lib"])
+        through = [str(loader), "--library-path", libraries] if loader else []  # None: a program without libraries
+        said, success = _said([*through, str(program), *command[1:]])
+        if success:
+            return said
+    raise CannotFetch(f"{command[0]} does not run on this machine: {said}")
+
+
+def _said(command: Sequence[str]) -> tuple[str, bool]:
+    environment: Mapping[str, str] = {"PATH": os.defpath, "HOME": "/nonexistent", "TZ": "UTC"}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False, env=environment
+        )
+    except subprocess.TimeoutExpired:
+        return f"it took more than {_PATIENCE_S:g} s to print its version", False
+    except OSError as error:
+        return error.strerror or str(error), False
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return (lines[0] if lines else f"exit code {done.returncode}"), done.returncode == 0 and bool(lines)

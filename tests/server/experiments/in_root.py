@@ -1,0 +1,36 @@
+"""`python -m tests.server.experiments.in_root ROOT SHARED LOG COMMAND...`: runs a command in a root, then looks around.
+
+Must be the first process of new namespaces. Prints as JSON: whether the command succeeded, the names in the folder that
+was the command's file system, the number of mounts before, during and after, and whether the folder still exists.
+"""
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+from experiments.host.processes import Process
+from experiments.testbed.namespaces.front_root import mounted, started_in
+
+_PATIENCE_S = 20.0
+
+
+def _mounts() -> int:
+    return len(Path("/proc/self/mounts").read_text().splitlines())
+
+
+def main() -> None:
+    """Run the command in the root, and print what was seen."""
+    root, shared, log = map(Path, sys.argv[1:4])
+    before = _mounts()
+    with mounted(root, [shared]) as place:
+        during, names = _mounts(), sorted(path.name for path in place.iterdir())
+        with started_in(place, partial(Process, "the command"), sys.argv[4:], log) as process:
+            process.wait(_PATIENCE_S)
+            succeeded = process.succeeded
+    seen = {"succeeded": succeeded, "names": names, "mounts": [before, during, _mounts()], "left": place.exists()}
+    print(json.dumps(seen))
+
+
+if __name__ == "__main__":
+    main()

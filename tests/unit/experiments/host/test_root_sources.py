@@ -1,0 +1,93 @@
+"""Tests of apt's sources for another suite, derived from this machine's sources."""
+
+from experiments.host.root_sources import (
+    DEBIAN,
+    Source,
+    deb822_sources,
+    one_line_sources,
+    sources_for,
+)
+
+DEB822 = """# a comment
+Types: deb
+# another comment
+URIs: http://mirror.example/debian
+Suites: bookworm bookworm-updates
+Components: main
+Signed-By: /keys/debian.gpg
+
+Types: deb
+URIs: http://mirror.example/debian-security
+Suites: bookworm-security
+Components: main
+Signed-By:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ mQINBF
+ -----END PGP PUBLIC KEY BLOCK-----
+
+Types: deb-src
+URIs: http://sources.example/debian
+
+Types: deb
+URIs: http://disabled.example/debian
+Enabled: no
+"""
+
+ONE_LINE = """
+# deb http://old.example/debian stretch main
+deb [arch=amd64 signed-by=/a.gpg,/b.gpg] http://mirror.example/debian bookworm main # trailing
+deb-src http://mirror.example/debian bookworm main
+deb http://security.example/debian-security bookworm-security main
+deb [trusted=yes] http://other.example/apt stable main
+"""
+
+
+def test_the_new_format_is_read_with_its_keys() -> None:
+    """Of a file .sources, enabled archives of binary packages are read; a key inside the file stays whole."""
+    main, security = deb822_sources(DEB822)
+    assert main == Source(uri="http://mirror.example/debian", trust=("Signed-By: /keys/debian.gpg",))
+    assert security.uri == "http://mirror.example/debian-security"
+    assert security.trust[0].startswith("Signed-By:\n -----BEGIN")
+    assert security.trust[0].endswith(" -----END PGP PUBLIC KEY BLOCK-----")
+
+
+def test_the_old_format_is_read_with_its_keys() -> None:
+    """Of a file .list, options about keys are kept, in the form of the new format."""
+    assert list(one_line_sources(ONE_LINE)) == [
+        Source(uri="http://mirror.example/debian", trust=("Signed-By: /a.gpg /b.gpg",)),
+        Source(uri="http://security.example/debian-security"),
+        Source(uri="http://other.example/apt", trust=("Trusted: yes",)),
+    ]
+
+
+def test_another_suite_comes_from_this_machines_mirror() -> None:
+    """The suite, its updates and its security archive come from the addresses, and by the keys, of the machine."""
+    assert sources_for("trixie", one_line_sources(ONE_LINE), None) == (
+        "Types: deb\nURIs: http://mirror.example/debian\nSuites: trixie trixie-updates\nComponents: main\n"
+        "Signed-By: /a.gpg /b.gpg\n\n"
+        "Types: deb\nURIs: http://security.example/debian-security\nSuites: trixie-security\nComponents: main\n"
+    )
+
+
+def test_a_rolling_suite_is_a_single_archive() -> None:
+    """Sid has neither updates nor a security archive."""
+    text = sources_for("sid", one_line_sources(ONE_LINE), None)
+    assert text.count("Types:") == 1
+    assert "Suites: sid\n" in text
+
+
+def test_without_debians_sources_debians_servers_are_used() -> None:
+    """A machine with another distribution takes Debian's servers and the key ring of debian-archive-keyring."""
+    ubuntu = [Source(uri="http://archive.example/ubuntu"), Source(uri="cdrom:[Debian]/debian")]
+    text = sources_for("trixie", ubuntu, None)
+    assert [line for line in text.splitlines() if line.startswith("URIs")] == [f"URIs: {each.uri}" for each in DEBIAN]
+    assert text.count(DEBIAN[0].trust[0]) == len(DEBIAN)
+
+
+def test_a_named_mirror_stands_in_for_all_archives() -> None:
+    """MIRROR replaces the address but not the keys; a mirror need not have the security archive."""
+    text = sources_for("trixie", one_line_sources(ONE_LINE), "http://near.example/debian")
+    assert "http://near.example/debian" in text
+    assert "/a.gpg /b.gpg" in text
+    assert "security" not in text
