@@ -399,16 +399,17 @@ def _setup(parser: ArgumentParser) -> None:
     from experiments.commands.setup import set_up
     from experiments.host.home import in_checkout
     from experiments.host.setup_request import SetupPart
-    from proxy.server import catalogue
 
     about = f"PART: {', '.join(SetupPart)}; knobs such as SERVER=h2o"
     parser.add_argument("words", nargs="*", metavar="PART or KNOB=VALUE", help=about)
 
     def do(options: Namespace, _: Report) -> int:
         knobs = split_words(word for word in options.words if "=" in word and not word.startswith("SWEEP="))
-        servers = catalogue()
-        if strangers := [name for name in knobs.get("SERVER", "").split(",") if name and name.strip() not in servers]:
-            raise ScenarioError("SERVER", strangers[0], ", ".join(servers))
+        for name in filter(None, map(str.strip, knobs.get("SERVER", "").split(","))):
+            try:
+                KNOBS["SERVER"].parse(name)
+            except ValueError as error:
+                raise ScenarioError("SERVER", name, KNOBS["SERVER"].allowed) from error
         options.kept = lambda: "what was already installed is kept"
         return set_up(options.words, makes_environment=in_checkout())
 

@@ -65,8 +65,8 @@ class Root:
     """A root that has been made.
 
     path: the folder. program: the server's executable, as a path inside the root. version: the version that the server
-    prints. digest: the digest of all packages' digests. made_at: the time in ISO 8601. extra: the packages that were
-    asked for beside those of the server.
+    prints. digest: the digest of all packages' digests. made_at: the time in ISO 8601, to the microsecond. extra: the
+    packages that were asked for beside those of the server.
     """
 
     path: Path
@@ -86,7 +86,9 @@ class Root:
 
     def record(self) -> dict[str, Any]:
         """Returns the content of the root's record."""
-        return {"format": FORMAT, **{name: value for name, value in asdict(self).items() if name != "path"}}
+        document = {"format": FORMAT, **{name: value for name, value in asdict(self).items() if name != "path"}}
+        plain: dict[str, Any] = json.loads(json.dumps(document))
+        return plain
 
 
 def roots_folder() -> Path:
@@ -200,7 +202,7 @@ def _make(server: Server, suite: str, source: SuitePackages, tell: Tell, extra: 
             program=program,
             version=version_in(partial, server.arguments(server.version, {"program": program})),
             digest=digest,
-            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            made_at=datetime.now(UTC).isoformat(timespec="microseconds"),
             extra=tuple(extra),
             packages=packages,
         )

@@ -45,7 +45,7 @@ def test_a_suites_server_beside_this_machines(lab: Lab, root: Root) -> None:
         assert done.arm(f"{server}-control")["verdict"] == "inverted"
         assert done.arm(f"{server}-lowat-131072")["verdict"] == "kept"
     recorded = _front(done.folder, f"{SERVER}-control.1")["root"]
-    assert recorded == root.record() | {"packages": list(recorded["packages"])}
+    assert recorded == root.record()
     assert recorded["version"].startswith(_VERSION)
     packages = {package["name"]: package for package in recorded["packages"]}
     assert {"nginx", "libc6", "libssl3t64"} <= packages.keys()

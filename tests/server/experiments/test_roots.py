@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments import cli
+from experiments.commands import suite_roots
+from experiments.commands.setup import set_up
 from experiments.errors import ScenarioError, Unavailable
 from experiments.host import root_packages, roots
 from experiments.host.root_sources import Source
@@ -166,3 +169,38 @@ def test_the_digest_depends_on_the_packages_alone() -> None:
     assert digest_of([one, two]) == digest_of([two, one])
     others = [replace(two, name="three"), replace(two, version="2"), replace(two, sha256="b" * 64)]
     assert len({digest_of([one, other]) for other in (two, *others)}) == 1 + len(others)
+
+
+def test_the_set_up_makes_a_root_or_says_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`make setup SERVER=nginx@sid` asks the suite; if it cannot be reached, the set-up fails with one line."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(root_packages, "machine_sources", lambda _: [Source(uri=NOWHERE, trust=("Trusted: yes",))])
+    assert set_up(["servers", "SERVER=nginx@sid", "FABRIC=netns"], makes_environment=False) == 1
+    out, err = capfd.readouterr()
+    assert "setup: nginx@sid: asking for the packages of sid" in out
+    (line,) = err.splitlines()
+    assert line.startswith("setup: SERVER=nginx@sid cannot be used here: the packages of sid cannot be fetched: ")
+
+
+def test_the_command_lists_and_renews(
+    suite: LocalSuite, server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`priolab roots` lists what there is; with a name it asks the suite again; a name without a suite is refused."""
+    monkeypatch.setattr(suite_roots, "catalogue", lambda: {"tiny": server})
+    monkeypatch.setattr(suite_roots, "server_of", lambda _: server)
+    root = _made(server)
+    assert cli.main(["roots"]) == 0
+    listed, total = capsys.readouterr().out.splitlines()
+    assert listed.startswith(f"tiny@{SUITE}: {VERSION}, 2 packages, ")
+    assert listed.endswith(root.name)
+    assert total.startswith("1 root in ")
+    suite.add("libtiny", "0.2", {"lib/tiny.txt": "newer"})
+    assert cli.main(["roots", f"tiny@{SUITE}"]) == 0
+    renewed = find_root(server)
+    assert renewed is not None
+    assert renewed.packages[0].version == "0.2"
+    capsys.readouterr()
+    assert cli.main(["roots", "tiny"]) == 2
+    assert capsys.readouterr().err.startswith("priolab: SERVER=tiny is not allowed; allowed: a server of Debian with a")
