@@ -149,7 +149,7 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
                 if program is not None:
                     has, remedy = f"PROGRAM={program} is", "name a program of"
                 elif server.edition is not None:
-                    has, remedy = f"{name} is", "name"
+                    has, remedy = f"{name} is", "name an edition of"
                 else:
                     has, remedy = "this machine has", "install"
                 reason = f"{switch.name} exists since {plain} {needed}, but {has} {said}"
