@@ -86,6 +86,20 @@ def test_h2o(lab: Lab) -> None:
 
 
 @pytest.mark.punctual
+def test_a_suites_server(lab: Lab) -> None:
+    """The front's image is made from a root, and run.json names the root's packages."""
+    done = lab.run_on_time(*_LINK, "RATE=512kbps", "SERVER=nginx@trixie", "CONTROL=no", "LOWAT=131072")
+    assert done.code == 0, done.trouble
+    assert done.folder is not None
+    assert done.arm("lowat-131072")["verdict"] == "kept"
+    root = json.loads((done.folder / "lowat-131072.1" / "run.json").read_text())["front"]["root"]
+    assert root["version"].startswith("nginx version: nginx/1.26")
+    assert {"nginx", "libc6", "python3-h2"} <= {package["name"] for package in root["packages"]}
+    environment = json.loads((done.folder / "lowat-131072.1" / "env.json").read_text())
+    assert environment["versions"]["nginx@trixie"].startswith("nginx 1.26")
+
+
+@pytest.mark.punctual
 def test_every_factor_is_read_back(nginx: Done) -> None:
     """LOWAT, send buffer and congestion control are read from the running front, and the link is measured."""
     observed = nginx.arm("lowat-131072")["observed"]

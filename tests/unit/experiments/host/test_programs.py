@@ -1,5 +1,6 @@
 """Tests of the server catalogue on a machine: values of knobs that need newer servers, and missing programs."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,9 +8,10 @@ import pytest
 
 from experiments.errors import Unavailable
 from experiments.host import programs
-from experiments.host.programs import check_levels, lack_of, remedy_for
+from experiments.host.programs import check_levels, lack_of, program_of, remedy_for, root_versions, server_version
+from experiments.host.roots import Root
 from experiments.scenario.knobs import scenario_from
-from proxy.server import Server, Switch, catalogue
+from proxy.server import Server, Switch, catalogue, server_of
 
 LATER = Switch(name="notsent-lowat", levels={"on": {}, "off": {}}, since={"on": "3.2"})
 
@@ -55,6 +57,43 @@ def test_an_older_server_is_told_of_beforehand() -> None:
     assert str(caught.value) == f"{told}: nginx/1.22.1; install nginx 3.2 or newer"
     check_levels(asked[:1], "nginx version: nginx/1.22.1")
     check_levels(asked, "nginx version: nginx/3.2.0")
+
+
+def test_an_older_edition_is_told_of_beforehand() -> None:
+    """The error names the edition and its version; the remedy is another edition."""
+    asked = [scenario_from({"SERVER": "haproxy@trixie", "NATIVE": "on"})]
+    with pytest.raises(Unavailable) as caught:
+        check_levels(asked, "HAProxy version 3.0.11")
+    assert str(caught.value) == (
+        "NATIVE=on with SERVER=haproxy@trixie cannot be used here: tune.notsent-lowat.client exists since haproxy 3.2,"
+        " but haproxy@trixie is HAProxy version 3.0.11; name an edition of haproxy 3.2 or newer"
+    )
+    check_levels(asked, "HAProxy version 3.2.26")
+
+
+def test_a_suites_server_needs_its_root_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server with a suite is never replaced by this machine's; its root has all files that it needs."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    server = server_of("lighttpd@sid")
+    assert (program_of(server), server_version(server), lack_of(server)) == (None, None, "lighttpd@sid")
+    assert remedy_for(server) == "`make setup SERVER=lighttpd@sid` fetches it"
+    name = "sid-lighttpd-0123456789ab"
+    root = Root(
+        path=tmp_path / "priolab" / "roots" / name,
+        suite="sid",
+        server="lighttpd",
+        program="/usr/sbin/lighttpd",
+        version="lighttpd/1.4.85",
+        digest="0123456789ab",
+        made_at="2026-11-24",
+        extra=(),
+        packages=(),
+    )
+    root.path.mkdir(parents=True)
+    (root.path.parent / f"{name}.json").write_text(json.dumps(root.record()))
+    assert (program_of(server), server_version(server), lack_of(server)) == (root.program, root.version, None)
+    assert root_versions(server, root) == {"root of SERVER=lighttpd@sid": name}
+    assert program_of(server_of("lighttpd@trixie")) is None
 
 
 def test_an_older_haproxy_has_no_hard_limit() -> None:
