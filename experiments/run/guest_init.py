@@ -78,7 +78,7 @@ def _prepare(orders: Sequence[Order]) -> None:
     keep_open(
         {program for order in orders for name, program in order.programs.items() if not (order.root and name == FRONT)}
     )
-    for root, program in {(order.root, order.programs[FRONT]) for order in orders if order.root}:
+    for root, program in sorted({(order.root, order.programs[FRONT]) for order in orders if order.root}):
         keep_open([program], Path(root))
     known_beforehand(orders[0].programs["node"])
     if not _in_a_child(rehearse):
