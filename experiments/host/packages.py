@@ -1,11 +1,12 @@
 """The packages that the set-up installs for each need. Names are Debian's; Ubuntu's are the same unless noted."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from experiments.host.setup_request import SetupPart, SetupRequest
-from proxy.server import Server
+from proxy.server import Server, server_of
 
 ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute2", "ethtool": "ethtool"})
 """The programs that every run on this machine needs, with their packages."""
@@ -120,6 +121,34 @@ def npm_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed:
     ]
 
 
+def wheel_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
+    """Returns servers whose programs are in wheels, with the edition that is asked for.
+
+    needed: True for those that the request names; names that are no server's are left out. False for those that the
+    request does not name: for tests all editions, for the parts `servers` and `demo` one edition of each server that
+    the distribution lacks, for the default sweep those that it can do without.
+    """
+    named = _known(request.servers)
+    if needed:
+        return [server for server in named if server.wheel]
+    spare = [*_known(request.others)]
+    if request.part in (SetupPart.SERVERS, SetupPart.DEMO) and not request.servers:
+        spare += servers.values()
+    if request.part is SetupPart.TEST:
+        spare += servers.values()
+        spare += [server_of(f"{name}@{edition}") for name, server in servers.items() for edition in server.wheels]
+    return [server for server in spare if server.wheel and server not in named]
+
+
+def _known(names: Iterable[str]) -> list[Server]:
+    """Returns the servers of the names that are those of servers. A later command reports the other names."""
+    found = []
+    for name in sorted(names):
+        with suppress(ValueError):
+            found.append(server_of(name))
+    return found
+
+
 def _programs(table: Mapping[str, str], *, without: str = "", builds_kernel: bool = False) -> Iterable[Want]:
     return [
         Want(packages=(package,), programs=(program,), without=without, builds_kernel=builds_kernel)
@@ -133,6 +162,8 @@ def _of_server(server: Server, request: SetupRequest) -> Want | None:
     Servers that every set-up installs, and servers that the request names, are needed. A request for the part
     `servers`, `demo` or `test` of the lab, or for the default sweep, adds servers that the lab can do without.
     """
+    if not server.packages:
+        return None
     is_needed = server.base or server.name in request.servers
     many = request.part in (SetupPart.SERVERS, SetupPart.DEMO) and not request.servers and not server.npm
     if not (is_needed or many or server.name in request.others or request.part is SetupPart.TEST):
@@ -144,5 +175,5 @@ def _of_server(server: Server, request: SetupRequest) -> Want | None:
         server=server.name,
         in_images=server.in_images,
         without="" if is_needed else f"SERVER={server.name} cannot be used",
-        starts=server.npm is None,
+        starts=server.program not in ANYWHERE,
     )

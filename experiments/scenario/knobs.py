@@ -133,6 +133,9 @@ def _server(text: str) -> str:
     except ValueError as error:
         if is_folder(text):
             raise ScenarioError("SERVER", text, f"a server's folder ({error})") from error
+        if known := catalogue().get(text.partition("@")[0]):
+            editions = ", ".join(f"{known.name}@{edition}" for edition in known.editions)
+            raise ScenarioError("SERVER", text, f"{known.name}{f', {editions}' if editions else ''}") from error
         raise
     return text
 

@@ -21,8 +21,9 @@ from experiments.studies import knob_tables
 from experiments.sweep.grid import expand
 from experiments.sweep.sweep_file import catalogue as sweeps
 from experiments.sweep.sweep_request import sweep_request_from
-from proxy.server import Server
+from proxy.server import Server, server_of
 from proxy.server import catalogue as servers
+from proxy.server_entry import check_entry
 from tests.contract.fronts import front, levels
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,14 +87,16 @@ def test_every_server_is_loaded() -> None:
 
 @pytest.mark.parametrize("server", servers().values(), ids=lambda server: server.name)
 def test_server_entry(server: Server) -> None:
-    """A server's entry names program, packages, scheduling and command, and has the levels NATIVE=off and BUFFERING=on.
+    """A server's entry names program, scheduling and command, and has the levels NATIVE=off and BUFFERING=on.
+
+    The program comes from packages of the distribution or, if `edition` is set, from a wheel.
 
     A setting with two levels has the server's own name for the setting. The versions under `since` are those of levels
     that exist.
     """
     assert server.program
-    assert server.packages
     assert server.image_version
+    assert bool(server.packages) != bool(server.edition)
     assert all(Path(file).is_absolute() for file in server.files)
     assert server.scheduling
     assert server.arguments(server.version, {"program": "/opt/server"})[0] == "/opt/server"
@@ -113,8 +116,11 @@ def test_server_entry(server: Server) -> None:
 def test_server_entry_has_no_stray_keys(server: Server) -> None:
     """A server.toml has all required keys, and no key that the lab does not read."""
     entry = tomllib.loads((server.template.parent / "server.toml").read_text())
-    needed = {"program", "packages", "image_version", "version", "command", "template", "scheduling", *_SWITCHES}
-    assert needed <= set(entry) <= needed | {"base", "files", "npm", "privileges", "protocol", "record", "writes"}
+    packaged = set() if server.edition else {"packages", "image_version"}
+    needed = {"program", "version", "command", "template", "scheduling", *_SWITCHES, *packaged}
+    others = {"base", "edition", "editions", "files", "npm", "privileges", "protocol", "record", "writes"}
+    assert needed <= set(entry) <= needed | others
+    check_entry({name: value for name, value in entry.items() if name not in ("npm", "protocol")})
     for switch in _SWITCHES:
         assert set(entry[switch]) <= {"name", "on", "off", "on_since", "off_since"}
     assert set(entry.get("record", {})) <= {"name", "stock", "bytes", "stock_since", "bytes_since"}
@@ -122,7 +128,25 @@ def test_server_entry_has_no_stray_keys(server: Server) -> None:
     assert set(entry.get("privileges", {})) in ({"root", "ordinary"}, set())
 
 
-@pytest.mark.parametrize("name", servers())
+_WITH_WHEELS = [(server, edition) for server in servers().values() for edition in server.wheels]
+
+
+@pytest.mark.parametrize(("server", "edition"), _WITH_WHEELS, ids=lambda each: getattr(each, "name", each))
+def test_a_wheel_is_pinned(server: Server, edition: str) -> None:
+    """An edition from a wheel has the wheel's version, and a digest for each machine on which the guest or netns runs.
+
+    SERVER=NAME@EDITION is this edition, and the edition of an entry without packages is one of them.
+    """
+    wheel = server.wheels[edition]
+    assert wheel.requirement.endswith(f"=={edition}")
+    assert set(wheel.sha256) == {"x86_64", "aarch64"}
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in wheel.sha256.values())
+    assert wheel.source is None or wheel.source.is_file()
+    assert server_of(f"{server.name}@{edition}").wheel == wheel
+    assert server.edition in (None, *server.wheels)
+
+
+@pytest.mark.parametrize("name", [name for name, server in servers().items() if server.packages])
 def test_a_shell_reads_the_same(name: str) -> None:
     """The shell script proxy/entry.sh reads the same values from a server.toml as Python."""
     server = servers()[name]
@@ -158,11 +182,11 @@ def test_packages_of_npm_are_pinned(server: Server) -> None:
 
 @pytest.mark.parametrize(("name", "native", "buffering"), levels())
 def test_template_renders(name: str, native: str, buffering: str) -> None:
-    """At every level a server's template and command contain no unreplaced placeholder."""
+    """At every level a server's template and command contain no unreplaced placeholder, but address and origin."""
     described = front(name, native, buffering)
     text = described.settings.server.render(described._values)
     assert "@{" not in text
-    assert described.settings.address in text
+    assert described.settings.address in "\n".join([text, *described.command])
     assert all(part in text for part in described.settings.origin.split(":"))
     assert not [word for word in described.command if "{" in word]
 

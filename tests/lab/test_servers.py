@@ -3,6 +3,7 @@
 The arms of several tests share an experiment, and so a guest.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,15 @@ _FAR = ("DELAY=60s", "DELAY_UP=60s", "QUEUE=1000", "SIZE=20480")
 _LOSSY = ("LOWAT=16384", "LOSS=3%", "SIZE=102400")
 _RECORDS = {"slow": ("RECORD=1400",), "streaming": ("RECORD=1400", "RATE=unlimited", "DELAY=0ms", "SIZE=4M")}
 _SHORT = ("RELOADS=0", "SAMPLE=100ms")
-_LINES_UP = "apache"
-"""The server that queues all it has in a fixed order, so that no response can overtake another."""
+_LINE_UP = ("apache", "envoy")
+"""The servers that queue all they have in a fixed order, so that no response can overtake another."""
 _ALL = [name for name, server in catalogue().items() if server.protocol == "h2"]
+_PREBUILT = [
+    f"{name}@{edition}"
+    for name, server in catalogue().items()
+    for edition in server.wheels
+    if server.packages and server.protocol == "h2"
+]
 _WITH_RECORDS = [name for name, server in catalogue().items() if "bytes" in server.record.levels]
 _WITH_THREADS = ("apache", "haproxy")
 _MECHANISMS = [name for name, server in catalogue().items() if "on" in server.native.levels]
@@ -56,25 +63,38 @@ def _measured(run: Runs) -> Done:
     for name in _here(_ALL):
         arms |= {f"{name}-control": (f"SERVER={name}", "LOWAT=none"), name: (f"SERVER={name}",)}
     arms |= {f"{name}-native": (f"SERVER={name}", "NATIVE=on", "LOWAT=16384") for name in _with_own_mechanism()}
-    arms |= {f"{name}-unbuffered": (f"SERVER={name}", "BUFFERING=off") for name in _here([_LINES_UP])}
+    arms |= {f"{name}-unbuffered": (f"SERVER={name}", "BUFFERING=off") for name in _here(_LINE_UP)}
     return run.together(arms, *_SHORT)
 
 
 def test_it_is_measured(run: Runs, server: str) -> None:
-    """The control is inverted; LOWAT=131072 cuts the script's wait to less than 0.6 of it, except with apache."""
+    """The control is inverted; LOWAT=131072 cuts the script's wait to less than 0.6 of it, except in _LINE_UP."""
     control, treatment = (_ok(_measured(run), name) for name in (f"{server}-control", server))
     assert control["verdict"] == "inverted"
     assert control["ledger"]
     assert treatment["ledger"]
     sooner = treatment["script"]["first_byte_ms"] < 0.6 * control["script"]["first_byte_ms"]
-    assert sooner == (server != _LINES_UP)
+    assert sooner == (server not in _LINE_UP)
 
 
-def test_a_line_is_seen(run: Runs) -> None:
-    """With whole responses in apache's buffers LOWAT does not help; the ledger shows the wait in the output queue."""
-    needs(_LINES_UP)
-    waited = _ok(_measured(run), _LINES_UP)["ledger"]["parts_ms"]
-    small = _measured(run).arm(f"{_LINES_UP}-unbuffered")
+@pytest.mark.parametrize("name", _PREBUILT)
+def test_a_prebuilt_edition(run: Runs, name: str) -> None:
+    """A version from a wheel is measured like the distribution's. env.json has the version and the wheel's digest."""
+    needs(name)
+    done = run(f"SERVER={name}", "CONTROL=no", *_SHORT)
+    assert done.arm("lowat-131072")["status"] == "ok"
+    assert done.folder is not None
+    versions = json.loads((done.folder / "lowat-131072.1" / "env.json").read_text())["versions"]
+    assert name.partition("@")[2] in versions[name]
+    assert "sha256" in versions[f"wheel of SERVER={name}"]
+
+
+@pytest.mark.parametrize("name", _LINE_UP)
+def test_a_line_is_seen(run: Runs, name: str) -> None:
+    """With whole responses in its buffers LOWAT does not help; the ledger shows the wait in the output queue."""
+    needs(name)
+    waited = _ok(_measured(run), name)["ledger"]["parts_ms"]
+    small = _measured(run).arm(f"{name}-unbuffered")
     assert waited["front_committed"] > 1000
     assert small["ledger"]["parts_ms"]["front_committed"] < 500
     assert small["script"]["first_byte_ms"] < 4000

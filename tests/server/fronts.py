@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.host.npm import modules_of
-from experiments.host.processes import Process, find
+from experiments.host.processes import Process
+from experiments.host.programs import program_of
 from proxy.certificates import issue
 from proxy.front import Front, FrontSettings
 from proxy.front import Process as FrontProcess
@@ -31,7 +32,7 @@ def free_port() -> int:
 def settings_of(name: str, folder: Path, origin: str, **other: Any) -> FrontSettings:
     """Return settings of a front with its files in `folder`. other: settings that differ from the usual ones."""
     server = catalogue()[name]
-    program = find(server.program)
+    program = program_of(server)
     assert program is not None, f"{server.program} is not installed"
     usual = FrontSettings(
         server=server,

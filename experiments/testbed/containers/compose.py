@@ -61,7 +61,7 @@ class Compose(HostKernel):
         server = server_of(scenario.server)
         check_edition(server)
         if not server.in_images:
-            lack = "the images have no npm packages" if server.npm else "the client's image has no QUIC"
+            lack = "the images have packages of Debian only" if server.over_tcp else "the client's image has no QUIC"
             raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         if shaper is Shaper.NETEM and (reason := no_netem()):
             raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")

@@ -3,6 +3,7 @@ HOME=/run/priolab/front/state
 XDG_CONFIG_HOME=/run/priolab/front/state
 XDG_DATA_HOME=/run/priolab/front/state
 GOMAXPROCS=1
+GODEBUG=multipathtcp=0
 /usr/sbin/caddy
 run
 --config

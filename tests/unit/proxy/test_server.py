@@ -28,9 +28,10 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", catalogue())
 def test_a_name_of_the_catalogue(name: str) -> None:
-    """A name stands for the server of the catalogue, which has no edition and is not the user's."""
+    """A name stands for the server of the catalogue. It has an edition if no package has it."""
     assert server_of(name) == catalogue()[name]
-    assert (server_of(name).edition, server_of(name).own) == (None, False)
+    assert not server_of(name).own
+    assert (server_of(name).edition is None) == bool(server_of(name).packages)
 
 
 @pytest.mark.parametrize("edition", [*SUITES, "1.31.3"])
@@ -41,11 +42,25 @@ def test_an_edition(edition: str) -> None:
     assert found.folder == catalogue()["nginx"].folder
 
 
-@pytest.mark.parametrize("text", ["iis", "", "nginx@", "nginx@buster", "nginx@1", "@trixie", "nginx@1.2@1.3"])
+@pytest.mark.parametrize("text", ["iis", "", "@trixie"])
 def test_no_such_server(text: str) -> None:
-    """A text without a slash that names neither a server nor a known edition of one is an error."""
+    """A text without a slash that names no server is an error."""
     with pytest.raises(ValueError, match=f"no server has the name {text}$"):
         server_of(text)
+
+
+@pytest.mark.parametrize("text", ["nginx@", "nginx@buster", "nginx@1", "nginx@1.2@1.3", "nginx@1.31.2"])
+def test_no_such_edition(text: str) -> None:
+    """An edition that the server does not have is an error, which lists those that it has."""
+    with pytest.raises(ValueError, match=f"no server has the name {text}; nginx has the editions .*sid, 1.31.3$"):
+        server_of(text)
+
+
+def test_a_server_without_packages_is_in_no_suite() -> None:
+    """A server that only a wheel has cannot be had from a suite. Its name alone stands for the wheel's edition."""
+    assert server_of("envoy").wheel == server_of("envoy@1.40.0").wheel
+    with pytest.raises(ValueError, match=r"envoy has the editions 1\.40\.0$"):
+        server_of("envoy@trixie")
 
 
 def test_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

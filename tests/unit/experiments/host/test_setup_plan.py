@@ -306,7 +306,7 @@ def test_a_server_is_for_those_who_want_it(name: str) -> None:
     plan, server = _plan(f"SERVER={name}"), catalogue()[name]
     assert set(server.packages) <= set(plan.install)
     assert ("npm" in plan.install) is (server.npm is not None)
-    assert (server.program in plan.services) is (server.npm is None)
+    assert (server.program in plan.services) is (bool(server.packages) and server.program != "node")
 
 
 def test_unknown_servers_are_left_to_the_lab() -> None:

@@ -1,0 +1,3 @@
+module priolab/front
+
+go 1.27
