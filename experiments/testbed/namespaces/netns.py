@@ -118,7 +118,7 @@ def no_netem() -> str | None:
 
 def _no_qdisc(qdisc: Qdisc) -> str | None:
     try:
-        processes.run([*_entering(), "tc", "qdisc", "add", "dev", "lo", "root", qdisc], step="looking for a qdisc")
+        processes.run([*entering(), "tc", "qdisc", "add", "dev", "lo", "root", qdisc], step="looking for a qdisc")
     except StepFailed as error:
         return f"this kernel refuses sch_{qdisc}: {error.reason}"
     return None
