@@ -14,6 +14,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Self
 
+from common.trace import Trace
+
 PACKET_BYTES = 1514
 """The size of a full-size Ethernet frame as a Linux qdisc counts it: 1500 bytes of IP and a header of 14 bytes."""
 
@@ -66,6 +68,8 @@ class Link:
     reorder: the fraction of packets toward the client that skip the delay, and so overtake all packets in it.
     qdisc: the queueing discipline of the bottleneck. ecn: True if it marks packets instead of dropping them, as far as
     their flow uses ECN.
+    trace, trace_up: the packet opportunities toward the client and toward the front, replayed from the start of the
+    measured load. Before that, the rate toward the client is rate_bit_s, the mean rate of `trace`.
     """
 
     rate_bit_s: int | None
@@ -79,6 +83,8 @@ class Link:
     reorder: float = 0.0
     qdisc: Qdisc = Qdisc.FIFO
     ecn: bool = False
+    trace: Trace | None = None
+    trace_up: Trace | None = None
 
     def __post_init__(self) -> None:
         if self.rate_bit_s is not None and not _is_rate(self.rate_bit_s):
@@ -102,12 +108,15 @@ class Link:
             raise ValueError(f"ecn: allowed is off with qdisc {self.qdisc}, which marks no packets")
         if self.rate_steps:
             self._check_steps()
+        if self.traced and (self.rate_steps or self.qdisc is not Qdisc.FIFO):
+            raise ValueError("trace: allowed with the qdisc fifo and without rate_steps only")
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """Reads the output of dataclasses.asdict. Raises ValueError, and TypeError if the document is no Link."""
         steps = tuple(RateStep(**step) for step in document.get("rate_steps", ()))
-        return cls(**{**document, "rate_steps": steps, "qdisc": Qdisc(document.get("qdisc", Qdisc.FIFO))})
+        traces = {name: _trace(document.get(name)) for name in ("trace", "trace_up")}
+        return cls(**{**document, **traces, "rate_steps": steps, "qdisc": Qdisc(document.get("qdisc", Qdisc.FIFO))})
 
     @property
     def _bursts(self) -> bool:
@@ -127,9 +136,14 @@ class Link:
             raise ValueError("rate_steps: allowed with a queue of two or more packets only")
 
     @property
+    def traced(self) -> bool:
+        """True if the link replays a trace, in one direction or in both."""
+        return self.trace is not None or self.trace_up is not None
+
+    @property
     def shaped(self) -> bool:
-        """True if the link has a limited rate, a delay or loss."""
-        return bool(self.rate_bit_s or self.delay_ns or self.delay_up_ns or self.loss)
+        """True if the link has a limited rate, a delay, loss or a trace."""
+        return bool(self.rate_bit_s or self.delay_ns or self.delay_up_ns or self.loss or self.traced)
 
     @property
     def gated(self) -> bool:
@@ -160,6 +174,10 @@ class Link:
     def transmission_ns(self, size_bytes: int) -> int:
         """Returns the transmission time of a packet at the link's first rate. size_bytes includes all headers."""
         return 0 if self.rate_bit_s is None else size_bytes * 8 * 10**9 // self.rate_bit_s
+
+
+def _trace(document: Mapping[str, Any] | None) -> Trace | None:
+    return None if document is None else Trace(name=document["name"], times_ms=tuple(document["times_ms"]))
 
 
 def _is_rate(rate_bit_s: int) -> bool:

@@ -29,6 +29,7 @@ TRIAL: tuple[Command, ...] = (
 """Commands that fail if the place's kernel has no netem."""
 
 NO_NETEM = "this kernel has no sch_netem"
+NO_TRACES = "the kernel's netem cannot replay a trace"
 # Without extended error messages tc has only the number ENOENT.
 _REFUSALS = ("Error: Specified qdisc kind is unknown", "RTNETLINK answers: No such file or directory")
 
@@ -101,4 +102,6 @@ def lack_of(shaper: Shaper, link: Link) -> str | None:
     """Returns the reason why a shaper cannot make a link; None if it can."""
     if shaper is Shaper.FERRY and link.qdisc is not Qdisc.FIFO:
         return f"the ferry has only the queueing discipline fifo, not {link.qdisc}"
+    if shaper is Shaper.NETEM and link.traced:
+        return NO_TRACES
     return None

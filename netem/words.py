@@ -3,13 +3,19 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from common import trace
+from common.trace import Trace
 from netem import tc, units
 from netem.link import Link, Qdisc, RateStep
 
 _SHORTEST_DELAY_NS = 1000
+PACKED = "packed:"
+"""The begin of a text that holds a trace itself, in place of a file's path."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +73,34 @@ def _queue(text: str) -> int:
     return packets
 
 
+def parse_trace(text: str) -> Trace | None:
+    """Returns the trace in a file, or the one that a text beginning with `packed:` holds; None for `none`.
+
+    Raises ValueError, which says what is wrong with the file.
+    """
+    if text == "none":
+        return None
+    if text.startswith(PACKED):
+        return Trace.unpack(text.removeprefix(PACKED))
+    try:
+        path = Path(text)
+        state = path.stat()
+        return _read_trace(path, state.st_mtime_ns, state.st_size)
+    except OSError as error:
+        raise ValueError(error.strerror) from error
+
+
+@cache
+def _read_trace(path: Path, _mtime_ns: int, _size_bytes: int) -> Trace:
+    return Trace.read(path)
+
+
+def packed_traces(link: Link) -> Mapping[str, str]:
+    """Returns TRACE and TRACE_UP for a place that cannot read the traces' files, if the link has traces."""
+    traces = {"TRACE": link.trace, "TRACE_UP": link.trace_up}
+    return {name: f"{PACKED}{each.packed}" for name, each in traces.items() if each is not None}
+
+
 def _loss(text: str) -> float:
     loss = units.parse_fraction(text)
     Link(rate_bit_s=None, delay_ns=0, loss=loss)
@@ -109,6 +143,8 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             " 100gbit, times after the start of the measured load, each later than the one before, up to 3600s; or"
             " none, the only value with RATE=unlimited or QUEUE=1",
         ),
+        "TRACE": Word(field="trace", default="none", parse=parse_trace, allowed=f"none, or {trace.ALLOWED}"),
+        "TRACE_UP": Word(field="trace_up", default="none", parse=parse_trace, allowed=f"none, or {trace.ALLOWED}"),
         "DELAY": Word(
             field="delay_ns",
             default="300ms",
@@ -171,4 +207,10 @@ def link_from(words: Mapping[str, str]) -> Link:
             fields[word.field] = word.parse(text)
         except ValueError:
             raise ValueError(f"{name}={text} is not allowed; allowed: {word.allowed}") from None
-    return Link(**fields)
+    return Link(**with_mean_rate(fields))
+
+
+def with_mean_rate(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields of a Link, in which a trace sets the rate that holds until the trace begins."""
+    found: Trace | None = fields["trace"]
+    return fields if found is None else fields | {"rate_bit_s": found.mean_bit_s}

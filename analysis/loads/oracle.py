@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from analysis.loads.metrics import PageLoad
-from analysis.records.rate import Rate
+from analysis.records.rate import Rate, TraceRate
 from common.formats.page import Page, Resource
 from common.formats.run import OracleRecord
 from common.formats.scenario import ScenarioRecord
@@ -99,6 +99,10 @@ def _crossed_ns(from_ns: int, answer_bytes: int, rate: Rate | None) -> int:
     """
     left_bytes = answer_bytes + _RECORD_BYTES + _FRAME_BYTES
     while rate is not None and left_bytes > 0:
+        if isinstance(rate, TraceRate):
+            from_ns = round(rate.through_ns(from_ns, min(left_bytes, SEGMENT_BYTES) + HEADERS_BYTES))
+            left_bytes -= SEGMENT_BYTES
+            continue
         frame_bits = 8 * (min(left_bytes, SEGMENT_BYTES) + HEADERS_BYTES)
         begins = [(from_ns, rate.at_bit_s(from_ns)), *(piece for piece in rate.pieces if piece[0] > from_ns)]
         from_ns = min(begin_ns + frame_bits * 10**9 // rate_bit_s for begin_ns, rate_bit_s in begins)

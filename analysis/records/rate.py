@@ -11,9 +11,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 from typing import Self
 
 from common.formats.scenario import ScenarioRecord
+from common.packets import PACKET_BYTES
+from common.trace import Trace
 
 _STEP = re.compile(r"(\d+)bit@(\d+)ns")
 _NS = 10**9
@@ -37,10 +40,12 @@ class Rate:
     pieces: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, scenario: ScenarioRecord, began_ns: int = 0) -> Self | None:
+    def of(cls, scenario: ScenarioRecord, began_ns: int = 0) -> "Rate | None":
         """Returns the rate of a scenario; None if the rate is unlimited. began_ns: the start of the measured load."""
         if scenario.rate_bit_s is None:
             return None
+        if scenario.trace is not None:
+            return TraceRate.of_trace(Trace.unpack(scenario.trace), scenario.rate_bit_s, began_ns)
         steps = ((began_ns + at_ns, rate_bit_s) for at_ns, rate_bit_s in steps_of(scenario))
         return cls(pieces=((-_EVER_NS, scenario.rate_bit_s), *steps))
 
@@ -109,3 +114,81 @@ class Rate:
             left -= room
             at_ns = start_ns
         return at_ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceRate(Rate):
+    """The rate of a link that replays a trace from began_ns on. Before that, it is the rate of `pieces`.
+
+    The bytes of an opportunity count as transmitted evenly since the opportunity before. So the rate is right at every
+    opportunity, and between two of them it is at most one packet off. A time without opportunities has a low rate.
+    """
+
+    trace: Trace
+    began_ns: int
+
+    @classmethod
+    def of_trace(cls, trace: Trace, before_bit_s: int, began_ns: int) -> Self:
+        """Returns the rate of a trace. before_bit_s: the rate until began_ns."""
+        return cls(pieces=((-_EVER_NS, before_bit_s),), trace=trace, began_ns=began_ns)
+
+    @property
+    def slowest_bit_s(self) -> int:
+        """The lowest rate: one packet in the longest time between two opportunities."""
+        return min(self.pieces[0][1], max(1, PACKET_BYTES * _BYTE_BITS * _NS // self.trace.longest_gap_ns))
+
+    def at_bit_s(self, t_ns: float) -> int:
+        """Returns the rate at an instant: that of the next opportunities, whose bytes are being transmitted."""
+        if t_ns < self.began_ns:
+            return self.pieces[0][1]
+        before_ns, after_ns, count = self._gap(t_ns)
+        return max(1, round(count * PACKET_BYTES * _BYTE_BITS * _NS / (after_ns - before_ns)))
+
+    def changes(self, from_ns: float, until_ns: float) -> bool:
+        """True if the replay begins between two instants. `carried_bytes` knows all changes after that."""
+        return from_ns < self.began_ns <= until_ns
+
+    def carried_bytes(self, from_ns: float, until_ns: float) -> float:
+        """Returns the most bytes that the link can carry between two instants."""
+        return self._position(until_ns) - self._position(from_ns)
+
+    def through_ns(self, begins_ns: float, size_bytes: float) -> float:
+        """Returns the time at which `size_bytes` are transmitted, if their transmission begins at `begins_ns`."""
+        return max(begins_ns, self._time(self._position(begins_ns) + size_bytes))
+
+    def begun_ns(self, through_ns: float, size_bytes: float) -> float:
+        """Returns the time at which the transmission of `size_bytes` began, if it ended at `through_ns`."""
+        return min(through_ns, self._time(self._position(through_ns) - size_bytes))
+
+    def _position(self, t_ns: float) -> float:
+        """Returns the bytes that the link can carry from began_ns until an instant; below 0 before began_ns."""
+        if t_ns <= self.began_ns:
+            return (t_ns - self.began_ns) * self.pieces[0][1] / (_BYTE_BITS * _NS)
+        before_ns, after_ns, count = self._gap(t_ns)
+        done = self._done(before_ns)
+        return PACKET_BYTES * (done + count * (t_ns - before_ns) / (after_ns - before_ns))
+
+    def _time(self, position: float) -> float:
+        """Returns the instant at which the link can have carried so many bytes since began_ns."""
+        if position <= 0:
+            return self.began_ns + position * _BYTE_BITS * _NS / self.pieces[0][1]
+        number = ceil(position / PACKET_BYTES) - 1 + self.trace.opportunities_until(0)
+        before_ns, after_ns, count = self._gap(self.began_ns + self.trace.opportunity_ns(number))
+        done = self._done(before_ns)
+        return before_ns + (position / PACKET_BYTES - done) / count * (after_ns - before_ns)
+
+    def _done(self, t_ns: int) -> int:
+        """Returns the number of opportunities after began_ns until t_ns, which is included."""
+        return self.trace.opportunities_until(t_ns - self.began_ns) - self.trace.opportunities_until(0)
+
+    def _gap(self, t_ns: float) -> tuple[int, int, int]:
+        """Returns the instants before and after t_ns at which there are opportunities, and their number after it.
+
+        An instant after t_ns may be t_ns itself. The first gap begins at began_ns. t_ns: later than began_ns, or equal.
+        """
+        trace, at_ns = self.trace, max(1.0, t_ns - self.began_ns)
+        first = trace.opportunities_until(at_ns - 1)
+        after_ns = trace.opportunity_ns(first)
+        before_ns = trace.opportunity_ns(first - 1) if first else 0
+        count = trace.opportunities_until(after_ns) - first
+        return self.began_ns + before_ns, self.began_ns + after_ns, count

@@ -28,8 +28,9 @@ class ScenarioRecord:
     """A scenario as run.json has it; experiments/scenario/scenario.py explains the fields.
 
     program, config: None unless PROGRAM and CONFIG name files. target_delay_ns: None unless `lowat` is AUTO. cross_cc:
-    None without cross traffic. page: the page's name. rate_steps: None for a constant rate.
-    Raises ValueError if the page has fewer than two resources, or if rate_steps does not match STEPS_PATTERN.
+    None without cross traffic. page: the page's name. rate_steps: None for a constant rate. trace, trace_up: packed
+    traces (common/trace.py). Raises ValueError if the page has fewer than two resources, or if rate_steps does not
+    match STEPS_PATTERN.
     """
 
     server: str
@@ -65,6 +66,8 @@ class ScenarioRecord:
     ecn: bool = False
     cross: int = 0
     cross_cc: str | None = None
+    trace: str | None = None
+    trace_up: str | None = None
     resources: tuple[Resource, ...]
     program: str | None = None
     config: str | None = None

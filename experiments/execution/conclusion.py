@@ -30,6 +30,7 @@ from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, as_r
 from experiments.testbed.fabric import Fabric
 from experiments.testbed.places import SERVER_NAME
 from netem.calibration import Tolerance
+from netem.words import packed_traces
 from proxy.certificates import issue
 from proxy.server import server_of
 
@@ -214,7 +215,7 @@ def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
 def _order(run: Run, manner: Manner, tools: Tools) -> Order:
     return Order(
         **manner.options(),
-        knobs=with_absolute_paths(run.arm.knobs),
+        knobs={**with_absolute_paths(run.arm.knobs), **packed_traces(run.arm.scenario.link)},
         page=run.arm.scenario.page,
         fabric=manner.fabric.name,
         seed=run.seed,

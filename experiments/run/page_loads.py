@@ -94,7 +94,7 @@ def load_pages(
         nonlocal began_ns
         if number == plan.loads:
             began_ns = t_ns
-            if scenario.link.rate_steps:
+            if scenario.link.rate_steps or scenario.link.traced:
                 link.begin(t_ns)
             if batched is not None and sampling is not None:
                 batched.set_interval(time.monotonic_ns(), sampling.measured_ns)

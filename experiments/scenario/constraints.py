@@ -74,6 +74,8 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
         ),
         ("SIZE", _least_bytes(scenario.page) >= PROBE_LEAST_BYTES, f"at least {PROBE_LEAST_BYTES} bytes"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
+        ("TRACE", scenario.link.trace is None, "none"),
+        ("TRACE_UP", scenario.link.trace_up is None, "none"),
     ):
         if not fits:
             raise ScenarioError(name, given(name), f"{allowed} with PLAN=probe; SCENARIO=probe sets what a probe needs")
@@ -100,6 +102,8 @@ def _check_egress(scenario: Scenario, given: Given) -> None:
         ("RATE", scenario.link.rate_bit_s is not None, "a rate other than unlimited"),
         ("QUEUE", scenario.link.queue_packets >= 2, "at least two packets"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
+        ("TRACE", scenario.link.trace is None, "none"),
+        ("TRACE_UP", scenario.link.trace_up is None, "none"),
         ("JITTER", not scenario.link.jitter_ns, "0ms: calibration cannot measure the rate if the delay varies"),
         ("REORDER", not scenario.link.reorder, "0%: calibration cannot measure the rate if packets skip the delay"),
         ("QDISC", scenario.link.qdisc is Qdisc.FIFO, "fifo: the kernel keeps this queue nearly empty"),

@@ -14,6 +14,7 @@ from typing import Any
 from client import dialects
 from client.plan import PlanKind
 from client.priorities import Priorities
+from common.formats.files import printable
 from common.formats.page import MAPS, Page
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.scenario import constraints, pages
@@ -286,6 +287,12 @@ _KNOBS = (
         "changes of the rate during the measured load: 1280kbps@2s+128kbps@6s sets ten times the default rate two"
         " seconds after the load's start, and the default rate again six seconds after the start",
     ),
+    _of_the_link(
+        "TRACE",
+        "replays packet opportunities toward the client, from the start of the measured load on, in a loop; mahimahi's"
+        " format; before that load the rate is the trace's mean rate",
+    ),
+    _of_the_link("TRACE_UP", "replays packet opportunities toward the front, in the same way"),
     _of_the_link("DELAY", "one-way delay toward the client"),
     _of_the_link("DELAY_UP", "one-way delay toward the front"),
     _of_the_link("QUEUE", "size of the bottleneck queue; packets on their way through the link's delay do not count"),
@@ -451,12 +458,15 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
         text = knobs[knob.name].strip()
         try:
             value = knob.parse(text)
-        except ValueError:
-            raise ScenarioError(knob.name, text, knob.allowed) from None
+        except ValueError as error:
+            given = f"{printable(text)} ({error})" if knob.name in _TRACES else text
+            raise ScenarioError(knob.name, given, knob.allowed) from None
         group, _, field = knob.field.rpartition(".")
         (link if group else fields)[field] = value
+    if link["trace"] is not None and knobs["RATE"] != KNOBS["RATE"].default:
+        raise ScenarioError("RATE", knobs["RATE"], "the default with TRACE, which has the rate")
     try:
-        fields["link"] = Link(**link)
+        fields["link"] = Link(**words.with_mean_rate(link))
     except ValueError as error:
         name = str(error).partition(":")[0].upper()
         raise ScenarioError(name, knobs[name], KNOBS[name].allowed) from None
@@ -466,6 +476,7 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
     return scenario
 
 
+_TRACES = ("TRACE", "TRACE_UP")
 _PARAMETERS = (("SIZE", "size_bytes"), ("JS_DELAY", "script_delay_ns"))
 
 

@@ -128,6 +128,9 @@ def as_record(scenario: Scenario) -> ScenarioRecord:
     del fields["link"]
     fields |= {"page": scenario.page.name, "resources": scenario.page.resources, "dialect": str(scenario.dialect)}
     fields["rate_steps"] = words.format_rate_steps(scenario.link.rate_steps)
+    for name in ("trace", "trace_up"):
+        found = getattr(scenario.link, name)
+        fields[name] = found and found.packed
     fields["qdisc"] = str(scenario.link.qdisc)
     fields["cross_cc"] = str(scenario.cross_cc) if scenario.cross else None
     if scenario.lowat != LOWAT_AUTO:

@@ -8,7 +8,7 @@ Rules:
    and leaves at
        departure = begin + transmission time, where begin = max(entry, departure of the previous packet).
    The transmission time follows from the rate at `begin`: a packet whose transmission has begun is finished at the old
-   rate.
+   rate. While a trace is replayed, a packet leaves at the opportunity that delivers its last byte (common/trace.py).
 3. The bottleneck holds a packet from its entry until its departure, so the packet being sent counts. A packet that
    leaves in the same nanosecond in which another enters does not count. A packet that would exceed a limit at its entry
    is dropped.
@@ -25,7 +25,8 @@ from random import Random
 from typing import Self
 
 from common.formats.samples import QueueContents
-from netem.link import Link
+from common.trace import Trace
+from netem.link import PACKET_BYTES, Link
 
 MOST_PACKETS = 200_000
 """The most packets that a direction holds, some 350 MB. Further packets are refused. No Link needs so many."""
@@ -50,6 +51,37 @@ class Counters:
     longest_queue_bytes: int = 0
 
 
+class _Opportunities:
+    """The opportunities of a trace that is replayed, and how far they are used."""
+
+    def __init__(self, trace: Trace, began_ns: int) -> None:
+        self._trace = trace
+        self._began_ns = began_ns
+        self._next = 0  # the number of the next unused opportunity
+        self._left = (began_ns, 0)  # (time of the opportunity before, bytes that it can still deliver)
+
+    def take(self, begin_ns: int, size: int) -> int:
+        """Returns when `size` bytes that wait from begin_ns on are delivered, and uses up these opportunities."""
+        at_ns, self._next, left = self.after(begin_ns, size)
+        self._left = (at_ns, left)
+        return at_ns
+
+    def after(self, begin_ns: int, size: int) -> tuple[int, int, int]:
+        """Returns when `size` bytes that wait from begin_ns on would be delivered.
+
+        Also returns the number of the next opportunity, and the bytes that the last one could still deliver.
+        """
+        at_ns, left = self._left
+        if at_ns < begin_ns:
+            left = 0
+        number = max(self._next, self._trace.opportunities_until(begin_ns - self._began_ns - 1))
+        while size > left:
+            size -= left
+            at_ns, left = self._began_ns + self._trace.opportunity_ns(number), PACKET_BYTES
+            number += 1
+        return at_ns, number, left - size
+
+
 class Direction:
     """The model of one direction. The same seed and arrivals give the same departures on every machine."""
 
@@ -62,6 +94,7 @@ class Direction:
         loss: float = 0.0,
         burst_odds: tuple[float, float] | None = None,
         reorder: float = 0.0,
+        trace: Trace | None = None,
         limit_packets: int | None = None,
         limit_bytes: int | None = None,
         seed: int | str = 0,
@@ -69,9 +102,12 @@ class Direction:
         """Makes an empty direction. Without a rate the bottleneck is always empty.
 
         limit_packets, limit_bytes: the most that the bottleneck holds. None as rate or limit means unlimited. seed: the
-        seed of the random numbers for loss, jitter and reordering. burst_odds: as in Link, in place of `loss`.
+        seed of the random numbers for loss, jitter and reordering. burst_odds: as in Link, in place of `loss`. trace:
+        the trace to replay from the time that `replay` gets.
         """
         self._rate_bit_s = rate_bit_s
+        self._trace = trace
+        self._opportunities: _Opportunities | None = None
         self._steps: deque[tuple[int, int]] = deque()  # (time of the change, rate)
         self._delay_ns = delay_ns
         self._jitter_ns = jitter_ns
@@ -101,14 +137,16 @@ class Direction:
             loss=link.loss,
             burst_odds=link.burst_odds,
             reorder=link.reorder,
+            trace=link.trace,
             limit_packets=link.queue_packets,
             seed=f"down {seed}",
         )
 
     @classmethod
     def up(cls, link: Link, seed: int) -> Self:
-        """Returns the direction toward the front, which only delays packets."""
-        return cls(delay_ns=link.delay_up_ns, seed=f"up {seed}")
+        """Returns the direction toward the front, which delays packets, and replays a trace if the Link has one."""
+        limit = None if link.trace_up is None else link.queue_packets
+        return cls(delay_ns=link.delay_up_ns, trace=link.trace_up, limit_packets=limit, seed=f"up {seed}")
 
     def arrive(self, now_ns: int, packet: bytes) -> None:
         """Takes a packet that arrived at now_ns into the model."""
@@ -147,6 +185,11 @@ class Direction:
         """Changes the rate at at_ns. Calls must be in order of time. Only a change in the future is exact."""
         self._steps.append((at_ns, rate_bit_s))
 
+    def replay(self, began_ns: int) -> None:
+        """Replays the trace from began_ns on, in place of the rate. Does nothing without a trace."""
+        if self._trace is not None:
+            self._opportunities = _Opportunities(self._trace, began_ns)
+
     def due(self, now_ns: int) -> Iterator[tuple[int, bytes]]:
         """Yields (departure time, packet) of the packets that have left by now_ns, in order.
 
@@ -174,6 +217,8 @@ class Direction:
             return None
         # The bottleneck is empty: the next packet to enter it is sent at once.
         entry_ns, packet = self._delay_line[0]
+        if self._opportunities is not None:
+            return self._opportunities.after(entry_ns, len(packet))[0]
         return entry_ns + self._transmission_ns(len(packet), entry_ns)
 
     def queue(self, now_ns: int) -> QueueContents:
@@ -215,12 +260,15 @@ class Direction:
 
     def _begin(self, begin_ns: int) -> None:
         """Begins to send the first packet of the bottleneck."""
+        if self._opportunities is not None:
+            self._sent_ns = self._opportunities.take(begin_ns, len(self._bottleneck[0]))
+            return
         self._sent_ns = begin_ns + self._transmission_ns(len(self._bottleneck[0]), begin_ns)
         while self._steps and self._steps[0][0] <= begin_ns:
             _, self._rate_bit_s = self._steps.popleft()
 
     def _enter(self, entry_ns: int, packet: bytes) -> None:
-        if self._rate_bit_s is None:
+        if self._rate_bit_s is None and self._opportunities is None:
             self._departed.append((entry_ns, packet))
             return
         counters = self.counters

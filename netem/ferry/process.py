@@ -12,6 +12,7 @@ import select
 import socket
 import time
 from array import array
+from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -206,7 +207,7 @@ def run(order: Order) -> None:
         _prepare(order.link)
         listener = stack.enter_context(control.bound(socket.SOCK_STREAM, order.socket))
         inputs = _Inputs(signals=signals, begin=begin, listener=listener)
-        _carry(lanes, journal, inputs, models[loops.DOWN], changes)
+        _carry(lanes, journal, inputs, [models[loops.DOWN], models[loops.UP]], changes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,8 +223,9 @@ class _Inputs:
 
 
 def _carry(
-    lanes: dict[str, _Lane], journal: TextIO, inputs: _Inputs, changing: Direction, changes: RateChanges
+    lanes: dict[str, _Lane], journal: TextIO, inputs: _Inputs, models: Sequence[Direction], changes: RateChanges
 ) -> None:
+    """Carries packets until a signal comes. models: the directions, the one toward the client first."""
     waited_for = [*vars(inputs).values(), *(lane.ring.socket for lane in lanes.values())]
     while True:
         wakes_ns = [changes.next_ns, *(lane.wake_ns for lane in lanes.values())]
@@ -231,8 +233,11 @@ def _carry(
         patience_s = None if wake_ns is None else max(0, wake_ns - time.monotonic_ns()) / 10**9
         readable = select.select(waited_for, [], [], patience_s)[0]
         if inputs.begin in readable:
-            for at_ns, rate_bit_s in changes.begin(control.told_begin(inputs.begin)):
-                changing.change(at_ns, rate_bit_s)
+            began_ns = control.told_begin(inputs.begin)
+            for at_ns, rate_bit_s in changes.begin(began_ns):
+                models[0].change(at_ns, rate_bit_s)
+            for model in models:
+                model.replay(began_ns)
         changes.look(time.monotonic_ns())
         for lane in lanes.values():
             if not lane.carry() and lane.ring.socket in readable:

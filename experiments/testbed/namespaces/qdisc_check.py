@@ -1,9 +1,10 @@
-"""The requirements of QDISC, in every fabric whose places are namespaces."""
+"""The requirements of QDISC and TRACE, in every fabric whose places are namespaces."""
 
 from collections.abc import Callable
 
 from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
+from experiments.host.processes import find
 from experiments.scenario.scenario import Scenario
 from netem.link import Qdisc
 from netem.shaper import Shaper, lack_of
@@ -17,11 +18,15 @@ def check_qdisc(
     no_netem: Callable[[], str | None],
     no_qdisc: Callable[[Qdisc], str | None],
 ) -> None:
-    """Checks that tc(8) and the kernel have the queueing discipline of a scenario. Raises Unavailable.
+    """Checks that this machine has the queueing discipline of a scenario, or a shaper for its trace.
+
+    Raises Unavailable.
 
     no_netem, no_qdisc: return the reason why the kernel has no netem, or not this discipline; None if it has.
     """
     qdisc = scenario.link.qdisc
+    if scenario.link.traced:
+        _check_trace(scenario, shaper)
     if qdisc is Qdisc.FIFO:
         return
     what = f"QDISC={qdisc}"
@@ -33,6 +38,13 @@ def check_qdisc(
         raise Unavailable(what, f"tc of this machine does not know {qdisc}", "install a newer iproute2")
     if lack := no_qdisc(qdisc):
         raise Unavailable(what, lack, "use another QDISC")
+
+
+def _check_trace(scenario: Scenario, shaper: Shaper | None) -> None:
+    if shaper is not None and (lack := lack_of(shaper, scenario.link)):
+        raise Unavailable(f"TRACE with SHAPER={shaper}", lack, "use SHAPER=ferry")
+    if find("ethtool") is None:
+        raise Unavailable("TRACE", "ethtool is not installed", "install ethtool")
 
 
 def _is_unknown_to_tc(qdisc: Qdisc) -> bool:

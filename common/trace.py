@@ -1,0 +1,126 @@
+"""Traces of packet opportunities, as mahimahi's mm-link(1) reads them.
+
+A line of such a file is a time in whole milliseconds. At this time the link can deliver one full packet: PACKET_BYTES,
+which several smaller packets may share. Equal lines are several opportunities at once. After its last line the trace
+begins again, at the time of that line. An opportunity that finds no packet is lost.
+"""
+
+import base64
+import re
+import zlib
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Self
+
+from common.packets import PACKET_BYTES
+
+MOST_OPPORTUNITIES = 500_000
+MOST_BYTES = 8 * MOST_OPPORTUNITIES
+_MS_NS = 10**6
+_LONGEST_MS = 3600 * 1000
+_NAME = re.compile(r"[^A-Za-z0-9._-]")
+_LEAST_BIT_S, _MOST_BIT_S = 1000, 100 * 10**9
+ALLOWED = (
+    "a file with a whole number of milliseconds in each line, none less than the line before, the last from 1 to"
+    f" {_LONGEST_MS}; at most {MOST_OPPORTUNITIES} lines"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """A trace. name: the file's name without its folder. times_ms: the time of each opportunity, in order.
+
+    Raises ValueError if the times are none of a trace.
+    """
+
+    name: str
+    times_ms: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        times = self.times_ms
+        if not times or not 0 <= times[0] <= times[-1] <= _LONGEST_MS or times[-1] < 1:
+            raise ValueError("the last time of a trace is from 1 ms to an hour")
+        if any(later < earlier for earlier, later in pairwise(times)):
+            raise ValueError("the times of a trace do not decrease")
+        if not _LEAST_BIT_S <= self.mean_bit_s <= _MOST_BIT_S:
+            raise ValueError(f"the mean rate of a trace is from {_LEAST_BIT_S} bit/s to {_MOST_BIT_S} bit/s")
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> Self:
+        """Reads a trace from the text of its file. Raises ValueError, which names the first bad line."""
+        lines = text.split("\n")
+        if lines and not lines[-1]:
+            lines.pop()
+        if not 1 <= len(lines) <= MOST_OPPORTUNITIES:
+            raise ValueError(f"it has {len(lines)} lines")
+        times: list[int] = []
+        for number, line in enumerate(lines, start=1):
+            bare = line.strip()
+            if not re.fullmatch(r"\d{1,7}", bare, re.ASCII) or int(bare) > _LONGEST_MS:
+                raise ValueError(f"line {number} is {bare[:20]!r}")
+            if times and int(bare) < times[-1]:
+                raise ValueError(f"line {number} is {bare}, less than the line before")
+            times.append(int(bare))
+        return cls(name=_NAME.sub("_", name)[:60], times_ms=tuple(times))
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Reads a file. Raises OSError, and ValueError, which names the first bad line."""
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES} bytes")
+        return cls.parse(path.name, content.decode("ascii", errors="replace"))
+
+    def to_text(self) -> str:
+        """Returns the text of the trace's file."""
+        return "".join(f"{time_ms}\n" for time_ms in self.times_ms)
+
+    @cached_property
+    def packed(self) -> str:
+        """The trace as a short text, for `unpack`: its name, a colon, and its compressed steps."""
+        steps = (later - earlier for earlier, later in pairwise((0, *self.times_ms)))
+        return f"{self.name}:{base64.b64encode(zlib.compress(' '.join(map(str, steps)).encode(), 9)).decode()}"
+
+    @classmethod
+    def unpack(cls, text: str) -> Self:
+        """Reads the output of `packed`. Raises ValueError."""
+        name, _, data = text.partition(":")
+        try:
+            inflate = zlib.decompressobj()
+            steps = inflate.decompress(base64.b64decode(data, validate=True), MOST_BYTES)
+            times = tuple(accumulate(map(int, steps.split())))
+        except (zlib.error, ValueError) as error:
+            raise ValueError(f"not a packed trace: {error}") from None
+        return cls(name=name, times_ms=times)
+
+    @property
+    def period_ns(self) -> int:
+        """The time after which the trace begins again."""
+        return self.times_ms[-1] * _MS_NS
+
+    @property
+    def mean_bit_s(self) -> int:
+        """The mean rate, in bits per second of whole Ethernet frames."""
+        return len(self.times_ms) * PACKET_BYTES * 8 * 1000 // self.times_ms[-1]
+
+    @cached_property
+    def longest_gap_ns(self) -> int:
+        """The longest time between two opportunities."""
+        around = (*self.times_ms, self.times_ms[-1] + self.times_ms[0])
+        return max(later - earlier for earlier, later in pairwise(around)) * _MS_NS
+
+    def opportunity_ns(self, number: int) -> int:
+        """Returns the time of an opportunity after the trace's begin. number: from 0 on, through all repetitions."""
+        rounds, index = divmod(number, len(self.times_ms))
+        return rounds * self.period_ns + self.times_ms[index] * _MS_NS
+
+    def opportunities_until(self, t_ns: float) -> int:
+        """Returns how many opportunities there are from the trace's begin until t_ns, both included."""
+        if t_ns < 0:
+            return 0
+        rounds, rest_ns = divmod(t_ns, self.period_ns)
+        return int(rounds) * len(self.times_ms) + bisect_right(self.times_ms, rest_ns / _MS_NS)
