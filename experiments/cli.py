@@ -389,6 +389,12 @@ def _probe(parser: ArgumentParser) -> None:
     probe.add_to(parser)
 
 
+def _trace(parser: ArgumentParser) -> None:
+    from experiments.commands import trace
+
+    trace.add_to(parser)
+
+
 def _tune(parser: ArgumentParser) -> None:
     from experiments.commands import tune
 
@@ -461,6 +467,7 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "link": ("measure what the bottleneck's queueing discipline does to the effect of LOWAT", _link),
     "sabotage": ("measure every scenario that spoils the effect of LOWAT", _sabotage),
     "probe": ("test in which order a running server sends two resources, in every dialect", _probe),
+    "trace": ("make a synthetic trace of packet opportunities, for TRACE", _trace),
     "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", _tune),
     "setup": ("install the packages and the guest kernel that the lab needs", _setup),
     "roots": ("list the servers fetched from Debian's suites, or fetch newer ones", _roots),

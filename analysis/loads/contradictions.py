@@ -30,6 +30,7 @@ from common.formats.page import Resource
 from common.formats.samples import OriginRequest, QueueSample
 from common.formats.scenario import AUTO, PROBE, ScenarioRecord
 from common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES, framed
+from common.trace import Trace
 
 _MS = 10**6
 _LATE = 5
@@ -251,8 +252,10 @@ def _delays(
         return
     rate = Rate.of(scenario)
     up_ns, down_ns = scenario.delay_up_ns, scenario.delay_ns
+    # A request may share an opportunity with acknowledgements that wait before it, and use the next one, too.
+    wait_ns = 0 if scenario.trace_up is None else 2 * Trace.unpack(scenario.trace_up).longest_gap_ns
     for each in asked:
-        ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, 0)]
+        ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, wait_ns)]
         if each.is_alone and not layers.cross and each.request.available_ns is not None:
             packets = _FIRST_PACKETS + each.resource.size_bytes // SEGMENT_BYTES
             packets_ns = packets * PACKET_BYTES * 8 * 10**9 // rate.slowest_bit_s if rate else 0

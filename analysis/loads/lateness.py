@@ -94,14 +94,15 @@ def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None
 def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: ScenarioRecord) -> int | None:
     """Returns when a resource's request reaches the origin if only the link and the page's delays take time.
 
-    None if the resource waits for more than one resource. None also if a connection's first load begins with a page
-    that is larger than the initial congestion window: the page then needs further round trips.
+    None if the resource waits for more than one resource, or if requests wait for the opportunities of a trace. None
+    also if a connection's first load begins with a page that is larger than the initial congestion window: the page
+    then needs further round trips.
     """
     before = load.page.before(times.resource)
     up_ns, down_ns = int(scenario.delay_up_ns), scenario.delay_ns
     if not before:
         return load.started_ns + up_ns
-    if len(before) > 1:
+    if len(before) > 1 or scenario.trace_up is not None:
         return None
     rate = Rate.of(scenario)
     queued_ns = 0

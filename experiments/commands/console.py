@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from common.formats.scenario import ScenarioRecord
+from common.trace import Trace
 from experiments.commands.live_lines import Line, about
 from experiments.commands.printable import shown
 from experiments.commands.tables import bare_table, put
@@ -125,6 +126,10 @@ class Report:
                 f", {units.format_rate(step.rate_bit_s)} from {units.format_time(step.at_ns)} into the measured load"
                 for step in steps
             )
+        for text, way in ((scenario.trace, ""), (scenario.trace_up, " toward the front")):
+            if text is not None:
+                trace = Trace.unpack(text)
+                rate += f", then the trace {trace.name}{way} of {trace.period_ns / 10**9:g} s, repeated"
         place = " on the front's own egress" if scenario.shaper_at == "front" else ""
         self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets{place}")
 

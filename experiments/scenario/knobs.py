@@ -468,8 +468,9 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
     try:
         fields["link"] = Link(**words.with_mean_rate(link))
     except ValueError as error:
-        name = str(error).partition(":")[0].upper()
-        raise ScenarioError(name, knobs[name], KNOBS[name].allowed) from None
+        field, _, allowed = str(error).partition(": allowed ")
+        name = field.upper()
+        raise ScenarioError(name, knobs[name], allowed if name in _TRACES else KNOBS[name].allowed) from None
     _build_page(fields, knobs, page)
     scenario = Scenario(**fields)
     constraints.check(scenario, knobs.__getitem__, lambda name: KNOBS[name].default)

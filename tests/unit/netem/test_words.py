@@ -1,9 +1,13 @@
 """Tests of the knobs of a Link."""
 
+from dataclasses import asdict
+from pathlib import Path
+
 import pytest
 
+from common.trace import Trace
 from netem.link import Link, Qdisc, RateStep
-from netem.words import WORDS, format_rate_steps, link_from
+from netem.words import WORDS, format_rate_steps, link_from, packed_traces
 
 
 def test_defaults_are_the_maps_link() -> None:
@@ -27,7 +31,7 @@ def test_every_word_is_read() -> None:
         "ECN": "on",
         "PATH": "/bin",
     }
-    assert set(words) - {"PATH"} == set(WORDS)
+    assert set(words) - {"PATH"} == set(WORDS) - {"TRACE", "TRACE_UP"}
     assert link_from(words) == Link(
         rate_bit_s=128_000,
         delay_ns=150_000_000,
@@ -44,6 +48,17 @@ def test_every_word_is_read() -> None:
             RateStep(at_ns=2_500_000_000, rate_bit_s=64_000),
         ),
     )
+
+
+def test_traces(tmp_path: Path) -> None:
+    """A trace is read from a file or from a packed text, and its mean rate holds until it begins."""
+    (tmp_path / "t").write_text("4\n8\n")
+    found = link_from({"TRACE": str(tmp_path / "t"), "TRACE_UP": "none", "DELAY": "0ms"})
+    assert found == Link(rate_bit_s=3_028_000, delay_ns=0, trace=Trace(name="t", times_ms=(4, 8)))
+    assert link_from({**packed_traces(found), "DELAY": "0ms"}) == found
+    assert Link.from_document(asdict(found)) == found
+    with pytest.raises(ValueError, match=r"^TRACE=/none is not allowed; allowed: none, or a file"):
+        link_from({"TRACE": "/none"})
 
 
 def test_unlimited() -> None:

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.records.rate import Rate, steps_of
+from analysis.records.rate import Rate, TraceRate, steps_of
+from common.trace import Trace
 from tests.unit.builders import scenario
+from tests.unit.common.test_trace import TIMES
 
 S = 10**9
 RATE = Rate.of(scenario(rate_bit_s=8000, rate_steps=f"80000bit@{2 * S}ns+8000bit@{6 * S}ns"), began_ns=S)
@@ -66,3 +68,29 @@ def test_what_other_traffic_leaves_of_a_rate_that_changes() -> None:
     assert RATE is not None
     left = RATE.without([(2 * S, 0), (4 * S, 1000)])
     assert [left.at_bit_s(at_s * S) for at_s in (2.5, 4, 6.9, 7)] == [40_000, 80_000, 80_000, 8000]
+
+
+@given(TIMES, st.floats(-1e8, 1e9), st.floats(0, 1e9))
+def test_a_trace_carries_what_it_takes_time_for(times: list[int], from_ns: float, for_ns: float) -> None:
+    """The bytes that a trace carries between two instants take just that time, backward and forward."""
+    rate = TraceRate.of_trace(Trace(name="t", times_ms=tuple(times)), 8_000_000, 7)
+    until_ns = from_ns + for_ns
+    carried = rate.carried_bytes(from_ns, until_ns)
+    assert carried >= 0
+    assert rate.carried_bytes(from_ns, rate.through_ns(from_ns, carried)) == pytest.approx(carried, abs=1e-3)
+    assert rate.carried_bytes(rate.begun_ns(until_ns, carried), until_ns) == pytest.approx(carried, abs=1e-3)
+
+
+def test_a_trace() -> None:
+    """A trace's rate is right at every opportunity, repeats, and follows the mean rate before the replay."""
+    trace = Trace(name="t", times_ms=(2, 2, 10))
+    rate = Rate.of(scenario(rate_bit_s=trace.mean_bit_s, trace=trace.packed), began_ns=S)
+    assert isinstance(rate, TraceRate)
+    assert rate.carried_bytes(S, S + 2_000_000) == 2 * 1514
+    assert rate.carried_bytes(S, S + 10_000_000) == 3 * 1514
+    assert rate.carried_bytes(S, S + 22_000_000) == 8 * 1514
+    assert rate.through_ns(S, 3 * 1514) == S + 10_000_000
+    assert rate.begun_ns(S + 10_000_000, 1514) == S + 2_000_000
+    assert (rate.at_bit_s(S - 1), rate.at_bit_s(S + 1)) == (trace.mean_bit_s, 2 * 1514 * 8 * 500)
+    assert rate.slowest_bit_s == 1514 * 8 * 125
+    assert (rate.changes(S - 1, S), rate.changes(S, 2 * S)) == (True, False)
