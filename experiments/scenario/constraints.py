@@ -119,6 +119,7 @@ def _check_cross(scenario: Scenario, given: Given) -> None:
     for fits, allowed in (
         (scenario.link.rate_bit_s is not None, "0 with RATE=unlimited: without a bottleneck nothing competes"),
         (scenario.shaper_at is ShaperAt.LINK, "0 with SHAPER_AT=front: only the front sends through its interface"),
+        (scenario.link.trace is None, "0 with TRACE: the lab does not know which opportunities other flows use"),
         (scenario.plan is not PlanKind.PROBE, "0 with PLAN=probe: a probe waits for windows, not for the link"),
     ):
         if not fits:
