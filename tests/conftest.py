@@ -268,7 +268,7 @@ class Lab:
         return _unseen(self.command_here("run", *words, "--print-folder"))
 
     def command_here(self, command: str, *words: str) -> subprocess.CompletedProcess[str]:
-        """Runs `priolab run` or `priolab sweep` in this process."""
+        """Runs a command that takes RESULTS, such as `priolab run`, in this process."""
         return priolab_here(command, f"RESULTS={self.results}", *words, temporary=self.temporary)
 
     def run_on_time(self, *words: str, or_if: Callable[[Done], bool] = lambda _: False) -> Done:

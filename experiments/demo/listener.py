@@ -30,7 +30,8 @@ def listening(asked: str | None) -> socket.socket:
 
 
 def _bound(port: int) -> socket.socket:
-    listener = socket.socket()
+    # asyncio sends small writes at once (TCP_NODELAY) only for a socket that says that it is one of TCP.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))

@@ -29,6 +29,15 @@ from tests.together import together
 _ALONE = "master"  # the name of the only worker
 
 
+IN_STORY = (
+    ("LOWAT=131072",),
+    ("LOWAT=16384", "CONTROL=no"),
+    ("LOWAT=auto", "CONTROL=no"),
+    ("RATE=100mbit", "DELAY=5ms"),
+)
+"""The words of experiments whose arms are in the demo's story."""
+
+
 @dataclass(frozen=True)
 class Runs:
     """Runs an experiment once; a later call with the same words returns the same result."""
@@ -62,6 +71,24 @@ class Runs:
     @property
     def _kept(self) -> Path:
         return self.lab.root / "kept"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """The demo's story, exported by `priolab slides`. results: the results folder, with the runs of all its arms."""
+
+    results: Path
+
+    @property
+    def slides(self) -> Path:
+        """The folder that `priolab slides` wrote."""
+        return self.results / "slides"
+
+    def copy_arms(self, results: Path) -> None:
+        """Copies the experiments that have the story's arms to another results folder."""
+        for file in self.results.glob("*/experiment.json"):
+            if not file.parent.is_symlink():
+                shutil.copytree(file.parent, results / file.parent.name)
 
 
 @contextmanager
@@ -104,6 +131,25 @@ def run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Runs:
     for folder in (root, lab.temporary, root / "kept"):
         folder.mkdir(exist_ok=True)
     return Runs(lab)
+
+
+@pytest.fixture(scope="session")
+def exported(guest: None, run: Runs) -> Exported:  # noqa: ARG001
+    """Exports the story once for all workers. Arms of shared runs are copied first, and not run again."""
+    lab = Lab(root=run.lab.root / "story")
+    with _alone(run.lab.root / "story.lock"):
+        if not (lab.results / "slides" / "index.html").exists():
+            shutil.rmtree(lab.root, ignore_errors=True)
+            for folder in (lab.root, lab.temporary, lab.results):
+                folder.mkdir()
+            for words in IN_STORY:
+                there = run(*words)
+                assert there.folder is not None, there.err
+                shutil.copytree(there.folder, lab.results / there.folder.name)
+            done = lab.command_here("slides", "FABRIC=virtual")
+            assert done.returncode == 0, done.stderr
+            assert len(list(lab.results.glob("story-*/*/run.json"))) == 3, "what was there was run again"
+    return Exported(results=lab.results)
 
 
 @pytest.fixture(scope="module")

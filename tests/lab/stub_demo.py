@@ -22,6 +22,7 @@ from experiments.demo import server as demo_server
 from experiments.demo.arm_view import FinishedArm
 from experiments.demo.job import DemoJob, JobState
 from experiments.demo.job_queue import JobQueue
+from experiments.demo.listener import listening
 from experiments.demo.recorded import recorded
 from experiments.execution.request import Request
 from tests.unit.demonstrating import settle
@@ -112,15 +113,13 @@ def made_up_demo(results: Path, *, seed: int = 1, ahead: bool = False) -> Iterat
     made = MadeUp(results=results, random=random.Random(seed))
     made.hold.set()
     results.mkdir(exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch, socket.socket() as listener:
+    with pytest.MonkeyPatch.context() as patch, listening("0") as listener:
         settle(patch)
         patch.setattr(job_queue, "FinishedArms", lambda _: made)
         patch.setattr(job_queue, "carry_out", made.carry_out)
         patch.setattr(job_queue, "_SECOND_THOUGHTS_S", 0.01)
         patch.setattr(demo_server, "document", _document)
         patch.setattr(demo_server, "_FIRST", ())
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
         made.address = f"http://127.0.0.1:{listener.getsockname()[1]}/#{TOKEN}"
         made.thread = threading.Thread(target=lambda: asyncio.run(_serve(made, listener, ahead=ahead)))
         made.thread.start()

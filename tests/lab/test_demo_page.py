@@ -5,9 +5,6 @@ All tests share a lab. A test may rely on what the fixtures have run, but not on
 
 import json
 import re
-import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +18,7 @@ from experiments.demo.choices import offers
 from experiments.demo.story import closing, steps
 from tests.conftest import make_lab, priolab_here
 from tests.demonstration import Demo, demonstration
-from tests.lab.conftest import Runs
+from tests.lab.conftest import Exported
 from tests.lab.story import TOLD
 from tests.lab.visits import (
     RUN_MS,
@@ -44,7 +41,6 @@ STAGES = [(1280, 720), (1920, 1080), (800, 600)]
 LARGE = 0.025
 """The size of the smallest text on stage, as a part of the window's height."""
 INSTANTS = (0.0, 0.03, 0.06, 0.15, 0.24, 0.4, 0.55, 0.75, 1.0)
-SHARED = (("LOWAT=16384", "CONTROL=no"), ("LOWAT=auto", "CONTROL=no"), ("RATE=100mbit", "DELAY=5ms"))
 _BRIGHT = 128
 _MOST_STOPS = 60
 _SETTLE_S = 30.0
@@ -91,17 +87,10 @@ def first(demo: Demo, browser: Browser) -> First:
 
 
 @pytest.fixture(scope="module")
-def slides(demo: Demo, first: First, run: Runs) -> Path:  # noqa: ARG001
-    """Exports the story, which runs its missing arms; arms of the shared runs are copied first. Returns the folder."""
-    for words in SHARED:
-        there = run(*words)
-        assert there.folder is not None, there.err
-        shutil.copytree(there.folder, demo.lab.results / there.folder.name)
-    command = [sys.executable, "-m", "experiments.cli", "slides", f"RESULTS={demo.lab.results}", "FABRIC=virtual"]
-    done = subprocess.run(command, env=demo.lab.environment, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    assert len(list(demo.lab.results.glob("story-*/*/run.json"))) == 3, "what was there was run again"
-    return demo.lab.results / "slides"
+def slides(demo: Demo, first: First, exported: Exported) -> Path:  # noqa: ARG001
+    """Gives the story's arms to the demo. Returns the folder with the exported story."""
+    exported.copy_arms(demo.lab.results)
+    return exported.slides
 
 
 @pytest.fixture

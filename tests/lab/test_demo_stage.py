@@ -5,8 +5,6 @@ The tests read the drawing of the slides, which is that of the live page, and co
 
 import json
 import re
-import subprocess
-import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 from experiments.demo.story import StoryStep, steps
 from tests.conftest import make_lab
 from tests.demonstration import Demo, demonstration
+from tests.lab.conftest import Exported
 from tests.lab.visits import layout_faults, scrub, shown, visit
 
 pytestmark = pytest.mark.usefixtures("guest", "chromium")
@@ -59,14 +58,13 @@ class Talk:
 
 
 @pytest.fixture(scope="module")
-def talk(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:  # noqa: ARG001
-    """Exports the story, and starts a demo with the same results."""
+def talk(exported: Exported, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
+    """Starts a demo with the arms of the exported story."""
     lab = make_lab(tmp_path_factory.mktemp("stage"))
-    command = [sys.executable, "-m", "experiments.cli", "slides", f"RESULTS={lab.results}", "FABRIC=virtual"]
-    done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    lab.results.mkdir()
+    exported.copy_arms(lab.results)
     with demonstration(lab, "FABRIC=virtual") as begun:
-        yield Talk(index=lab.results / "slides" / "index.html", demo=begun)
+        yield Talk(index=exported.slides / "index.html", demo=begun)
 
 
 def _step(values: tuple[str, str]) -> StoryStep:

@@ -25,6 +25,7 @@ from tests.lab.visits import (
     paused_visits,
     scrub,
     shown,
+    until,
     violations,
     visit,
 )
@@ -38,6 +39,17 @@ _SETTLE_S = 20.0
 _NARROW = 900
 _WINDOWS = [(1280, 720), (1920, 1080), (390, 844)]
 
+_AT_REST = """
+() => !document.getElementById("cancel").checkVisibility() && !document.querySelector("#stages.stale")
+  && !document.getElementById("stages").textContent.includes("Connecting")
+"""
+_HAS_PANEL = "() => document.querySelector('#panel .knob') !== null"
+_COMPARED = """
+async () => {
+  await new Promise(requestAnimationFrame);
+  return [window.wrong(), window.compared ?? 0];
+}
+"""
 _TIME_IN_ADDRESS = "(ms) => Math.abs(Number(new URLSearchParams(location.search).get('t')) - ms) < 10"
 _CHECKER = Path(__file__).with_name("wish_checker.js").read_text()
 
@@ -56,9 +68,7 @@ def made(tmp_path: Path) -> Iterator[MadeUp]:
 
 def _settled(page: Page) -> None:
     """Waits until the page waits for nothing."""
-    expect(page.locator("#cancel")).to_be_hidden(timeout=_SETTLE_MS)
-    expect(page.locator("#stages.stale")).to_have_count(0, timeout=_SETTLE_MS)
-    expect(page.locator("#stages")).not_to_contain_text("Connecting")
+    until(page, _AT_REST, timeout_ms=_SETTLE_MS)
 
 
 def _select(page: Page, chance: random.Random) -> None:
@@ -117,7 +127,7 @@ def _instead(page: Page, chance: random.Random) -> None:
 
 def _reload(page: Page, _: random.Random) -> None:
     page.reload()
-    page.locator("#panel .knob").first.wait_for(state="attached")
+    until(page, _HAS_PANEL)
 
 
 def _wait(page: Page, chance: random.Random) -> None:
@@ -152,10 +162,10 @@ def test_no_film_under_other_knobs(made: MadeUp, browser: Browser) -> None:
                 done.append(act.__name__)
                 act(page, chance)
             _settled(page)
-            page.wait_for_timeout(20)
+            wrong, seen = page.evaluate(_COMPARED)
             assert [fault for fault in faults if NETWORK_CHANGED not in fault] == [], (number, done)
-            assert page.evaluate("window.wrong()") == "", (number, done)
-            compared += page.evaluate("window.compared ?? 0")
+            assert wrong == "", (number, done)
+            compared += seen
         assert compared > SEQUENCES, "figures were compared"
         expect(page.locator("#cancel")).to_be_hidden()
         page.wait_for_timeout(500)

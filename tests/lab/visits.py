@@ -52,6 +52,11 @@ _CUT = """
   .map((each) => `${each.tagName}.${each.className}: ${each.textContent}`)
 """
 
+_SHOWN = """
+() => document.body.dataset.experiment && document.querySelector("#stages:not(.stale)")
+  && !document.getElementById("status").checkVisibility()
+"""
+
 NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
 """What a browser reports when other tests make or remove network interfaces; the page tries again."""
 
@@ -115,11 +120,17 @@ def _note_foreign(url: str, home: str, faults: list[str]) -> None:
         faults.append(f"asked for {url}")
 
 
+def until(page: Page, condition: str, arg: Any = None, *, timeout_ms: float = RUN_MS) -> None:
+    """Waits until a function of JavaScript returns true, which is looked at in each frame of the page.
+
+    `expect` and `wait_for` look again after up to a second only. Raises playwright's TimeoutError.
+    """
+    page.wait_for_function(condition, arg=arg, timeout=timeout_ms)
+
+
 def shown(page: Page) -> list[str]:
     """Waits until both arms are shown; returns EXPERIMENT/RUN of both."""
-    page.locator("body[data-experiment]").wait_for(timeout=RUN_MS)
-    page.locator("#stages:not(.stale)").wait_for(timeout=RUN_MS)
-    page.locator("#status").wait_for(state="hidden", timeout=RUN_MS)
+    until(page, _SHOWN)
     return (page.locator("body").get_attribute("data-experiment") or "").split()
 
 
