@@ -299,7 +299,7 @@ def test_on_stage_the_film_pauses_at_marks_and_is_slow_at_the_decisive_one(talk:
     """Space plays to the next mark. Around the instant at which the script exists, the film is slow."""
     step = _step(CURE)
     asked = _asked(talk.films(step)[0], "important")
-    with _opened(browser, talk, step) as page:
+    with _opened(browser, talk, step, alone=True) as page:
         page.clock.install()
         for mark_ms in (asked["sent_ms"], asked["available_ms"]):
             page.keyboard.press("Space")

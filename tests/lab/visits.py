@@ -1,11 +1,13 @@
 """A visit to the demo's page in a real browser: finds every error, and reads what the page shows."""
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from playwright.sync_api import Browser, Page, Playwright, expect
 
@@ -60,6 +62,9 @@ _SHOWN = """
 NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
 """What a browser reports when other tests make or remove network interfaces; the page tries again."""
 
+_KEPT: WeakKeyDictionary[Browser, dict[str, list[Page]]] = WeakKeyDictionary()
+"""The pages of earlier visits, by how their contexts were opened."""
+
 _REFUSAL = "the server responded with a status of 400"
 _PART = 0.2
 """The part of a line's height, at the top and at the bottom, that letters hardly use."""
@@ -72,26 +77,70 @@ def launched(playwright: Playwright, program: str) -> Browser:
 
 @contextmanager
 def visit(
-    browser: Browser, address: str, *, width: int = 1280, height: int = 720, refuses: bool = False, **context: Any
+    browser: Browser,
+    address: str,
+    *,
+    width: int = 1280,
+    height: int = 720,
+    color_scheme: str | None = None,
+    refuses: bool = False,
+    alone: bool = False,
+    **context: Any,
 ) -> Iterator[Page]:
     """Yields a page at the address. Raises AssertionError for errors of the browser and for requests to elsewhere.
 
-    refuses: True if the server must answer a request with status 400, which browsers report as an error.
+    The page is that of an earlier visit, without what the visit has stored, if that visit needed the same `context`: a
+    new page costs a process. refuses: True if the server must answer a request with status 400, which browsers report
+    as an error. alone: True for a page of its own, because the visit changes its clock.
     """
     faults: list[str] = []
     home = address.partition("#")[0]
-    with browser.new_context(viewport={"width": width, "height": height}, **context) as opened:
-        opened.add_init_script(_SAID)
-        page = opened.new_page()
-        page.on("console", lambda message: faults.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: faults.append(f"error: {error}"))
-        page.on("request", lambda request: _note_foreign(request.url, home, faults))
+    listeners: Mapping[Any, Callable[[Any], None]] = {
+        "console": lambda message: faults.append(f"{message.type}: {message.text}"),
+        "pageerror": lambda error: faults.append(f"error: {error}"),
+        "request": lambda request: _note_foreign(request.url, home, faults),
+    }
+    with _page(browser, context, keep=not alone) as page:
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=color_scheme or "light")
+        for event, listener in listeners.items():
+            page.on(event, listener)
         page.goto(address)
         yield page
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
         refused = [fault for fault in faults if _REFUSAL in fault]
         others = [fault for fault in faults if fault not in refused and NETWORK_CHANGED not in fault]
         assert not others, "; ".join(others)
         assert bool(refused) == refuses
+
+
+@contextmanager
+def _page(browser: Browser, how: Mapping[str, Any], *, keep: bool) -> Iterator[Page]:
+    """Yields an empty page whose context was opened like this.
+
+    keep: False to close the context afterwards, and to take a new one. If the block raises, the context is closed, too.
+    """
+    kept = _KEPT.setdefault(browser, {}).setdefault(json.dumps(how, sort_keys=True), [])
+    page = kept.pop() if kept and keep else None
+    if page is None:
+        opened = browser.new_context(**how)
+        opened.add_init_script(_SAID)
+        page = opened.new_page()
+    try:
+        yield page
+        for other in page.context.pages:
+            if other is not page:
+                other.close()
+        page.evaluate("sessionStorage.clear(); localStorage.clear()")
+        page.goto("about:blank")
+    except BaseException:
+        page.context.close()
+        raise
+    if keep:
+        kept.append(page)
+    else:
+        page.context.close()
 
 
 @contextmanager
