@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ LARGEST_BYTES = 300_000
 Notebook = Any
 """A notebook as nbformat reads it: attributes and dicts at once."""
 
+_ROOT = Path(__file__).resolve().parents[1]
 _TOLD = "priolab"
 _ANSWER = re.compile(r"<details>\n<summary>Answer</summary>\n\n(.*)\n\n</details>\Z", re.DOTALL)
 _CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -71,21 +72,36 @@ def stored_digest(notebook: Notebook) -> str | None:
     return None if told is None else str(told)
 
 
-def executed(path: Path, folder: Path, more: Sequence[str] = ()) -> Notebook:
-    """Return a copy of the notebook, executed in the folder. more: code to be executed after that of the notebook.
+def executed(path: Path, folder: Path) -> Notebook:
+    """Return a copy of the notebook, executed in the folder. Raises AssertionError if a cell fails."""
+    (done,) = executed_together([path], folder, more=lambda _: ())
+    assert (failures := errors(done)) == [], failures
+    return done
 
-    Raises AssertionError if a cell fails. The code runs in a process of its own, so that files which its libraries
-    leave open cause no warnings in the tests.
+
+def executed_together(
+    paths: Sequence[Path], folder: Path, more: Callable[[Notebook], Sequence[str]]
+) -> Iterator[Notebook]:
+    """Yield a copy of each notebook, executed in the folder up to the first cell that fails.
+
+    more: gives code of a notebook to be executed after its own. All notebooks are executed in one kernel, which forgets
+    the names of a notebook before the next. Kernel and client are processes of their own, so that files which their
+    libraries leave open cause no warnings in the tests.
     """
-    notebook = read(path)
-    notebook.cells += [nbformat.v4.new_code_cell(source) for source in more]  # type: ignore[no-untyped-call]
-    copy = folder / path.name
-    nbformat.write(notebook, copy)  # type: ignore[no-untyped-call]
-    execute = [sys.executable, "-c", "from nbclient.cli import main; main()", "--timeout=240"]
-    command = [*execute, f"--output={copy.with_suffix('')}", str(copy)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+    copies = [folder / path.name for path in paths]
+    for path, copy in zip(paths, copies, strict=True):
+        notebook = read(path)
+        notebook.cells += [nbformat.v4.new_code_cell(source) for source in more(notebook)]  # type: ignore[no-untyped-call]
+        nbformat.write(notebook, copy)  # type: ignore[no-untyped-call]
+    command = [sys.executable, "-m", "tests.notebook_client", *map(str, copies)]
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
-    return read(copy)
+    yield from map(read, copies)
+
+
+def errors(notebook: Notebook) -> list[str]:
+    """Return what failed in a notebook."""
+    return [f"{each.ename}: {each.evalue}" for each in outputs(notebook) if each.output_type == "error"]
 
 
 def to_be_stored(notebook: Notebook) -> Notebook:

@@ -2,14 +2,14 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import priolab_here
 from tests.lab.conftest import Runs
-from tests.notebooks import FOLDER, NOTEBOOKS, Notebook, code, code_of_answers, executed, read
+from tests.notebooks import FOLDER, NOTEBOOKS, Notebook, code, code_of_answers, errors, executed_together, read
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -29,17 +29,24 @@ def _reproduce(results: Path, out: Path) -> subprocess.CompletedProcess[str]:
     return priolab_here("reproduce", f"RESULTS={results}", "--out", str(out))
 
 
+@pytest.fixture(scope="module")
+def done(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[Path, Notebook]:
+    """Executes all notebooks, each with the code of its answers."""
+    assert results.parent.is_dir()
+    notebooks = executed_together(NOTEBOOKS, tmp_path_factory.mktemp("notebooks"), code_of_answers)
+    return dict(zip(NOTEBOOKS, notebooks, strict=True))
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path: Path, results: Path, tmp_path: Path) -> None:
+def test_a_notebook_runs(path: Path, done: Mapping[Path, Notebook]) -> None:
     """A notebook runs from top to bottom, and so does the code of its answers; what they state holds.
 
     Each cell shows what its stored outputs show: as many texts and pictures, whatever their figures.
     """
-    assert results.parent.is_dir()
-    stored = read(path)
-    notebook = executed(path, tmp_path, code_of_answers(stored))
-    cells = code(notebook)
-    assert [output for cell in cells for output in cell.outputs if output.output_type == "error"] == []
+    stored, notebook = read(path), done[path]
+    assert errors(notebook) == []
+    assert len(code(notebook)) == len(code(stored)) + len(code_of_answers(stored))
+    assert all(cell.execution_count for cell in code(notebook))
     assert _shown(notebook)[: len(code(stored))] == _shown(stored)
 
 

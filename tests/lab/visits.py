@@ -2,14 +2,14 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Browser, Page, Playwright, expect
+from playwright.sync_api import Browser, Page, Playwright, ViewportSize, expect
 
 RUN_MS = 120_000
 """The longest wait for an arm; `make bench` measures how long an arm takes."""
@@ -25,7 +25,7 @@ addEventListener("DOMContentLoaded", () => {
 """
 
 _TEXTS = """
-() => {
+const textsOf = () => {
   const texts = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -43,16 +43,36 @@ _TEXTS = """
     }
   }
   return texts;
-}
+};
 """
 
 _CUT = """
-() => [...document.querySelectorAll("main *, #top *")]
+const cutOff = () => [...document.querySelectorAll("main *, #top *")]
   .filter((each) => each instanceof HTMLElement && each.checkVisibility())
   .filter((each) => getComputedStyle(each).overflowX !== "visible")
   .filter((each) => each.scrollWidth > each.clientWidth + 1 || each.scrollHeight > each.clientHeight + 1)
-  .map((each) => `${each.tagName}.${each.className}: ${each.textContent}`)
+  .map((each) => `${each.tagName}.${each.className}: ${each.textContent}`);
 """
+
+_LOOKS = f"""
+async (parts) => {{
+  {_TEXTS}
+  {_CUT}
+  const looks = [];
+  for (const part of parts) {{
+    if (part !== null) {{
+      const scrub = document.querySelector(".scrub");
+      scrub.value = String(Math.round(1000 * part));
+      scrub.dispatchEvent(new Event("input", {{ bubbles: true }}));
+      scrub.dispatchEvent(new Event("change", {{ bubbles: true }}));
+      await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)));
+    }}
+    looks.push({{ texts: textsOf(), cut: cutOff() }});
+  }}
+  return looks;
+}}
+"""
+"""Moves the film to each of its parts, and returns the texts that are shown then. null: where the film is."""
 
 _SHOWN = """
 () => document.body.dataset.experiment && document.querySelector("#stages:not(.stale)")
@@ -82,7 +102,7 @@ def visit(
     *,
     width: int = 1280,
     height: int = 720,
-    color_scheme: str | None = None,
+    color_scheme: Literal["light", "dark"] = "light",
     refuses: bool = False,
     alone: bool = False,
     **context: Any,
@@ -102,7 +122,7 @@ def visit(
     }
     with _page(browser, context, keep=not alone) as page:
         page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme=color_scheme or "light")
+        page.emulate_media(color_scheme=color_scheme)
         for event, listener in listeners.items():
             page.on(event, listener)
         page.goto(address)
@@ -221,18 +241,36 @@ def _rounded(value: float, digit: str) -> Decimal:
     return Decimal(value).quantize(Decimal(digit), ROUND_HALF_UP)
 
 
-def layout_faults(page: Page, *, smallest_px: float, fewest: int = 31, scrolls: bool = False) -> list[str]:
+def layout_faults(
+    page: Page,
+    *,
+    smallest_px: float,
+    fewest: int = 31,
+    scrolls: bool = False,
+    parts: Sequence[float | None] = (None,),
+) -> list[str]:
     """Returns texts that overlap, leave the window, are cut off or too small, without the panel, which may scroll.
 
     fewest: the page has at least so many texts. scrolls: True if the page may be longer than the window; then the
-    player does not stay in sight.
+    player does not stay in sight. parts: where to move the film, 0 to 1; None for where it is.
     """
     if scrolls:
         page.evaluate("document.getElementById('player').style.position = 'static'; scrollTo(0, 0)")
-    texts: list[dict[str, Any]] = page.evaluate(_TEXTS)
     window = page.viewport_size
     assert window
-    assert len(texts) >= fewest, "the page has texts"
+    looks: list[dict[str, Any]] = page.evaluate(_LOOKS, list(parts))
+    assert len(looks) == len(parts)
+    found = []
+    for part, look in zip(parts, looks, strict=True):
+        assert len(look["texts"]) >= fewest, "the page has texts"
+        faults = [*_texts_at_fault(look["texts"], window, smallest_px, scrolls=scrolls), *look["cut"]]
+        found += [fault if part is None else f"at {part:g}: {fault}" for fault in faults]
+    return found
+
+
+def _texts_at_fault(
+    texts: Sequence[Mapping[str, Any]], window: ViewportSize, smallest_px: float, *, scrolls: bool
+) -> list[str]:
     found = [f"too small, {each['fontPx']:.1f} px: {each['text']}" for each in texts if each["fontPx"] < smallest_px]
     found += [
         f"leaves the window: {each['text']}"
@@ -247,8 +285,7 @@ def layout_faults(page: Page, *, smallest_px: float, fewest: int = 31, scrolls: 
         for other in texts[number + 1 :]
         if _overlap(one, other)
     ]
-    cut: list[str] = page.evaluate(_CUT)
-    return found + cut
+    return found
 
 
 def _overlap(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
