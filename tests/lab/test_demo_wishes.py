@@ -40,8 +40,8 @@ _NARROW = 900
 _WINDOWS = [(1280, 720), (1920, 1080), (390, 844)]
 
 _AT_REST = """
-() => !document.getElementById("cancel").checkVisibility() && !document.querySelector("#stages.stale")
-  && !document.getElementById("stages").textContent.includes("Connecting")
+() => document.getElementById("cancel")?.checkVisibility() === false && !document.querySelector("#stages.stale")
+  && document.getElementById("stages")?.textContent.includes("Connecting") === false
 """
 _HAS_PANEL = "() => document.querySelector('#panel .knob') !== null"
 _COMPARED = """

@@ -75,8 +75,8 @@ async (parts) => {{
 """Moves the film to each of its parts, and returns the texts that are shown then. null: where the film is."""
 
 _SHOWN = """
-() => document.body.dataset.experiment && document.querySelector("#stages:not(.stale)")
-  && !document.getElementById("status").checkVisibility()
+() => document.body?.dataset.experiment && document.querySelector("#stages:not(.stale)")
+  && document.getElementById("status")?.checkVisibility() === false
 """
 
 NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"

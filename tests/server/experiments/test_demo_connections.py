@@ -13,6 +13,7 @@ from experiments.demo import connection
 from experiments.demo.connection import MOST, TimedConnection
 from experiments.demo.job import Claim, DemoJob, News
 from experiments.demo.job_queue import JobQueue
+from experiments.demo.listener import listening
 from experiments.demo.server import PAGE, TOKEN_HEADER, DemoServer
 from experiments.execution.request import Request
 
@@ -221,3 +222,26 @@ def test_a_slow_reader_holds_nobody_up() -> None:
             assert any(each.flow.write_paused for each in connections)
 
     _run(scene())
+
+
+async def _nodelay() -> int:
+    """Returns TCP_NODELAY of a connection that asyncio has accepted on the demo's socket."""
+    found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def accepted(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        found.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    with listening("0") as listener:
+        async with await asyncio.start_server(accepted, sock=listener):
+            _, writer = await asyncio.open_connection(*listener.getsockname())
+            async with asyncio.timeout(_SOON_S):
+                value = await found
+            writer.close()
+            await writer.wait_closed()
+    return value
+
+
+def test_the_end_of_an_answer_does_not_wait() -> None:
+    """The demo's connections send small writes at once: with Nagle's algorithm each answer would end 40 ms later."""
+    assert asyncio.run(_nodelay()) != 0
