@@ -12,23 +12,27 @@ from nbclient.exceptions import CellExecutionError
 
 _CELL_S = 240
 _FORGET = "%reset -f"
-"""Removes all names from the kernel, and begins to count its cells anew."""
+"""Removes all names from the kernel."""
 
 
 async def execute(paths: Sequence[Path]) -> None:
-    """Execute the notebooks, each up to the first cell that fails; the cell's error is among its outputs."""
+    """Execute the notebooks, each up to the first cell that fails; the cell's error is among its outputs.
+
+    The cells of the first notebook are numbered from 1.
+    """
     manager = AsyncKernelManager(kernel_name="python3")
     await manager.start_kernel()
     try:
-        for path in paths:
+        for number, path in enumerate(paths):
             notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-            notebook.cells.insert(0, nbformat.v4.new_code_cell(_FORGET))  # type: ignore[no-untyped-call]
+            before = [nbformat.v4.new_code_cell(_FORGET)] if number else []  # type: ignore[no-untyped-call]
+            notebook.cells[:0] = before
             client = NotebookClient(notebook, km=manager, timeout=_CELL_S)
             try:
                 await client.async_execute(reset_kc=True)
             except CellExecutionError as error:
                 print(f"{path.name}: {error}", file=sys.stderr)
-            del notebook.cells[0]
+            del notebook.cells[: len(before)]
             nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
     finally:
         await manager.shutdown_kernel(now=True)
