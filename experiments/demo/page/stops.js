@@ -34,10 +34,10 @@ export class Stops {
     return this.values.map((value) => ({ value, shown: known({ ...knobs, LOWAT: value }) }));
   }
 
-  /** Runs the next stop soon, unless one is being run for the same arm. */
-  look() {
+  /** Runs the next stop soon, unless one is being run for the same arm. @param {number} [pauseMs] */
+  look(pauseMs = PAUSE_MS) {
     window.clearTimeout(this._timer);
-    this._timer = window.setTimeout(() => void this._run(), PAUSE_MS);
+    this._timer = window.setTimeout(() => void this._run(), pauseMs);
   }
 
   /** Gives up the run of a stop: the visitor comes first. */
@@ -66,8 +66,11 @@ export class Stops {
     if (!knobs || this.running || !this.isIdle()) return;
     const running = new AbortController();
     this.running = running;
+    let wasThere = false;
     try {
-      await result(await ask(knobs, true), () => undefined, running.signal);
+      const answer = await ask(knobs, true);
+      wasThere = answer.shown !== undefined;
+      await result(answer, () => undefined, running.signal);
     } catch (error) {
       if (running.signal.aborted) return;
       if (!(error instanceof Refused)) throw error;
@@ -77,6 +80,7 @@ export class Stops {
       if (this.running === running) this.running = null;
     }
     this.changed();
-    this.look();
+    // A stop that had been run before was only read.
+    this.look(wasThere ? 0 : PAUSE_MS);
   }
 }
