@@ -79,10 +79,10 @@ def document(even: Mapping[str, tuple[float, float]], arms: Sequence[TraceArms],
 
 def _explanation(words: str, seeds: int) -> str:
     return (
-        f"Each kind of trace with {seeds} seeds (`{words}`). Times are means over the seeds of the script's first\n"
-        "byte. *Regret*: the time by which the first byte came later with auto than with the fixed value that was\n"
-        "best on the same trace. Nobody knows this value beforehand, and it differs from seed to seed. Less than nothing:\n"
-        "auto was sooner than every fixed value."
+        f"Each kind of trace with {seeds} seeds (`{words}`). Times are means over the seeds of the script's\n"
+        "first byte. *Regret*: the time by which the first byte came later with auto than with the fixed value that\n"
+        "was best on the same trace. Nobody knows this value beforehand, and it differs from seed to seed. Less than\n"
+        "nothing: auto was sooner than every fixed value."
     )
 
 
