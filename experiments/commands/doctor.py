@@ -32,6 +32,9 @@ from experiments.testbed.guest.virtual import no_netem
 from proxy.server import Server, catalogue
 from proxy.tuner.compiler import REMEDY
 
+_NODE = "node"
+"""The program of the origin. It is also all that SERVER=node needs."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Capability:
@@ -81,10 +84,10 @@ def examine() -> list[Capability]:
     The programs that print versions run side by side, because each program takes seconds on a slow machine.
     """
     questions: list[Callable[[], list[Capability]]] = [
-        partial(_program, "node", "nodejs", "--version"),
+        partial(_program, _NODE, "nodejs", "--version"),
         partial(_program, "tc", "iproute2", "-V"),
         partial(_program, "ethtool", "ethtool", "--version"),
-        *(partial(_server, server) for server in catalogue().values()),
+        *(partial(_server, server) for name, server in catalogue().items() if name != _NODE),
         *(partial(_program, name, package, "--version") for name, package in {**CAPTURING, **READING_CAPTURES}.items()),
         _browser,
         _tuner,
