@@ -3,20 +3,16 @@
 import json
 import random
 import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from experiments.demo.choices import LOWATS
-from experiments.demo.plain_names import plain
 from experiments.demo.recorded import recorded
 from experiments.demo.story import closing, steps
 from experiments.scenario.knobs import with_defaults
-from tests.lab.stub_demo import MadeUp, made_up_demo
+from tests.lab.stub_demo import MadeUp, made_up_demo, settles
 from tests.lab.visits import (
     NETWORK_CHANGED,
     expected,
@@ -35,7 +31,6 @@ pytestmark = pytest.mark.usefixtures("chromium")
 SEQUENCES = 200
 _ACTIONS = 5
 _SETTLE_MS = 20_000
-_SETTLE_S = 20.0
 _NARROW = 900
 _WINDOWS = [(1280, 720), (1920, 1080), (390, 844)]
 
@@ -184,13 +179,6 @@ def _rate(page: Page, value: str) -> None:
     page.get_by_label("RATE", exact=True).select_option(value)
 
 
-def _until(holds: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + _SETTLE_S
-    while not holds():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
-
-
 def _wanted(made: MadeUp) -> list[set[str]]:
     """Return the unusual words of the jobs for which somebody waits."""
     usual = {f"{name}={value}" for name, value in with_defaults({}).items()}
@@ -205,15 +193,15 @@ def test_the_right_job_is_cancelled(made: MadeUp, at: Callable[..., Page]) -> No
     made.hold.clear()
     _rate(page, "64kbps")
     expect(page.locator("#stages.stale")).to_have_count(1)
-    _until(lambda: len(made.unfinished()) == 2, "both arms are run")
+    settles(lambda: len(made.unfinished()) == 2, "both arms are run")
     page.locator('[data-focus="compare"]').select_option("QUEUE")
     rest = {"RATE=64kbps", "CONTROL=no"}
-    _until(
+    settles(
         lambda: sorted(map(sorted, _wanted(made))) == sorted(map(sorted, [rest, {*rest, "QUEUE=1000"}])), "they go on"
     )
     expect(page.locator("#stages.stale .arm-name")).to_have_text(["no limit", "limit 128 KiB"])
     page.keyboard.press("Escape")
-    _until(lambda: not made.unfinished(), "both are given up")
+    settles(lambda: not made.unfinished(), "both are given up")
     expect(page.locator("#stages")).to_have_text(re.compile("^Cancelled. So there is no film of these knobs."))
     assert page.locator("body[data-experiment]").count() == 0
     made.hold.set()
@@ -340,60 +328,6 @@ def test_what_was_recorded_before_is_shown_first(made: MadeUp, browser: Browser)
         assert not set(shown(page)) & set(recorded_runs)
         expect(page.locator(".clock")).to_have_text(clock)
         expect(page.locator(".play")).to_have_text("Play")
-
-
-def test_the_stops_are_run_beforehand(tmp_path: Path, browser: Browser) -> None:
-    """While the page is open all stops of the slider are run; the curve shows them; then the slider answers at once."""
-    with made_up_demo(tmp_path / "results", ahead=True) as made, visit(browser, made.address) as page:
-        shown(page)
-        expect(page.locator(".curve-name")).to_have_text("script begins (12 of 12 run)", timeout=_SETTLE_MS)
-        assert len(made.begun) == len(LOWATS)
-        expect(page.locator(".curve")).to_have_attribute(
-            "aria-label", re.compile("no limit .* s, limit 1,024 KiB .* s")
-        )
-        assert page.locator(".curve-line").count() == len(LOWATS) - 1
-        expect(page.locator(".curve-dot.marked")).to_have_count(2)
-        made.end()  # from now on nobody answers
-        for stop in (6, 7, 8):
-            at_once = page.evaluate(
-                """(stop) => {
-                    const slider = document.querySelector('[data-focus="LOWAT-1"]');
-                    slider.value = String(stop);
-                    slider.dispatchEvent(new Event("input", { bubbles: true }));
-                    const stale = document.querySelector("#stages.stale") !== null;
-                    return [document.querySelectorAll(".arm-name")[1].textContent, stale];
-                }""",
-                stop,
-            )
-            assert at_once == [plain("LOWAT", LOWATS[stop]), False]
-        expect(page).to_have_url(re.compile(f"below={LOWATS[8]}"))
-
-
-def test_a_visitor_comes_first(tmp_path: Path, browser: Browser) -> None:
-    """A changed knob interrupts the run of a stop; afterwards the stops of the new knobs are run."""
-    with made_up_demo(tmp_path / "results", ahead=True) as made, visit(browser, made.address) as page:
-        shown(page)
-        made.hold.clear()
-        _until(lambda: any(job.is_background for job in _unfinished(made)), "a stop is run")
-        _rate(page, "64kbps")
-        _until(lambda: len(made.unfinished()) == 2, "the visitor's arms are run")
-        _until(lambda: not any(job.is_background for job in _running(made)), "the stop is not")
-        made.hold.set()
-        expect(page.locator(".curve-name")).to_have_text("script begins (12 of 12 run)", timeout=_SETTLE_MS)
-        ahead = [words for words in made.begun if "RATE=64kbps" in words]
-        assert {word for words in ahead for word in words if word.startswith("LOWAT=")} == {
-            f"LOWAT={value}" for value in LOWATS
-        }
-
-
-def _unfinished(made: MadeUp) -> list[Any]:
-    assert made.queue
-    return made.queue._waiting_or_running
-
-
-def _running(made: MadeUp) -> list[Any]:
-    assert made.queue
-    return made.queue._running
 
 
 def test_the_speaker_has_notes(at: Callable[..., Page]) -> None:

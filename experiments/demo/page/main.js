@@ -47,7 +47,7 @@ class Page {
     this.stops = new Stops(
       offered.lowats,
       () => (this.choice.compare === "LOWAT" ? [this.choice.arms[1]] : [this.choice.arms[1], this.choice.arms[0]]),
-      () => offered.ahead && this.wishes.isIdle,
+      () => offered.ahead && !this.presenting && this.wishes.isIdle,
       () => this.panel.showStops(this.stops.all),
     );
     this.address = new Address(() => this.state, this.choice.defaults, offered.story.length);

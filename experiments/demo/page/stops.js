@@ -1,5 +1,6 @@
 // @ts-check
-// The stops of the LOWAT slider: runs them beforehand, one after the other, while the visitor waits for nothing.
+// The stops of the LOWAT slider: runs them beforehand, one after the other, while the visitor explores and waits for
+// nothing.
 
 import { ask, known, Refused, result } from "./api.js";
 
@@ -13,7 +14,7 @@ export class Stops {
   /**
    * @param {readonly string[]} values the stops, in the slider's order
    * @param {() => Knobs[]} arms the knobs of the arms that the slider changes
-   * @param {() => boolean} isIdle false while the visitor waits for a run
+   * @param {() => boolean} isIdle false while the visitor waits for a run, or sees no slider
    * @param {() => void} changed called when a stop has been run
    */
   constructor(values, arms, isIdle, changed) {
