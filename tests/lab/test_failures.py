@@ -27,7 +27,7 @@ from tests.lab.endings import must_have_failed, nothing_is_left
         ("QUEUE=0", "1 to 100000 packets"),
         ("REPEAT=0", "1 to 1000"),
         ("FABRIC=cloud", "virtual, compose, netns"),
-        ("NATIVE=on", "SERVER=h2o"),
+        ("NATIVE=on", "or h2o"),
         ("SCENARIO=moon", "maps"),
         ("LOWATT=1", "did you mean LOWAT?"),
     ],

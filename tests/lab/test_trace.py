@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.cli import main
+from experiments.results.journal_lines import lines
 from tests.conftest import Lab, make_lab
 from tests.together import together
 
@@ -50,7 +51,7 @@ def test_a_varying_rate(traces: Path, tmp_path: Path) -> None:
         assert runs[0]["observed"]["shaper"] == "ferry"
         assert runs[0]["ledger"]["explained"] > 0.98
         assert runs[0]["oracle"]["inversion_ms"] >= 0
-        events = [(done.folder / f"{name}.{number}" / "client" / "events.jsonl").read_bytes() for number in (1, 2)]
+        events = [list(lines(done.folder / f"{name}.{number}" / "client" / "events.jsonl")) for number in (1, 2)]
         assert events[0] == events[1]
 
 
