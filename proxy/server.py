@@ -79,7 +79,8 @@ class Server:
     or that the entry names; None for the server that this machine has installed. wheels: the wheels that have the
     server's program, by edition. own: True if the folder is the user's.
     program: the name of the executable, or its absolute path. packages: the distribution's packages, first the package
-    with the program.
+    with the program. suites: the Debian suites that have these packages;
+    empty for a server that no suite has.
     files: the paths of further files that the server needs.
     image_version: the version of the packages in container images, as apt-get takes it.
     base: True if every machine of the lab has the server; other servers are installed on request.
@@ -104,6 +105,7 @@ class Server:
     own: bool = False
     program: str
     packages: tuple[str, ...]
+    suites: tuple[str, ...]
     files: tuple[str, ...]
     image_version: str
     base: bool
@@ -232,6 +234,7 @@ def _of_folder(folder: Path) -> Server:
         server = replace(
             read,
             own=True,
+            suites=(),
             program=program,
             files=tuple(str(folder / file) for file in read.files),
             config_name=f"own-{read.config_name}",  # a name that no other file of a run folder has
@@ -280,6 +283,7 @@ def _read(folder: Path) -> Server:
         wheels=wheels_of(entry, folder),
         program=entry["program"],
         packages=tuple(entry.get("packages", [])),
+        suites=tuple(entry.get("suites", SUITES if "packages" in entry and "npm" not in entry else ())),
         files=tuple(entry.get("files", [])),
         image_version=entry.get("image_version", "*"),
         base=entry.get("base", False),

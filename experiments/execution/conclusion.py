@@ -15,12 +15,12 @@ from analysis.records.runs import load_evidence, load_layers
 from common.formats.reading import FolderError
 from common.formats.run import Findings, RunRecord
 from experiments.errors import InvalidRun, LabError, StepFailed
+from experiments.execution.front_record import front_record
 from experiments.execution.instruments import instruments
 from experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
 from experiments.execution.request import Arm, Manner
 from experiments.host.processes import tail
 from experiments.host.programs import BROWSER, DRIVER
-from experiments.host.roots import root_at
 from experiments.host.tools import Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, read_json, write_json
@@ -163,17 +163,10 @@ def _record(
         wall_s=round(wall_s, 3),
         knobs=dict(run.arm.knobs),
         scenario=as_record(run.arm.scenario),
-        front=dict(server_of(run.arm.scenario.server).traits) | _root(folder),
+        front=front_record(run.arm.scenario, folder),
         **outcome,
         **vars(found),
     )
-
-
-def _root(folder: RunFolder) -> dict[str, Any]:
-    """Returns the entry `root` of the front's properties, with the packages of the root; empty without a root."""
-    path = read_json(folder.arm).get("root") if folder.arm.exists() else None
-    root = root_at(Path(path)) if path else None
-    return {"root": root.record()} if root else {}
 
 
 def _write(folder: RunFolder, record: RunRecord) -> Ending:

@@ -37,7 +37,7 @@ class Want:
 
     packages: the packages that contain it.
     programs, files: the want is met if one of the programs and all of the files exist; a file may be a glob pattern.
-    server: the server that needs the packages. in_images: True if the container images contain this server.
+    server: the server that needs the packages. suites: the Debian suites that have them. in_images: True if the container images contain this server.
     without: the loss if the want is not met; empty if the set-up fails in this case.
     starts: True if Debian would start the program as a service.
     builds_kernel: True if only the build of the guest kernel needs the packages.
@@ -48,6 +48,7 @@ class Want:
     programs: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     server: str = ""
+    suites: tuple[str, ...] = ()
     in_images: bool = False
     without: str = ""
     starts: bool = False
@@ -173,6 +174,7 @@ def _of_server(server: Server, request: SetupRequest) -> Want | None:
         programs=(server.program,),
         files=server.files,
         server=server.name,
+        suites=server.suites,
         in_images=server.in_images,
         without="" if is_needed else f"SERVER={server.name} cannot be used",
         starts=server.program not in ANYWHERE,

@@ -110,7 +110,14 @@ def remedy_for(server: Server) -> str:
     if server.own:
         return f"run `apt-get install {' '.join(server.packages)}`"
     if absent := _not_packaged(server):
-        return not_packaged(distribution(), absent, server=server.program, in_images=server.in_images)
+        return not_packaged(
+            distribution(),
+            absent,
+            server=server.name,
+            program=server.program,
+            suites=server.suites,
+            in_images=server.in_images,
+        )
     parts = [*server.packages, *(["its npm packages"] if server.npm else [])]
     return f"{setup_command(f'SERVER={server.name}')} installs {' and '.join(parts)}"
 

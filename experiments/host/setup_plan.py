@@ -91,12 +91,24 @@ def remedy(packages: Iterable[str], machine: Machine) -> str:
     return f"install them with: {become}apt-get install --no-install-recommends {' '.join(packages)}"
 
 
-def not_packaged(distribution: Distribution, packages: Iterable[str], *, server: str, in_images: bool) -> str:
-    """Returns a line about a server for which this distribution has no package, with the alternatives."""
+def not_packaged(
+    distribution: Distribution,
+    packages: Iterable[str],
+    *,
+    server: str,
+    program: str,
+    suites: Iterable[str],
+    in_images: bool,
+) -> str:
+    """Returns a line about a server for which this distribution has no package, with the alternatives.
+
+    server: its name. program: the name of its executable. suites: the Debian suites that have the packages.
+    """
+    other = next((f"SERVER={server}@{suite}" for suite in suites if suite not in distribution.name), "another SERVER")
     images = " or FABRIC=compose, whose images have this server" if in_images else ""
     return (
-        f"{distribution.name} has no package {' or '.join(packages)}: use another SERVER{images},"
-        f" or put a {server} of your own in PATH"
+        f"{distribution.name} has no package {' or '.join(packages)}: use {other}{images},"
+        f" or put a {program} of your own in PATH"
     )
 
 
@@ -126,7 +138,14 @@ def _absent(want: Want, obtainable: Mapping[str, bool]) -> list[str]:
 def _cannot_be_had(want: Want, distribution: Distribution, obtainable: Mapping[str, bool]) -> str:
     absent = _absent(want, obtainable)
     if want.server:
-        lack = not_packaged(distribution, absent, server=want.programs[0], in_images=want.in_images)
+        lack = not_packaged(
+            distribution,
+            absent,
+            server=want.server,
+            program=want.programs[0],
+            suites=want.suites,
+            in_images=want.in_images,
+        )
         return f"SERVER={want.server}: {lack}"
     what = " or ".join(want.programs or want.files)
     return f"{distribution.name} has no package {' or '.join(absent)}; install {what} by other means"

@@ -118,9 +118,9 @@ def test_server_entry_has_no_stray_keys(server: Server) -> None:
     entry = tomllib.loads((server.template.parent / "server.toml").read_text())
     packaged = set() if server.edition else {"packages", "image_version"}
     needed = {"program", "version", "command", "template", "scheduling", *_SWITCHES, *packaged}
-    others = {"base", "edition", "editions", "files", "npm", "privileges", "protocol", "record", "writes"}
+    others = {"base", "edition", "editions", "files", "npm", "privileges", "protocol", "record", "suites", "writes"}
     assert needed <= set(entry) <= needed | others
-    check_entry({name: value for name, value in entry.items() if name not in ("npm", "protocol")})
+    check_entry({name: value for name, value in entry.items() if name not in ("npm", "protocol", "suites")})
     for switch in _SWITCHES:
         assert set(entry[switch]) <= {"name", "on", "off", "on_since", "off_since"}
     assert set(entry.get("record", {})) <= {"name", "stock", "bytes", "stock_since", "bytes_since"}

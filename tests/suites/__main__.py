@@ -1,6 +1,7 @@
 """`python3 -m tests.suites [SUITE ...] [KNOB=VALUE ...]`: the README's commands in bare trees, as root and as a user.
 
     --experiment-only   run no tests
+    --editions          run one experiment, with servers of other suites and from wheels, as an ordinary user in guests
     --full              run all tests with `make test`; without it, unit and contract tests
     --user NAME         run the commands as this user alone: root or lab
     --share-kernel      copy this machine's guest kernel; without it, each tree builds one
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.suites import tree as trees
-from tests.suites.command_results import CommandResult, of_experiment, of_tests, suspicious, table
+from tests.suites.command_results import CommandResult, of_editions, of_experiment, of_tests, suspicious, table
 from tests.suites.tree import USER, CannotMake, Tree
 
 SUITES = ("bookworm", "trixie", "sid")
@@ -37,6 +38,15 @@ _ENTERING = (
     "--fork",
     "--kill-child",
 )
+EDITIONS = (
+    "nginx@bookworm",
+    "nginx@trixie",
+    "nginx@sid",
+    "nginx@1.31.3",
+    "h2o@bookworm",
+    "envoy@1.40.0",
+    "caddy@2.11.7",
+)
 _DEADLINE_S = 7200.0
 
 
@@ -45,6 +55,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tests.suites", allow_abbrev=False)
     parser.add_argument("words", nargs="*", metavar="SUITE or KNOB=VALUE")
     parser.add_argument("--experiment-only", action="store_true")
+    parser.add_argument("--editions", action="store_true")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--share-kernel", action="store_true")
     parser.add_argument("--user", choices=["root", USER])
@@ -73,16 +84,24 @@ def _try_out(tree: Tree, cache: Path, knobs: Sequence[str], options: argparse.Na
     _prepare(tree)
     if options.share_kernel:
         trees.share_kernel(cache / "priolab", tree, "root")
+    if options.editions:
+        return [_of_editions(tree, knobs)]
     found: list[CommandResult] = []
     for user in [options.user] if options.user else ["root", USER]:
         if user != "root":
             trees.share_kernel(tree.root / "root/.cache/priolab", tree, user)
-        within = trees.clone(tree, _CHECKOUT, user)
-        _inside(tree, "root", "/", ["chown", "-R", user, str(tree.home(user))], tree.folder / "chown.log")
+        within = _clone(tree, user)
         found.append(_experiment(tree, user, within, knobs))
         if not options.experiment_only:
             found.append(_tests(tree, user, within, full=options.full))
     return found
+
+
+def _clone(tree: Tree, user: str) -> Path:
+    """Clone HEAD into the user's home; return the clone's path inside the tree. Raises CannotMake."""
+    within = trees.clone(tree, _CHECKOUT, user)
+    _inside(tree, "root", "/", ["chown", "-R", user, str(tree.home(user))], tree.folder / "chown.log")
+    return within
 
 
 def _prepare(tree: Tree) -> None:
@@ -108,6 +127,39 @@ def _experiment(tree: Tree, user: str, within: Path, knobs: Sequence[str]) -> Co
     if code:
         trouble += [f"log: {log}"]
     return _of(tree, user, "experiment", minutes, result, trouble, log.read_text(errors="replace"))
+
+
+def _of_editions(tree: Tree, knobs: Sequence[str]) -> CommandResult:
+    """Run the default experiment with EDITIONS, as the ordinary user. Root installs the machine's own packages before.
+
+    The user's cache has no root and no wheel at first.
+    """
+    log = tree.folder / f"{USER}-editions.log"
+    _say(f"{tree.suite}: make setup-experiment")
+    if code := _inside(tree, "root", str(_clone(tree, "root")), ["make", "setup-experiment"], log):
+        raise CannotMake(f"make setup-experiment ended with {code} (log: {log})")
+    trees.share_kernel(tree.root / "root/.cache/priolab", tree, USER)
+    within = _clone(tree, USER)
+    started = time.monotonic()
+    words = ["LOWAT=131072", "FABRIC=virtual", f"SERVER={','.join(EDITIONS)}", *knobs]
+    _say(f"{tree.suite}, {USER}: make experiment {' '.join(words)}")
+    code = _inside(tree, USER, str(within), ["make", "experiment", *words], log)
+    minutes = (time.monotonic() - started) / 60
+    summary = _summary(tree, USER, within)
+    lines, trouble = of_editions(code, summary, _fronts(tree, within, summary) if summary else {})
+    if code:
+        trouble += [f"log: {log}"]
+    result = f"{len(lines)} of {2 * len(EDITIONS)} arms"
+    if len(lines) < 2 * len(EDITIONS):
+        trouble += [result]
+    return _of(tree, USER, "editions", minutes, result, trouble, log.read_text(errors="replace"), lines)
+
+
+def _fronts(tree: Tree, within: Path, summary: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the entry `front` of each arm's first run.json, by arm."""
+    folder = tree.root / within.relative_to("/") / "results" / summary["experiment"]
+    records = [json.loads(file.read_text()) for file in sorted(folder.glob("*.1/run.json"))]
+    return {record["arm"]: record["front"] for record in records}
 
 
 def _summary(tree: Tree, user: str, within: Path) -> Mapping[str, Any] | None:
@@ -141,7 +193,14 @@ def _tests(tree: Tree, user: str, within: Path, *, full: bool) -> CommandResult:
 
 
 def _of(
-    tree: Tree, user: str, what: str, minutes: float, result: str, trouble: Sequence[str], log: str
+    tree: Tree,
+    user: str,
+    what: str,
+    minutes: float,
+    result: str,
+    trouble: Sequence[str],
+    log: str,
+    details: Sequence[str] = (),
 ) -> CommandResult:
     return CommandResult(
         suite=tree.suite,
@@ -151,6 +210,7 @@ def _of(
         result=result,
         trouble=trouble,
         warnings=suspicious(log),
+        details=details,
     )
 
 

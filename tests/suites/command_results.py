@@ -14,12 +14,16 @@ _HARMLESS = re.compile(
     r"|dpkg-preconfigure: unable|debconf: |perl: warning: "
     r"|\d+ (passed|skipped|deselected).* in "  # pytest's last line
 )
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _PYTEST = re.compile(r"(?:(\d+) failed)?(?:, )?(?:(\d+) passed)?(?:, )?(?:(\d+) skipped)?.* in [\d.]+s")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandResult:
-    """A command as one user. trouble: the reasons why its result is not good. warnings: lines of its log to read."""
+    """A command as one user. trouble: the reasons why its result is not good. warnings: lines of its log to read.
+
+    details: further lines about the result.
+    """
 
     suite: str
     user: str
@@ -28,6 +32,7 @@ class CommandResult:
     result: str
     trouble: Sequence[str]
     warnings: Sequence[str]
+    details: Sequence[str] = ()
 
 
 def suspicious(log: str) -> list[str]:
@@ -56,6 +61,44 @@ def of_experiment(code: int, summary: Mapping[str, Any] | None) -> tuple[str, li
         if arm["verdict"] != verdict or not least_s < at_s < most_s:
             trouble.append(told[-1])
     return ", ".join(told) or "-", trouble
+
+
+def of_editions(
+    code: int, summary: Mapping[str, Any] | None, fronts: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[str], list[str]]:
+    """Return a line for each arm with its result, version and digest, and the problems.
+
+    fronts: by arm, the entry `front` of run.json. An arm is good if it is ok and its entry has a version, and the digests
+    of packages or of a wheel.
+    """
+    if summary is None:
+        return [], [f"exit code {code}, and there is no result"]
+    trouble = [] if code == 0 else [f"exit code {code}"]
+    lines = []
+    for arm in summary["arms"]:
+        name = arm["name"]
+        if arm["status"] != "ok":
+            trouble.append(f"{name}: {arm['reason']}")
+            continue
+        front = fronts.get(name, {})
+        source = _source(front)
+        lines.append(
+            f"{name}: {arm['script']['first_byte_ms'] / 1000:.3f} s {arm['verdict']};"
+            f" {front.get('version', '-')}; {source or '-'}"
+        )
+        if "version" not in front or source is None:
+            trouble.append(f"{name}: its run.json lacks the version or the digest")
+    return lines, trouble
+
+
+def _source(front: Mapping[str, Any]) -> str | None:
+    """Return where a front's program comes from, with its digest; None if run.json does not tell."""
+    if "wheel" in front and _DIGEST.fullmatch(front["wheel"]["sha256"]):
+        return f"{front['wheel']['requirement']} {front['wheel']['sha256'][:12]}"
+    packages = front.get("root", {}).get("packages", ())
+    if packages and all(_DIGEST.fullmatch(package["sha256"]) and package["version"] for package in packages):
+        return f"{len(packages)} packages of {front['root']['suite']} {front['root']['digest']}"
+    return None
 
 
 def of_tests(code: int, log: str) -> tuple[str, list[str]]:
@@ -87,6 +130,6 @@ def table(results: Sequence[CommandResult]) -> str:
     ]
     for each in results:
         who = f"{each.suite}, {each.user}, {each.what}"
-        lines += [f"{who}: {line}" for line in each.trouble]
+        lines += [f"{who}: {line}" for line in (*each.details, *each.trouble)]
         lines += [f"{who}: warning: {line}" for line in each.warnings]
     return "\n".join(lines)
