@@ -37,7 +37,8 @@ class Want:
 
     packages: the packages that contain it.
     programs, files: the want is met if one of the programs and all of the files exist; a file may be a glob pattern.
-    server: the server that needs the packages. suites: the Debian suites that have them. in_images: True if the container images contain this server.
+    server: the server that needs the packages. suites: the Debian suites that have them.
+    in_images: True if the container images contain this server.
     without: the loss if the want is not met; empty if the set-up fails in this case.
     starts: True if Debian would start the program as a service.
     builds_kernel: True if only the build of the guest kernel needs the packages.

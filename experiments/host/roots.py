@@ -22,7 +22,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -33,6 +33,7 @@ from experiments.errors import ScenarioError, Unavailable
 from experiments.host.cache import cache_folder
 from experiments.host.processes import last_lines
 from experiments.host.root_packages import CannotFetch, SuitePackages
+from experiments.host.root_version import OTHER_SUITE, version_in_root
 from proxy.server import Server
 
 FORMAT = 1
@@ -45,7 +46,6 @@ _PATIENCE_S = 60.0
 _USERS = {"root": 0, "daemon": 1, "bin": 2, "www-data": 33, "haproxy": 900, "nghttpx": 901, "caddy": 902}
 _NOBODY, _NOGROUP = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n", "nogroup:x:65534:\n"
 _ABSENT = re.compile(r"(?:Unable to locate package|Package) '?([a-z0-9.+-]+)'?(?:$| has no installation candidate)")
-_ELSEWHERE = "name another suite, such as bookworm, trixie or sid"
 
 Tell = Callable[[str], None]
 """Reports a line of progress."""
@@ -160,7 +160,7 @@ def obtain(server: Server, tell: Tell, *, renew: bool = False, extra: Sequence[s
 def reason_and_remedy(suite: str, complaint: str) -> tuple[str, str]:
     """Returns why a root cannot be made, and what the user can do. complaint: the first error of apt or dpkg."""
     if absent := _ABSENT.search(complaint):
-        return f"{suite} has no package {absent[1]}", _ELSEWHERE
+        return f"{suite} has no package {absent[1]}", OTHER_SUITE
     network = "check the suite's name and the network, or name a mirror: MIRROR=http://HOST/debian"
     return f"the packages of {suite} cannot be fetched: {complaint.rstrip('.')}", network
 
@@ -200,7 +200,7 @@ def _make(server: Server, suite: str, source: SuitePackages, tell: Tell, extra: 
             suite=suite,
             server=server.folder.name,
             program=program,
-            version=version_in(partial, server.arguments(server.version, {"program": program})),
+            version=version_in_root(partial, server.arguments(server.version, {"program": program}), server),
             digest=digest,
             made_at=datetime.now(UTC).isoformat(timespec="microseconds"),
             extra=tuple(extra),
@@ -295,35 +295,5 @@ def _program_in(root: Path, server: Server) -> str:
     lack = lack or next((f"file {file}" for file in server.files if not (root / file.lstrip("/")).exists()), None)
     if lack:
         reason = f"the package {server.packages[0]} of {server.edition} has no {lack}"
-        raise Unavailable(f"SERVER={server.name}", reason, _ELSEWHERE)
+        raise Unavailable(f"SERVER={server.name}", reason, OTHER_SUITE)
     return f"/{folder}/{server.program}"
-
-
-def version_in(root: Path, command: Sequence[str]) -> str:
-    """Returns the first line that a program in a root prints. Raises CannotFetch.
-
-    The root's own dynamic loader starts the program with the root's libraries, which needs no right to change the root.
-    """
-    program = root / command[0].lstrip("/")
-    said = ""
-    for loader in [*root.glob("usr/lib/ld-linux-*.so.*"), *root.glob("usr/lib64/ld-linux-*.so.*"), None]:
-        libraries = ":".join(str(folder) for folder in [*root.glob("usr/lib/*-linux-gnu"), root / "usr/lib"])
-        through = [str(loader), "--library-path", libraries] if loader else []  # None: a program without libraries
-        said, success = _said([*through, str(program), *command[1:]])
-        if success:
-            return said
-    raise CannotFetch(f"{command[0]} does not run on this machine: {said}")
-
-
-def _said(command: Sequence[str]) -> tuple[str, bool]:
-    environment: Mapping[str, str] = {"PATH": os.defpath, "HOME": "/nonexistent", "TZ": "UTC"}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False, env=environment
-        )
-    except subprocess.TimeoutExpired:
-        return f"it took more than {_PATIENCE_S:g} s to print its version", False
-    except OSError as error:
-        return error.strerror or str(error), False
-    lines = (done.stdout or done.stderr).strip().splitlines()
-    return (lines[0] if lines else f"exit code {done.returncode}"), done.returncode == 0 and bool(lines)

@@ -1,7 +1,9 @@
 """`python3 -m tests.suites [SUITE ...] [KNOB=VALUE ...]`: the README's commands in bare trees, as root and as a user.
 
-    --experiment-only   run no tests
-    --editions          run one experiment, with servers of other suites and from wheels, as an ordinary user in guests
+The user also runs an experiment with servers of other suites and from wheels.
+
+    --experiment-only   run the README's experiment alone
+    --editions          run the experiment with servers of other suites and from wheels alone
     --full              run all tests with `make test`; without it, unit and contract tests
     --user NAME         run the commands as this user alone: root or lab
     --share-kernel      copy this machine's guest kernel; without it, each tree builds one
@@ -85,7 +87,9 @@ def _try_out(tree: Tree, cache: Path, knobs: Sequence[str], options: argparse.Na
     if options.share_kernel:
         trees.share_kernel(cache / "priolab", tree, "root")
     if options.editions:
-        return [_of_editions(tree, knobs)]
+        _install(tree)
+        trees.share_kernel(tree.root / "root/.cache/priolab", tree, USER)
+        return [_of_editions(tree, _clone(tree, USER), knobs)]
     found: list[CommandResult] = []
     for user in [options.user] if options.user else ["root", USER]:
         if user != "root":
@@ -94,6 +98,7 @@ def _try_out(tree: Tree, cache: Path, knobs: Sequence[str], options: argparse.Na
         found.append(_experiment(tree, user, within, knobs))
         if not options.experiment_only:
             found.append(_tests(tree, user, within, full=options.full))
+            found += [] if user == "root" else [_of_editions(tree, within, knobs)]
     return found
 
 
@@ -129,17 +134,17 @@ def _experiment(tree: Tree, user: str, within: Path, knobs: Sequence[str]) -> Co
     return _of(tree, user, "experiment", minutes, result, trouble, log.read_text(errors="replace"))
 
 
-def _of_editions(tree: Tree, knobs: Sequence[str]) -> CommandResult:
-    """Run the default experiment with EDITIONS, as the ordinary user. Root installs the machine's own packages before.
-
-    The user's cache has no root and no wheel at first.
-    """
-    log = tree.folder / f"{USER}-editions.log"
-    _say(f"{tree.suite}: make setup-experiment")
+def _install(tree: Tree) -> None:
+    """Install as root what an ordinary user cannot install. Raises CannotMake."""
+    log = tree.folder / "root-setup.log"
+    _say(f"{tree.suite}, root: make setup-experiment")
     if code := _inside(tree, "root", str(_clone(tree, "root")), ["make", "setup-experiment"], log):
         raise CannotMake(f"make setup-experiment ended with {code} (log: {log})")
-    trees.share_kernel(tree.root / "root/.cache/priolab", tree, USER)
-    within = _clone(tree, USER)
+
+
+def _of_editions(tree: Tree, within: Path, knobs: Sequence[str]) -> CommandResult:
+    """Run the default experiment with EDITIONS, as the ordinary user, whose cache has no root and no wheel before."""
+    log = tree.folder / f"{USER}-editions.log"
     started = time.monotonic()
     words = ["LOWAT=131072", "FABRIC=virtual", f"SERVER={','.join(EDITIONS)}", *knobs]
     _say(f"{tree.suite}, {USER}: make experiment {' '.join(words)}")

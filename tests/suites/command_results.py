@@ -68,8 +68,8 @@ def of_editions(
 ) -> tuple[list[str], list[str]]:
     """Return a line for each arm with its result, version and digest, and the problems.
 
-    fronts: by arm, the entry `front` of run.json. An arm is good if it is ok and its entry has a version, and the digests
-    of packages or of a wheel.
+    fronts: by arm, the entry `front` of run.json. An arm is good if it is ok and its entry has a version, and the
+    digests of packages or of a wheel.
     """
     if summary is None:
         return [], [f"exit code {code}, and there is no result"]

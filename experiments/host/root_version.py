@@ -1,0 +1,62 @@
+"""Asks a server in a root (roots.py) for its version.
+
+Uses the standard library alone, because the set-up runs before the Python environment exists.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from experiments.errors import Unavailable
+from experiments.host.elf import read_elf
+from proxy.server import Server
+
+OTHER_SUITE = "name another suite, such as bookworm, trixie or sid"
+"""The remedy if a suite's packages cannot be used."""
+
+_PATIENCE_S = 60.0
+
+
+def version_in_root(root: Path, command: Sequence[str], server: Server) -> str:
+    """Returns the first line that a program in a root prints. Raises Unavailable.
+
+    The root's own dynamic loader starts the program with the root's libraries, which needs no right to change the root.
+    """
+    program = root / command[0].lstrip("/")
+    said, success = _said([*_loading(root, program), str(program), *command[1:]])
+    if not success:
+        reason = f"{command[0]} of {server.edition} does not run on this machine: {said}"
+        raise Unavailable(f"SERVER={server.name}", reason, OTHER_SUITE)
+    return said
+
+
+def _loading(root: Path, program: Path) -> Sequence[str]:
+    """Returns the words that start a program by the loader in the root; none for a program that needs no loader.
+
+    In Debian 12 the loader's usual path is an absolute link, which leads out of the root. So the loader is taken from
+    the folder of the C library.
+    """
+    try:
+        elf = read_elf(program)
+    except (OSError, ValueError):
+        elf = None
+    if elf is None or elf.loader is None:
+        return ()
+    folders = [*sorted(root.glob("usr/lib/*-linux-gnu*")), root / "usr/lib"]
+    loader = next((path for folder in folders if (path := folder / Path(elf.loader).name).is_file()), None)
+    return (str(loader), "--library-path", ":".join(map(str, folders))) if loader else ()
+
+
+def _said(command: Sequence[str]) -> tuple[str, bool]:
+    environment: Mapping[str, str] = {"PATH": os.defpath, "HOME": "/nonexistent", "TZ": "UTC"}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False, env=environment
+        )
+    except subprocess.TimeoutExpired:
+        return f"it took more than {_PATIENCE_S:g} s to print its version", False
+    except OSError as error:
+        return error.strerror or str(error), False
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return (lines[0] if lines else f"exit code {done.returncode}"), done.returncode == 0 and bool(lines)
