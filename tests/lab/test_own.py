@@ -45,6 +45,9 @@ def _must_be_measured(done: Done) -> None:
     assert "nginx/0.9.1-mine, sha256 " in _versions(done, _ARMS[0])["PROGRAM=./old/nginx"]
     assert "sha256 " in _versions(done, _ARMS[1])["PROGRAM=./new/nginx"]
     assert done.folder
+    front = json.loads((done.folder / f"{_ARMS[0]}.1" / "run.json").read_text())["front"]
+    assert front["version"] == "nginx version: nginx/0.9.1-mine"
+    assert _versions(done, _ARMS[0])["PROGRAM=./old/nginx"].endswith(f"sha256 {front['own']['program']}")
     fingerprint = json.loads((done.folder / "experiment.json").read_text())["fingerprint"]
     assert {"PROGRAM=./old/nginx", "PROGRAM=./new/nginx"} <= set(fingerprint["versions"])
 
