@@ -152,15 +152,18 @@ def obtain(server: Server, tell: Tell, *, renew: bool = False, extra: Sequence[s
             with tempfile.TemporaryDirectory(prefix="apt-", suffix=_PARTIAL, dir=roots_folder()) as home:
                 return _make(server, suite, SuitePackages(suite, Path(home), os.environ.get("MIRROR")), tell, extra)
     except CannotFetch as error:
-        raise Unavailable(what, *reason_and_remedy(suite, str(error))) from error
+        raise Unavailable(what, *reason_and_remedy(server, str(error))) from error
     except OSError as error:
         raise Unavailable(what, f"{error.filename}: {error.strerror}", "make room, or set XDG_CACHE_HOME") from error
 
 
-def reason_and_remedy(suite: str, complaint: str) -> tuple[str, str]:
-    """Returns why a root cannot be made, and what the user can do. complaint: the first error of apt or dpkg."""
+def reason_and_remedy(server: Server, complaint: str) -> tuple[str, str]:
+    """Returns why a server's root cannot be made, and what the user can do. complaint: apt's or dpkg's first error."""
+    suite = server.edition
     if absent := _ABSENT.search(complaint):
-        return f"{suite} has no package {absent[1]}", OTHER_SUITE
+        is_elsewhere = server.suites and suite not in server.suites
+        remedy = f"use SERVER={server.folder.name}@{server.suites[0]}" if is_elsewhere else OTHER_SUITE
+        return f"{suite} has no package {absent[1]}", remedy
     network = "check the suite's name and the network, or name a mirror: MIRROR=http://HOST/debian"
     return f"the packages of {suite} cannot be fetched: {complaint.rstrip('.')}", network
 

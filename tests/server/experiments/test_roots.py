@@ -120,9 +120,11 @@ def test_a_suite_that_cannot_be_reached_is_one_line(
 
 
 def test_a_suite_without_the_package_is_one_line(suite: LocalSuite, server: Server) -> None:
-    """The line names the package."""
+    """The line names the package, and a suite that has it if the catalogue knows one."""
     with pytest.raises(Unavailable, match=f"tiny@{SUITE} cannot be used here: {SUITE} has no package absent; name"):
         _made(replace(server, packages=("absent",)))
+    with pytest.raises(Unavailable, match=f"{SUITE} has no package absent; use SERVER=tiny@bookworm$"):
+        _made(replace(server, packages=("absent",), suites=("bookworm",)))
     del suite
 
 
