@@ -1,9 +1,10 @@
 // @ts-check
 // Starts the page. Browsers drop all requests when the network of their machine changes, also those to this machine; then
-// a module is missing, and the page is loaded again.
+// a module is missing, and the page is loaded again, each time after a longer pause: networks change several times in a
+// row.
 
 const KEPT = "priolab-starts";
-const MOST = 3;
+const MOST = 5;
 const PAUSE_MS = 300;
 
 import("./main.js").then(
@@ -12,6 +13,6 @@ import("./main.js").then(
     const starts = Number(sessionStorage.getItem(KEPT)) + 1;
     if (!(error instanceof TypeError) || starts > MOST) throw error;
     sessionStorage.setItem(KEPT, String(starts));
-    setTimeout(() => location.reload(), PAUSE_MS);
+    setTimeout(() => location.reload(), PAUSE_MS * starts);
   },
 );
