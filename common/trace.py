@@ -11,7 +11,7 @@ import zlib
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Self
 
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[^A-Za-z0-9._-]")
 _LEAST_BIT_S, _MOST_BIT_S = 1000, 100 * 10**9
 ALLOWED = (
     "a file with a whole number of milliseconds in each line, none less than the line before, the last from 1 to"
-    f" {_LONGEST_MS}; at most {MOST_OPPORTUNITIES} lines"
+    f" {_LONGEST_MS}; 1 to {MOST_OPPORTUNITIES} lines"
 )
 
 
@@ -55,7 +55,7 @@ class Trace:
         if lines and not lines[-1]:
             lines.pop()
         if not 1 <= len(lines) <= MOST_OPPORTUNITIES:
-            raise ValueError(f"it has {len(lines)} lines")
+            raise ValueError(f"it has {len(lines)} lines" if lines else "it is empty")
         times: list[int] = []
         for number, line in enumerate(lines, start=1):
             bare = line.strip()
@@ -110,8 +110,14 @@ class Trace:
     @cached_property
     def longest_gap_ns(self) -> int:
         """The longest time between two opportunities."""
-        around = (*self.times_ms, self.times_ms[-1] + self.times_ms[0])
-        return max(later - earlier for earlier, later in pairwise(around)) * _MS_NS
+        return self.longest_wait_ns(1)
+
+    def longest_wait_ns(self, opportunities: int) -> int:
+        """Returns the longest time from an opportunity until so many further ones have come. opportunities: from 1."""
+        rounds, shift = divmod(opportunities, len(self.times_ms))
+        later = chain(self.times_ms[shift:], (time_ms + self.times_ms[-1] for time_ms in self.times_ms[:shift]))
+        wait_ms = max(end - begin for begin, end in zip(self.times_ms, later, strict=True))
+        return (rounds * self.times_ms[-1] + wait_ms) * _MS_NS
 
     def opportunity_ns(self, number: int) -> int:
         """Returns the time of an opportunity after the trace's begin. number: from 0 on, through all repetitions."""

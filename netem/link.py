@@ -108,8 +108,15 @@ class Link:
             raise ValueError(f"ecn: allowed is off with qdisc {self.qdisc}, which marks no packets")
         if self.rate_steps:
             self._check_steps()
-        if self.traced and (self.rate_steps or self.qdisc is not Qdisc.FIFO):
-            raise ValueError("trace: allowed with the qdisc fifo and without rate_steps only")
+        if self.traced:
+            self._check_fits_trace("trace" if self.trace is not None else "trace_up")
+
+    def _check_fits_trace(self, field: str) -> None:
+        """Checks that nothing else than the trace changes the rate. field: the trace's field. Raises ValueError."""
+        if self.rate_steps:
+            raise ValueError(f"{field}: allowed none with rate steps (RATE_STEPS)")
+        if self.qdisc is not Qdisc.FIFO:
+            raise ValueError(f"{field}: allowed none with QDISC={self.qdisc}; any trace with QDISC=fifo")
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:

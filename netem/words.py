@@ -82,8 +82,10 @@ def parse_trace(text: str) -> Trace | None:
         return None
     if text.startswith(PACKED):
         return Trace.unpack(text.removeprefix(PACKED))
+    if not text:
+        raise ValueError("no file")
     try:
-        path = Path(text)
+        path = Path(text).expanduser()
         state = path.stat()
         return _read_trace(path, state.st_mtime_ns, state.st_size)
     except OSError as error:
@@ -180,7 +182,7 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             field="reorder",
             default="0%",
             parse=_reorder,
-            allowed="0% to 25%, with the percent sign; with DELAY=0ms 0%",
+            allowed="0% to 25%, with the percent sign; 0% is the only value with DELAY=0ms",
         ),
         "QDISC": Word(
             field="qdisc",

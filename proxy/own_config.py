@@ -44,8 +44,8 @@ def fault(text: str, template: str, known: Iterable[str]) -> str | None:
     try:
         rendered(text, dict.fromkeys(known, ""))
     except KeyError as error:
-        line = placeholders(text)[error.args[0]]
-        return f"line {line} has @{{{error.args[0]}}}, which is no value; the values are {', '.join(sorted(known))}"
+        line, allowed = placeholders(text)[error.args[0]], ", ".join(sorted(known))
+        return f"line {line} has @{{{error.args[0]}}}, which is no placeholder; the placeholders are {allowed}"
     except ValueError:
         return "it has @{ without a name and a closing brace; @@{ stands for @{ itself"
     has = placeholders(_without_comments(text))

@@ -137,7 +137,13 @@ class Server:
     @property
     def editions(self) -> tuple[str, ...]:
         """The editions that SERVER can name after an at sign."""
-        return (*(SUITES if self.packages and not self.own else ()), *self.wheels)
+        from_suites = self.packages and not self.own and not self.npm
+        return (*(SUITES if from_suites else ()), *self.wheels)
+
+    @property
+    def is_the_labs(self) -> bool:
+        """True if the front is a program of the lab's own, a file in the server's folder of the catalogue."""
+        return any("{servers}" in word for word in self.command)
 
     @property
     def over_tcp(self) -> bool:
@@ -151,8 +157,7 @@ class Server:
         The images of fronts have packages of Debian only: no npm packages, no wheels, and no fronts of the lab's own,
         whose commands name a file in the catalogue. The client's image has no QUIC.
         """
-        is_the_labs = any("{servers}" in word for word in self.command)
-        return not (self.npm or self.wheel or is_the_labs) and self.over_tcp
+        return not (self.npm or self.wheel or self.is_the_labs) and self.over_tcp
 
     def record_values(self, record_bytes: int | None) -> Mapping[str, str]:
         """Returns the template values that set the largest TLS record. Raises KeyError.
@@ -255,7 +260,9 @@ def _check_values(server: Server, template: str) -> None:
     known = server.template_values | {"servers", "folder"}
     for name, where in names.items():
         if name not in known:
-            raise ValueError(f"{where} has {name!r}, which is no value; the values are {', '.join(sorted(known))}")
+            raise ValueError(
+                f"{where} has {name!r}, which is no placeholder; the placeholders are {', '.join(sorted(known))}"
+            )
 
 
 def with_config(server: Server, path: str) -> Server:
@@ -268,6 +275,8 @@ def with_config(server: Server, path: str) -> Server:
         text = content(file, MOST_TOML_BYTES).decode()
     except OSError as error:
         raise ValueError(f"{file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file}: not text in UTF-8") from error
     if wrong := fault(text, server.template.read_text(), server.template_values):
         raise ValueError(wrong)
     return replace(server, template=file)

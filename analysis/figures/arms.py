@@ -13,11 +13,12 @@ from analysis.loads.findings import judgement
 from analysis.loads.ledger import Ledger
 from analysis.loads.metrics import PageLoad, measured_load
 from analysis.loads.verdict import Judgement
+from analysis.records.link_words import link_words
 from analysis.records.rate import steps_of
 from analysis.records.runs import Evidence, Experiment, Layers, Run
 from analysis.reports.summary import typical
 from common.formats.page import MAPS
-from common.formats.scenario import FIFO, ScenarioRecord
+from common.formats.scenario import ScenarioRecord
 
 CLIENTS: Mapping[str, str] = MappingProxyType({"h2": "h2", "chromium": "Chromium"})
 """The clients' names in figures."""
@@ -134,7 +135,7 @@ def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
     clients = list(dict.fromkeys(_client(arm.run) for arm in shown))
     if clients != [CLIENTS["h2"]]:
         yield ", ".join(clients)
-    yield "unlimited rate" if rate is None else f"{kilobytes(rate)} ({plain(rate / 1000)} kbit/s)"
+    yield "unlimited rate" if rate is None else _rate(rate, scenario)
     if steps := steps_of(scenario):
         yield ", ".join(f"{kilobytes(rate_bit_s)} from {plain(at_ns / 10**9)} s" for at_ns, rate_bit_s in steps)
     yield f"delay {plain(scenario.delay_ns / 10**6)} ms"
@@ -146,6 +147,12 @@ def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
     yield from _unusual(scenario)
     made = (fabric, run.observed.shaper)
     yield ", ".join(str(word) for word in made if word)
+
+
+def _rate(bit_s: int, scenario: ScenarioRecord) -> str:
+    if scenario.trace is None:
+        return f"{kilobytes(bit_s)} ({plain(bit_s / 1000)} kbit/s)"
+    return f"on average {bit_s / 8000:,.0f} kB/s ({bit_s / 1000:,.0f} kbit/s)"
 
 
 def _buffer(size_bytes: int | None) -> str:
@@ -171,18 +178,4 @@ def _unusual(scenario: ScenarioRecord) -> Iterator[str]:
         yield f"RECORD={scenario.record_bytes}"
     if scenario.gso_segments is not None:
         yield f"GSO={scenario.gso_segments}"
-    if scenario.loss:
-        yield f"LOSS={scenario.loss * 100:g}%"
-    if scenario.loss_burst_packets is not None:
-        yield f"LOSS_BURST={scenario.loss_burst_packets:g}"
-    if scenario.jitter_ns:
-        yield f"JITTER={scenario.jitter_ns / 10**6:g}ms"
-    if scenario.reorder:
-        yield f"REORDER={scenario.reorder * 100:g}%"
-    if scenario.qdisc != FIFO:
-        yield f"QDISC={scenario.qdisc}"
-    if scenario.ecn:
-        yield "ECN=on"
-    if scenario.cross:
-        yield f"CROSS={scenario.cross}"
-        yield f"CROSS_CC={scenario.cross_cc}"
+    yield from link_words(scenario)

@@ -70,6 +70,10 @@ class Rate:
         """The lowest rate."""
         return min(rate_bit_s for _, rate_bit_s in self.pieces)
 
+    def longest_wait_s(self, packets: int) -> float:
+        """Returns the longest time, in seconds, that the link needs for so many full packets."""
+        return packets * PACKET_BYTES * _BYTE_BITS / self.slowest_bit_s
+
     def at_bit_s(self, t_ns: float) -> int:
         """Returns the rate at an instant."""
         return self.pieces[max(0, bisect_right(self.pieces, t_ns, key=lambda piece: piece[0]) - 1)][1]
@@ -136,6 +140,11 @@ class TraceRate(Rate):
     def slowest_bit_s(self) -> int:
         """The lowest rate: one packet in the longest time between two opportunities."""
         return min(self.pieces[0][1], max(1, PACKET_BYTES * _BYTE_BITS * _NS // self.trace.longest_gap_ns))
+
+    def longest_wait_s(self, packets: int) -> float:
+        """Returns the longest time, in seconds, that the link needs for so many full packets."""
+        before_s = packets * PACKET_BYTES * _BYTE_BITS / self.pieces[0][1]
+        return max(before_s, self.trace.longest_wait_ns(packets) / _NS)
 
     def at_bit_s(self, t_ns: float) -> int:
         """Returns the rate at an instant: that of the next opportunities, whose bytes are being transmitted."""

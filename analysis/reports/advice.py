@@ -10,7 +10,6 @@ from analysis.records.rate import Rate
 from common.formats.page import called
 from common.formats.run import Observed, RunRecord
 from common.formats.scenario import AUTO, PROBE, ScenarioRecord
-from common.packets import PACKET_BYTES
 
 _GSO_BYTES = 65_536
 _NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat
@@ -153,7 +152,7 @@ def _deep_bottleneck(scenario: ScenarioRecord, observed: Observed) -> str | None
         return None  # at the front's own egress hardly any packets queue
     if scenario.qdisc in _KEEP_SHORT:
         return None
-    queue_s = scenario.queue_packets * PACKET_BYTES * 8 / rate.slowest_bit_s
+    queue_s = rate.longest_wait_s(scenario.queue_packets)
     if queue_s < _LONG_QUEUE_S:
         return None
     remedy = "A smaller QUEUE" if scenario.congestion_control == "bbr" else "A smaller QUEUE, or CC=bbr,"

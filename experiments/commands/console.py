@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from analysis.records.link_words import link_words
 from common.formats.scenario import ScenarioRecord
-from common.trace import Trace
 from experiments.commands.live_lines import Line, about
 from experiments.commands.printable import shown
 from experiments.commands.tables import bare_table, put
@@ -116,7 +116,7 @@ class Report:
         self.link(as_record(scenario))
 
     def link(self, scenario: ScenarioRecord) -> None:
-        """Prints the link: its rate in kbit/s and kB/s, delays, queue."""
+        """Prints the link: its rate in kbit/s and kB/s, delays, queue, and what else is not as usual."""
         rate = "unlimited" if scenario.rate_bit_s is None else units.format_rate(scenario.rate_bit_s)
         down, up = units.format_time(scenario.delay_ns), units.format_time(scenario.delay_up_ns)
         queue = scenario.queue_packets
@@ -126,12 +126,11 @@ class Report:
                 f", {units.format_rate(step.rate_bit_s)} from {units.format_time(step.at_ns)} into the measured load"
                 for step in steps
             )
-        for text, way in ((scenario.trace, ""), (scenario.trace_up, " toward the front")):
-            if text is not None:
-                trace = Trace.unpack(text)
-                rate += f", then the trace {trace.name}{way} of {trace.period_ns / 10**9:g} s, repeated"
+        if scenario.trace is not None:
+            rate += ", the mean of the trace, until the measured load replays it"
         place = " on the front's own egress" if scenario.shaper_at == "front" else ""
-        self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets{place}")
+        others = "".join(f", {word}" for word in link_words(scenario))
+        self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets{place}{others}")
 
     @contextmanager
     def progress(self, request: Request) -> Iterator[Progress]:

@@ -222,6 +222,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
         return site_load.load_site(options, report)
     if options.yes:
         raise ScenarioError("--yes", "given", "no --yes without --load: a probe always connects")
+    site_load.check_absent(options)
     began_ns = time.monotonic_ns()
     given = options.deadline != _AUTO
     limit_ns = parsed_time_ns("--deadline", options.deadline, "100ms", "86400s") if given else _LEAST_DEADLINE_NS

@@ -131,6 +131,13 @@ class _Found:
     ledger: SiteLedger
 
 
+def check_absent(options: argparse.Namespace) -> None:
+    """Checks that none of the options is given that only --load has a use for. Raises ScenarioError."""
+    for name in ("rate", "delay", "queue"):
+        if given := getattr(options, name):
+            raise ScenarioError(f"--{name}", given, "no value without --load")
+
+
 def load_site(options: argparse.Namespace, report: Report) -> int:
     """Loads the page and shows verdict and ledger. Raises ScenarioError, StepFailed."""
     site = _site(options)
@@ -209,8 +216,9 @@ def _check_consent(site: _Site, deadline: Deadline, *, yes: bool) -> None:
         allowed = "no link to a server elsewhere: only servers on this machine can be behind a link of the lab's"
         raise ScenarioError("--rate", f"given, with a server at {others[0]}", allowed)
     if others and not yes:
-        will = f"{_announcement(site)}, which is at {others[0]}"
-        raise ScenarioError("--yes", "not given", f"{will}, only with --yes; use it for a site that you may load")
+        at = "" if others[0] == site.host else f", which is at {others[0]}"
+        allowed = f"with --yes, for a site that you may load; it permits {_announcement(site)}{at}"
+        raise ScenarioError("url", f"https://{site.authority}/", allowed)
 
 
 def _announcement(site: _Site) -> str:

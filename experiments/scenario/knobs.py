@@ -133,7 +133,9 @@ def _server(text: str) -> str:
         server_of(text)
     except ValueError as error:
         if is_folder(text):
-            raise ScenarioError("SERVER", text, f"a server's folder ({error})") from error
+            raise ScenarioError(
+                "SERVER", text, f"the path of a server's folder (docs/your-server.md); {error}"
+            ) from error
         if known := catalogue().get(text.partition("@")[0]):
             editions = ", ".join(f"{known.name}@{edition}" for edition in known.editions)
             raise ScenarioError("SERVER", text, f"{known.name}{f', {editions}' if editions else ''}") from error

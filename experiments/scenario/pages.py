@@ -178,7 +178,9 @@ def read_page(path: Path, parameters: Parameters, *, of_site: bool = False) -> P
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
     except (OSError, ValueError) as error:
-        raise ScenarioError("PAGE", printable(str(path)), f"a readable TOML file ({error})") from error
+        raise ScenarioError(
+            "PAGE", printable(str(path)), f"a readable TOML file ({getattr(error, 'strerror', None) or error})"
+        ) from error
     _check_keys(where, document, ("title", "ready", "resource"))
     tables = document.get("resource")
     if not isinstance(tables, list) or not 2 <= len(tables) <= _RESOURCES_MOST:

@@ -141,7 +141,7 @@ def test_a_broken_configuration(lab: Lab) -> None:
         ),
         (("PROGRAM=./absent",), "PROGRAM=./absent cannot be used here: "),
         (("PROGRAM=./mine",), "PROGRAM=./mine cannot be used here: it is a folder; name the program in it"),
-        (("SERVER=./absent",), "SERVER=./absent is not allowed; allowed: a server's folder ("),
+        (("SERVER=./absent",), "SERVER=./absent is not allowed; allowed: the path of a server's folder ("),
     ],
 )
 @pytest.mark.usefixtures("guest", "files")

@@ -59,7 +59,7 @@ def _loaded(
         command += ["--ca", str(settings.certificates.ca), "--load", str(folder / "page.toml"), "--reloads", "0"]
         with client.entered():
             assert main(command) == 2
-            assert f"which is at {ADDRESSES.front}, only with --yes" in capsys.readouterr().err
+            assert f"requests to {NAME}, which is at {ADDRESSES.front}" in capsys.readouterr().err
             assert main([*command, "--json", "--yes"]) == 0
     return json.loads(capsys.readouterr().out)
 

@@ -4,7 +4,7 @@ Rules:
 1. The mounts are in the mount namespace of the run, and end with it at the latest.
 2. The front cannot change the root: its folders are mounted read-only. What is mounted around them is a tmpfs, so /tmp
    and /run can be written, as on every system.
-3. The front sees /proc, a few devices, and the given folders of the run under the same paths as outside.
+3. The front sees /proc, a few devices, and the given folders under the same paths as outside.
 4. Works for root, and for an ordinary user who has root's rights in a user namespace.
 """
 
@@ -40,11 +40,11 @@ class _MountAttributes(ctypes.Structure):
 
 
 @contextmanager
-def mounted(root: Path, shared: Sequence[Path]) -> Iterator[Path]:
+def mounted(root: Path, shared: Sequence[Path], readable: Sequence[Path] = ()) -> Iterator[Path]:
     """Yields a folder that is the file system of a front in this root. Raises StepFailed and OSError.
 
     root: the folder with the unpacked packages. shared: folders that the front sees under the same paths, and may
-    write to. They must exist.
+    write to. readable: folders that the front sees in the same way, but may only read. All must exist.
     """
     # rmdir(2) removes the folder: should unmounting fail, nothing that is mounted there may be removed.
     place = Path(tempfile.mkdtemp(prefix="root-"))
@@ -52,9 +52,11 @@ def mounted(root: Path, shared: Sequence[Path]) -> Iterator[Path]:
         _mount("tmpfs", place, kind="tmpfs", options="mode=755")
         try:
             _add_proc_and_devices(place)
-            _graft(root, place, [path.relative_to("/") for path in shared])
-            for path in shared:
+            _graft(root, place, [path.relative_to("/") for path in (*shared, *readable)])
+            for path in (*shared, *readable):
                 _bind(path, place / path.relative_to("/"))
+            for path in readable:
+                _make_read_only(place / path.relative_to("/"))
             yield place
         finally:
             _check(_libc.umount2(os.fsencode(place), _MNT_DETACH), f"unmounting {place}")

@@ -174,7 +174,9 @@ class Namespaces:
                 start = partial(self._front.start, name, cgroup=stack.enter_context(self._tuner.group(scenario)))
                 if settings.root is not None:
                     shared = (settings.config.parent, settings.log.parent, settings.state)
-                    start = partial(started_in, stack.enter_context(mounted(settings.root, shared)), start)
+                    readable = (settings.server.folder,) if settings.server.is_the_labs else ()
+                    place = stack.enter_context(mounted(settings.root, shared, readable))
+                    start = partial(started_in, place, start)
                 with self._front.entered():
                     running = front.running(start, origin.check_alive)
                     process = cast("Process", stack.enter_context(running))

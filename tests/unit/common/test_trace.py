@@ -27,7 +27,7 @@ def test_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "it has 0 lines"),
+        ("", "it is empty"),
         ("1\nx\n", "line 2 is 'x'"),
         ("1\n\n2\n", "line 2 is ''"),
         ("3\n2\n", "line 2 is 2, less than the line before"),

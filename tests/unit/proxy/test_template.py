@@ -56,7 +56,7 @@ def test_the_labs_configurations_have_no_fault(server: Server) -> None:
             "        # server @{origin};",
             "lacks @{origin}; line 50 has proxy_pass http://origin",
         ),
-        ("@{record}", "@{records}", "line 47 has @{records}, which is no value; the values are address, "),
+        ("@{record}", "@{records}", "line 47 has @{records}, which is no placeholder; the placeholders are address, "),
         ("@{record}", "@{", "it has @{ without a name"),
     ],
 )

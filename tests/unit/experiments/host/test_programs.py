@@ -54,7 +54,10 @@ def test_an_older_server_is_told_of_beforehand() -> None:
         "NATIVE=on with SERVER=nginx cannot be used here: notsent-lowat exists since nginx 3.2, but this machine has"
         " nginx version"
     )
-    assert str(caught.value) == f"{told}: nginx/1.22.1; install nginx 3.2 or newer"
+    assert (
+        str(caught.value)
+        == f"{told}: nginx/1.22.1; install nginx 3.2 or newer, or name an edition that has it (docs/versions.md)"
+    )
     check_levels(asked[:1], "nginx version: nginx/1.22.1")
     check_levels(asked, "nginx version: nginx/3.2.0")
 

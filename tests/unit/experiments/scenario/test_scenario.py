@@ -134,7 +134,7 @@ def test_the_target_is_autos() -> None:
         ({"JITTER": "400ms"}, "JITTER=400ms", "at most DELAY"),
         ({"DELAY": "10ms", "JITTER": "11ms"}, "JITTER=11ms", "at most DELAY"),
         ({"LOSS_BURST": "5"}, "LOSS_BURST=5", "none, the only value with LOSS=0%"),
-        ({"REORDER": "1%", "DELAY": "0ms"}, "REORDER=1%", "with DELAY=0ms 0%"),
+        ({"REORDER": "1%", "DELAY": "0ms"}, "REORDER=1%", "0% is the only value with DELAY=0ms"),
         ({"QDISC": "codel"}, "QDISC=codel", "fifo, fq_codel, fq, cake, pie, dualpi2"),
         ({"QDISC": "pie", "RATE": "unlimited"}, "QDISC=pie", "fifo is the only value with RATE=unlimited"),
         ({"QDISC": "pie", "QUEUE": "1"}, "QDISC=pie", "fifo is the only value with RATE=unlimited or QUEUE=1"),

@@ -1,0 +1,31 @@
+"""The settings of a link in words, for the headline of a figure and the beginning of an experiment."""
+
+from collections.abc import Iterator
+
+from common.formats.scenario import FIFO, ScenarioRecord
+from common.trace import Trace
+
+
+def link_words(scenario: ScenarioRecord) -> Iterator[str]:
+    """Yields each setting of the link that differs from the lab's usual value, written as a knob, such as LOSS=1%.
+
+    Rate, delay and queue are not among them. A trace is named by its file, without the folder.
+    """
+    for name, packed in (("TRACE", scenario.trace), ("TRACE_UP", scenario.trace_up)):
+        if packed is not None:
+            yield f"{name}={Trace.unpack(packed).name}"
+    if scenario.loss:
+        yield f"LOSS={scenario.loss * 100:g}%"
+    if scenario.loss_burst_packets is not None:
+        yield f"LOSS_BURST={scenario.loss_burst_packets:g}"
+    if scenario.jitter_ns:
+        yield f"JITTER={scenario.jitter_ns / 10**6:g}ms"
+    if scenario.reorder:
+        yield f"REORDER={scenario.reorder * 100:g}%"
+    if scenario.qdisc != FIFO:
+        yield f"QDISC={scenario.qdisc}"
+    if scenario.ecn:
+        yield "ECN=on"
+    if scenario.cross:
+        yield f"CROSS={scenario.cross}"
+        yield f"CROSS_CC={scenario.cross_cc}"
