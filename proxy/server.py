@@ -137,8 +137,7 @@ class Server:
     @property
     def editions(self) -> tuple[str, ...]:
         """The editions that SERVER can name after an at sign."""
-        from_suites = self.packages and not self.own and not self.npm
-        return (*(SUITES if from_suites else ()), *self.wheels)
+        return (*(SUITES if self.suites else ()), *self.wheels)
 
     @property
     def is_the_labs(self) -> bool:

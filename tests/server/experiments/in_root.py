@@ -1,5 +1,6 @@
 """`python -m tests.server.experiments.in_root ROOT SHARED LOG COMMAND...`: runs a command in a root, then looks around.
 
+If a folder `readable` is beside SHARED, the command may read it.
 Must be the first process of new namespaces. Prints as JSON: whether the command succeeded, the names in the folder that
 was the command's file system, the number of mounts before, during and after, and whether the folder still exists.
 """
@@ -23,7 +24,8 @@ def main() -> None:
     """Run the command in the root, and print what was seen."""
     root, shared, log = map(Path, sys.argv[1:4])
     before = _mounts()
-    with mounted(root, [shared]) as place:
+    readable = [folder for folder in [shared.with_name("readable")] if folder.exists()]
+    with mounted(root, [shared], readable) as place:
         during, names = _mounts(), sorted(path.name for path in place.iterdir())
         with started_in(place, partial(Process, "the command"), sys.argv[4:], log) as process:
             process.wait(_PATIENCE_S)

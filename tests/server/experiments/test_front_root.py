@@ -60,6 +60,20 @@ def test_a_program_sees_its_root_and_the_shared_folder(root: Path, shared: Path)
     assert set(seen["names"]) == own
 
 
+def test_a_readable_folder_cannot_be_written(root: Path, shared: Path) -> None:
+    """The program reads a file of the lab's under its path outside, and can neither change it nor add one."""
+    readable = shared.with_name("readable")
+    readable.mkdir()
+    (readable / "server.mjs").write_text("the lab's\n")
+    script = f"read line <{readable}/server.mjs; echo $line; echo >{readable}/server.mjs; echo >{readable}/more"
+    seen, output = _seen(root, shared, "/bin/sh", "-c", script)
+    assert output.startswith("the lab's\n")
+    assert output.count("Read-only file system") == 2
+    assert (readable / "server.mjs").read_text() == "the lab's\n"
+    assert [path.name for path in readable.iterdir()] == ["server.mjs"]
+    assert seen["mounts"][0] == seen["mounts"][2]
+
+
 def test_nothing_stays_mounted(root: Path, shared: Path) -> None:
     """After the program's end all mounts are gone, and the folder that they were in."""
     seen, _ = _seen(root, shared, "/bin/sh", "-c", ":")

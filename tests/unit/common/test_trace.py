@@ -80,3 +80,12 @@ def test_opportunities_are_counted(times: list[int], number: int) -> None:
     assert own.opportunities_until(at_ns) > number
     assert own.opportunities_until(at_ns - 1) <= number
     assert own.opportunity_ns(number + len(times)) == at_ns + own.period_ns
+
+
+@given(TIMES, st.integers(1, 300))
+def test_the_longest_wait(times: list[int], count: int) -> None:
+    """No opportunity waits longer for the next ones, and one waits as long; for one more it is the longest gap."""
+    own = Trace(name="t", times_ms=tuple(times))
+    waits_ns = [own.opportunity_ns(first + count) - own.opportunity_ns(first) for first in range(len(times))]
+    assert own.longest_wait_ns(count) == max(waits_ns)
+    assert own.longest_wait_ns(count) <= count * own.longest_gap_ns

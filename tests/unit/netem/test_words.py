@@ -59,6 +59,11 @@ def test_traces(tmp_path: Path) -> None:
     assert Link.from_document(asdict(found)) == found
     with pytest.raises(ValueError, match=r"^TRACE=/none is not allowed; allowed: none, or a file"):
         link_from({"TRACE": "/none"})
+    for field in ("trace", "trace_up"):
+        with pytest.raises(ValueError, match=f"^{field}: allowed none with QDISC=fq; any trace with QDISC=fifo$"):
+            Link(rate_bit_s=3_028_000, delay_ns=0, qdisc=Qdisc.FQ, **{field: found.trace})
+        with pytest.raises(ValueError, match=rf"^{field}: allowed none with rate steps \(RATE_STEPS\)"):
+            link_from({field.upper(): str(tmp_path / "t"), "RATE_STEPS": "1mbit@2s"})
 
 
 def test_unlimited() -> None:

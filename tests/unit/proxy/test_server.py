@@ -61,6 +61,8 @@ def test_a_server_without_packages_is_in_no_suite() -> None:
     assert server_of("envoy").wheel == server_of("envoy@1.40.0").wheel
     with pytest.raises(ValueError, match=r"envoy has the editions 1\.40\.0$"):
         server_of("envoy@trixie")
+    with pytest.raises(ValueError, match="spdy has no editions"):
+        server_of("spdy@sid")
 
 
 def test_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -95,6 +96,14 @@ def test_what_is_unusual_is_in_the_headline(words: str) -> None:
     name, _, value = words.partition("=")
     assert words in " · ".join(headline(seen(knobs={name: value}))).split(" · ")
     assert name not in " · ".join(headline(seen()))
+
+
+def test_a_trace_is_in_the_headline(tmp_path: Path) -> None:
+    """The headline has the trace's mean rate in round figures, and the name of its file."""
+    (tmp_path / "phone.trace").write_text("7\n")
+    shown = headline(seen(knobs={"TRACE": str(tmp_path / "phone.trace")}))
+    assert "on average 216 kB/s (1,730 kbit/s)" in shown[0]
+    assert "TRACE=phone.trace" in " · ".join(shown).split(" · ")
 
 
 def test_how_it_was_made() -> None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.records.rate import Rate, TraceRate, steps_of
+from common.packets import PACKET_BYTES
 from common.trace import Trace
 from tests.unit.builders import scenario
 from tests.unit.common.test_trace import TIMES
@@ -29,6 +30,15 @@ def test_it_is_read_from_a_scenario() -> None:
     assert Rate.of(scenario(rate_bit_s=None)) is None
     with pytest.raises(ValueError, match="rate_steps is 'fast'"):
         scenario(rate_steps="fast")
+
+
+def test_the_longest_wait_in_a_queue() -> None:
+    """Packets leave a queue at the lowest rate, or through the trace's slowest run of opportunities, not its gap."""
+    assert RATE is not None
+    assert RATE.longest_wait_s(10) == 10 * PACKET_BYTES * 8 / 8000
+    trace = Trace(name="t", times_ms=(100, 101, 102, 103))
+    assert TraceRate.of_trace(trace, 10**9, began_ns=0).longest_wait_s(4) == pytest.approx(0.103)
+    assert TraceRate.of_trace(trace, 8000, began_ns=0).longest_wait_s(4) == 4 * PACKET_BYTES * 8 / 8000
 
 
 def test_by_hand() -> None:
