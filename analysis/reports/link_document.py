@@ -46,6 +46,10 @@ _LEFT_OUT = (
     " 7.3. The lab's connections use no ECN, or ECN as RFC 3168 describes it, so they never enter its queue of low"
     " latency."
 )
+_OTHERS = (
+    "[traces.md](traces.md) has links whose rate follows a trace. LOSS_BURST makes the losses of LOSS come in bursts, and"
+    " with REORDER some packets skip the delay; [knobs.md](knobs.md) describes both."
+)
 
 Measured = Mapping[str, Any]
 """An arm in the summary of an experiment."""
@@ -69,6 +73,7 @@ def document(found: Mapping[Case, Measured]) -> str:
     lines = ["# The link", "", _filled(_INTRODUCTION), "", _filled(_MADE), ""]
     lines += ["## A deep queue", "", _filled(_DEEP), "", *_HEAD, *alone, ""]
     lines += ["## Beside a bulk flow", "", _filled(_SHARED), "", *_CROSS_HEAD, *shared, "", _filled(_LEFT_OUT)]
+    lines += ["", _filled(_OTHERS)]
     return "\n".join(lines) + "\n"
 
 

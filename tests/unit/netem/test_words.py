@@ -61,7 +61,7 @@ def test_traces(tmp_path: Path) -> None:
         link_from({"TRACE": "/none"})
     for field in ("trace", "trace_up"):
         with pytest.raises(ValueError, match=f"^{field}: allowed none with QDISC=fq; any trace with QDISC=fifo$"):
-            Link(rate_bit_s=3_028_000, delay_ns=0, qdisc=Qdisc.FQ, **{field: found.trace})
+            link_from({field.upper(): str(tmp_path / "t"), "QDISC": "fq"})
         with pytest.raises(ValueError, match=rf"^{field}: allowed none with rate steps \(RATE_STEPS\)"):
             link_from({field.upper(): str(tmp_path / "t"), "RATE_STEPS": "1mbit@2s"})
 
