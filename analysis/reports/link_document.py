@@ -47,8 +47,8 @@ _LEFT_OUT = (
     " latency."
 )
 _OTHERS = (
-    "[traces.md](traces.md) has links whose rate follows a trace. LOSS_BURST makes the losses of LOSS come in bursts, and"
-    " with REORDER some packets skip the delay; [knobs.md](knobs.md) describes both."
+    "[traces.md](traces.md) has links whose rate follows a trace. LOSS_BURST makes the losses of LOSS come in bursts,"
+    " and with REORDER some packets skip the delay; [knobs.md](knobs.md) describes both."
 )
 
 Measured = Mapping[str, Any]

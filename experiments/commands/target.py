@@ -31,6 +31,7 @@ _HTTPS = 443
 _AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
 """Characters of a path or a query that are not escaped (RFC 3986, 2.2 and 2.4), beside letters, digits and `-._~`."""
 _SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+_UNKNOWN_ISSUER = re.compile(r"local issuer|self-signed|self signed")
 
 
 @contextmanager
@@ -65,10 +66,11 @@ def run_client(plan: Plan, ca: Path, folder: Path, deadline: Deadline, over: thr
 
 
 def _in_its_words(reason: str, plan: Plan) -> str:
-    """Replaces the resources' names, in the reason why the client failed, by their paths."""
+    """Returns the reason why the client failed, with the resources' paths and, for an unknown issuer, with a remedy."""
     paths = {request.name: request.path for request in plan.requests}
     names = "|".join(map(re.escape, paths))
     reason = re.sub(r"^load 1 of 1: ", "", reason).partition("; unfinished: ")[0]
+    reason += "; --ca FILE names certificates to trust" if _UNKNOWN_ISSUER.search(reason) else ""
     return re.sub(rf"(answered|stream of) ({names})(?=[ :])", lambda said: f"{said[1]} {paths[said[2]]}", reason)
 
 

@@ -71,7 +71,8 @@ def test_what_the_server_answers(tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert main([*_command(settings, "/nothing"), "--dialect", "chrome"]) == 1
         assert "probing: the front answered /nothing with status 404" in capsys.readouterr().err
         assert main(_command(settings, "/image.jpg")[:-2]) == 1
-        assert "certificate verify failed" in capsys.readouterr().err
+        assert "certificate verify failed" in (err := capsys.readouterr().err)
+        assert "; --ca FILE names certificates to trust" in err
 
 
 def test_a_page_of_a_site(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
