@@ -7,7 +7,7 @@ import pytest
 
 from experiments.cli import main
 from experiments.results.journal_lines import lines
-from tests.conftest import Lab, make_lab
+from tests.conftest import Lab
 from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("guest")
@@ -40,19 +40,19 @@ def test_even_opportunities_are_a_rate(traces: Path, tmp_path: Path, lowat: str)
 
 def test_a_varying_rate(traces: Path, tmp_path: Path) -> None:
     """With a trace whose rate varies, the ferry shapes, the ledger explains the wait, and a repeat is the same."""
-    lab = make_lab(tmp_path)
-    words = (f"TRACE={traces / 'lte'}", f"TRACE_UP={traces / 'lte'}", "LOWAT=16384", "DELAY=50ms", "RELOADS=1")
-    done = lab.run_here(*words, "REPEAT=2")
+    lte = traces / "lte"
+    words = (f"TRACE={lte}", f"TRACE_UP={lte}", "DELAY=50ms", "RELOADS=1")
+    arms = {"control": ("LOWAT=none",), "treated": ("LOWAT=16384",), "again": ("LOWAT=16384",)}
+    done = together(tmp_path, arms, *words)
     assert done.code == 0, done.trouble
     assert done.folder is not None
-    for name in ("control", "lowat-16384"):
-        runs = [json.loads((done.folder / f"{name}.{number}" / "run.json").read_text()) for number in (1, 2)]
-        assert [run["status"] for run in runs] == ["ok", "ok"]
-        assert runs[0]["observed"]["shaper"] == "ferry"
-        assert runs[0]["ledger"]["explained"] > 0.98
-        assert runs[0]["oracle"]["inversion_ms"] >= 0
-        events = [list(lines(done.folder / f"{name}.{number}" / "client" / "events.jsonl")) for number in (1, 2)]
-        assert events[0] == events[1]
+    for name in arms:
+        run = json.loads((done.folder / f"{name}.1" / "run.json").read_text())
+        assert run["observed"]["shaper"] == "ferry"
+        assert run["ledger"]["explained"] > 0.98
+        assert run["oracle"]["inversion_ms"] >= 0
+    events = [list(lines(done.folder / f"{name}.1" / "client" / "events.jsonl")) for name in ("treated", "again")]
+    assert events[0] == events[1]
 
 
 def test_netem_cannot_replay(traces: Path, lab: Lab) -> None:
