@@ -33,43 +33,34 @@ _MAC = "02:00:c6:12:00:0{}"  # locally administered
 
 def wire_link(client: Namespace, link: Namespace, front: Namespace) -> None:
     """Wires client, link and front. The default routes of client and front lead to the link. Raises StepFailed."""
-    near, near_router, far, far_router = (_MAC.format(number) for number in range(4))
-    link.tell(
-        rtnetlink.veth(TO_CLIENT, near_router, WIRE, near, client.descriptor),
-        rtnetlink.veth(TO_FRONT, far_router, WIRE, far, front.descriptor),
-    )
-    # Neighbours are permanent entries: ARP would travel through the shaped link, count in its queue, and give up after
-    # a few seconds of delay.
-    for device, own, other, mac in (
-        (TO_CLIENT, _NEAR_ROUTER, ADDRESSES.client, near),
-        (TO_FRONT, FAR_ROUTER, ADDRESSES.front, far),
-    ):
-        attach(link, device, own, rtnetlink.neighbour(link.device(device), other, mac))
-    for place, own, router, mac in (
-        (client, ADDRESSES.client, _NEAR_ROUTER, near_router),
-        (front, ADDRESSES.front, FAR_ROUTER, far_router),
-    ):
-        known = rtnetlink.neighbour(place.device(WIRE), router, mac)
-        attach(place, WIRE, own, known, rtnetlink.default_route(router))
+    wire_client(client, link)
+    _wire(link, TO_FRONT, FAR_ROUTER, front, ADDRESSES.front, 2)
 
 
 def wire_client(client: Namespace, link: Namespace) -> None:
     """Wires client and link, but not the front. The client's default route leads to the link. Raises StepFailed."""
-    near, near_router = (_MAC.format(number) for number in range(2))
-    link.tell(rtnetlink.veth(TO_CLIENT, near_router, WIRE, near, client.descriptor))
-    known = rtnetlink.neighbour(link.device(TO_CLIENT), ADDRESSES.client, near)
-    attach(link, TO_CLIENT, _NEAR_ROUTER, known)
-    known = rtnetlink.neighbour(client.device(WIRE), _NEAR_ROUTER, near_router)
-    attach(client, WIRE, ADDRESSES.client, known, rtnetlink.default_route(_NEAR_ROUTER))
+    _wire(link, TO_CLIENT, _NEAR_ROUTER, client, ADDRESSES.client, 0)
 
 
 def wire_cross(link: Namespace, cross: Namespace) -> None:
     """Wires link and cross traffic, whose default route leads to the link. Raises StepFailed."""
-    own, router = (_MAC.format(number) for number in (4, 5))
-    link.tell(rtnetlink.veth(TO_CROSS, router, WIRE, own, cross.descriptor))
-    attach(link, TO_CROSS, _CROSS_ROUTER, rtnetlink.neighbour(link.device(TO_CROSS), _CROSS, own))
-    known = rtnetlink.neighbour(cross.device(WIRE), _CROSS_ROUTER, router)
-    attach(cross, WIRE, _CROSS, known, rtnetlink.default_route(_CROSS_ROUTER))
+    _wire(link, TO_CROSS, _CROSS_ROUTER, cross, _CROSS, 4)
+
+
+def _wire(link: Namespace, device: str, router: str, place: Namespace, own: str, mac: int) -> None:
+    """Wires a place and the link. The place's default route leads to the link.
+
+    device, router: the link's device toward the place, and its address. own: the place's address. mac: the number of
+    the place's MAC address; the link's has the next number.
+
+    Neighbours are permanent entries: ARP would travel through the shaped link, count in its queue, and give up after a
+    few seconds of delay.
+    """
+    own_mac, router_mac = _MAC.format(mac), _MAC.format(mac + 1)
+    link.tell(rtnetlink.veth(device, router_mac, WIRE, own_mac, place.descriptor))
+    attach(link, device, router, rtnetlink.neighbour(link.device(device), own, own_mac))
+    known = rtnetlink.neighbour(place.device(WIRE), router, router_mac)
+    attach(place, WIRE, own, known, rtnetlink.default_route(router))
 
 
 def wire_origin(front: Namespace, origin: Namespace) -> None:
