@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from netem.control import HOME
 from netem.link import Link
-from netem.shaper import NO_TRACES, TRIAL, Shaper, commands, devices, lack_of, lack_of_netem
+from netem.shaper import TRIAL, Shaper, chosen, commands, devices, lack_of, lack_of_netem
 
 FERRY = HOME / "ferry"
 """The socket at which a ferry in the link's place answers (netem/ferry/process.py)."""
@@ -94,10 +94,7 @@ class Router:
 
         asked: the shaper; None for netem, or for the ferry if the kernel has no netem.
         """
-        lack = None
-        if asked is None and link.shaped:
-            lack = NO_TRACES if link.traced else _lack_of_netem()
-        shaper = asked or (Shaper.FERRY if lack else Shaper.NETEM)
+        shaper, lack = chosen(asked, link, _lack_of_netem)
         if refusal := lack_of(shaper, link):
             raise RuntimeError(f"{refusal}; {lack or 'use SHAPER=netem'}")
         made = commands(shaper, link, self.to_client, self.to_front)

@@ -5,7 +5,7 @@ device toward the front. Both make the same link: packets pass the same delay li
 their bytes are counted in the same way.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
@@ -105,3 +105,19 @@ def lack_of(shaper: Shaper, link: Link) -> str | None:
     if shaper is Shaper.NETEM and link.traced:
         return NO_TRACES
     return None
+
+
+def chosen(
+    asked: Shaper | None, link: Link, look_for_netem: Callable[[], str | None], usual: Shaper | None = None
+) -> tuple[Shaper, str | None]:
+    """Returns the shaper of a link, and why SHAPER=auto does not stand for netem; None if it does, or is not asked for.
+
+    asked: None for SHAPER=auto. look_for_netem: returns the reason why the kernel has no netem; None if it has. usual:
+    what SHAPER=auto stands for without a trace; None to look for netem.
+    """
+    lack = None
+    if asked is None and link.traced:
+        lack = NO_TRACES
+    elif asked is None and usual is None and link.shaped:
+        lack = look_for_netem()
+    return asked or (Shaper.FERRY if lack else usual or Shaper.NETEM), lack

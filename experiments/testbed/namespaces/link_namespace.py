@@ -16,7 +16,7 @@ from netem.control import tell_begin
 from netem.ferry.process import Order
 from netem.link import Link
 from netem.queue_journal import Qdiscs, QueueJournal
-from netem.shaper import NO_TRACES, TRIAL, Shaper, commands, devices, lack_of, lack_of_netem, stages, sysctls
+from netem.shaper import TRIAL, Shaper, chosen, commands, devices, lack_of, lack_of_netem, stages, sysctls
 from netem.stepped import kernel_changes
 
 _FERRY = "the link (ferry)"
@@ -48,12 +48,7 @@ class LinkNamespace:
 
         The ferry is a process in the namespace, and writes the journal of its queue itself.
         """
-        lack = None
-        if shaper is None and link.traced:
-            lack = NO_TRACES
-        elif shaper is None and self._usual is None and link.shaped:
-            lack = self._lack_of_netem()
-        shaper = shaper or (Shaper.FERRY if lack else self._usual or Shaper.NETEM)
+        shaper, lack = chosen(shaper, link, self._lack_of_netem, self._usual)
         if refusal := lack_of(shaper, link):
             raise Unavailable(f"QDISC={link.qdisc}", refusal, lack or "use SHAPER=netem")
         made = commands(shaper, link, TO_CLIENT, TO_FRONT)
