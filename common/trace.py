@@ -10,7 +10,7 @@ import re
 import zlib
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Self
@@ -85,8 +85,9 @@ class Trace:
         steps = (later - earlier for earlier, later in pairwise((0, *self.times_ms)))
         return f"{self.name}:{base64.b64encode(zlib.compress(' '.join(map(str, steps)).encode(), 9)).decode()}"
 
-    @classmethod
-    def unpack(cls, text: str) -> Self:
+    @staticmethod
+    @lru_cache(maxsize=16)
+    def unpack(text: str) -> "Trace":
         """Reads the output of `packed`. Raises ValueError."""
         name, _, data = text.partition(":")
         try:
@@ -95,7 +96,7 @@ class Trace:
             times = tuple(accumulate(map(int, steps.split())))
         except (zlib.error, ValueError) as error:
             raise ValueError(f"not a packed trace: {error}") from None
-        return cls(name=name, times_ms=times)
+        return Trace(name=name, times_ms=times)
 
     @property
     def period_ns(self) -> int:
