@@ -9,6 +9,9 @@ SEGMENT_BYTES = 1448
 PACKET_BYTES = SEGMENT_BYTES + HEADERS_BYTES
 """The size of a full packet."""
 
+INITIAL_WINDOW_SEGMENTS = 10
+"""The initial congestion window (RFC 6928)."""
+
 RECORD_BYTES = 16 * 1024
 """The most plaintext that a TLS record holds (RFC 8446, 5.1). A receiver can decrypt only whole records."""
 

@@ -12,7 +12,8 @@ at is the kernel's (fq_codel and cake 5 ms, pie and dualpi2 15 ms).
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from netem.link import PACKET_BYTES, Link, Qdisc
+from common.packets import PACKET_BYTES
+from netem.link import Link, Qdisc
 
 CAKE_PACKET_BYTES = 2304
 """The memory that the kernel counts for a full-size packet that it received through a veth pair, for cake's limit."""

@@ -14,10 +14,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Self
 
+from common.packets import PACKET_BYTES
 from common.trace import Trace
-
-PACKET_BYTES = 1514
-"""The size of a full-size Ethernet frame as a Linux qdisc counts it: 1500 bytes of IP and a header of 14 bytes."""
 
 _LONGEST_DELAY_NS = 60 * 10**9
 _LARGEST_QUEUE_PACKETS = 100_000

@@ -20,7 +20,8 @@ affect packets that already wait, so a link with rate steps is made differently 
 
 from dataclasses import dataclass
 
-from netem.link import PACKET_BYTES, Link
+from common.packets import PACKET_BYTES
+from netem.link import Link
 
 OUT_OF_REACH = 1_000_000
 """A limit in packets that is never reached."""

@@ -22,7 +22,7 @@ from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
 from analysis.records.samples import latest
 from common.formats.scenario import ScenarioRecord
-from common.packets import PACKET_BYTES, SEGMENT_BYTES
+from common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, SEGMENT_BYTES
 
 FIRST = "first"
 """Key of the resource that arrives first, with nothing ahead of it on the link."""
@@ -30,7 +30,7 @@ FIRST = "first"
 IMPORTANT = "important"
 """Key of the focal resource."""
 
-_FIRST_WINDOW_BYTES = 10 * SEGMENT_BYTES  # RFC 6928
+_FIRST_WINDOW_BYTES = INITIAL_WINDOW_SEGMENTS * SEGMENT_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,11 +49,10 @@ from analysis.loads.oracle import bound, latest_important
 from analysis.records.rate import Rate
 from common.formats.page import Page, Resource
 from common.formats.scenario import AUTO, FIFO, ScenarioRecord
-from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
+from common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
 _WIRE = PACKET_BYTES / SEGMENT_BYTES
 _IN_RECORDS = 1 + (5 + 1 + 16 + 2 * 9) / RECORD_BYTES  # overhead of a TLS record and the headers of two frames
-_FIRST_WINDOW = 10  # segments (RFC 6928)
 _OFFLOAD_SEGMENTS = 45  # of full size in 64 KiB
 _SEGMENT_TRUESIZE = 2304
 _AFTER_LOSS = {"cubic": 0.7, "reno": 0.5}
@@ -166,7 +165,7 @@ class _Line:
         round_trip_s = (scenario.delay_ns + scenario.delay_up_ns) / 10**9
         pipe = max(1.0, byte_s * round_trip_s / PACKET_BYTES)
         most = pipe + scenario.queue_packets
-        grown = _FIRST_WINDOW + scenario.reloads * page.contents_bytes / SEGMENT_BYTES
+        grown = INITIAL_WINDOW_SEGMENTS + scenario.reloads * page.contents_bytes / SEGMENT_BYTES
         control = scenario.congestion_control
         is_paced = control == "bbr"
         after_loss = _AFTER_LOSS.get(control, 1.0)
@@ -252,5 +251,5 @@ def _let_go_bytes(lowat: int, offload: int, writes: Writes, at_once: float, sent
 def _buffer_bytes(scenario: ScenarioRecord, line: _Line) -> float:
     """Returns the size of the send buffer: SNDBUF, or more if the congestion window has made the buffer grow."""
     per_window = _BUFFER_PER_WINDOW.get(scenario.congestion_control, 2)
-    grown = per_window * max(line.largest, _FIRST_WINDOW) * _SEGMENT_TRUESIZE
+    grown = per_window * max(line.largest, INITIAL_WINDOW_SEGMENTS) * _SEGMENT_TRUESIZE
     return max(float(scenario.sndbuf_bytes or 0), grown)

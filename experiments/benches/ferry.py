@@ -22,6 +22,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from common.packets import PACKET_BYTES
 from experiments.benches.processor_time import processor_s
 from experiments.errors import StepFailed
 from experiments.host.processes import Process, wait_until
@@ -31,7 +32,7 @@ from netem.ferry import loops
 from netem.ferry.direction import Direction
 from netem.ferry.process import Order, ask
 from netem.ferry.ring import FRAMES, Ring
-from netem.link import PACKET_BYTES, Link
+from netem.link import Link
 
 CLIENT_ADDRESS, FRONT_ADDRESS = ADDRESSES.client, ADDRESSES.front
 

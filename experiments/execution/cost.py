@@ -11,8 +11,8 @@ time, as measured in the scenarios `fast-link`, `maps` and `modem` with CLIENT=c
 
 from math import ceil, log2, sqrt
 
+from common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES
 from experiments.scenario.scenario import ClientKind, Scenario
-from netem.link import PACKET_BYTES
 from netem.sampling import Sample, intervals
 
 GUEST_S = 0.75
@@ -21,7 +21,7 @@ GUEST_S = 0.75
 _FRAMING = 1.055
 """Bytes on the link per byte of a page, with the headers of Ethernet, IP, TCP, TLS and HTTP/2."""
 
-_FIRST_WINDOW_BYTES = 10 * PACKET_BYTES
+_FIRST_WINDOW_BYTES = INITIAL_WINDOW_SEGMENTS * PACKET_BYTES
 _LOSS_FACTOR = sqrt(1.5)
 """Under random loss, a sender's window in packets is this factor divided by the square root of the loss rate (Mathis
 and others, 1997)."""

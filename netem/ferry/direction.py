@@ -25,8 +25,9 @@ from random import Random
 from typing import Self
 
 from common.formats.samples import QueueContents
+from common.packets import PACKET_BYTES
 from common.trace import Trace
-from netem.link import PACKET_BYTES, Link
+from netem.link import Link
 
 MOST_PACKETS = 200_000
 """The most packets that a direction holds, some 350 MB. Further packets are refused. No Link needs so many."""

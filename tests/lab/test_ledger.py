@@ -9,8 +9,7 @@ from analysis.loads.bookkeeping import ledger
 from analysis.loads.metrics import page_loads
 from analysis.records.runs import Run, load_run
 from common.formats.samples import QueueSample, SocketSample
-from common.packets import framed
-from netem.link import PACKET_BYTES
+from common.packets import PACKET_BYTES, framed
 from tests.conftest import Done, Lab
 from tests.lab.conftest import Runs
 from tests.lab.variations import finely_sampled, variations

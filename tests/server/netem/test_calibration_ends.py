@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
+from common.packets import PACKET_BYTES
 from netem.calibration import Calibration, Tolerance, disagreements
 from netem.ends import NearEnd, respond
 from netem.ferry.direction import Direction
-from netem.link import PACKET_BYTES, Link
+from netem.link import Link
 
 MS = 10**6
 SLOW = Link(rate_bit_s=8_000_000, delay_ns=0, queue_packets=25)

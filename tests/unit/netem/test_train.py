@@ -2,8 +2,9 @@
 
 import pytest
 
+from common.packets import PACKET_BYTES
 from netem.ferry.direction import Direction
-from netem.link import PACKET_BYTES, Link
+from netem.link import Link
 from netem.train import Arrival, held_packets, spacing_rate_bit_s
 
 MS = 10**6
