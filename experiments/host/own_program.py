@@ -10,7 +10,7 @@ from pathlib import Path
 
 from experiments.errors import Unavailable
 from experiments.host.elf import read_elf
-from experiments.host.processes import CALMER, program_environment
+from experiments.host.processes import CALMER, captured, program_environment
 from proxy.server import absolute
 
 _PATIENCE_S = 20.0
@@ -123,16 +123,7 @@ def version_in(code: int, out: str, errors: str, command: Sequence[str], what: s
 
 def _done(command: Sequence[str], what: str, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
     try:
-        return subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            timeout=_PATIENCE_S,
-            check=False,
-            env=environment,
-        )
+        return captured(command, _PATIENCE_S, environment)
     except OSError as error:
         raise Unavailable(what, f"it cannot be started: {error.strerror}", _REBUILD) from error
     except subprocess.TimeoutExpired as error:

@@ -127,6 +127,25 @@ def last_lines(text: str, lines: int = _TAIL_LINES) -> str:
     return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip())
 
 
+def captured(
+    command: Sequence[str], limit_s: float, environment: Mapping[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    """Runs a command that reads no input, and returns its output, whatever its exit code.
+
+    Raises OSError if the command cannot be started, and subprocess.TimeoutExpired after limit_s seconds.
+    """
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        timeout=limit_s,
+        check=False,
+        env=environment,
+    )
+
+
 def run(
     command: Sequence[str],
     *,

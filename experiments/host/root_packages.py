@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.host.apt import complaint
-from experiments.host.processes import find
+from experiments.host.processes import captured, find
 from experiments.host.root_sources import Source, deb822_sources, one_line_sources, sources_for
 
 _ETC = Path("/etc/apt")
@@ -83,16 +83,7 @@ class SuitePackages:
 
     def _run(self, command: Sequence[str], limit_s: float) -> str:
         try:
-            done = subprocess.run(
-                command,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=limit_s,
-                check=False,
-            )
+            done = captured(command, limit_s, self._environment)
         except OSError as error:
             raise CannotFetch(f"{command[0]}: {error.strerror}") from error
         except subprocess.TimeoutExpired:

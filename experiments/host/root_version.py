@@ -10,6 +10,7 @@ from pathlib import Path
 
 from experiments.errors import Unavailable
 from experiments.host.elf import read_elf
+from experiments.host.processes import captured
 from proxy.server import Server
 
 OTHER_SUITE = "name another suite, such as bookworm, trixie or sid"
@@ -51,9 +52,7 @@ def _loading(root: Path, program: Path) -> Sequence[str]:
 def _said(command: Sequence[str]) -> tuple[str, bool]:
     environment: Mapping[str, str] = {"PATH": os.defpath, "HOME": "/nonexistent", "TZ": "UTC"}
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False, env=environment
-        )
+        done = captured(command, _PATIENCE_S, environment)
     except subprocess.TimeoutExpired:
         return f"it took more than {_PATIENCE_S:g} s to print its version", False
     except OSError as error:

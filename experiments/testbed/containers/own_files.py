@@ -15,7 +15,7 @@ from typing import Any
 from experiments.errors import TimedOut, Unavailable
 from experiments.host import processes
 from experiments.host.own_program import OwnProgram, inspected, version_in
-from experiments.host.processes import program_environment
+from experiments.host.processes import captured, program_environment
 from experiments.host.programs import program_of, remedy_for
 from experiments.scenario.scenario import Scenario
 from proxy.server import Server, catalogue
@@ -131,16 +131,7 @@ def version_in_image(scenario: Scenario, image: str) -> str:
         command = ["docker", "run", "--rm", "--network", "none", "--cap-drop", "ALL", *mounts]
         command += ["--entrypoint", asked[0], image, *asked[1:]]
         try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                stdin=subprocess.DEVNULL,
-                timeout=_PATIENCE_S,
-                check=False,
-                env=program_environment(),
-            )
+            done = captured(command, _PATIENCE_S, program_environment())
         except subprocess.TimeoutExpired as error:
             raise TimedOut(what, " ".join(asked), _PATIENCE_S, processes.CALMER) from error
     try:
