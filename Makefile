@@ -165,7 +165,7 @@ sabotage: setup ## measure the scenarios that spoil the effect, and their cures;
 
 .PHONY: traces
 traces: setup ## measure LOWAT=auto on synthetic traces; writes docs/traces.md (two minutes)
-	@.venv/bin/python -m experiments.studies.traces docs/traces.md
+	@$(PRIOLAB) traces docs/traces.md
 
 scaling: setup-test ## measure the cost of a million arms; writes the tables of docs/scaling.md (two minutes)
 	@.venv/bin/python -m experiments.benches.scaling docs/scaling.md

@@ -376,6 +376,13 @@ def _sabotage(parser: ArgumentParser) -> None:
     parser.set_defaults(do=lambda options, report: sabotage.write(options.file, report))
 
 
+def _traces(parser: ArgumentParser) -> None:
+    from experiments.studies import traces
+
+    parser.add_argument("file", type=Path, help="the document to write")
+    parser.set_defaults(do=lambda options, report: traces.write(options.file, report))
+
+
 def _link(parser: ArgumentParser) -> None:
     from experiments.studies import link
 
@@ -466,6 +473,7 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "model": ("compare predicted times of first bytes with measured ones", _model),
     "link": ("measure what the bottleneck's queueing discipline does to the effect of LOWAT", _link),
     "sabotage": ("measure every scenario that spoils the effect of LOWAT", _sabotage),
+    "traces": ("measure LOWAT=auto on synthetic traces", _traces),
     "probe": ("test in which order a running server sends two resources, in every dialect", _probe),
     "trace": ("make a synthetic trace of packet opportunities, for TRACE", _trace),
     "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", _tune),

@@ -1,6 +1,5 @@
 """Measures LOWAT=auto on synthetic traces: `make traces` writes docs/traces.md."""
 
-import sys
 import tempfile
 from pathlib import Path
 
@@ -71,7 +70,3 @@ def _arms(kind: str, seed: int, folder: Path, report: Report) -> TraceArms:
 def _complete_ms(run: Run) -> float:
     load = run.record.measured
     return max(load.important_last_byte_ms, load.others_last_byte_ms)
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]), Report())
