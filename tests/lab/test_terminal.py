@@ -1,5 +1,6 @@
 """What a user sees on a terminal while an experiment runs and afterwards, and what a pipe gets."""
 
+import re
 import subprocess
 
 import pytest
@@ -66,7 +67,8 @@ def test_an_interruption(lab: Lab) -> None:
     shown = seen(
         lab.command("FABRIC=virtual", "RELOADS=100"),
         lab.environment,
-        interrupt_at=lambda output: "page load 2 of 101" in output,
+        # A busy terminal does not show every load.
+        interrupt_at=lambda output: re.search(r"page load ([2-9]|[1-9]\d) of 101", output) is not None,
     )
     assert shown.code == 130
     assert shown.has_cursor
