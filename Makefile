@@ -163,6 +163,10 @@ link: setup ## measure the bottleneck's queueing disciplines, alone and beside a
 sabotage: setup ## measure the scenarios that spoil the effect, and their cures; writes docs/sabotage.md (half a minute)
 	@$(PRIOLAB) sabotage docs/sabotage.md
 
+.PHONY: two-hops
+two-hops: setup-servers ## measure two fronts, one behind the other, with LOWAT at each; writes docs/two-hops.md and its pictures (one minute)
+	@$(PRIOLAB) two-hops docs/two-hops.md
+
 .PHONY: traces
 traces: setup ## measure LOWAT=auto on synthetic traces; writes docs/traces.md (two minutes)
 	@$(PRIOLAB) traces docs/traces.md

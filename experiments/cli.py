@@ -15,6 +15,7 @@ import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from common.formats.files import FolderError
@@ -22,7 +23,8 @@ from experiments.commands.console import Report
 from experiments.errors import LabError, ScenarioError, StepFailed
 from experiments.execution.invocation import RUN_KNOBS, RunKnob, ignored, request_from, split_words, words_of_make
 from experiments.host.interruption import Interrupted, raise_interrupted
-from experiments.scenario.knobs import KNOBS, Knob
+from experiments.scenario.knob import Knob
+from experiments.scenario.knobs import KNOBS
 
 _BAD_INPUT = 2
 
@@ -362,32 +364,15 @@ def _matrix(parser: ArgumentParser) -> None:
     parser.set_defaults(do=lambda options, report: 0 if matrix.write(options, _words(options, report), report) else 1)
 
 
-def _model(parser: ArgumentParser) -> None:
-    from experiments.studies import predictions
+def _writing(study: str) -> Callable[[ArgumentParser], None]:
+    """Returns a function that adds the options of a study whose result is a document. study: the study's module."""
 
-    parser.add_argument("file", type=Path, help="the document to write")
-    parser.set_defaults(do=lambda options, report: predictions.write(options.file, report))
+    def add(parser: ArgumentParser) -> None:
+        write = import_module(f"experiments.studies.{study}").write
+        parser.add_argument("file", type=Path, help="the document to write; its pictures go into the same folder")
+        parser.set_defaults(do=lambda options, report: write(options.file, report))
 
-
-def _sabotage(parser: ArgumentParser) -> None:
-    from experiments.studies import sabotage
-
-    parser.add_argument("file", type=Path, help="the document to write")
-    parser.set_defaults(do=lambda options, report: sabotage.write(options.file, report))
-
-
-def _traces(parser: ArgumentParser) -> None:
-    from experiments.studies import traces
-
-    parser.add_argument("file", type=Path, help="the document to write")
-    parser.set_defaults(do=lambda options, report: traces.write(options.file, report))
-
-
-def _link(parser: ArgumentParser) -> None:
-    from experiments.studies import link
-
-    parser.add_argument("file", type=Path, help="the document to write")
-    parser.set_defaults(do=lambda options, report: link.write(options.file, report))
+    return add
 
 
 def _probe(parser: ArgumentParser) -> None:
@@ -470,10 +455,11 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "demo": ("play experiments as films, on a web page that this machine serves", _demo),
     "slides": ("write the steps of the demo as one HTML file of slides, and as pictures", _slides),
     "matrix": ("measure which servers keep the order that the client asks for, in each dialect", _matrix),
-    "model": ("compare predicted times of first bytes with measured ones", _model),
-    "link": ("measure what the bottleneck's queueing discipline does to the effect of LOWAT", _link),
-    "sabotage": ("measure every scenario that spoils the effect of LOWAT", _sabotage),
-    "traces": ("measure LOWAT=auto on synthetic traces", _traces),
+    "model": ("compare predicted times of first bytes with measured ones", _writing("predictions")),
+    "link": ("measure what the bottleneck's queueing discipline does to the effect of LOWAT", _writing("link")),
+    "sabotage": ("measure every scenario that spoils the effect of LOWAT", _writing("sabotage")),
+    "traces": ("measure LOWAT=auto on synthetic traces", _writing("traces")),
+    "two-hops": ("measure two fronts, one behind the other, with LOWAT at each", _writing("two_hops")),
     "probe": ("test in which order a running server sends two resources, in every dialect", _probe),
     "trace": ("make a synthetic trace of packet opportunities, for TRACE", _trace),
     "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", _tune),

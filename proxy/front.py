@@ -9,9 +9,14 @@ from typing import Protocol
 from proxy.certificate_files import Certificates
 from proxy.readiness import wait_until_ready
 from proxy.server import Server
+from proxy.switch import HTTP1, TLS
+from proxy.template import rendered
 
 _BUFFER_BYTES = 16 * 1024
 _READY_S = 30.0
+_TRY_S = 2.0
+_ROUND_TRIPS = 10
+"""The round trips between front and origin that a request may take: the connection, and several packets."""
 
 
 class Process(Protocol):
@@ -43,6 +48,8 @@ class FrontSettings:
     server_folder: the server's folder as the front sees it; None for its path on this machine.
     root: the folder in whose file tree the server is installed, and is to run; None for this machine's. Then `program`
     is a path in this tree.
+    listener: what the front takes: `tls`, or without TLS `http1` or `h2c`. upstream: the protocol with `origin`, http1
+    or h2c. round_trip_s: the round trip between front and origin.
     """
 
     server: Server
@@ -64,6 +71,14 @@ class FrontSettings:
     record_bytes: int | None = None
     server_folder: Path | None = None
     root: Path | None = None
+    listener: str = TLS
+    upstream: str = HTTP1
+    round_trip_s: float = 0.0
+
+    @property
+    def protocol(self) -> str:
+        """The protocol in which the front answers: that of the server above TLS, or `http1` or `h2c` without TLS."""
+        return self.server.protocol if self.listener == TLS else self.listener
 
 
 class Front:
@@ -77,7 +92,7 @@ class Front:
         settings = self.settings
         buffers = settings.size_bytes // _BUFFER_BYTES + 20
         origin_host, _, origin_port = settings.origin.rpartition(":")
-        return {
+        values = {
             "program": settings.program,
             "server_name": settings.server_name,
             "address": settings.address,
@@ -99,6 +114,11 @@ class Front:
             **settings.server.record_values(settings.record_bytes),
             **settings.server.privileges["root" if settings.as_root else "ordinary"],
         }
+        ways = {
+            **settings.server.listener.levels[settings.listener],
+            **settings.server.upstream.levels[settings.upstream],
+        }
+        return values | {name: rendered(value, values) for name, value in ways.items()}
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -131,8 +151,9 @@ class Front:
                 (settings.address, settings.port),
                 settings.server_name,
                 settings.certificates.ca,
-                protocol=settings.server.protocol,
+                protocol=settings.protocol,
                 origin=settings.origin,
+                try_s=_TRY_S + _ROUND_TRIPS * settings.round_trip_s,
                 deadline_s=_READY_S,
                 check_alive=process.check_alive,
                 check_origin=check_origin,

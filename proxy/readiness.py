@@ -19,6 +19,8 @@ from h2.connection import H2Connection
 from h2.events import ConnectionTerminated, ResponseReceived, StreamReset
 from h2.exceptions import ProtocolError
 
+from proxy.switch import H2C, HTTP1
+
 NAMES = ("maps.test", "localhost", "127.0.0.1")
 """The names in the certificate of a front that people visit; the first name is the front's server name."""
 
@@ -26,6 +28,7 @@ HOME = Path("/run/front")
 """The folder of a front in a container."""
 
 _HTTP2 = "h2"
+_CLEARTEXT = (HTTP1, H2C)
 _RETRY_S = 0.05
 _ORIGIN_S = 2.0
 
@@ -37,11 +40,14 @@ class NotReady(Exception):
 def ask(
     address: tuple[str, int], server_name: str, ca_file: Path, path: str, timeout_s: float, protocol: str = _HTTP2
 ) -> str:
-    """Sends a GET over TLS and returns the status.
+    """Sends a GET and returns the status.
 
-    protocol: the front's protocol. SPDY fronts get the request over HTTP/1.1, all other fronts over HTTP/2.
-    Raises OSError, ssl.SSLError, HTTPException or ProtocolError.
+    protocol: the front's protocol. `http1` and `h2c` are without TLS; all others are above TLS. SPDY fronts get the
+    request over HTTP/1.1, all other fronts over HTTP/2. Raises OSError, ssl.SSLError, HTTPException or ProtocolError.
     """
+    if protocol in _CLEARTEXT:
+        with socket.create_connection(address, timeout=timeout_s) as plain:
+            return (_ask_over_http1 if protocol == HTTP1 else _ask_over_http2)(plain, server_name, path)
     offered = "http/1.1" if protocol.startswith("spdy/") else _HTTP2
     context = ssl.create_default_context(cafile=str(ca_file))
     context.set_alpn_protocols([offered])
@@ -54,13 +60,14 @@ def ask(
         return (_ask_over_http2 if offered == _HTTP2 else _ask_over_http1)(tls, server_name, path)
 
 
-def _ask_over_http2(tls: ssl.SSLSocket, server_name: str, path: str) -> str:
+def _ask_over_http2(stream: socket.socket, server_name: str, path: str) -> str:
     connection = H2Connection(H2Configuration(client_side=True))
     connection.initiate_connection()
-    headers = [(":method", "GET"), (":scheme", "https"), (":authority", server_name), (":path", path)]
+    scheme = "https" if isinstance(stream, ssl.SSLSocket) else "http"
+    headers = [(":method", "GET"), (":scheme", scheme), (":authority", server_name), (":path", path)]
     connection.send_headers(1, headers, end_stream=True)
-    tls.sendall(connection.data_to_send())
-    while data := tls.recv(16384):
+    stream.sendall(connection.data_to_send())
+    while data := stream.recv(16384):
         for event in connection.receive_data(data):
             if isinstance(event, ResponseReceived):
                 return dict(event.headers or [])[b":status"].decode()
@@ -69,9 +76,9 @@ def _ask_over_http2(tls: ssl.SSLSocket, server_name: str, path: str) -> str:
     raise ProtocolError("the connection was closed without an answer")
 
 
-def _ask_over_http1(tls: ssl.SSLSocket, server_name: str, path: str) -> str:
+def _ask_over_http1(stream: socket.socket, server_name: str, path: str) -> str:
     connection = http.client.HTTPConnection(server_name)
-    connection.sock = tls
+    connection.sock = stream
     connection.request("GET", path)
     return str(connection.getresponse().status)
 
@@ -97,20 +104,21 @@ def wait_until_ready(
     protocol: str = _HTTP2,
     path: str = "/ready",
     deadline_s: float,
+    try_s: float = 2.0,
     check_alive: Callable[[], None],
     check_origin: Callable[[], None] = lambda: None,
 ) -> None:
     """Returns when the front answers with status 200, which shows that the origin answers, too.
 
     check_alive: called before each try; may raise an error. check_origin: called when the front answers with another
-    status; may raise an error. Raises NotReady after deadline_s seconds; the text also says whether the origin
-    (HOST:PORT) answers.
+    status; may raise an error. try_s: how long a try waits for an answer. Raises NotReady after deadline_s seconds; the
+    text also says whether the origin (HOST:PORT) answers.
     """
     end = time.monotonic() + deadline_s
     while True:
         check_alive()
         try:
-            status = ask(address, server_name, ca_file, path, 2.0, protocol)
+            status = ask(address, server_name, ca_file, path, try_s, protocol)
             if status == "200":
                 return
             reason = f"the front answered {path} with status {status}"

@@ -1,7 +1,6 @@
 """The fronts: the catalogue, read from proxy/servers/NAME/server.toml, and server folders of the user's own."""
 
 import os
-import re
 import string
 import tomllib
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from typing import Any
 from common.formats.files import MOST_TOML_BYTES, content, parsed
 from proxy.own_config import fault
 from proxy.server_entry import check_entry
+from proxy.switch import HTTP1, TLS, Switch, read_switch
 from proxy.template import placeholders, rendered
 from proxy.wheel import Wheel, wheels_of
 
@@ -40,34 +40,6 @@ VALUES = (
 """The names of the values that every template may use; a server's levels and privileges add names."""
 
 _CATALOGUE = Path(__file__).parent / "servers"
-_LEVELS = ("on", "off")
-_SIZES = ("stock", "bytes")
-_VERSION = re.compile(r"\d+(\.\d+)+")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Switch:
-    """A property of a server that a knob turns on or off, or sets to a size.
-
-    name: the name of the server's option that sets the property; None if the server has no such option.
-    levels: template values by level. The levels are "on" and "off", or "stock" and "bytes"; levels that the server does
-    not support are missing. {bytes} in a value is a placeholder for the size.
-    since: by level, the server's first version that supports the level; missing if every version supports it.
-    """
-
-    name: str | None
-    levels: Mapping[str, Mapping[str, str]]
-    since: Mapping[str, str]
-
-    def lacked_until(self, level: str, said: str) -> str | None:
-        """Returns the version that the level requires if the server is older, else None.
-
-        said: the server's output that contains its version. If the output has no version, the server counts as new.
-        """
-        needed = self.since.get(level)
-        if needed is None or (found := _VERSION.search(said)) is None:
-            return None
-        return needed if _numbers(found[0]) < _numbers(needed) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +64,8 @@ class Server:
     native: the server's own limit on the bytes that it writes to the kernel ahead of the network.
     buffering: whether the server takes whole responses from the origin.
     record: the largest TLS record that the server writes.
+    listener: what the server takes from clients: "tls", or without TLS, as the second front of VIA, "http1" or "h2c".
+    upstream: the protocol with the second front: "http1" or "h2c". The values of both may have placeholders themselves.
     privileges: template values by the user who starts the server, "root" or "ordinary".
     scheduling: the order in which the server sends streams, in words.
     record_bytes, batch_bytes, strict: how the server writes (analysis/loads/model.py, Writes). All three are None if
@@ -118,6 +92,8 @@ class Server:
     native: Switch
     buffering: Switch
     record: Switch
+    listener: Switch
+    upstream: Switch
     privileges: Mapping[str, Mapping[str, str]]
     scheduling: str
     record_bytes: int | None
@@ -172,9 +148,17 @@ class Server:
         return rendered(self.template.read_text(), values)
 
     @property
+    def template_text(self) -> str:
+        """The template for TLS and HTTP/1.1, in which listener and upstream have no placeholders any more."""
+        text = self.template.read_text()
+        for name, value in {**self.listener.levels[TLS], **self.upstream.levels[HTTP1]}.items():
+            text = text.replace(f"@{{{name}}}", value)
+        return text
+
+    @property
     def template_values(self) -> frozenset[str]:
         """The names of the values that the template may use."""
-        switches = (self.native, self.buffering, self.record)
+        switches = (self.native, self.buffering, self.record, self.listener, self.upstream)
         levels = [level for switch in switches for level in switch.levels.values()]
         return frozenset(VALUES).union(*levels, *self.privileges.values())
 
@@ -276,7 +260,7 @@ def with_config(server: Server, path: str) -> Server:
         raise ValueError(f"{file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{file}: not text in UTF-8") from error
-    if wrong := fault(text, server.template.read_text(), server.template_values):
+    if wrong := fault(text, server.template_text, server.template_values):
         raise ValueError(wrong)
     return replace(server, template=file)
 
@@ -301,24 +285,14 @@ def _read(folder: Path) -> Server:
         command=tuple(entry["command"]),
         template=folder / entry["template"],
         config_name=entry["template"],
-        native=_switch(entry.get("native", {"off": {}})),
-        buffering=_switch(entry.get("buffering", {"on": {}})),
-        record=_switch(entry.get("record", {"stock": {}}), _SIZES),
+        native=read_switch(entry, "native"),
+        buffering=read_switch(entry, "buffering"),
+        record=read_switch(entry, "record"),
+        listener=read_switch(entry, "listener"),
+        upstream=read_switch(entry, "upstream"),
         privileges=entry.get("privileges", {"root": {}, "ordinary": {}}),
         scheduling=entry.get("scheduling", "its server.toml does not describe the order"),
         record_bytes=writes.get("record_bytes"),
         batch_bytes=writes.get("batch_bytes"),
         strict=writes.get("strict"),
     )
-
-
-def _switch(entry: Mapping[str, Any], levels: tuple[str, ...] = _LEVELS) -> Switch:
-    return Switch(
-        name=entry.get("name"),
-        levels={level: entry[level] for level in levels if level in entry},
-        since={level: entry[f"{level}_since"] for level in levels if f"{level}_since" in entry},
-    )
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from proxy.switch import LEVELS
+
 _REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+")
 _PROTOCOLS = ("h2", "h3")
 
@@ -16,7 +18,7 @@ def check_entry(entry: Mapping[str, Any]) -> None:
         raise ValueError(f"lacks {', '.join(lacking)}")
     _check_table("", entry, _FIELDS)
     _check_editions(entry)
-    for name, level in (("native", "off"), ("buffering", "on"), ("record", "stock")):
+    for name, (level, *_) in LEVELS.items():
         if name in entry and level not in entry[name]:
             raise ValueError(f"[{name}] lacks {level}")
 
@@ -122,9 +124,7 @@ _FIELDS: Mapping[str, _Field] = MappingProxyType(
         "files": _LIST,
         "protocol": _Field(lambda value: value in _PROTOCOLS, " or ".join(_PROTOCOLS)),
         "scheduling": _WORD,
-        "native": _switch("on", "off"),
-        "buffering": _switch("on", "off"),
-        "record": _switch("stock", "bytes"),
+        **{name: _switch(*levels) for name, levels in LEVELS.items()},
         "edition": _WORD,
         "editions": _Field(_is_table, "a table"),
         "privileges": _table({"root": _VALUES, "ordinary": _VALUES}),

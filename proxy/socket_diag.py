@@ -7,10 +7,10 @@ server's process is not affected.
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Self
 
-from common.formats.samples import SocketSample
+from common.formats.samples import ConnectionSample, SocketSample
 from common.netlink import Conversation, Inquiry, attributes, question
 
 _NETLINK_SOCK_DIAG, _BY_FAMILY = 4, 20  # <linux/netlink.h>, <linux/sock_diag.h>
@@ -90,6 +90,19 @@ class SocketDiag:
             return None
         return _read(answers[0], t_ns)
 
+    def connections(self) -> Iterator[ConnectionSample]:
+        """Yields a sample of each connection from the peer. Raises OSError if the kernel does not answer."""
+        answers = list(self._conversation.ask(self._all))
+        t_ns = time.monotonic_ns()
+        for answer in answers:
+            if self._is_ours(answer) and (sample := _read(answer, t_ns)) is not None:
+                peer_port = _PEER_PORT.unpack_from(answer, _IDENTITY_AT)[0]
+                yield ConnectionSample(**vars(sample), peer_port=peer_port)
+
+    def _is_ours(self, answer: bytes) -> bool:
+        port, peer = _PORT_AND_PEER.unpack_from(answer)
+        return bool((peer, port) == (self._peer, self._port))
+
     @property
     def peer_port(self) -> int | None:
         """The client's port of the sampled connection; None without a connection."""
@@ -106,8 +119,7 @@ class SocketDiag:
         """Returns the netlink request for the connection that has carried most bytes; None without a connection."""
         found, most_bytes = None, -1
         for answer in self._conversation.ask(self._all):
-            port, peer = _PORT_AND_PEER.unpack_from(answer)
-            if (peer, port) == (self._peer, self._port):
+            if self._is_ours(answer):
                 carried_bytes = _carried_bytes(answer)
                 if carried_bytes > most_bytes:
                     most_bytes = carried_bytes

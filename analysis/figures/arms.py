@@ -56,9 +56,11 @@ class Arm:
 
     @property
     def setting(self) -> str:
-        """The arm's server and LOWAT in words, without the client."""
-        lowat = self.run.scenario.lowat
+        """The arm's server, LOWAT and VIA_LOWAT in words, without the client."""
+        lowat, via = self.run.scenario.lowat, self.run.scenario.via
         words = f"LOWAT {'unset' if lowat is None else lowat}"
+        if via is not None:
+            words += f", VIA_LOWAT {'unset' if via.lowat is None else via.lowat}"
         return f"{self.server}, {words}" if self.server else words
 
     def ledger(self) -> Ledger | None:
@@ -84,10 +86,11 @@ def arms(experiment: Experiment) -> list[Arm]:
 
 
 def _front(run: Run) -> str:
-    """Returns the name of the front: its server, and the files that the user gave for it."""
+    """Returns the name of the front: its server, the files that the user gave for it, and the second front."""
     scenario = run.scenario
-    files = {"PROGRAM": scenario.program, "CONFIG": scenario.config}
-    return " ".join([scenario.server, *(f"{knob}={path}" for knob, path in files.items() if path is not None)])
+    via = scenario.via and scenario.via.server
+    knobs = {"PROGRAM": scenario.program, "CONFIG": scenario.config, "VIA": via}
+    return " ".join([scenario.server, *(f"{knob}={value}" for knob, value in knobs.items() if value is not None)])
 
 
 def _client(run: Run) -> str:

@@ -29,7 +29,8 @@ def draw(experiment: Experiment) -> Declaration | None:
     if not shown:
         return None
     most_s = max(ledger.wait_ns for _, ledger in shown) / 10**9
-    axis = Axis(most=most_s * 1.03, title=f"seconds after the {shown[0][1].focal} was available at the front")
+    place = "origin" if shown[0][0].run.scenario.via else "front"
+    axis = Axis(most=most_s * 1.03, title=f"seconds after the {shown[0][1].focal} was available at the {place}")
     present = [layer for layer in Layer if any(abs(ledger.parts.get(layer, 0)) >= _SHORTEST_NS for _, ledger in shown)]
     panels = [
         _panel(arm, ledger, present, axis, is_last=index == len(shown) - 1) for index, (arm, ledger) in enumerate(shown)

@@ -23,6 +23,10 @@ RESOURCES: Mapping[str, str] = MappingProxyType({"image": OTHERS[0], "script": I
 
 LAYERS: Mapping[Layer, str] = MappingProxyType(
     {
+        Layer.SECOND: "#e9e2bd",
+        Layer.SECOND_UNSENT: "#dda7d3",
+        Layer.BETWEEN_QUEUE: "#9b91cf",
+        Layer.BETWEEN: "#a3d6cf",
         Layer.PENDING: "#ddcc77",
         Layer.COMMITTED: "#8f8f2c",
         Layer.UNSENT: "#aa4499",

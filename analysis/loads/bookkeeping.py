@@ -4,7 +4,7 @@ analysis/loads/ledger.py explains the layers, and how the time that the focal re
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
@@ -12,6 +12,7 @@ from typing import Self
 from analysis.loads.layer import Layer
 from analysis.loads.ledger import Ledger, Moment
 from analysis.loads.metrics import PageLoad
+from analysis.loads.second_hop import hop_of
 from analysis.loads.stream import Payload
 from analysis.loads.whereabouts import whereabouts
 from analysis.records.rate import Rate
@@ -90,7 +91,14 @@ def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Scenari
     if scenario.rate_bit_s is not None and not layers.queue:
         raise NoLedger("the link's queue was not sampled")
     link = _Link.of(scenario, load.started_ns)
-    parts = _parts(load, _record_ns(load, evidence), position, sockets, layers, link)
+    before: Mapping[Layer, int] = {}
+    at_front_ns = focal.available_ns
+    if scenario.via is not None:
+        hop = hop_of(load, layers, scenario.via)
+        if hop is None:
+            raise NoLedger(f"no capture between the fronts has the {focal.name}")
+        before, at_front_ns = hop.parts, hop.arrived_ns
+    parts = _parts(load, at_front_ns, _record_ns(load, evidence), position, sockets, layers, link)
     moments = _moments(load, others, position, sockets, layers, link)
     if not moments:
         raise NoLedger("the front's socket was not sampled after the other resources became available")
@@ -99,7 +107,7 @@ def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Scenari
         focal=focal.name,
         available_ns=focal.available_ns,
         first_byte_ns=focal.first_byte_ns,
-        parts=parts,
+        parts={**before, **parts},
         moments=tuple(moments),
     )
 
@@ -114,13 +122,13 @@ def _record_ns(load: PageLoad, evidence: Evidence) -> int:
 
 def _parts(
     load: PageLoad,
+    available_ns: int,
     record_ns: int,
     position: int,
     sockets: Sequence[SocketSample],
     layers: Layers,
     link: _Link,
 ) -> dict[Layer, int]:
-    available_ns = load.focal.available_ns
     before = latest(sockets, available_ns) or sockets[0]
     handed_ns = _reached(sockets, [sample.handed_bytes for sample in sockets], position, available_ns, record_ns)
     accepted_ns = _reached(

@@ -27,8 +27,8 @@ from analysis.records.runs import Evidence, Layers
 from analysis.records.samples import latest
 from common.formats.events import Arrival
 from common.formats.page import Resource
-from common.formats.samples import OriginRequest, QueueSample
-from common.formats.scenario import AUTO, PROBE, ScenarioRecord
+from common.formats.samples import OriginRequest, QueueSample, SocketSample
+from common.formats.scenario import PROBE, ScenarioRecord
 from common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES, framed
 from common.trace import Trace
 
@@ -99,7 +99,7 @@ def contradictions(
         yield from _transport(layers, scenario, allowance)
         if not layers.cross:  # otherwise the link holds bytes of other flows
             yield from _held(layers, allowance)
-    yield from _unsent(layers, scenario)
+    yield from unsent(layers.sockets, scenario.lowat)
     # With cross traffic the front has only a part of the link's rate.
     if loads and scenario.plan != PROBE and scenario.shaper_at == "link" and not layers.cross:
         yield from _rate(loads[-1], layers, scenario, allowance)
@@ -110,14 +110,15 @@ def outside(evidence: Evidence) -> Iterator[Contradiction]:
     times_ns = [event.t_ns for event in evidence.events if event.kind in ("load-started", "load-finished")]
     loads = sum(event.kind == "load-started" for event in evidence.events)
     for resource in evidence.page.resources:
-        for request in _served(resource, evidence)[-loads:]:
+        for request in served(resource, evidence)[-loads:]:
             if times_ns and not times_ns[0] <= request.received_ns <= times_ns[-1]:
                 seen = f"{(request.received_ns - times_ns[0]) / _MS:.1f} ms after the first load began"
                 what = f"time at which the origin received a request for the {resource.name}"
                 yield Contradiction(what=what, asked="during the page loads", seen=seen)
 
 
-def _served(resource: Resource, evidence: Evidence) -> Sequence[OriginRequest]:
+def served(resource: Resource, evidence: Evidence) -> Sequence[OriginRequest]:
+    """Returns the requests for a resource that the origin logged."""
     return [request for request in evidence.requests if request.path == resource.path]
 
 
@@ -194,8 +195,8 @@ def _backwards(what: str, step_ns: int) -> Contradiction:
 def _asked(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[_Asked]:
     """Yields the requests of the loads, without the lab's own request before the loads, which checks the front."""
     for resource in evidence.page.resources:
-        served = _served(resource, evidence)[-len(loads) :]
-        for load, request in zip(loads, served, strict=False):
+        requests = served(resource, evidence)[-len(loads) :]
+        for load, request in zip(loads, requests, strict=False):
             times = load.resources[resource.name]
             yield _Asked(
                 name=f"{resource.name} in load {load.number}",
@@ -227,18 +228,19 @@ def _requests(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[Contrad
     for resource in evidence.page.resources:
         if resource.path == _ROOT:
             continue
-        served = len(_served(resource, evidence))
-        if served != len(loads):
+        count = len(served(resource, evidence))
+        if count != len(loads):
             what = f"requests for the {resource.name} at the origin"
-            yield Contradiction(what=what, asked=str(len(loads)), seen=str(served))
+            yield Contradiction(what=what, asked=str(len(loads)), seen=str(count))
 
 
 def _causes(asked: Iterable[_Asked], scenario: ScenarioRecord, allowance: Allowance) -> Iterator[Contradiction]:
-    up_ns, down_ns = scenario.delay_up_ns, scenario.shortest_delay_ns
+    between_ns = scenario.via.delay_ns if scenario.via else 0
+    up_ns, down_ns = scenario.delay_up_ns + between_ns, scenario.shortest_delay_ns + between_ns
     for each in asked:
         for (what, took_ns), least_ns in ((each.to_origin, up_ns), (each.to_client, down_ns)):
             if took_ns is not None and took_ns < least_ns - allowance.moment_ns:
-                yield Contradiction(what=what, asked=f"at least {_ms(least_ns)}", seen=_ms(took_ns))
+                yield Contradiction(what=what, asked=f"at least {in_ms(least_ns)}", seen=in_ms(took_ns))
 
 
 def _delays(
@@ -246,9 +248,10 @@ def _delays(
 ) -> Iterator[Contradiction]:
     """Checks that no request to the origin, and no document to the client, took longer than the link explains.
 
-    A document is checked only if no other resource was loading, the link was empty, and the queue dropped nothing.
+    A document is checked only if no other resource was loading, the link was empty, and the queue dropped nothing. With
+    VIA nothing is checked: the front may first have to connect to the second front (analysis/loads/hop_checks.py).
     """
-    if scenario.loss or not layers.queue:
+    if scenario.loss or not layers.queue or scenario.via:
         return
     rate = Rate.of(scenario)
     up_ns, down_ns = scenario.delay_up_ns, scenario.delay_ns
@@ -265,7 +268,7 @@ def _delays(
                 ways.append((each.to_client, down_ns, scenario.jitter_ns + packets_ns + pieces_ns))
         for (what, took_ns), asked_ns, besides_ns in ways:
             if took_ns is not None and took_ns > asked_ns + besides_ns + allowance.too_late_ns:
-                yield Contradiction(what=what, asked=_ms(asked_ns), seen=_ms(took_ns))
+                yield Contradiction(what=what, asked=in_ms(asked_ns), seen=in_ms(took_ns))
 
 
 def _dropped(held: QueueSample | None) -> int:
@@ -284,7 +287,7 @@ def _origin(asked: Iterable[_Asked], allowance: Allowance) -> Iterator[Contradic
         took_ns = each.request.available_ns - each.request.received_ns
         if not least_ns <= took_ns <= least_ns + max(allowance.too_late_ns, least_ns // _TIMER_PART):
             yield Contradiction(
-                what=f"how long the origin held the {each.name} back", asked=_ms(least_ns), seen=_ms(took_ns)
+                what=f"how long the origin held the {each.name} back", asked=in_ms(least_ns), seen=in_ms(took_ns)
             )
 
 
@@ -295,7 +298,7 @@ def _transport(layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -
     for arrival in layers.arrivals:
         index = bisect_left(times_ns, arrival.t_ns - delay_ns + allowance.moment_ns)
         if index < len(times_ns) and (sent_bytes := layers.sockets[index].sent_bytes) < arrival.tcp_bytes:
-            what = f"bytes that the front had sent {_ms(delay_ns)} before they arrived at the client"
+            what = f"bytes that the front had sent {in_ms(delay_ns)} before they arrived at the client"
             yield Contradiction(what=what, asked=f"at least {arrival.tcp_bytes}", seen=f"{sent_bytes}")
             break
     for sample in layers.sockets:
@@ -303,7 +306,7 @@ def _transport(layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -
         arrived = latest(layers.arrivals, sample.t_ns - scenario.delay_up_ns + allowance.too_late_ns)
         acked_bytes = sample.bytes_acked - _ACKED_EARLY_BYTES
         if arrived and acked_bytes > (arrived_bytes := arrived.tcp_bytes):
-            what = f"bytes that the client had received {_ms(scenario.delay_up_ns)} before they were acknowledged"
+            what = f"bytes that the client had received {in_ms(scenario.delay_up_ns)} before they were acknowledged"
             yield Contradiction(what=what, asked=f"at least {acked_bytes}", seen=f"{arrived_bytes}")
             break
 
@@ -331,19 +334,20 @@ def _held(layers: Layers, allowance: Allowance) -> Iterator[Contradiction]:
             return
 
 
-def _unsent(layers: Layers, scenario: ScenarioRecord) -> Iterator[Contradiction]:
+def unsent(
+    samples: Iterable[SocketSample], lowat: int | str | None, where: str = "the front's kernel"
+) -> Iterator[Contradiction]:
     """Checks that at most LOWAT, one packet buffer and one TLS record are unsent, unless LOWAT is unset or auto.
 
-    The kernel checks LOWAT in tcp_stream_memory_free (net/ipv4/tcp.c).
+    samples: those of the sockets of this kernel. The kernel checks LOWAT in tcp_stream_memory_free (net/ipv4/tcp.c).
     """
-    lowat = scenario.lowat
-    if lowat in (None, AUTO):
+    if not isinstance(lowat, int):
         return
     most_bytes = lowat + PACKET_BUFFER_BYTES + RECORD_BYTES
-    found_bytes = max((sample.notsent_bytes for sample in layers.sockets), default=0)
+    found_bytes = max((sample.notsent_bytes for sample in samples), default=0)
     if found_bytes > most_bytes:
         asked = f"at most {most_bytes} bytes with LOWAT={lowat}"
-        yield Contradiction(what="bytes unsent in the front's kernel", asked=asked, seen=f"{found_bytes} bytes")
+        yield Contradiction(what=f"bytes unsent in {where}", asked=asked, seen=f"{found_bytes} bytes")
 
 
 def _rate(load: PageLoad, layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -> Iterator[Contradiction]:
@@ -409,5 +413,6 @@ def _is_busy(lines: Sequence[QueueSample], until_ns: int, rate: Rate) -> bool:
     )
 
 
-def _ms(time_ns: int) -> str:
+def in_ms(time_ns: int) -> str:
+    """Returns a time in nanoseconds as a text in milliseconds."""
     return f"{time_ns / _MS:.1f} ms"

@@ -51,10 +51,10 @@ def lateness(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Scena
     The lateness of the first resource is measured at the arrival of its first packet, if the client records when TLS
     records arrive. The lateness of the focal resource is measured at the instant at which the origin has the resource.
     With LOSS, REORDER or CROSS nothing is measured, because a lost or overtaking packet, or other traffic, makes a page
-    late on an idle machine, too. With JITTER, the
-    link's delay toward the client counts as longer by twice the jitter.
+    late on an idle machine, too. Nor with VIA, because the front may first have to connect to the second front. With
+    JITTER, the link's delay toward the client counts as longer by twice the jitter.
     """
-    if scenario.loss or scenario.reorder or scenario.cross:
+    if scenario.loss or scenario.reorder or scenario.cross or scenario.via:
         return {}
     found: dict[str, Late] = {}
     if (asked_ns := _asked_ns(load, load.focal, layers, scenario)) is not None:

@@ -6,6 +6,10 @@ from enum import StrEnum
 class Layer(StrEnum):
     """The layers, which are also the parts of the first byte's wait. analysis/loads/ledger.py explains each layer."""
 
+    SECOND = "second_front"
+    SECOND_UNSENT = "second_unsent"
+    BETWEEN_QUEUE = "between_queue"
+    BETWEEN = "between_propagation"
     PENDING = "front_pending"
     COMMITTED = "front_committed"
     UNSENT = "kernel_unsent"

@@ -15,6 +15,15 @@ The lab measures from outside when the byte passes from one layer to the next. T
 it accepted and sent (`SocketSample`). The client knows where in the same stream the resource began (`stream.Payload`).
 The time in layer 4 follows from the bytes that the link reports, its rate and its delay.
 
+With a second front (VIA), four layers come before these, and layer 1 begins when the byte has arrived at the front:
+
+1. second: in the second front, until its kernel accepts the byte;
+2. second_unsent: in the second front's kernel, behind bytes accepted before. VIA_LOWAT bounds this layer alone;
+3. between_queue: sent, behind other packets in the queue between the fronts, or lost and waiting to be sent again;
+4. between: on the link between the fronts, during its delay and the transmission of the byte's own packet.
+
+Captures at both ends of this link show when the byte was sent and when it arrived, so nothing is unexplained there.
+
 With cross traffic (CROSS), layer 4 has two parts: the wait behind packets of the front's own connection (`queue`), and
 the wait behind packets of other flows (`cross_traffic`). The bottleneck may serve flows in any order, so neither
 follows from what the link holds. `cross_traffic` is the transmission time of the packets of other flows that the
@@ -124,6 +133,10 @@ class Ledger:
 
 WORDS: Mapping[Layer, str] = MappingProxyType(
     {
+        Layer.SECOND: "in the second front",
+        Layer.SECOND_UNSENT: "unsent in the second front's kernel",
+        Layer.BETWEEN_QUEUE: "in the queue between the fronts",
+        Layer.BETWEEN: "in propagation between the fronts",
         Layer.PENDING: "in the front, still reorderable",
         Layer.COMMITTED: "in the front's output queue",
         Layer.UNSENT: "unsent in the kernel",

@@ -118,6 +118,7 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
         ("REORDER", not scenario.reorder),
         ("QDISC", scenario.qdisc == FIFO),
         ("CROSS", not scenario.cross),
+        ("VIA", scenario.via is None),
         (
             "a WINDOW smaller than the other resources",
             scenario.window_bytes >= sum(each.size_bytes for each in page.others),

@@ -49,25 +49,25 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord, rate: Rate | No
     A document must arrive as a whole, because only then the client requests the resources that wait for the document.
     The bound assumes that servers and kernels take no time, the connection exists, nothing is lost and no window limits
     the front. Transmission includes only the bytes that every protocol must send: 66 bytes of headers per packet, and
-    the overhead of one TLS record and one frame per response. The last packet is the smallest possible, so no TLS
-    record must be filled first. With jitter, the delay toward the client is the shortest possible;
-    with REORDER it is nothing, because the packet may be one that skips the delay. Just before the rate
-    rises, a packet that waits for the rise may arrive sooner than a packet that is sent at once. So the bound lets a
-    packet wait.
+    the overhead of one TLS record and one frame per response. With VIA, each way to the origin and back also takes the
+    delay between the fronts; the rate between them is taken as unlimited. The last packet is the smallest possible, so
+    no TLS record must be filled first. With jitter, the delay toward the client is the shortest possible; with REORDER
+    it is nothing, because the packet may be one that skips the delay. Just before the rate rises, a packet that waits
+    for the rise may arrive sooner than a packet that is sent at once. So the bound lets a packet wait.
 
     An ideal server sends bytes of the others until the origin has the resource. `other_bytes` is the number of bytes
     that the bottleneck can carry until then, from the instant at which the first of the others can reach it. It is at
     most the size of the others.
     """
     one_way_ns = scenario.shortest_delay_ns
+    round_ns = scenario.delay_up_ns + one_way_ns + (scenario.via.round_trip_ns if scenario.via else 0)
     # All times are those at the bottleneck, which is at the client's end of the link.
-    asked_ns = _asked_ns(page, focal, rate, scenario.delay_up_ns + one_way_ns)
+    asked_ns = _asked_ns(page, focal, rate, round_ns)
     available_ns = asked_ns + focal.first_ns
     first_byte_ns = _crossed_ns(available_ns, _FIRST_BYTE, rate)
     total_bytes = sum(each.size_bytes for each in page.others)
     if rate is None:
         return Bound(first_byte_ns=first_byte_ns, other_bytes=total_bytes)
-    round_ns = scenario.delay_up_ns + one_way_ns
     from_ns = min(_asked_ns(page, each, rate, round_ns) + each.first_ns for each in page.others)
     carried = int(unframed(rate.carried_bytes(min(from_ns, available_ns), available_ns)))
     return Bound(first_byte_ns=first_byte_ns, other_bytes=min(total_bytes, carried))
@@ -77,7 +77,7 @@ def _asked_ns(page: Page, resource: Resource, rate: Rate | None, round_ns: int) 
     """Returns the time from the load's first request until a response could reach the bottleneck.
 
     The time is that of an origin that does not hold the response itself back, only the documents before it. round_ns:
-    the link's delay up and down together.
+    the link's delay up and down together, with VIA also that of the link between the fronts.
     """
     at_ns = round_ns
     for each in page.before(resource):

@@ -1,4 +1,4 @@
-"""The settings of a link in words, for the headline of a figure and the beginning of an experiment."""
+"""The settings of links in words, for the headline of a figure and the beginning of an experiment."""
 
 from collections.abc import Iterator
 
@@ -29,3 +29,8 @@ def link_words(scenario: ScenarioRecord) -> Iterator[str]:
     if scenario.cross:
         yield f"CROSS={scenario.cross}"
         yield f"CROSS_CC={scenario.cross_cc}"
+    if (via := scenario.via) is not None:
+        yield f"VIA_HTTP={via.http}"
+        if via.rate_bit_s is not None:
+            yield f"VIA_RATE={via.rate_bit_s / 8000:g}kbps"
+        yield f"VIA_DELAY={via.delay_ns / 10**6:g}ms"

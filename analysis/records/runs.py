@@ -14,10 +14,11 @@ from common.formats.environment import EnvironmentRecord
 from common.formats.events import Arrival, Event
 from common.formats.experiment import ExperimentRecord
 from common.formats.page import Page
+from common.formats.passages import Passage
 from common.formats.plan import Plan
 from common.formats.reading import read_document, read_journal
 from common.formats.run import Observed, RunRecord, Status
-from common.formats.samples import CrossSample, OriginRequest, QueueSample, SocketSample
+from common.formats.samples import ConnectionSample, CrossSample, OriginRequest, QueueSample, SocketSample
 from common.formats.scenario import ScenarioRecord
 
 
@@ -40,13 +41,16 @@ class Layers:
     """Samples of the front's socket and of the link, and the client's arrivals, all with times of the same clock.
 
     Each tuple is in order of time, and empty if the run has no such records. queue: samples of the direction toward the
-    client. cross: samples of the cross traffic.
+    client. cross: samples of the cross traffic. passages, connections: responses between the two fronts, and samples
+    of the second front's sockets.
     """
 
     sockets: tuple[SocketSample, ...]
     queue: tuple[QueueSample, ...]
     arrivals: tuple[Arrival, ...]
     cross: tuple[CrossSample, ...] = ()
+    passages: tuple[Passage, ...] = ()
+    connections: tuple[ConnectionSample, ...] = ()
 
     def held(self, t_ns: int) -> QueueSample | None:
         """Returns the last sample of the link's queue up to an instant; None before the first sample."""
@@ -177,10 +181,12 @@ def load_evidence(path: Path) -> Evidence:
 def load_layers(path: Path) -> Layers:
     """Reads the samples and the client's arrivals from a run's folder. The run need not be finished."""
     lines = read_journal(path / "link" / "queue.jsonl", QueueSample)
-    cross = path / "link" / "cross.jsonl"
+    cross, second = path / "link" / "cross.jsonl", path / "second"
     return Layers(
         sockets=tuple(read_journal(path / "front" / "sockets.jsonl", SocketSample)),
         queue=tuple(line for line in lines if line.direction == "down"),
         arrivals=tuple(read_journal(path / "client" / "arrivals.jsonl", Arrival)),
         cross=tuple(read_journal(cross, CrossSample)) if cross.exists() else (),
+        passages=tuple(read_journal(second / "passages.jsonl", Passage)) if second.exists() else (),
+        connections=tuple(read_journal(second / "connections.jsonl", ConnectionSample)) if second.exists() else (),
     )

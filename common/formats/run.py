@@ -11,7 +11,7 @@ import msgspec
 
 from common.formats import RUN_FORMAT
 from common.formats.page import MAPS
-from common.formats.scenario import OWN_FILES, ScenarioRecord
+from common.formats.scenario import LEFT_OUT, ScenarioRecord
 
 Status = Literal["ok", "failed", "invalid", "unsupported"]
 
@@ -242,11 +242,11 @@ class RunRecord(Findings, Conduct):
     def as_document(self) -> dict[str, Any]:
         """Returns the content of run.json.
 
-        With PAGE=maps some values are there twice: also under a key with a resource's name. The scenario has the user's
-        own files only if there are some.
+        With PAGE=maps some values are there twice: also under a key with a resource's name. The scenario has the fields
+        of LEFT_OUT only if they are not None.
         """
         document: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        for name in OWN_FILES:
+        for name in LEFT_OUT:
             if document["scenario"][name] is None:
                 del document["scenario"][name]
         for load in document["loads"]:

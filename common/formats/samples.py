@@ -58,6 +58,13 @@ class SocketSample:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConnectionSample(SocketSample):
+    """A line of second/connections.jsonl: a sample of a socket of the second front. peer_port: the front's port."""
+
+    peer_port: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProcessSample:
     """A line of front/process.jsonl: the front's process that serves the client, and TCP_NOTSENT_LOWAT of its socket.
 

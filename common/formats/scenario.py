@@ -13,8 +13,8 @@ AUTO: Literal["auto"] = "auto"
 PROBE = "probe"
 """The value of `plan` for a probe."""
 
-OWN_FILES = ("program", "config")
-"""The fields that are None unless the user gave files of his own."""
+LEFT_OUT = ("program", "config", "via")
+"""The fields that run.json leaves out if they are None: files of the user's own, and the second front."""
 
 FIFO = "fifo"
 """The value of `qdisc` for a bottleneck with a single queue."""
@@ -24,13 +24,35 @@ STEPS_PATTERN = r"^\d{1,12}bit@\d{1,19}ns(\+\d{1,12}bit@\d{1,19}ns){0,15}$"
 
 
 @dataclass(frozen=True, kw_only=True)
+class ViaRecord:
+    """The second front of a scenario, between the front and the origin, and the link between the two fronts.
+
+    server: the second front's server. lowat: its net.ipv4.tcp_notsent_lowat in bytes; None for no limit. http: the
+    protocol between the fronts, "1.1" or "2". rate_bit_s: the link's rate toward the front; None for no limit.
+    delay_ns: its delay in each direction. queue_packets: its bottleneck queue.
+    """
+
+    server: str
+    lowat: int | None
+    http: str
+    rate_bit_s: int | None
+    delay_ns: int
+    queue_packets: int
+
+    @property
+    def round_trip_ns(self) -> int:
+        """The delay between the fronts in both directions together."""
+        return 2 * self.delay_ns
+
+
+@dataclass(frozen=True, kw_only=True)
 class ScenarioRecord:
     """A scenario as run.json has it; experiments/scenario/scenario.py explains the fields.
 
-    program, config: None unless PROGRAM and CONFIG name files. target_delay_ns: None unless `lowat` is AUTO. cross_cc:
-    None without cross traffic. page: the page's name. rate_steps: None for a constant rate. trace, trace_up: packed
-    traces (common/trace.py). Raises ValueError if the page has fewer than two resources, or if rate_steps does not
-    match STEPS_PATTERN.
+    program, config: None unless PROGRAM and CONFIG name files. via: None without a second front. target_delay_ns: None
+    unless `lowat` is AUTO. cross_cc: None without cross traffic. page: the page's name. rate_steps: None for a constant
+    rate. trace, trace_up: packed traces (common/trace.py). Raises ValueError if the page has fewer than two resources,
+    or if rate_steps does not match STEPS_PATTERN.
     """
 
     server: str
@@ -71,6 +93,7 @@ class ScenarioRecord:
     resources: tuple[Resource, ...]
     program: str | None = None
     config: str | None = None
+    via: ViaRecord | None = None
 
     def __post_init__(self) -> None:
         if len(self.resources) < 2:

@@ -45,7 +45,8 @@ from experiments.commands.target import (
     scratch_folder,
 )
 from experiments.errors import ScenarioError, StepFailed, TimedOut
-from experiments.scenario.knobs import KNOBS, whole
+from experiments.scenario.knob import whole
+from experiments.scenario.knobs import KNOBS
 from experiments.scenario.pages import site_page
 from netem import words
 from netem.link import Link

@@ -16,7 +16,8 @@ from experiments.commands.console import Report
 from experiments.commands.tuner_log import DecisionPrinter, TunerLog, complain, teller
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.host.cache import cache_folder
-from experiments.scenario.knobs import KNOBS, whole
+from experiments.scenario.knob import whole
+from experiments.scenario.knobs import KNOBS
 from netem import control, units
 from proxy.tuner import compiler
 from proxy.tuner.caution import Caution

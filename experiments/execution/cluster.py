@@ -129,11 +129,11 @@ class Cluster:
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[FrontKey, Tools]:
         """Finds this machine's programs for the scenarios, and asks the workers if their machines have the same ones.
 
-        Returns the programs of the runs, by SERVER, PROGRAM and CONFIG. Raises LabError. tell: called with a line about
-        each step, and about each refusal or loss of a worker.
+        Returns the programs of the runs, by SERVER, PROGRAM, CONFIG and VIA. Raises LabError. tell: called with a line
+        about each step, and about each refusal or loss of a worker.
         """
         for scenario in scenarios:
-            for name, text in (("SERVER", scenario.server), ("PROGRAM", scenario.program), ("CONFIG", scenario.config)):
+            for name, text in scenario.named_files.items():
                 if text and NAMED_BY_PATH[name](text) and not Path(text).is_absolute():
                     raise ScenarioError(name, text, "with --scheduler, an absolute path, which every worker has")
         self._tools = prepare(self._manner, scenarios, tell)

@@ -11,6 +11,7 @@ from typing import Any
 
 from analysis.loads.contradictions import Allowance, Contradiction, contradictions, outside
 from analysis.loads.findings import findings
+from analysis.loads.hop_checks import hop_contradictions
 from analysis.records.runs import load_evidence, load_layers
 from common.formats.reading import FolderError
 from common.formats.run import Findings, RunRecord
@@ -76,6 +77,8 @@ def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
     folder.create()
     if manner.capture:
         folder.wire.mkdir()
+    if run.arm.scenario.via is not None:
+        (folder.second / "link").mkdir(parents=True)
     issue(folder.asked, SERVER_NAME, seed=run.seed)
     _order(run, manner, tools).write(folder)
 
@@ -119,9 +122,14 @@ def _outcome_and_findings(
     run: Run, folder: RunFolder, manner: Manner, trouble: str | None
 ) -> tuple[dict[str, Any], Findings]:
     outcome = _outcome(folder, trouble)
-    if manner.capture:
+    finishing = [capture.finish] if manner.capture else []
+    if run.arm.scenario.via is not None:
+        from experiments.run import passages  # which imports libraries that other runs do not need
+
+        finishing.append(passages.finish)
+    for finish in finishing:
         try:
-            capture.finish(folder)
+            finish(folder)
         except StepFailed as error:
             # A run that had failed already may have no complete captures either; its first reason stays.
             if outcome["status"] == "ok":
@@ -218,6 +226,7 @@ def _order(run: Run, manner: Manner, tools: Tools) -> Order:
         node_route=tools.node_route,
         tuner=tools.tuner if run.arm.scenario.lowat == LOWAT_AUTO else None,
         root=tools.root,
+        second_root=tools.second_root,
     )
 
 
@@ -250,7 +259,10 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
         if late:
             check_lateness(late, manner.fabric.tolerance)
     allowance = _allowance(manner.fabric.tolerance, observed["clock_resolution_ns"])
-    _none_of(contradictions(evidence, layers, as_record(scenario), allowance))
+    record = as_record(scenario)
+    _none_of(contradictions(evidence, layers, record, allowance))
+    if record.via is not None:
+        _none_of(hop_contradictions(evidence, layers, record.via, expected_loads, allowance))
     return found
 
 

@@ -12,7 +12,8 @@ from experiments.errors import ScenarioError, UnknownKnob
 from experiments.execution.request import Manner, Request, arms_for
 from experiments.host.setup_request import MAKE_VARIABLE, words_in
 from experiments.run.fabrics import AUTO, FABRICS, choose
-from experiments.scenario.knobs import KNOBS, whole
+from experiments.scenario.knob import whole
+from experiments.scenario.knobs import KNOBS
 from experiments.scenario.named import entry_of
 from netem import sampling, units
 from netem.shaper import Shaper

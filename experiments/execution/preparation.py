@@ -22,7 +22,7 @@ def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str],
     served: dict[FrontKey, list[Scenario]] = {}
     for scenario in scenarios:
         served.setdefault(scenario.front_key, []).append(scenario)
-    for _, program, _ in served:
+    for _, program, *_ in served:
         if program is not None:  # before images are built
             inspected(program, f"PROGRAM={program}")
     if manner.capture:

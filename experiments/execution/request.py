@@ -34,7 +34,7 @@ class Arm:
 def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
     """Builds the arms: the control, and a treatment for each value of LOWAT.
 
-    SERVER, PROGRAM, CONFIG and CLIENT may have several values, too; each combination of these has its own arms. Values
+    The knobs of SEVERAL may have several values, too; each combination of these has its own arms. Values
     are separated by commas; a repeated value makes no further arm. For a probe one arm is built, because LOWAT has no
     effect on a probe. Raises ScenarioError.
 
@@ -47,7 +47,9 @@ def arms_for(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
     arms = []
     for values in product(*several.values()):
         chosen = dict(zip(several, values, strict=True))
-        prefix = "".join(f"{known_as[name][value]}-" for name, value in chosen.items() if len(several[name]) > 1)
+        prefix = "".join(
+            f"{SEVERAL[name]}{known_as[name][value]}-" for name, value in chosen.items() if len(several[name]) > 1
+        )
         of_these = _arms_of(complete | chosen, control=control)
         arms += [replace(arm, name=prefix + arm.name) for arm in of_these]
     return arms

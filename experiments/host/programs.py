@@ -16,7 +16,7 @@ from experiments.host.own_program import inspected, version_said
 from experiments.host.processes import find, program_environment
 from experiments.host.roots import Root, find_root
 from experiments.host.setup_plan import not_packaged
-from experiments.host.tools import FRONT, Tools
+from experiments.host.tools import FRONT, SECOND, Tools
 from experiments.host.wheels import program_in_cache, wheel_versions
 from experiments.scenario.scenario import ClientKind, Scenario
 from proxy.server import SUITES, Server, absolute, catalogue, server_of
@@ -246,15 +246,34 @@ def tools_for(scenario: Scenario, *, capture: bool) -> Tools:
 
         programs[BROWSER] = _found(BROWSER, BROWSER, "CLIENT=chromium")
         versions |= {BROWSER: browser_version(), DRIVER: package_version(DRIVER)}
-    if capture:
-        programs["tcpdump"] = _found("tcpdump", "tcpdump", "CAPTURE=yes")
+    second_root = None
+    if scenario.via is not None:
+        second = scenario.via.front
+        programs[SECOND], found = _second(second)
+        versions |= found
+        second_root = root_of(second)
+    if capture or scenario.via is not None:
+        asking = "CAPTURE=yes" if capture else f"VIA={second.name}"
+        programs["tcpdump"] = _found("tcpdump", "tcpdump", asking)
         versions["tcpdump"] = version(programs["tcpdump"], "--version")
     root = root_of(server)
     return Tools(
         programs=programs,
         versions={name: text or "unknown" for name, text in versions.items()},
         root=str(root.path) if root else None,
+        second_root=str(second_root.path) if second_root else None,
     )
+
+
+def _second(server: Server) -> tuple[str, dict[str, str | None]]:
+    """Returns the second front's program, and its versions by name. Raises Unavailable."""
+    what = f"VIA={server.name}"
+    if lack := lack_of(server):
+        raise Unavailable(what, f"{lack} is not installed", remedy_for(server))
+    versions = {server.name: server_version(server), **root_versions(server, root_of(server)), **wheel_versions(server)}
+    if server.own:
+        versions[what] = digest_of(server.folder, what)
+    return program_of(server) or server.program, versions
 
 
 def _found(name: str, package: str, what: str) -> str:

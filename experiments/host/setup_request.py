@@ -14,6 +14,8 @@ _CATALOGUES = {"SCENARIO": Path("experiments/scenario/catalogue"), "SWEEP": Path
 _WITHOUT_PACKAGES = {"compose"}
 """Fabrics that need no packages on this machine, because their programs are in container images."""
 
+_NO_SERVER = "none"  # a value of VIA
+
 MAKE_VARIABLE = "PRIOLAB_KNOBS"
 """The environment variable with the NAME=VALUE arguments of make."""
 
@@ -44,9 +46,9 @@ class SetupPart(StrEnum):
 class SetupRequest:
     """The request for a set-up.
 
-    part: the part of the lab to set up. servers: the values of SERVER; without these servers the set-up fails. others:
+    part: the part of the lab to set up. servers: the values of SERVER and VIA; without these servers the set-up fails. others:
     further servers, without which the set-up does not fail. clients: the values of CLIENT. fabrics: the values of
-    FABRIC; an empty set means `auto`. capture: True if CAPTURE=yes was given.
+    FABRIC; an empty set means `auto`. capture: True if packets will be captured: with CAPTURE=yes, and with VIA.
     """
 
     part: SetupPart = SetupPart.EVERYTHING
@@ -92,14 +94,15 @@ def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> Set
         for entry in values.get(name, []):
             for knob, of_entry in _knobs_of(name, entry, root).items():
                 values.setdefault(knob, of_entry)
-    servers = frozenset(values.get("SERVER", []))
+    second = frozenset(values.get("VIA", [])) - {_NO_SERVER}
+    servers = frozenset(values.get("SERVER", [])) | second
     return SetupRequest(
         part=part,
         servers=frozenset() if is_default_sweep else servers,
         others=servers if is_default_sweep else frozenset(),
         clients=frozenset(values.get("CLIENT", [])),
         fabrics=frozenset(values.get("FABRIC", [])),
-        capture="yes" in values.get("CAPTURE", []),
+        capture="yes" in values.get("CAPTURE", []) or bool(second),
     )
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from common.clock_route import ClockRoute
 from proxy.tuner.tuner import TunerKind
 
-FRONT = "front"
-"""The name of the front's program among the programs of a run."""
+FRONT, SECOND = "front", "second"
+"""The names of the front's program and of the second front's (VIA) among the programs of a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Tools:
     programs: by name, the command that starts the program in its namespace or container; outside containers an absolute
     path. versions: the version of each program, by name. node_route: how Node reads the clock; None if this is unknown
     before the run. tuner: the tuner to use with LOWAT=auto. root: the folder in whose file tree the front is installed
-    and runs (roots.py); None for this machine's.
+    and runs (roots.py); None for this machine's. second_root: the same of the second front.
     """
 
     programs: Mapping[str, str]
@@ -48,3 +48,4 @@ class Tools:
     node_route: ClockRoute | None = None
     tuner: TunerOrder = NO_TUNER
     root: str | None = None
+    second_root: str | None = None

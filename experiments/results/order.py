@@ -31,7 +31,7 @@ class Order(RunOptions):
     seed of the link's randomness. load_deadline_ns: the longest page load, in link time. programs: the commands that
     start the programs, by name. versions: the programs' versions, by name. node_route: how Node reads the clock; None
     if this is unknown before the run. tuner: the tuner to use; None unless LOWAT=auto. root: the folder in whose file
-    tree the front runs; None for the file tree of this machine.
+    tree the front runs; None for the file tree of this machine. second_root: the same of the second front.
     """
 
     knobs: Mapping[str, str]
@@ -44,6 +44,7 @@ class Order(RunOptions):
     node_route: ClockRoute | None = None
     tuner: TunerOrder | None = None
     root: str | None = None
+    second_root: str | None = None
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -64,6 +65,7 @@ class Order(RunOptions):
             node_route=self.node_route,
             tuner=self.asked_tuner,
             root=self.root,
+            second_root=self.second_root,
         )
 
     @property

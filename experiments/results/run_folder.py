@@ -145,6 +145,14 @@ class RunFolder:
         return self.path / "origin"
 
     @property
+    def second(self) -> Path:
+        """The folder of the second front (VIA) and of the link between the fronts; it exists only with VIA.
+
+        It has the second front's configuration, logs and connections.jsonl, passages.jsonl, and the folder `link`.
+        """
+        return self.path / "second"
+
+    @property
     def wire(self) -> Path:
         """The folder of captures; it exists only if CAPTURE=yes."""
         return self.path / "wire"

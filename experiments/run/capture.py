@@ -23,7 +23,9 @@ from experiments.testbed.tap import ENDS, LAST_BLOCK_S
 _EDITCAP = "editcap"
 _PACKAGES = {"tcpdump": "tcpdump", _EDITCAP: "wireshark-common"}
 _EDITCAP_S = 120.0
-_MARGIN_S = 0.5
+LAST_PACKETS_S = LAST_BLOCK_S + 0.5
+"""The time for which a tap runs on after the loads, until tcpdump has the last packets."""
+
 _CLOCK_READINGS = 5
 
 
@@ -48,13 +50,13 @@ def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Seque
 
     Raises StepFailed, and InvalidRun if a packet was missed.
     """
-    at_start_ns = _realtime_minus_monotonic_ns()
+    at_start_ns = realtime_minus_monotonic_ns()
     try:
         with places.capturing(tools.programs["tcpdump"], folder.wire) as taps:
             yield taps
-            time.sleep(LAST_BLOCK_S + _MARGIN_S)
+            time.sleep(LAST_PACKETS_S)
     finally:
-        ahead_ns = {"start": at_start_ns, "end": _realtime_minus_monotonic_ns()}
+        ahead_ns = {"start": at_start_ns, "end": realtime_minus_monotonic_ns()}
         write_json(folder.wire / "clock.json", {"realtime_minus_monotonic_ns": ahead_ns})
 
 
@@ -89,7 +91,7 @@ def _embed_keys(folder: RunFolder, end: str) -> None:
         raw.unlink()
 
 
-def _realtime_minus_monotonic_ns() -> int:
+def realtime_minus_monotonic_ns() -> int:
     """Returns CLOCK_REALTIME minus CLOCK_MONOTONIC. Reads both clocks several times, and uses the quickest reading.
 
     The error is at most half the time that the quickest reading took.

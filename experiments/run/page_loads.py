@@ -19,6 +19,7 @@ from experiments.results.run_folder import RunFolder
 from experiments.run.browser import client_command, last_event_ns
 from experiments.run.client_output import Listening
 from experiments.run.rate_checks import Span
+from experiments.run.second_hop import RunningHop
 from experiments.scenario.scenario import ClientKind, Scenario
 from experiments.testbed.guest import io_uring
 from experiments.testbed.places import (
@@ -66,15 +67,16 @@ def load_pages(
     places: Places,
     folder: RunFolder,
     servers: Sequence[Process],
-    at_work: tuple[ActiveLink, ActiveTuner | None],
+    at_work: tuple[ActiveLink, ActiveTuner | None, RunningHop | None],
     conditions: Conditions,
 ) -> tuple[Span, Received]:
     """Loads the pages. Returns the span of the measured load, and the traffic from the front during all loads.
 
-    at_work: the running link, and the running tuner; the tuner is None if LOWAT is not auto. Raises StepFailed, and
+    at_work: the running link, the running tuner, which is None if LOWAT is not auto, and the running second hop, which
+    is None without VIA. Raises StepFailed, and
     InvalidRun if the front was not sampled until the end.
     """
-    link, tuner = at_work
+    link, tuner, hop = at_work
     scenario = conditions.order.scenario
     plan = _plan(places, scenario, conditions)
     if conditions.in_guest:
@@ -87,6 +89,8 @@ def load_pages(
         for server in servers:
             server.check_alive()
         link.check_alive()
+        if hop is not None:
+            hop.check_alive()
 
     began_ns = 0
 
@@ -125,7 +129,8 @@ def load_pages(
         listening.started()
         if plan.begins_ns is not None:
             sleep_until(plan.begins_ns - _LOOKS_BEFORE_NS)
-        looks = (seldom(look), seldom(link.look), tune, _every(_CHECK_NS, check_alive))
+        looks = [seldom(look), seldom(link.look), tune, _every(_CHECK_NS, check_alive)]
+        looks += map(seldom, hop.looks if hop else ())
         _watch(client, listening, looks, readable if batched is None else batched.select)
         if batched is not None:
             batched.finish()

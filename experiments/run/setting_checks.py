@@ -8,7 +8,7 @@ from typing import Any
 from common.formats.decisions import SET, Decision
 from common.formats.samples import ProcessSample, SocketSample
 from experiments.errors import QUIETER, InvalidRun
-from experiments.scenario.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario
+from experiments.scenario.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario, Via
 from netem import kept
 from netem.calibration import Tolerance
 
@@ -45,6 +45,13 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
         asks = [value in _ASKS_FOR_ECN for value in found]
         if asks != [scenario.link.ecn] * len(asks):
             raise InvalidRun(f"{_ECN} of client and front", "on" if scenario.link.ecn else "off", found)
+
+
+def check_hop(scenario: Scenario, via: Via, observed: Mapping[str, Any]) -> None:
+    """Compares the scenario with the settings in the second front's place. Raises InvalidRun."""
+    _agree(f"{LOWAT} of the second front", via.lowat_bytes or LOWAT_MOST, observed["lowat"])
+    if scenario.sndbuf_bytes is not None:
+        _agree(f"{_WMEM} of the second front", scenario.sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
 
 
 def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:

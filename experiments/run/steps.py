@@ -20,6 +20,7 @@ from experiments.run.capture import capturing
 from experiments.run.environment import Environment
 from experiments.run.page_loads import Conditions, load_pages
 from experiments.run.rate_checks import check_steps, observed_steps
+from experiments.run.second_hop import RunningHop, second_hop
 from experiments.run.setting_checks import (
     NO_SOCKET,
     check_connection,
@@ -51,6 +52,7 @@ from netem.link import Qdisc
 from netem.shaper import Shaper
 from proxy.certificate_files import certificates_in
 from proxy.front import Front, FrontSettings
+from proxy.switch import HTTP1
 from proxy.tuner.journal import NAME
 
 _ENDED = "it ended "
@@ -83,7 +85,8 @@ def run_arm(
         origin = stack.enter_context(places.start_origin(_origin_settings(folder, tools)))
         environment.origin_answers(origin.clock)
         observed |= {"clock_resolution_ns": environment.resolution_ns}
-        front = _front(places, scenario, folder, tools)
+        hop = stack.enter_context(second_hop(places, folder, order, conditions.tolerance, origin.process, observed))
+        front = _front(places, scenario, folder, tools, hop)
         write_json(folder.asked / "front.json", front.command)
         with _blaming_the_users_files(scenario, folder):
             server = stack.enter_context(places.start_front(front, scenario, origin.process))
@@ -113,9 +116,10 @@ def run_arm(
             capturing(places, tools, folder) if order.capture else nullcontext(()) as taps,
         ):
             servers = (server, origin.process, *taps, *(cross.processes if cross else ()))
+            servers += tuple(hop.processes) if hop else ()
             with _tuning(places, scenario, server, folder) as tuner:
                 observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
-                span, came = load_pages(places, folder, servers, (link, tuner), conditions)
+                span, came = load_pages(places, folder, servers, (link, tuner, hop), conditions)
             if cross is not None:
                 observed |= observed_cross(cross.carried(), folder.link / CROSS_JOURNAL)
                 check_cross(scenario, observed, span)
@@ -198,7 +202,7 @@ def _origin_settings(folder: RunFolder, tools: Tools) -> OriginSettings:
     )
 
 
-def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) -> Front:
+def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools, hop: RunningHop | None) -> Front:
     server, seen = scenario.front, places.seen(folder)
     return Front(
         FrontSettings(
@@ -209,7 +213,9 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools) 
             server_name=SERVER_NAME,
             address=places.addresses.front,
             port=FRONT_PORT,
-            origin=f"{places.addresses.origin}:{ORIGIN_PORT}",
+            origin=hop.origin if hop else f"{places.addresses.origin}:{ORIGIN_PORT}",
+            upstream=scenario.via.http.level if scenario.via else HTTP1,
+            round_trip_s=scenario.via.link.round_trip_ns / 10**9 if scenario.via else 0.0,
             size_bytes=scenario.page.largest_bytes,
             certificates=certificates_in(seen.asked),
             config=seen.asked / server.config_name,

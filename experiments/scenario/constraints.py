@@ -8,9 +8,10 @@ from client.priorities import Priorities
 from common.formats.page import Page
 from common.formats.plan import Protocol
 from experiments.errors import ScenarioError
-from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
+from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt, Via, ViaHttp
 from netem.link import Qdisc
-from proxy.server import Server, Switch, catalogue, server_of
+from proxy.server import Server, catalogue, server_of
+from proxy.switch import HTTP1, Switch
 from proxy.template import placeholders
 
 Given = Callable[[str], str]
@@ -32,6 +33,8 @@ def check(scenario: Scenario, given: Given, usual: Given) -> None:
     _check_level("BUFFERING", server, scenario.buffering, lambda other: other.buffering)
     if scenario.record_bytes is not None:
         _check_level("RECORD", server, "bytes", lambda other: other.record, given=given("RECORD"))
+    if scenario.via is not None:
+        _check_hop(scenario.via, server)
 
 
 def _server(scenario: Scenario, given: Given) -> Server:
@@ -53,11 +56,13 @@ def _server(scenario: Scenario, given: Given) -> Server:
         ("NATIVE", server.native, "off", scenario.native),
         ("BUFFERING", server.buffering, "on", scenario.buffering),
         ("RECORD", server.record, "stock", "stock" if scenario.record_bytes is None else "bytes"),
+        ("VIA_HTTP", server.upstream, HTTP1, scenario.via.http.level if scenario.via else HTTP1),
     ):
         lacks = {value for level in switch.levels.values() for value in level if value not in has}
         if asked != usual and lacks:
             absent = ", ".join(f"@{{{value}}}" for value in sorted(lacks))
-            raise ScenarioError(name, given(name), f"{usual} with CONFIG={given('CONFIG')}, which lacks {absent}")
+            allowed = usual if name != "VIA_HTTP" else ViaHttp.HTTP1
+            raise ScenarioError(name, given(name), f"{allowed} with CONFIG={given('CONFIG')}, which lacks {absent}")
     return server
 
 
@@ -202,6 +207,21 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
             raise ScenarioError(name, given(name), allowed)
 
 
+def _check_hop(via: Via, server: Server) -> None:
+    """Checks that the front's server and the second front's have the protocol between them. Raises ScenarioError."""
+    level = via.http.level
+    if level not in server.upstream.levels:
+        names = _names_with(level, lambda other: other.upstream)
+        raise ScenarioError("VIA_HTTP", via.http, f"1.1 with SERVER={server.name}; 2 with SERVER={' or '.join(names)}")
+    if level not in via.front.listener.levels:
+        names = _names_with(level, lambda other: other.listener)
+        raise ScenarioError("VIA", via.server, f"with VIA_HTTP={via.http}, {', '.join(names)}: they listen without TLS")
+
+
+def _names_with(level: str, switch_of: Callable[[Server], Switch]) -> list[str]:
+    return [server.name for server in catalogue().values() if level in switch_of(server).levels]
+
+
 def _check_level(
     knob: str, server: Server, asked: str, switch_of: Callable[[Server], Switch], given: str | None = None
 ) -> None:
@@ -212,6 +232,6 @@ def _check_level(
     """
     levels = switch_of(server).levels
     if asked not in levels:
-        others = [other.name for other in catalogue().values() if asked in switch_of(other).levels]
+        others = _names_with(asked, switch_of)
         allowed = f"{', '.join(levels)} with SERVER={server.name}, which has no setting for {knob}"
         raise ScenarioError(knob, given or asked, f"{allowed}; {given or asked} with SERVER={' or '.join(others)}")

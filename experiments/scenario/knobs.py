@@ -4,10 +4,7 @@ People give knobs as Make variables, on the command line and in TOML files. The 
 meaning of each knob; help texts and docs/knobs.md are made from it.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +14,8 @@ from client.priorities import Priorities
 from common.formats.files import printable
 from common.formats.page import MAPS, Page
 from experiments.errors import ScenarioError, UnknownKnob
-from experiments.scenario import constraints, pages
+from experiments.scenario import constraints, pages, via_knobs
+from experiments.scenario.knob import Knob, named, one_or, server_for, size, whole, words_of
 from experiments.scenario.scenario import (
     LOWAT_AUTO,
     LOWAT_MOST,
@@ -30,16 +28,23 @@ from experiments.scenario.scenario import (
 )
 from netem import units, words
 from netem.link import Link
-from proxy.server import SUITES, Server, Switch, absolute, catalogue, is_folder, server_of
+from proxy.server import SUITES, absolute, catalogue, is_folder
 from proxy.tuner.law import TARGET_NS
 
 STOCK = "stock"
 
-SEVERAL = ("SERVER", "PROGRAM", "CONFIG", "CLIENT")
-"""The knobs, besides LOWAT, whose values make an arm each."""
+SEVERAL: Mapping[str, str] = MappingProxyType(
+    {"SERVER": "", "PROGRAM": "", "CONFIG": "", "CLIENT": "", "VIA": "via-", "VIA_LOWAT": "via-lowat-"}
+)
+"""The knobs, besides LOWAT, whose values make an arm each, and the word before the value in the arm's name."""
 
 NAMED_BY_PATH: Mapping[str, Callable[[str], bool]] = MappingProxyType(
-    {"SERVER": is_folder, "PROGRAM": lambda text: text != STOCK, "CONFIG": lambda text: text != STOCK}
+    {
+        "SERVER": is_folder,
+        "PROGRAM": lambda text: text != STOCK,
+        "CONFIG": lambda text: text != STOCK,
+        "VIA": is_folder,
+    }
 )
 """The knobs whose values may be paths of files that each run reads again; a function tells paths from other values."""
 
@@ -47,53 +52,11 @@ _MOST_FLOWS = 32
 _TARGET_LEAST_NS, _TARGET_MOST_NS = 10**6, 10**10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Knob:
-    """A setting of a scenario.
-
-    default: the text used if none is given. field: the field of Scenario that the knob sets, or `link.` and a field of
-    Link. parse: turns the text into the field's value; raises ValueError. allowed: the allowed values, for errors and
-    help. meaning: what the knob sets, for help.
-    """
-
-    name: str
-    default: str
-    field: str
-    parse: Callable[[str], Any]
-    allowed: str
-    meaning: str
-
-
-def whole(least: int, most: int) -> Callable[[str], int]:
-    """Returns a parser for a whole number from `least` to `most`. The parser raises ValueError."""
-
-    def parse(text: str) -> int:
-        if not re.fullmatch(r"\d{1,12}", text, re.ASCII) or not least <= int(text) <= most:
-            raise ValueError("out of range")
-        return int(text)
-
-    return parse
-
-
-def _or(word: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    return lambda text: None if text == word else parse(text)
-
-
 _PAGE_ORDER = "as-written"
 
 
-def _size(least: int, most: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        size = int(text) if text.isascii() and text.isdigit() else units.parse_size_bytes(text)
-        if not least <= size <= most:
-            raise ValueError("out of range")
-        return size
-
-    return parse
-
-
 def _lowat(text: str) -> int | str | None:
-    return LOWAT_AUTO if text == LOWAT_AUTO else _or("none", _size(1, LOWAT_MOST))(text)
+    return LOWAT_AUTO if text == LOWAT_AUTO else one_or("none", size(1, LOWAT_MOST))(text)
 
 
 def _target_ns(text: str) -> int:
@@ -128,21 +91,6 @@ def _of_the_link(name: str, meaning: str) -> Knob:
     )
 
 
-def _server(text: str) -> str:
-    try:
-        server_of(text)
-    except ValueError as error:
-        if is_folder(text):
-            raise ScenarioError(
-                "SERVER", text, f"the path of a server's folder (docs/your-server.md); {error}"
-            ) from error
-        if known := catalogue().get(text.partition("@")[0]):
-            editions = ", ".join(f"{known.name}@{edition}" for edition in known.editions)
-            raise ScenarioError("SERVER", text, f"{known.name}{f', {editions}' if editions else ''}") from error
-        raise
-    return text
-
-
 def _path(text: str) -> str:
     if not text or not text.isprintable():
         raise ValueError("empty, or not to be printed")
@@ -168,25 +116,12 @@ def with_absolute_paths(knobs: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _named(switch_of: Callable[[Server], Switch]) -> str:
-    """Returns a text that lists the servers with a certain property, each with the name of its option for the property.
-
-    switch_of: returns this property of a server.
-    """
-    switches = ((server.name, switch_of(server)) for server in catalogue().values())
-    return "; ".join(f"{name}: {switch.name}" for name, switch in switches if switch.name)
-
-
-def _words(kind: type[StrEnum]) -> str:
-    return ", ".join(kind)
-
-
 _KNOBS = (
     Knob(
         name="SERVER",
         default="nginx",
         field="server",
-        parse=_server,
+        parse=server_for("SERVER"),
         allowed=f"{', '.join(catalogue())}; with @{', @'.join(SUITES)} or @VERSION the server of this suite or version;"
         " or the path of a server's folder, with a slash",
         meaning="the TLS server under test; several values, separated by commas, make an arm each",
@@ -195,7 +130,7 @@ _KNOBS = (
         name="PROGRAM",
         default=STOCK,
         field="program",
-        parse=_or(STOCK, _path),
+        parse=one_or(STOCK, _path),
         allowed=f"the path of a program, or {STOCK}",
         meaning="the program that runs as the server, such as a build of your own; stock: the server's installed"
         " program; several values, separated by commas, make an arm each",
@@ -204,7 +139,7 @@ _KNOBS = (
         name="CONFIG",
         default=STOCK,
         field="config",
-        parse=_or(STOCK, _path),
+        parse=one_or(STOCK, _path),
         allowed=f"the path of a configuration with the server's placeholders (docs/your-server.md), or {STOCK}",
         meaning="the server's configuration; stock: the lab's own; several values, separated by commas, make an arm"
         " each",
@@ -216,7 +151,7 @@ _KNOBS = (
         parse=_on_or_off,
         allowed="on, off",
         meaning="on: the server limits, by a setting of its own, how many bytes it writes to the kernel before the"
-        f" network can send them ({_named(lambda server: server.native)})",
+        f" network can send them ({named(lambda server: server.native)})",
     ),
     Knob(
         name="BUFFERING",
@@ -225,16 +160,16 @@ _KNOBS = (
         parse=_on_or_off,
         allowed="on, off",
         meaning="on: the server reads whole responses from the origin, so that all their bytes can be reordered; off:"
-        f" it reads hardly more than it can send at once ({_named(lambda server: server.buffering)})",
+        f" it reads hardly more than it can send at once ({named(lambda server: server.buffering)})",
     ),
     Knob(
         name="RECORD",
         default="stock",
         field="record_bytes",
-        parse=_or("stock", _size(RECORD_LEAST, RECORD_MOST)),
+        parse=one_or("stock", size(RECORD_LEAST, RECORD_MOST)),
         allowed=f"{RECORD_LEAST} to {RECORD_MOST} bytes, or stock",
         meaning="the largest TLS record of the front in bytes; a client can decrypt a record only when the record's"
-        f" last byte has arrived ({_named(lambda server: server.record)}); stock: the server's default, mostly 16384",
+        f" last byte has arrived ({named(lambda server: server.record)}); stock: the server's default, mostly 16384",
     ),
     Knob(
         name="LOWAT",
@@ -257,7 +192,7 @@ _KNOBS = (
         name="SNDBUF",
         default="4M",
         field="sndbuf_bytes",
-        parse=lambda text: None if text == "stock" else _size(4096, 2**30)(text.lower()),
+        parse=lambda text: None if text == "stock" else size(4096, 2**30)(text.lower()),
         allowed="4k to 1024M bytes, or stock",
         meaning="send buffer of the front: the middle value of tcp_wmem; 4M is the size that autotuning reaches on a"
         " busy connection; stock: the kernel's default",
@@ -267,14 +202,14 @@ _KNOBS = (
         default="cubic",
         field="congestion_control",
         parse=CongestionControl,
-        allowed=_words(CongestionControl),
+        allowed=words_of(CongestionControl),
         meaning="congestion control of the front",
     ),
     Knob(
         name="GSO",
         default="stock",
         field="gso_segments",
-        parse=_or("stock", whole(1, 65535)),
+        parse=one_or("stock", whole(1, 65535)),
         allowed="1 to 65535 segments, or stock",
         meaning="largest segmentation-offload packet of the front, in segments (gso_max_segs); stock: the kernel's"
         " default",
@@ -324,7 +259,7 @@ _KNOBS = (
         default="link",
         field="shaper_at",
         parse=ShaperAt,
-        allowed=_words(ShaperAt),
+        allowed=words_of(ShaperAt),
         meaning="where the bottleneck is; link: in a network namespace or container between front and client; front: on"
         " the front's own interface, where the kernel holds bytes in the socket instead of the bottleneck queue",
     ),
@@ -342,15 +277,16 @@ _KNOBS = (
         default="cubic",
         field="cross_cc",
         parse=CongestionControl,
-        allowed=_words(CongestionControl),
+        allowed=words_of(CongestionControl),
         meaning="congestion control of the cross traffic",
     ),
+    *via_knobs.KNOBS,
     Knob(
         name="CLIENT",
         default="h2",
         field="client",
         parse=ClientKind,
-        allowed=_words(ClientKind),
+        allowed=words_of(ClientKind),
         meaning="the client that loads the pages; h2: the lab's own client; chromium: a real browser, headless, with"
         " its own priorities and windows; several values, separated by commas, make an arm each",
     ),
@@ -367,7 +303,7 @@ _KNOBS = (
         default="loads",
         field="plan",
         parse=PlanKind,
-        allowed=_words(PlanKind),
+        allowed=words_of(PlanKind),
         meaning="loads: page loads as a browser makes them; probe: one load in which all streams wait for a closed"
         " flow-control window, which the client then opens bit by bit, so that the front alone decides the order",
     ),
@@ -375,7 +311,7 @@ _KNOBS = (
         name="FIRST",
         default=_PAGE_ORDER,
         field="first",
-        parse=_or(_PAGE_ORDER, str),
+        parse=one_or(_PAGE_ORDER, str),
         allowed=f"the name of a resource, or {_PAGE_ORDER}",
         meaning="the resource that is requested before the others, whatever its priority; as-written: the page's order",
     ),
@@ -384,7 +320,7 @@ _KNOBS = (
         default="spdy",
         field="priorities",
         parse=Priorities,
-        allowed=_words(Priorities),
+        allowed=words_of(Priorities),
         meaning="the order that the client asks for; spdy: the page's important resources first; swap: the other"
         " resources first; none: no order",
     ),
@@ -404,7 +340,7 @@ _KNOBS = (
         name="SIZE",
         default="716800",
         field="size_bytes",
-        parse=_size(2048, pages.SIZE_MOST),
+        parse=size(2048, pages.SIZE_MOST),
         allowed="2048 bytes to 64M",
         meaning="size of the image and of the script of PAGE=maps, and of each resource whose size the page file gives"
         " as the word SIZE",
@@ -430,7 +366,7 @@ _KNOBS = (
         name="WINDOW",
         default="16M",
         field="window_bytes",
-        parse=lambda text: _size(65535, 2**31 - 1)(text.lower()),
+        parse=lambda text: size(65535, 2**31 - 1)(text.lower()),
         allowed="65535 bytes to 2047M",
         meaning="HTTP/2 or SPDY flow-control window that the client offers, per stream and for the connection",
     ),
@@ -454,8 +390,7 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
         if name not in KNOBS:
             raise UnknownKnob(name, [], list(KNOBS))
     knobs = with_defaults(knobs)
-    fields: dict[str, Any] = {}
-    link: dict[str, Any] = {}
+    groups: dict[str, dict[str, Any]] = {name: {} for name in ("", "link", "via", "via_link")}
     for knob in _KNOBS:
         text = knobs[knob.name].strip()
         try:
@@ -464,7 +399,8 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
             given = f"{printable(text)} ({error})" if knob.name in _TRACES else text
             raise ScenarioError(knob.name, given, knob.allowed) from None
         group, _, field = knob.field.rpartition(".")
-        (link if group else fields)[field] = value
+        groups[group][field] = value
+    fields, link = groups[""], groups["link"]
     if link["trace"] is not None and knobs["RATE"] != KNOBS["RATE"].default:
         raise ScenarioError("RATE", knobs["RATE"], "the default with TRACE, which has the rate")
     try:
@@ -473,6 +409,7 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
         field, _, allowed = str(error).partition(": allowed ")
         name = field.upper()
         raise ScenarioError(name, knobs[name], allowed if name in _TRACES else KNOBS[name].allowed) from None
+    fields["via"] = via_knobs.via_from(groups["via"], groups["via_link"], knobs)
     _build_page(fields, knobs, page)
     scenario = Scenario(**fields)
     constraints.check(scenario, knobs.__getitem__, lambda name: KNOBS[name].default)

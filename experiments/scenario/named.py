@@ -23,6 +23,10 @@ _NEAR = 0.7  # least similarity for a suggestion; with less, RATE would be sugge
 
 LAYERS: Mapping[str, str] = MappingProxyType(
     {
+        Layer.SECOND: "the second front",
+        Layer.SECOND_UNSENT: "the second front's send buffer",
+        Layer.BETWEEN_QUEUE: "the queue between the fronts",
+        Layer.BETWEEN: "propagation between the fronts",
         Layer.PENDING: "the front, where bytes are still reorderable",
         Layer.COMMITTED: "the front's output queue",
         Layer.UNSENT: "the kernel's send buffer",

@@ -11,10 +11,11 @@ from client.dialects import Dialect
 from client.plan import PlanKind
 from client.priorities import Priorities
 from common.formats.page import Page
-from common.formats.scenario import AUTO, ScenarioRecord
+from common.formats.scenario import AUTO, ScenarioRecord, ViaRecord
 from netem import words
 from netem.link import Link
 from proxy.server import Server, server_of, with_config
+from proxy.switch import H2C, HTTP1
 
 LOWAT_AUTO = AUTO
 """The value of LOWAT with which a tuner sets the TCP_NOTSENT_LOWAT of each connection."""
@@ -27,8 +28,11 @@ RECORD_LEAST, RECORD_MOST = 512, 16_384
 """Bounds of RECORD, in bytes of plaintext. RFC 8446, 5.1 sets the upper bound; the lower bound is the lab's choice."""
 
 
-FrontKey = tuple[str, str | None, str | None]
-"""The values of SERVER, PROGRAM and CONFIG; None for the installed program, and for the lab's configuration."""
+FrontKey = tuple[str, str | None, str | None, str | None]
+"""The values of SERVER, PROGRAM, CONFIG and VIA.
+
+None stands for the installed program, for the lab's configuration, and for no second front.
+"""
 
 
 class CongestionControl(StrEnum):
@@ -55,11 +59,54 @@ class ClientKind(StrEnum):
     """A real browser, with its own priorities and windows."""
 
 
+class ViaHttp(StrEnum):
+    """The protocols between the two fronts, both without TLS."""
+
+    HTTP1 = "1.1"
+    HTTP2 = "2"
+
+    @property
+    def level(self) -> str:
+        """The level of a server's switches `listener` and `upstream`."""
+        return H2C if self is ViaHttp.HTTP2 else HTTP1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Via:
+    """The second front, between the front and the origin, and the link between the two fronts.
+
+    server: the name of its server. lowat_bytes: net.ipv4.tcp_notsent_lowat of its namespace; None for no limit. http:
+    the protocol between the fronts. link: the link from the second front (its far end) to the front.
+    """
+
+    server: str
+    lowat_bytes: int | None
+    http: ViaHttp
+    link: Link
+
+    @property
+    def front(self) -> Server:
+        """The second front's server. Raises ValueError if it cannot be used."""
+        return server_of(self.server)
+
+    def as_record(self) -> ViaRecord:
+        """Returns the form that run folders record."""
+        return ViaRecord(
+            server=self.server,
+            lowat=self.lowat_bytes,
+            http=self.http,
+            rate_bit_s=self.link.rate_bit_s,
+            delay_ns=self.link.delay_ns,
+            queue_packets=self.link.queue_packets,
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """Everything that may change a result.
 
-    server: name of the front's server. program: path of the server's program; None for the installed one. config: path
+    server: name of the front's server. via: the second front, between this front and the origin; None for none.
+    program: path of the server's program; None for the installed one. config: path
     of a configuration of the user's own; None for the server's template.
     native, buffering: `on` or `off`, as the knobs NATIVE and BUFFERING say.
     record_bytes: the front's largest TLS record; None leaves the server's default.
@@ -80,6 +127,7 @@ class Scenario:
     """
 
     server: str
+    via: Via | None
     program: str | None
     config: str | None
     native: str
@@ -113,8 +161,14 @@ class Scenario:
 
     @property
     def front_key(self) -> FrontKey:
-        """SERVER, PROGRAM and CONFIG. Scenarios with the same key use the same programs and files."""
-        return self.server, self.program, self.config
+        """SERVER, PROGRAM, CONFIG and VIA. Scenarios with the same key use the same programs and files."""
+        return self.server, self.program, self.config, self.via.server if self.via else None
+
+    @property
+    def named_files(self) -> dict[str, str | None]:
+        """The values of the knobs that may be paths of the user's own files, by knob."""
+        names = ("SERVER", "PROGRAM", "CONFIG", "VIA")
+        return dict(zip(names, self.front_key, strict=True))
 
     @property
     def lowat_bytes(self) -> int | None:
@@ -126,6 +180,7 @@ def as_record(scenario: Scenario) -> ScenarioRecord:
     """Returns the scenario in the form that run folders record."""
     fields = vars(scenario) | vars(scenario.link)
     del fields["link"]
+    fields["via"] = scenario.via and scenario.via.as_record()
     fields |= {"page": scenario.page.name, "resources": scenario.page.resources, "dialect": str(scenario.dialect)}
     fields["rate_steps"] = words.format_rate_steps(scenario.link.rate_steps)
     for name in ("trace", "trace_up"):

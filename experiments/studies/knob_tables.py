@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from experiments.execution.invocation import RUN_KNOBS, RunKnob
-from experiments.scenario.knobs import KNOBS, Knob
+from experiments.scenario.knob import Knob
+from experiments.scenario.knobs import KNOBS
 
 _HEAD = """# Knobs
 

@@ -27,6 +27,7 @@ FRONT_PORT = 443
 CLIENT_PORT = 40_000
 """The client's fixed port. A port that the kernel chose would depend on earlier connections, also of earlier runs."""
 ORIGIN_PORT = 8080
+SECOND_PORT = 80
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +126,36 @@ def run_label(folder: RunFolder) -> str:
     return f"priolab-{folder.path.parent.name.removesuffix(PARTIAL)}-{folder.path.name}"
 
 
+class SecondPlaces(Protocol):
+    """The places of the second hop (VIA). Every method may raise StepFailed or Unavailable.
+
+    address: the second front's address, as the front sees it. state: a folder for the second server's own files.
+    """
+
+    address: str
+    state: Path
+
+    def settings(self) -> dict[str, Any]:
+        """Reads the settings in the second front's place: lowat and tcp_wmem."""
+
+    def start_front(self, front: "Front", scenario: Scenario, origin: Process) -> AbstractContextManager[Process]:
+        """Starts the second front, and waits until it answers a request."""
+
+    def start_link(
+        self, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+    ) -> AbstractContextManager[ActiveLink]:
+        """Starts the link between the fronts. The parameters are those of Places.start_link."""
+
+    def calibrate(self, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
+        """Measures the link between the fronts, as Places.calibrate does for the client's link."""
+
+    def sampling(self, folder: Path, interval_ns: int | None) -> AbstractContextManager[Sampling]:
+        """Samples the second front's sockets of all connections from the front, into connections.jsonl."""
+
+    def capturing(self, program: str, folder: Path) -> AbstractContextManager[Sequence[Process]]:
+        """Captures the packets between the fronts at both ends, into front.pcap and second.pcap."""
+
+
 class Places(Protocol):
     """The places of one run, with the wires between them. Every method may raise StepFailed or Unavailable.
 
@@ -138,6 +169,10 @@ class Places(Protocol):
     front_state: Path
     server_folder: Path | None
     as_root: bool
+
+    @property
+    def second(self) -> SecondPlaces | None:
+        """The places of the second hop; None without VIA."""
 
     def seen(self, folder: RunFolder) -> RunFolder:
         """Returns the run folder at the path at which programs in the places see it; in containers, a mount point."""

@@ -57,6 +57,9 @@ class Compose(HostKernel):
         if scenario.cross:
             lack = "the compose project has no service for cross traffic"
             raise Unavailable("CROSS with FABRIC=compose", lack, "use FABRIC=virtual or netns")
+        if scenario.via is not None:
+            lack = "the compose project has no service for a second front"
+            raise Unavailable(f"VIA={scenario.via.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         docker_engine.check()
         server = server_of(scenario.server)
         check_edition(server)

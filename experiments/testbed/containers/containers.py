@@ -64,6 +64,7 @@ class Containers:
 
     python = "python3"
     front_state = Path("/run/front")
+    second = None
     server_folder: Path | None = own_files.FOLDER
     as_root = False
 

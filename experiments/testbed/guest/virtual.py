@@ -148,7 +148,7 @@ class Virtual:
         from experiments.testbed.namespaces.namespaces import Namespaces
 
         tuner = FrontTuner(order.asked_tuner, run_label(folder))
-        return Namespaces(Shaper.NETEM, tuner, forks_client=True)
+        return Namespaces(Shaper.NETEM, tuner, via=order.scenario.via, forks_client=True)
 
     def _memory_folder(self, scenario: Scenario) -> Path:
         """Returns the folder for the guest's memory file, which is mapped executable. Raises Unavailable."""
@@ -164,7 +164,7 @@ def _check_visible(scenario: Scenario) -> None:
 
     The guest sees this machine's files, except below folders on which it mounts file systems of its own.
     """
-    for knob, text in (("SERVER", scenario.server), ("PROGRAM", scenario.program), ("CONFIG", scenario.config)):
+    for knob, text in scenario.named_files.items():
         if text is None or not NAMED_BY_PATH[knob](text):
             continue
         path = absolute(text)

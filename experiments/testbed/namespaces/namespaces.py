@@ -1,16 +1,15 @@
-"""The four places as network namespaces of the kernel that runs this code. wiring.py has the wires between them."""
+"""The places as network namespaces of the kernel that runs this code. wiring.py has the wires between them."""
 
 import contextlib
 import os
 import socket
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from client import __main__ as client
 from common import clock_quality
@@ -21,32 +20,27 @@ from experiments.host.origin_process import CLOCK_READER, OriginSettings, Runnin
 from experiments.host.processes import CopiedProcess, Process, tail
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
-from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
+from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt, Via
 from experiments.testbed import tap
-from experiments.testbed.namespaces import front_shaper
+from experiments.testbed.namespaces import front_place, front_shaper
 from experiments.testbed.namespaces.cross_traffic import crossing
-from experiments.testbed.namespaces.front_root import mounted, started_in
+from experiments.testbed.namespaces.front_place import LOWAT, WMEM, End
 from experiments.testbed.namespaces.front_tuner import FrontTuner
 from experiments.testbed.namespaces.link_namespace import LinkNamespace
 from experiments.testbed.namespaces.namespace import Namespace
+from experiments.testbed.namespaces.second_hop import SecondHop
 from experiments.testbed.namespaces.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
 from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveCross, ActiveLink, ActiveTuner, Sampling
 from netem.calibration import Calibration, Tolerance
-from netem.ends import NearEnd, respond
 from netem.link import Link
 from netem.shaper import Shaper
 from proxy.front import Front
-from proxy.live_socket import choose_congestion_control
-from proxy.readiness import NotReady
 from proxy.sampler import FrontLost, Sampler
 
-_LOWAT = "net.ipv4.tcp_notsent_lowat"
-_WMEM = "net.ipv4.tcp_wmem"
 _RMEM = "net.ipv4.tcp_rmem"
 _NO_IPV6 = "net.ipv6.conf.all.disable_ipv6"
 """The sysctl that disables IPv6. An interface's IPv6 address becomes valid only a second after the interface is up. A
 browser drops its requests on such a change: ERR_NETWORK_CHANGED."""
-_CC = "net.ipv4.tcp_congestion_control"
 _ECN = "net.ipv4.tcp_ecn"
 _ECN_ON = "1"  # asks for ECN, and accepts it
 # The server's segments are at most half as large as the largest window that the client advertised
@@ -55,7 +49,6 @@ CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
 _HANDSHAKE_RETRIES = "8"  # 511 s
 _BLAME_S = 0.5
 _FORKED = ("-P", "-m", "client")
-_FAR_END_S = 5.0
 
 
 class Namespaces:
@@ -66,12 +59,17 @@ class Namespaces:
     server_folder: Path | None = None
     as_root = os.geteuid() == 0
 
-    def __init__(self, usual: Shaper | None, tuner: FrontTuner, *, forks_client: bool = False) -> None:
+    def __init__(
+        self, usual: Shaper | None, tuner: FrontTuner, *, via: Via | None = None, forks_client: bool = False
+    ) -> None:
         """usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry.
 
-        forks_client: True if the lab's own client is a fork of this process, which has loaded the client's modules.
+        via: the second front, which needs further places; None for none. forks_client: True if the lab's own client is
+        a fork of this process, which has loaded the client's modules.
         """
         self._usual = usual
+        self._via = via
+        self.second: SecondHop | None = None
         self._forks_client = forks_client
         self._tuner = tuner
         self._bottleneck_at = ShaperAt.LINK
@@ -85,6 +83,12 @@ class Namespaces:
             self.front_state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="front-")))
             self._scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="link-")))
             self._wire_up()
+            before_origin = self._front
+            if self._via is not None:
+                self.second = stack.enter_context(SecondHop(self._front, self._usual, self._via))
+                before_origin = self.second.place
+            wire_origin(before_origin, self._origin)
+            self._before_origin = before_origin
             self._stack = stack.pop_all()
         return self
 
@@ -116,10 +120,11 @@ class Namespaces:
         front.write_sysctl("net.ipv4.tcp_synack_retries", _HANDSHAKE_RETRIES)
         link.write_sysctl("net.ipv4.ip_forward", "1")
         wire_link(client, link, front)
-        wire_origin(front, origin)
 
     def apply_settings(self, scenario: Scenario) -> None:
         """Sets sysctls, and GSO by ip(8). CC may not be settable by sysctl, and is then set once the front runs."""
+        if self.second is not None:
+            self.second.apply_settings(scenario)
         self._client.write_sysctl(_RMEM, CLIENT_RMEM)
         if scenario.client is ClientKind.CHROMIUM:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
@@ -128,13 +133,12 @@ class Namespaces:
         if scenario.link.ecn:
             for place in (self._client, front):
                 place.write_sysctl(_ECN, _ECN_ON)
-        if scenario.sndbuf_bytes is not None:
-            least, _, most = front.read_sysctl(_WMEM).split()
-            front.write_sysctl(_WMEM, f"{least} {scenario.sndbuf_bytes} {max(int(most), scenario.sndbuf_bytes)}")
-        with contextlib.suppress(StepFailed):
-            front.write_sysctl(_CC, scenario.congestion_control)
-        if scenario.lowat_bytes is not None:
-            front.write_sysctl(_LOWAT, str(scenario.lowat_bytes))
+        front_place.apply_settings(
+            front,
+            sndbuf_bytes=scenario.sndbuf_bytes,
+            congestion_control=scenario.congestion_control,
+            lowat_bytes=scenario.lowat_bytes,
+        )
         if scenario.gso_segments is not None:
             front.run(["ip", "link", "set", "dev", WIRE, "gso_max_segs", str(scenario.gso_segments)])
 
@@ -143,21 +147,21 @@ class Namespaces:
         front = self._front
         return {
             "tcp_ecn": [int(place.read_sysctl(_ECN)) for place in (self._client, front)],
-            "lowat": int(front.read_sysctl(_LOWAT)),
-            "tcp_wmem": front.read_sysctl(_WMEM),
+            "lowat": int(front.read_sysctl(LOWAT)),
+            "tcp_wmem": front.read_sysctl(WMEM),
             "gso_segments": gso_segments(front),
         }
 
     @contextmanager
     def start_origin(self, origin: OriginSettings) -> Iterator[RunningOrigin]:
-        """Starts the origin, and waits until it answers a request from the front's place."""
+        """Starts the origin, and waits until it answers a request from the place before it, that of a front."""
         address, port = self.addresses.origin, ORIGIN_PORT
         command = origin.command
         environment = {"PATH": os.environ.get("PATH", os.defpath), "HOST": address, "PORT": str(port)}
         log = origin.folder / "output.log"
         environment |= origin.environment
         with self._origin.start("the origin", command, log, environment=environment) as process:
-            with self._front.entered():
+            with self._before_origin.entered():
                 running = wait_for_origin(process, address, port)
             yield running
 
@@ -167,27 +171,19 @@ class Namespaces:
 
         Then sets the congestion control of the front's sockets, if the sysctl could not be set.
         """
-        name, settings = f"the front ({front.settings.server.name})", front.settings
-        self._front_log = settings.log
-        with ExitStack() as stack:
-            try:
-                start = partial(self._front.start, name, cgroup=stack.enter_context(self._tuner.group(scenario)))
-                if settings.root is not None:
-                    shared = (settings.config.parent, settings.log.parent, settings.state)
-                    readable = (settings.server.folder,) if settings.server.is_the_labs else ()
-                    place = stack.enter_context(mounted(settings.root, shared, readable))
-                    start = partial(started_in, place, start)
-                with self._front.entered():
-                    running = front.running(start, origin.check_alive)
-                    process = cast("Process", stack.enter_context(running))
-            except NotReady as error:
-                raise StepFailed(name, str(error), settings.log) from error
-            if self._front.read_sysctl(_CC) != scenario.congestion_control:
-                try:
-                    choose_congestion_control(process.pid, scenario.congestion_control)
-                except OSError as error:
-                    reason = error.strerror or str(error)
-                    raise StepFailed(f"choosing CC={scenario.congestion_control}", reason) from error
+        name = f"the front ({front.settings.server.name})"
+        self._front_log = front.settings.log
+        with (
+            self._tuner.group(scenario) as cgroup,
+            front_place.started(
+                self._front,
+                name,
+                front,
+                congestion_control=scenario.congestion_control,
+                origin=origin,
+                cgroup=cgroup,
+            ) as process,
+        ):
             yield process
 
     def start_link(
@@ -209,26 +205,10 @@ class Namespaces:
 
         Returns the result and the number of attempts. pid: the process id of the ferry, if any. Raises Unavailable.
         """
-        with self._client.entered():
-            near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        with self._front.entered():
-            far = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        with near, far, ExitStack() as stack:
-            over = None
-            if pid is not None:
-                over = os.pidfd_open(pid)
-                stack.callback(os.close, over)
-            near.bind((self.addresses.client, 0))
-            far.bind((self.addresses.front, 0))
-            if self._bottleneck_at is ShaperAt.FRONT:
-                front_shaper.make_room(far, link)
-            # If the last datagram is lost, the thread waits for ever. It is a daemon, so the lab can end all the same.
-            far_end = threading.Thread(target=respond, args=(far,), daemon=True)
-            far_end.start()
-            with NearEnd(near, far.getsockname(), link, over) as end:
-                result = end.until_within(tolerance)
-            far_end.join(_FAR_END_S + link.round_trip_ns / 10**9)
-        return result
+        prepare = partial(front_shaper.make_room, link=link) if self._bottleneck_at is ShaperAt.FRONT else _leave
+        near = End(place=self._client, address=self.addresses.client)
+        far = End(place=self._front, address=self.addresses.front)
+        return front_place.calibrate(near, far, link, tolerance, pid, prepare)
 
     def exchange(self) -> None:
         """Makes a connection and sends a datagram from the client to the front, and from the front to the origin."""
@@ -294,6 +274,10 @@ class Namespaces:
             with self._client.entered():
                 return CopiedProcess("the client", partial(_become_client, command), log, stdout)
         return self._client.start("the client", command, log, stdout=stdout)
+
+
+def _leave(_: socket.socket) -> None:
+    """Leaves a socket as it is."""
 
 
 def _become_client(command: Sequence[str]) -> int:

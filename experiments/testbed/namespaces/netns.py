@@ -90,7 +90,7 @@ class Netns(HostKernel):
         from experiments.testbed.namespaces.front_tuner import FrontTuner
         from experiments.testbed.namespaces.namespaces import Namespaces
 
-        return Namespaces(None, FrontTuner(order.asked_tuner, run_label(folder)))
+        return Namespaces(None, FrontTuner(order.asked_tuner, run_label(folder)), via=order.scenario.via)
 
 
 def entering() -> list[str]:

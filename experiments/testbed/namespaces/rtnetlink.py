@@ -19,7 +19,7 @@ _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_FD, _IFLA_GSO_MAX_SEGS
 _INFO_KIND, _INFO_DATA, _VETH_PEER = 1, 2, 1
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _NDA_DST, _NDA_LLADDR = 1, 2
-_RTA_GATEWAY = 5
+_RTA_DST, _RTA_GATEWAY = 1, 5
 _UP = 0x1  # IFF_UP, <linux/if.h>
 _PERMANENT = 0x80  # NUD_PERMANENT
 _MAIN, _STATIC, _UNICAST = 254, 4, 1
@@ -72,6 +72,18 @@ def default_route(gateway: str) -> bytes:
     """Builds the message that adds a default route to the gateway."""
     header = _ROUTE.pack(AF_INET, 0, 0, 0, _MAIN, _STATIC, 0, _UNICAST, 0)
     return order(_NEW_ROUTE, header, attribute(_RTA_GATEWAY, inet_aton(gateway)))
+
+
+def route(network: str, prefix: int, gateway: str) -> bytes:
+    """Builds the message that adds a route to a network. network: an address in it. prefix: its prefix's length."""
+    header = _ROUTE.pack(AF_INET, prefix, 0, 0, _MAIN, _STATIC, 0, _UNICAST, 0)
+    bare = int.from_bytes(inet_aton(network)) >> 32 - prefix << 32 - prefix
+    return order(
+        _NEW_ROUTE,
+        header,
+        attribute(_RTA_DST, bare.to_bytes(4)),
+        attribute(_RTA_GATEWAY, inet_aton(gateway)),
+    )
 
 
 def _link(index: int = 0, flags: int = 0) -> bytes:

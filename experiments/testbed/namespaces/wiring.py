@@ -2,6 +2,10 @@
 
     client ==== link ==== front ---- origin
 
+or, with a second front (VIA):
+
+    client ==== link ==== front ==== link between the fronts ==== second front ---- origin
+
 Nothing can bypass the link: it is a router between two networks, and the client has no other route.
 Addresses come from 198.18.0.0/15, the block reserved for benchmarking (RFC 2544, RFC 6890).
 """
@@ -19,12 +23,23 @@ TO_CROSS = "to-cross"
 """The link's device toward the cross traffic, if there is any."""
 
 WIRE = "wire"
-"""The name of three devices: the client's and the front's toward the link, and the origin's toward the front."""
+"""The name of four devices: those of client and front toward the link, that of the second front toward the link between
+the fronts, and that of the origin toward the front before it."""
 
 _TO_ORIGIN = "to-origin"
 FAR_ROUTER = "198.18.1.1"
 """The link's address toward the front."""
 
+SECOND = "198.18.5.2"
+"""The address of the second front, on its wire to the link between the fronts."""
+
+BEFORE_SECOND = "198.18.4.2"
+"""The front's address on its wire to the link between the fronts."""
+
+TO_SECOND = "to-second"
+"""The front's device toward the second front, if there is one."""
+
+_HOP_ROUTER, _BEFORE_SECOND_ROUTER = "198.18.5.1", "198.18.4.1"
 _NEAR_ROUTER, _BEFORE_ORIGIN = "198.18.0.1", "198.18.2.1"
 _CROSS, _CROSS_ROUTER = "198.18.3.2", "198.18.3.1"
 _PREFIX = 24
@@ -47,20 +62,41 @@ def wire_cross(link: Namespace, cross: Namespace) -> None:
     _wire(link, TO_CROSS, _CROSS_ROUTER, cross, _CROSS, 4)
 
 
-def _wire(link: Namespace, device: str, router: str, place: Namespace, own: str, mac: int) -> None:
+def wire_hop(front: Namespace, link: Namespace, second: Namespace) -> None:
+    """Wires the two fronts with the link between them, whose devices have the names of any link's. Raises StepFailed.
+
+    The front stands where the client of a link stands.
+    """
+    _wire(link, TO_FRONT, _HOP_ROUTER, second, SECOND, 8)
+    _wire(link, TO_CLIENT, _BEFORE_SECOND_ROUTER, front, BEFORE_SECOND, 6, wire=TO_SECOND, beyond=SECOND)
+
+
+def _wire(
+    link: Namespace,
+    device: str,
+    router: str,
+    place: Namespace,
+    own: str,
+    mac: int,
+    *,
+    wire: str = WIRE,
+    beyond: str | None = None,
+) -> None:
     """Wires a place and the link. The place's default route leads to the link.
 
     device, router: the link's device toward the place, and its address. own: the place's address. mac: the number of
-    the place's MAC address; the link's has the next number.
+    the place's MAC address; the link's has the next number. wire: the place's device. beyond: an address; the place
+    reaches only its network over this link. None for the default route.
 
     Neighbours are permanent entries: ARP would travel through the shaped link, count in its queue, and give up after a
     few seconds of delay.
     """
     own_mac, router_mac = _MAC.format(mac), _MAC.format(mac + 1)
-    link.tell(rtnetlink.veth(device, router_mac, WIRE, own_mac, place.descriptor))
+    link.tell(rtnetlink.veth(device, router_mac, wire, own_mac, place.descriptor))
     attach(link, device, router, rtnetlink.neighbour(link.device(device), own, own_mac))
-    known = rtnetlink.neighbour(place.device(WIRE), router, router_mac)
-    attach(place, WIRE, own, known, rtnetlink.default_route(router))
+    known = rtnetlink.neighbour(place.device(wire), router, router_mac)
+    way = rtnetlink.default_route(router) if beyond is None else rtnetlink.route(beyond, _PREFIX, router)
+    attach(place, wire, own, known, way)
 
 
 def wire_origin(front: Namespace, origin: Namespace) -> None:

@@ -11,7 +11,8 @@ from experiments.host import programs
 from experiments.host.programs import check_levels, lack_of, program_of, remedy_for, root_versions, server_version
 from experiments.host.roots import Root
 from experiments.scenario.knobs import scenario_from
-from proxy.server import Server, Switch, catalogue, server_of
+from proxy.server import Server, catalogue, server_of
+from proxy.switch import Switch
 
 LATER = Switch(name="notsent-lowat", levels={"on": {}, "off": {}}, since={"on": "3.2"})
 

@@ -1,0 +1,120 @@
+"""Runs the second hop (VIA): the second front, the link between the fronts, and their samplers and captures."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.errors import InvalidRun
+from experiments.host.npm import modules_of
+from experiments.host.processes import Process
+from experiments.host.tools import SECOND, Tools
+from experiments.results.order import Order
+from experiments.results.run_folder import RunFolder, write_json
+from experiments.run.capture import LAST_PACKETS_S, realtime_minus_monotonic_ns
+from experiments.run.setting_checks import check_hop, check_unchanged
+from experiments.scenario.scenario import Scenario, Via
+from experiments.testbed.places import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Look, Places, SecondPlaces
+from netem import calibration, kept
+from netem.calibration import Tolerance
+from netem.shaper import Shaper
+from proxy.certificate_files import certificates_in
+from proxy.front import Front, FrontSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningHop:
+    """The running second hop.
+
+    origin: HOST:PORT of the second front, for the front. processes: the second front and the captures. looks: the
+    periodic functions of its samplers. check_alive: raises StepFailed if the link between the fronts has ended.
+    """
+
+    origin: str
+    processes: Sequence[Process]
+    looks: Sequence[Look]
+    check_alive: Callable[[], None]
+
+
+@contextmanager
+def second_hop(
+    places: Places, folder: RunFolder, order: Order, tolerance: Tolerance, origin: Process, observed: dict[str, Any]
+) -> Iterator[RunningHop | None]:
+    """Runs the second hop while the context is open; yields None without VIA. Checks its settings at the end.
+
+    observed: gets the key `second`, with settings, shaper and calibration. origin: the running origin. Raises
+    StepFailed, Unavailable and InvalidRun.
+    """
+    scenario, second = order.scenario, places.second
+    if scenario.via is None or second is None:
+        yield None
+        return
+    seen = observed["second"] = {}
+    with ExitStack() as stack:
+        front = _front(second, scenario, scenario.via, folder, order.tools, places)
+        write_json(folder.asked / "second.json", front.command)
+        server = stack.enter_context(second.start_front(front, scenario, origin))
+        seen |= second.settings()
+        check_hop(scenario, scenario.via, seen)
+        interval_ns = None if order.sampling is None else order.sampling.measured_ns
+        journals = folder.second / "link"
+        starting = second.start_link(order.shaper, seed=order.seed, folder=journals, interval_ns=interval_ns)
+        link = stack.enter_context(starting)
+        seen |= {"shaper": link.shaper}
+        measured, attempts = second.calibrate(tolerance, link.pid)
+        write_json(journals / "calibration.json", asdict(measured) | {"attempts": attempts})
+        for what, asked, found in calibration.disagreements(scenario.via.link, measured, tolerance):
+            raise InvalidRun(f"calibration of {what} between the fronts", asked, found)
+        taps = stack.enter_context(_capturing(second, order.tools, folder))
+        sampled = stack.enter_context(second.sampling(folder.second, interval_ns))
+        yield RunningHop(
+            origin=f"{second.address}:{SECOND_PORT}",
+            processes=(server, *taps),
+            looks=(sampled.look, link.look),
+            check_alive=link.check_alive,
+        )
+        check_unchanged({name: seen[name] for name in second.settings()}, second.settings())
+        counters = link.counters()
+        write_json(journals / "counters.json", counters)
+        if link.shaper is Shaper.NETEM:
+            for what, asked, found in kept.changes(scenario.via.link, counters):
+                raise InvalidRun(f"the link between the fronts after the loads, {what}", asked, found)
+
+
+@contextmanager
+def _capturing(second: SecondPlaces, tools: Tools, folder: RunFolder) -> Iterator[Sequence[Process]]:
+    with second.capturing(tools.programs["tcpdump"], folder.second) as taps:
+        yield taps
+        write_json(folder.second / "clock.json", {"realtime_minus_monotonic_ns": realtime_minus_monotonic_ns()})
+        time.sleep(LAST_PACKETS_S)
+
+
+def _front(
+    second: SecondPlaces, scenario: Scenario, via: Via, folder: RunFolder, tools: Tools, places: Places
+) -> Front:
+    """Returns the second front. It holds whole responses if it can, and has no LOWAT of its own."""
+    server = via.front
+    return Front(
+        FrontSettings(
+            server=server,
+            native="off",
+            buffering=next(iter(server.buffering.levels)),
+            program=tools.programs[SECOND],
+            server_name=SERVER_NAME,
+            address=second.address,
+            port=SECOND_PORT,
+            origin=f"{places.addresses.origin}:{ORIGIN_PORT}",
+            size_bytes=scenario.page.largest_bytes,
+            certificates=certificates_in(folder.asked),
+            config=folder.second / server.config_name,
+            state=second.state,
+            as_root=places.as_root,
+            log=folder.second / "error.log",
+            output=folder.second / "output.log",
+            modules=modules_of(server),
+            root=Path(tools.second_root) if tools.second_root else None,
+            listener=via.http.level,
+        )
+    )

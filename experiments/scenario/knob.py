@@ -1,0 +1,92 @@
+"""A knob, and parsers for the texts of knobs."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from experiments.errors import ScenarioError
+from netem import units
+from proxy.server import Server, catalogue, is_folder, server_of
+from proxy.switch import Switch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knob:
+    """A setting of a scenario.
+
+    default: the text used if none is given. field: the field of Scenario that the knob sets, or a group and a field
+    of the group's value: `link.` of Link, `via.` of Via, `via_link.` of the Link in Via. parse: turns the text into the
+    field's value; raises ValueError. allowed: the allowed values, for errors and help. meaning: what the knob sets, for
+    help.
+    """
+
+    name: str
+    default: str
+    field: str
+    parse: Callable[[str], Any]
+    allowed: str
+    meaning: str
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """Returns a parser for a whole number from `least` to `most`. The parser raises ValueError."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"\d{1,12}", text, re.ASCII) or not least <= int(text) <= most:
+            raise ValueError("out of range")
+        return int(text)
+
+    return parse
+
+
+def one_or(word: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Returns a parser that turns the word into None, and any other text into the result of `parse`."""
+    return lambda text: None if text == word else parse(text)
+
+
+def size(least: int, most: int) -> Callable[[str], int]:
+    """Returns a parser for a number of bytes, with or without a unit. The parser raises ValueError."""
+
+    def parse(text: str) -> int:
+        size_bytes = int(text) if text.isascii() and text.isdigit() else units.parse_size_bytes(text)
+        if not least <= size_bytes <= most:
+            raise ValueError("out of range")
+        return size_bytes
+
+    return parse
+
+
+def server_for(knob: str) -> Callable[[str], str]:
+    """Returns a parser for the name of a server. The parser raises ValueError, or ScenarioError for this knob."""
+
+    def parse(text: str) -> str:
+        try:
+            server_of(text)
+        except ValueError as error:
+            if is_folder(text):
+                raise ScenarioError(
+                    knob, text, f"the path of a server's folder (docs/your-server.md); {error}"
+                ) from error
+            if known := catalogue().get(text.partition("@")[0]):
+                editions = ", ".join(f"{known.name}@{edition}" for edition in known.editions)
+                raise ScenarioError(knob, text, f"{known.name}{f', {editions}' if editions else ''}") from error
+            raise
+        return text
+
+    return parse
+
+
+def named(switch_of: Callable[[Server], Switch]) -> str:
+    """Returns a text that lists the servers with a certain property, each with the name of its option for the property.
+
+    switch_of: returns this property of a server.
+    """
+    switches = ((server.name, switch_of(server)) for server in catalogue().values())
+    return "; ".join(f"{name}: {switch.name}" for name, switch in switches if switch.name)
+
+
+def words_of(kind: type[StrEnum]) -> str:
+    """Returns the values of an enumeration as a list in words."""
+    return ", ".join(kind)

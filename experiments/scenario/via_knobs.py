@@ -1,0 +1,84 @@
+"""The knobs of the second front, and of the link between the two fronts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.errors import ScenarioError
+from experiments.scenario.knob import Knob, named, one_or, server_for, size, words_of
+from experiments.scenario.scenario import LOWAT_MOST, Via, ViaHttp
+from netem import words
+from netem.link import Link
+from proxy.server import catalogue
+from proxy.switch import HTTP1
+
+
+def _of_the_link(knob: str, default: str, field: str, meaning: str) -> Knob:
+    """Returns a knob with the notation of the link's knob of the same name without VIA_."""
+    word = words.WORDS[knob.removeprefix("VIA_")]
+    return Knob(
+        name=knob,
+        default=default,
+        field=f"via_link.{field}",
+        parse=word.parse,
+        allowed=word.allowed,
+        meaning=meaning,
+    )
+
+
+_SERVERS = [server.name for server in catalogue().values() if HTTP1 in server.listener.levels]
+
+KNOBS = (
+    Knob(
+        name="VIA",
+        default="none",
+        field="via.server",
+        parse=one_or("none", server_for("VIA")),
+        allowed=f"none, {', '.join(_SERVERS)}; with an at sign the server of a suite or version, as in SERVER; or the"
+        " path of a server's folder, with a slash",
+        meaning="a second front between SERVER and the origin, as an origin shield behind an edge server; several"
+        " values, separated by commas, make an arm each",
+    ),
+    Knob(
+        name="VIA_LOWAT",
+        default="none",
+        field="via.lowat_bytes",
+        parse=one_or("none", size(1, LOWAT_MOST)),
+        allowed=f"1 to {LOWAT_MOST} bytes, or none",
+        meaning="TCP_NOTSENT_LOWAT of the second front in bytes; none: no limit; several values, separated by commas,"
+        " make an arm each",
+    ),
+    Knob(
+        name="VIA_HTTP",
+        default=ViaHttp.HTTP1,
+        field="via.http",
+        parse=ViaHttp,
+        allowed=words_of(ViaHttp),
+        meaning="the version of HTTP between the two fronts, without TLS; 1.1: each response that is on its way has a"
+        f" connection of its own; 2: responses share a connection ({named(lambda server: server.upstream)})",
+    ),
+    _of_the_link("VIA_RATE", "unlimited", "rate_bit_s", "rate of the link between the two fronts, toward SERVER"),
+    _of_the_link(
+        "VIA_DELAY", "10ms", "delay_ns", "one-way delay of the link between the two fronts, in each direction"
+    ),
+    _of_the_link(
+        "VIA_QUEUE",
+        words.WORDS["QUEUE"].default,
+        "queue_packets",
+        "size of the bottleneck queue of the link between the two fronts, toward SERVER",
+    ),
+)
+"""The knobs of the second front; VIA comes first."""
+
+
+def via_from(fields: Mapping[str, Any], link: Mapping[str, Any], knobs: Mapping[str, str]) -> Via | None:
+    """Returns the second front; None with VIA=none, with which all its other knobs have their defaults.
+
+    fields, link: the values of the groups `via` and `via_link`, by field. knobs: the texts of all knobs. Raises
+    ScenarioError.
+    """
+    if fields["server"] is not None:
+        return Via(**fields, link=Link(**link, delay_up_ns=link["delay_ns"]))
+    for knob in KNOBS[1:]:
+        if knobs[knob.name] != knob.default:
+            raise ScenarioError(knob.name, knobs[knob.name], f"{knob.default} with VIA=none")
+    return None
