@@ -46,9 +46,9 @@ class SetupPart(StrEnum):
 class SetupRequest:
     """The request for a set-up.
 
-    part: the part of the lab to set up. servers: the values of SERVER and VIA; without these servers the set-up fails. others:
-    further servers, without which the set-up does not fail. clients: the values of CLIENT. fabrics: the values of
-    FABRIC; an empty set means `auto`. capture: True if packets will be captured: with CAPTURE=yes, and with VIA.
+    part: the part of the lab to set up. servers: the values of SERVER and VIA; without these servers the set-up fails.
+    others: further servers, without which the set-up does not fail. clients: the values of CLIENT. fabrics: the values
+    of FABRIC; an empty set means `auto`. capture: True if packets will be captured: with CAPTURE=yes, and with VIA.
     """
 
     part: SetupPart = SetupPart.EVERYTHING

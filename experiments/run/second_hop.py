@@ -75,7 +75,7 @@ def second_hop(
             looks=(sampled.look, link.look),
             check_alive=link.check_alive,
         )
-        check_unchanged({name: seen[name] for name in second.settings()}, second.settings())
+        check_unchanged(seen, second.settings(), of=" of the second front")
         counters = link.counters()
         write_json(journals / "counters.json", counters)
         if link.shaper is Shaper.NETEM:
@@ -108,7 +108,7 @@ def _front(
             origin=f"{places.addresses.origin}:{ORIGIN_PORT}",
             size_bytes=scenario.page.largest_bytes,
             certificates=certificates_in(folder.asked),
-            config=folder.second / server.config_name,
+            config=folder.asked / f"second-{server.config_name}",
             state=second.state,
             as_root=places.as_root,
             log=folder.second / "error.log",

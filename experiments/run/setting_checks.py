@@ -54,13 +54,13 @@ def check_hop(scenario: Scenario, via: Via, observed: Mapping[str, Any]) -> None
         _agree(f"{_WMEM} of the second front", scenario.sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
 
 
-def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any], of: str = "") -> None:
     """Compares the settings after the loads with the settings before the loads. Raises InvalidRun.
 
-    before, after: the settings in the front's place, as read at these times.
+    before, after: the settings in the front's place, as read at these times. of: which front's, for the error.
     """
     for name, value in after.items():
-        _agree(f"{LOWAT if name == 'lowat' else name} after the loads", before[name], value)
+        _agree(f"{LOWAT if name == 'lowat' else name}{of} after the loads", before[name], value)
 
 
 def check_kernel(tainted: Path = Path("/proc/sys/kernel/tainted")) -> None:

@@ -119,11 +119,14 @@ def test_server_entry_has_no_stray_keys(server: Server) -> None:
     packaged = set() if server.edition else {"packages", "image_version"}
     needed = {"program", "version", "command", "template", "scheduling", *_SWITCHES, *packaged}
     others = {"base", "edition", "editions", "files", "npm", "privileges", "protocol", "record", "suites", "writes"}
+    others |= {"listener", "upstream"}
     assert needed <= set(entry) <= needed | others
     check_entry({name: value for name, value in entry.items() if name not in ("npm", "protocol", "suites")})
     for switch in _SWITCHES:
         assert set(entry[switch]) <= {"name", "on", "off", "on_since", "off_since"}
     assert set(entry.get("record", {})) <= {"name", "stock", "bytes", "stock_since", "bytes_since"}
+    assert set(entry.get("listener", {})) <= {"name", "tls", "http1", "h2c"}
+    assert set(entry.get("upstream", {})) <= {"name", "http1", "h2c"}
     assert set(entry.get("writes", {})) <= {"record_bytes", "batch_bytes", "strict"}
     assert set(entry.get("privileges", {})) in ({"root", "ordinary"}, set())
 

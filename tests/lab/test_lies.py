@@ -133,6 +133,24 @@ LIES = {
         ),
         knobs=("LOSS=1%", "LOSS_BURST=5"),
     ),
+    "VIA_LOWAT raised": replace(
+        _during(
+            "nginx",
+            'case "$*" in *second-*) true;; *) false;; esac',
+            _NO_LIMIT,
+            "net.ipv4.tcp_notsent_lowat of the second front after the loads: asked for 16384",
+        ),
+        knobs=("VIA=nginx", "VIA_LOWAT=16384"),
+    ),
+    "another delay between the fronts": replace(
+        _during(
+            "tc",
+            '[ "$1" = -batch ] && ip -4 address | grep -q 198.18.5.1/',
+            f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 100ms",
+            "the link between the fronts after the loads, delay down in ns: asked for 10000000",
+        ),
+        knobs=("VIA=nginx", "VIA_RATE=1mbps"),
+    ),
     "a smaller page": _served("307200", "60000", "payload of the image in load 1: asked for 307200 bytes"),
     "no delay": _served("200000000", "0", "how long the origin held the script in load 1 back: asked for 200.0"),
     "a longer delay": _served("200000000", "400000000", "how long the origin held the script in load 1 back: asked"),
