@@ -6,7 +6,7 @@ from experiments.host.processes import find
 from proxy.server import catalogue
 
 NGINX = catalogue()["nginx"]
-TEMPLATE = NGINX.template.read_text()
+TEMPLATE = NGINX.template_text
 PLAIN = "\n".join(line for line in TEMPLATE.replace("@{buffering}", "on").splitlines() if "@{record}" not in line)
 """The configuration of nginx without the placeholders of BUFFERING and RECORD."""
 

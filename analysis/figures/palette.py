@@ -23,10 +23,10 @@ RESOURCES: Mapping[str, str] = MappingProxyType({"image": OTHERS[0], "script": I
 
 LAYERS: Mapping[Layer, str] = MappingProxyType(
     {
-        Layer.SECOND: "#e9e2bd",
-        Layer.SECOND_UNSENT: "#dda7d3",
-        Layer.BETWEEN_QUEUE: "#9b91cf",
-        Layer.BETWEEN: "#a3d6cf",
+        Layer.SECOND: "#f2ecd0",
+        Layer.SECOND_UNSENT: "#e6a8dc",
+        Layer.BETWEEN_QUEUE: "#8f84cc",
+        Layer.BETWEEN: "#9fe0cf",
         Layer.PENDING: "#ddcc77",
         Layer.COMMITTED: "#8f8f2c",
         Layer.UNSENT: "#aa4499",

@@ -80,6 +80,7 @@ def test_every_value_is_named() -> None:
         *own.buffering.levels["on"],
         *own.record_values(None),
         *own.privileges["root"],
+        *own.listener.levels["tls"],
     }
     assert set(described._values) - brought - NAMED == set()
 

@@ -98,7 +98,7 @@ def _without(word: str) -> Callable[[str], str]:
         (lambda text: text + "[native]\non = {}\n", r"\[native\] lacks off"),
         (
             lambda text: text + "[native]\noff = {}\nmaybe = {}\n",
-            r"\[native\] maybe is unknown; the fields are name, on",
+            r"\[native\] maybe is unknown; the fields are name, off",
         ),
         (lambda text: text + "[native]\noff = {a = 1}\n", r"\[native\] off = .* allowed: a table of texts"),
         (lambda text: text + "native = 3\n", "native = 3 is not allowed; allowed: a table$"),

@@ -10,7 +10,7 @@ from proxy.server import VALUES, Server, catalogue, with_config
 from proxy.template import placeholders, rendered
 
 NGINX = catalogue()["nginx"]
-TEXT = NGINX.template.read_text()
+TEXT = NGINX.template_text
 
 
 def test_only_braces_make_a_placeholder() -> None:
@@ -25,13 +25,13 @@ def test_only_braces_make_a_placeholder() -> None:
 
 
 def _fault(text: str, server: Server = NGINX) -> str | None:
-    return fault(text, server.template.read_text(), server.template_values)
+    return fault(text, server.template_text, server.template_values)
 
 
 @pytest.mark.parametrize("server", catalogue().values(), ids=lambda server: server.name)
 def test_the_labs_configurations_have_no_fault(server: Server) -> None:
     """Every template of the catalogue may be used as a configuration; without its placeholders the fault names them."""
-    text = server.template.read_text()
+    text = server.template_text
     assert _fault(text, server) is None
     needed = [name for name in NEEDED if name in placeholders(text)]
     found = _fault(re.sub(r"@\{(address|port|certificate|key|origin\w*)\}", "x", text), server)

@@ -59,7 +59,7 @@ def test_a_bad_card_is_refused(tmp_path: Path, text: str, named: str) -> None:
             "[knobs]\nLOWATT = 1",
             "mine.toml=LOWATT is not allowed; allowed: knobs of the scenario (did you mean LOWAT?)",
         ),
-        ("[knobs]\nqueue = 25", "(did you mean QUEUE?)"),
+        ("[knobs]\nqueue = 25", "(did you mean QUEUE or VIA_QUEUE?)"),
         (_CARD + 'cure = "RELOAD=4"', "(did you mean RELOADS?)"),
         ("[knobs]\nREPEAT = 5", f"({', '.join(KNOBS)})"),
         ("[knobs]\nREPEAT = 5", "give execution options on the command line"),

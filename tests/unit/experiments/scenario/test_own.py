@@ -30,7 +30,7 @@ def test_paths_stay_as_they_were_given(tmp_path: Path) -> None:
     assert with_absolute_paths(knobs) == {name: str(tmp_path / path) for name, path in knobs.items()}
     assert with_absolute_paths({"SERVER": "nginx", "PROGRAM": "stock"}) == {"SERVER": "nginx", "PROGRAM": "stock"}
     assert scenario.front.template == tmp_path / "plain.conf"
-    assert scenario_from({}).front_key == ("nginx", None, None)
+    assert scenario_from({}).front_key == ("nginx", None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ def test_defaults_are_the_maps_case() -> None:
     """The default scenario is the Maps case."""
     assert scenario_from({}) == Scenario(
         server="nginx",
+        via=None,
         program=None,
         config=None,
         native="off",
