@@ -15,7 +15,8 @@ from common.formats.plan import Protocol
 from experiments.execution.invocation import RUN_KNOBS, RunKnob
 from experiments.execution.request import arms_for
 from experiments.host.setup_request import DEFAULT_SWEEP
-from experiments.scenario.knobs import KNOBS, Knob, scenario_from
+from experiments.scenario.knob import Knob
+from experiments.scenario.knobs import KNOBS, scenario_from
 from experiments.scenario.named import catalogue, read_entry
 from experiments.studies import knob_tables
 from experiments.sweep.grid import expand

@@ -50,7 +50,7 @@ class Scribe:
         self._stop_at = stop_at
 
     def prepare(self, *_: object) -> dict[FrontKey, Tools]:
-        return {("nginx", None, None): Tools(programs={}, versions={"nginx": "1"})}
+        return {("nginx", None, None, None): Tools(programs={}, versions={"nginx": "1"})}
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         for number, run in enumerate(runs):
