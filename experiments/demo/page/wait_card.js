@@ -7,6 +7,10 @@ import { LETTER, seconds } from "./words.js";
 
 /** The ledger's parts, their names, and the places where the time was spent. */
 const PARTS = [
+  { key: "second_front", name: "second front", place: "front" },
+  { key: "second_unsent", name: "second front's kernel", place: "socket" },
+  { key: "between_queue", name: "queue between fronts", place: "queue" },
+  { key: "between_propagation", name: "travel between fronts", place: "propagation" },
   { key: "front_pending", name: "front", place: "front" },
   { key: "front_committed", name: "front's output", place: "front" },
   { key: "kernel_unsent", name: "kernel", place: "socket" },
