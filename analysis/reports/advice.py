@@ -85,6 +85,17 @@ def _larger_than_image(scenario: ScenarioRecord, observed: Observed) -> str | No
     )
 
 
+def _own_connections(scenario: ScenarioRecord, observed: Observed) -> str | None:
+    del observed
+    via = scenario.via
+    if via is None or via.lowat is None or via.http != "1.1":
+        return None
+    return (
+        f"VIA_LOWAT={via.lowat} with VIA_HTTP=1.1: between the fronts each response has a connection of its own, so "
+        "none waits behind another in the second front's kernel. With VIA_HTTP=2 they share a connection."
+    )
+
+
 def _stock_send_buffer(scenario: ScenarioRecord, observed: Observed) -> str | None:
     lowat = _fixed(scenario)
     if lowat is None or scenario.sndbuf_bytes is not None or not _can_bind(scenario):
@@ -297,6 +308,7 @@ def _nothing_left(scenario: ScenarioRecord, run: RunRecord) -> str | None:
 _RULES: tuple[Callable[[ScenarioRecord, Observed], str | None], ...] = (
     _no_limit,
     _larger_than_image,
+    _own_connections,
     _stock_send_buffer,
     _grown_send_buffer,
     _one_offload_packet,

@@ -85,6 +85,8 @@ def run_arm(
         origin = stack.enter_context(places.start_origin(_origin_settings(folder, tools)))
         environment.origin_answers(origin.clock)
         observed |= {"clock_resolution_ns": environment.resolution_ns}
+        if scenario.via is not None:
+            tell("second front, and the link between the fronts")
         hop = stack.enter_context(second_hop(places, folder, order, conditions.tolerance, origin.process, observed))
         front = _front(places, scenario, folder, tools, hop)
         write_json(folder.asked / "front.json", front.command)

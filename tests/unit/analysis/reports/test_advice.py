@@ -31,6 +31,15 @@ def test_stock_send_buffer() -> None:
     assert sentences(stock | {"LOWAT": "none"}, sndbuf_most_bytes=1) == []
 
 
+def test_a_connection_for_each_response() -> None:
+    """With HTTP/1.1 between the fronts, VIA_LOWAT hardly limits anything; with HTTP/2 it does."""
+    limited = {"VIA": "nginx", "VIA_LOWAT": "16384"}
+    (sentence,) = sentences(limited)
+    assert sentence.startswith("VIA_LOWAT=16384 with VIA_HTTP=1.1: between the fronts each response has a connection")
+    assert sentences(limited | {"SERVER": "caddy", "VIA_HTTP": "2"}) == []
+    assert sentences({"VIA": "nginx"}) == []
+
+
 def test_one_offload_packet() -> None:
     """If one offload packet exceeded LOWAT, the advice is to set GSO, unless GSO was set."""
     small = {"LOWAT": "16384"}
