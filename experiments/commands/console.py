@@ -19,7 +19,7 @@ from experiments.commands.wrapping import wrapped
 from experiments.execution.progress import Progress
 from experiments.execution.request import Request
 from experiments.scenario.named import LAYERS, Entry
-from experiments.scenario.scenario import as_record
+from experiments.scenario.scenario import Scenario, as_record
 from netem import units, words
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Report:
         scenario = request.arms[-1].scenario
         arms = ", ".join(arm.name for arm in request.arms)
         times = "" if request.repeat == 1 else f", {request.repeat} times each"
-        servers = ", ".join(dict.fromkeys(arm.scenario.server for arm in request.arms))
+        servers = ", ".join(dict.fromkeys(_fronts(arm.scenario) for arm in request.arms))
         self.say(f"{request.name}: {arms}{times}; server {servers}")
         self.say(f"fabric: {request.manner.fabric.name} ({request.manner.fabric_reason})")
         self.link(as_record(scenario))
@@ -275,3 +275,8 @@ def short(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
+
+
+def _fronts(scenario: Scenario) -> str:
+    """Returns the names of the scenario's front and second front."""
+    return f"{scenario.server} and {scenario.via.server} behind it" if scenario.via else scenario.server
