@@ -163,6 +163,11 @@ link: setup ## measure the bottleneck's queueing disciplines, alone and beside a
 sabotage: setup ## measure the scenarios that spoil the effect, and their cures; writes docs/sabotage.md (half a minute)
 	@$(PRIOLAB) sabotage docs/sabotage.md
 
+.PHONY: late
+late: setup-servers ## measure late urgent requests at servers that follow RFC 9218; writes docs/late-urgent.md (two minutes)
+	@experiments/host/setup.sh SERVER=nghttpx@sid,node@sid,envoy,go
+	@$(PRIOLAB) late docs/late-urgent.md
+
 .PHONY: two-hops
 two-hops: setup-servers ## measure two fronts, one behind the other, with LOWAT at each; writes docs/two-hops.md and its pictures (one minute)
 	@$(PRIOLAB) two-hops docs/two-hops.md

@@ -19,7 +19,14 @@ class Engine(Protocol):
 
     @property
     def loading(self) -> bool:
-        """True while the current load has open streams."""
+        """True while the current load has open streams, or requests that wait for their time."""
+
+    @property
+    def next_due_ns(self) -> int | None:
+        """The time at which the caller must call `wake`, CLOCK_MONOTONIC; None if no request waits for its time."""
+
+    def wake(self, now_ns: int) -> list[Event]:
+        """Requests the resources whose time has come; returns the events. Raises LoadFailed."""
 
     @property
     def unfinished(self) -> list[str]:

@@ -2,8 +2,8 @@
 
 Rules:
 1. Loads come one after another. A load begins with the requests that wait for nothing, in the plan's order. When a
-   resource is complete, the requests that wait for it follow.
-2. A load is finished when each of its streams has ended.
+   resource is complete, the requests that wait for it follow. A request may have a further time to wait.
+2. A load is finished when each of its streams has ended, and no request is waiting.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,13 +32,36 @@ class Loads:
         self._number = 0
         self._gone: str | None = None
         self._open: dict[int, Request] = {}
+        self._waiting: list[tuple[int, Request]] = []
         self._answered: set[int] = set()
         self._names: dict[int, str] = {}
 
     @property
     def loading(self) -> bool:
-        """True while the current load has open streams."""
-        return bool(self._open)
+        """True while the current load has open streams, or requests that wait for their time."""
+        return bool(self._open or self._waiting)
+
+    @property
+    def next_due_ns(self) -> int | None:
+        """The time at which the next request is due; None if none waits for its time."""
+        return min((due_ns for due_ns, _ in self._waiting), default=None)
+
+    def now_due(self, now_ns: int) -> Sequence[Request]:
+        """Returns the requests whose time has come, in the order of their times.
+
+        Raises LoadFailed if there are some after a GOAWAY of the front.
+        """
+        due = [request for due_ns, request in sorted(self._waiting, key=lambda each: each[0]) if due_ns <= now_ns]
+        self._waiting = [each for each in self._waiting if each[0] > now_ns]
+        if due and self._gone is not None:
+            raise LoadFailed(f"the front sent GOAWAY ({self._gone})")
+        return due
+
+    def _at_once(self, requests: Iterable[Request], now_ns: int) -> Sequence[Request]:
+        """Returns those requests that have no time to wait, and keeps the others until their time."""
+        requests = list(requests)
+        self._waiting += [(now_ns + request.wait_ns, request) for request in requests if request.wait_ns]
+        return [request for request in requests if not request.wait_ns]
 
     @property
     def unfinished(self) -> list[str]:
@@ -53,7 +76,7 @@ class Loads:
         self._number += 1
         if self._gone is not None:
             raise LoadFailed(f"the front had sent GOAWAY ({self._gone})")
-        return self.event(Kind.LOAD_STARTED, now_ns), self._plan.due(None)
+        return self.event(Kind.LOAD_STARTED, now_ns), self._at_once(self._plan.due(None), now_ns)
 
     def asked(self, stream_id: int, request: Request, now_ns: int, detail: str | None) -> Event:
         """Notes that the request was sent on that stream; returns the event. detail: the request's priority signal."""
@@ -110,10 +133,10 @@ class Loads:
         Raises KeyError if the stream is not open, and LoadFailed if requests are due after a GOAWAY of the front.
         """
         events = [self.event(Kind.ENDED, now_ns, stream_id)]
-        due = self._plan.due(self._open.pop(stream_id).name)
+        due = self._at_once(self._plan.due(self._open.pop(stream_id).name), now_ns)
         if due and self._gone is not None:
             raise LoadFailed(f"the front sent GOAWAY ({self._gone})", events)
-        if not self._open and not due:
+        if not self._open and not due and not self._waiting:
             events.append(self.event(Kind.LOAD_FINISHED, now_ns))
         return events, due
 

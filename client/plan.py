@@ -60,7 +60,14 @@ def page_plan(
     say = {Protocol.HTTP2: saying, Protocol.SPDY: levels, Protocol.HTTP3: fields}[protocol]
     said = say(dialect, priorities.ranks(page), priorities.opposite.ranks(page), names)
     requests = (
-        Request(name=name, path=page[name].path, signals=said.requests[name], after=page[name].after) for name in names
+        Request(
+            name=name,
+            path=page[name].path,
+            signals=said.requests[name],
+            after=page[name].after,
+            wait_ns=page[name].wait_ns,
+        )
+        for name in names
     )
     return Plan(
         protocol=protocol,

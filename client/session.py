@@ -53,6 +53,12 @@ def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, jou
         transport.send(engine.data_to_send(), deadline)
         print(f"began {number} {began_ns}", flush=True)
         while engine.loading:
+            if (due_ns := engine.next_due_ns) is not None and not transport.wait(
+                max(0, due_ns - time.monotonic_ns()), deadline
+            ):
+                journal.add(engine.wake(time.monotonic_ns()))
+                transport.send(engine.data_to_send(), deadline)
+                continue
             if plan.steps and not transport.wait(plan.steps.quiet_ns, deadline):
                 journal.add(engine.quiet(time.monotonic_ns()))
                 transport.send(engine.data_to_send(), deadline)

@@ -459,6 +459,7 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "link": ("measure what the bottleneck's queueing discipline does to the effect of LOWAT", _writing("link")),
     "sabotage": ("measure every scenario that spoils the effect of LOWAT", _writing("sabotage")),
     "traces": ("measure LOWAT=auto on synthetic traces", _writing("traces")),
+    "late": ("measure late urgent requests at servers that follow RFC 9218", _writing("late")),
     "two-hops": ("measure two fronts, one behind the other, with LOWAT at each", _writing("two_hops")),
     "probe": ("test in which order a running server sends two resources, in every dialect", _probe),
     "trace": ("make a synthetic trace of packet opportunities, for TRACE", _trace),

@@ -100,8 +100,9 @@ def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Sc
     """
     before = load.page.before(times.resource)
     up_ns, down_ns = int(scenario.delay_up_ns), scenario.delay_ns
+    wait_ns = times.resource.wait_ns + sum(each.wait_ns for each in before)
     if not before:
-        return load.started_ns + up_ns
+        return load.started_ns + wait_ns + up_ns
     if len(before) > 1 or scenario.trace_up is not None:
         return None
     rate = Rate.of(scenario)
@@ -115,7 +116,7 @@ def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Sc
     sent_bytes = max(before[0].size_bytes, _sent_bytes(load.started_ns, times.requested_ns, layers))
     if load.number == 1 and sent_bytes > _FIRST_WINDOW_BYTES:
         return None
-    return load.started_ns + page_crossed_ns(rate, at_bottleneck_ns, sent_bytes) + up_ns
+    return load.started_ns + page_crossed_ns(rate, at_bottleneck_ns, sent_bytes) + wait_ns + up_ns
 
 
 def _sent_bytes(from_ns: int, until_ns: int, layers: Layers) -> int:

@@ -119,6 +119,7 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
         ("QDISC", scenario.qdisc == FIFO),
         ("CROSS", not scenario.cross),
         ("VIA", scenario.via is None),
+        ("a page whose client waits before a request", not any(each.wait_ns for each in page.resources)),
         (
             "a WINDOW smaller than the other resources",
             scenario.window_bytes >= sum(each.size_bytes for each in page.others),

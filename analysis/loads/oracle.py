@@ -26,9 +26,15 @@ class Bound:
     other_bytes: int
 
 
+def _held_ns(page: Page, resource: Resource) -> int:
+    """Returns the time that the page's delays and waits alone take until the origin has a resource."""
+    held_ns = sum(each.wait_ns + each.last_ns for each in page.before(resource))
+    return held_ns + resource.wait_ns + resource.first_ns
+
+
 def latest_important(page: Page) -> Resource:
     """Returns the important resource that the origin would have last if only the page's own delays took time."""
-    return max(page.important, key=lambda each: sum(one.last_ns for one in page.before(each)) + each.first_ns)
+    return max(page.important, key=lambda each: _held_ns(page, each))
 
 
 def bound(page: Page, focal: Resource, scenario: ScenarioRecord, rate: Rate | None) -> Bound:
@@ -39,10 +45,12 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord, rate: Rate | No
     The resource's first byte cannot be at the client before these steps, one after the other, have taken their times:
 
         for each document that the resource waits for:
+            the client waits before the request                      the document's wait
             the request goes to the front                            delay_up
             the origin holds the document back                       the document's delay
             the whole document goes to the client                    transmission(the document's size) + delay
-        the request of the resource itself goes to the front         delay_up
+        the client waits before the request of the resource itself   the resource's wait
+        this request goes to the front                               delay_up
         the origin holds the resource back                           the resource's delay
         the smallest packet with its first byte goes to the client   transmission(1) + delay
 
@@ -81,9 +89,10 @@ def _asked_ns(page: Page, resource: Resource, rate: Rate | None, round_ns: int) 
     """
     at_ns = round_ns
     for each in page.before(resource):
-        crossed_ns = page_crossed_ns(rate, at_ns + each.first_ns, each.size_bytes)
-        at_ns = max(crossed_ns, at_ns + each.last_ns) + round_ns
-    return at_ns
+        asked_ns = at_ns + each.wait_ns
+        crossed_ns = page_crossed_ns(rate, asked_ns + each.first_ns, each.size_bytes)
+        at_ns = max(crossed_ns, asked_ns + each.last_ns) + round_ns
+    return at_ns + resource.wait_ns
 
 
 def page_crossed_ns(rate: Rate | None, from_ns: int, page_bytes: int) -> int:

@@ -70,6 +70,16 @@ class Http2Engine:
                     self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
         return events
 
+    @property
+    def next_due_ns(self) -> int | None:
+        """The time at which the next request is due; None if none waits for its time."""
+        return self._loads.next_due_ns
+
+    def wake(self, now_ns: int) -> list[Event]:
+        """Requests the resources whose time has come; returns the events. Raises LoadFailed."""
+        with _allowed():
+            return [self._ask(request, now_ns) for request in self._loads.now_due(now_ns)]
+
     def data_to_send(self) -> bytes:
         """Returns the plaintext to send to the front now."""
         frames, self._frames = self._frames, b""

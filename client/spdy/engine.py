@@ -97,6 +97,15 @@ class SpdyEngine:
                 self._open(stream_id, WIDE_BYTES)
         return events
 
+    @property
+    def next_due_ns(self) -> int | None:
+        """The time at which the next request is due; None if none waits for its time."""
+        return self._loads.next_due_ns
+
+    def wake(self, now_ns: int) -> list[Event]:
+        """Requests the resources whose time has come; returns the events. Raises LoadFailed."""
+        return self._ask(self._loads.now_due(now_ns), now_ns)
+
     def data_to_send(self) -> bytes:
         """Returns the plaintext to send to the front now."""
         outgoing, self._outgoing = self._outgoing, b""

@@ -43,7 +43,8 @@ class Resource:
     """A resource of a page.
 
     delay_ns: the time for which the origin holds the response back. after: the name of the resource that must be
-    complete before this one is requested; None to request it when the load begins. chunks: the pieces of a response
+    complete before this one is requested; None to request it when the load begins. wait_ns: the time for which the
+    client then waits before it requests this one. chunks: the pieces of a response
     that the origin writes over time; empty if it writes the whole response at once.
 
     The priority: urgency and incremental are those of RFC 9218, 4. weight (1 to 256) and depends_on (the name of a
@@ -61,6 +62,7 @@ class Resource:
     weight: int
     depends_on: str | None = None
     after: str | None = None
+    wait_ns: int = 0
     chunks: tuple[Chunk, ...] = ()
 
     @property
@@ -152,10 +154,10 @@ class Page:
 
     @cached_property
     def longest_ns(self) -> int:
-        """The time that the origin's delays alone add to a load: their sum over the slowest chain of resources."""
+        """The time that the page's delays and waits alone add to a load: their sum over the slowest chain."""
         ends_ns: dict[str, int] = {}
         for each in self.resources:
-            ends_ns[each.name] = (ends_ns[each.after] if each.after else 0) + each.last_ns
+            ends_ns[each.name] = (ends_ns[each.after] if each.after else 0) + each.wait_ns + each.last_ns
         return max(ends_ns.values())
 
     def before(self, resource: Resource) -> tuple[Resource, ...]:

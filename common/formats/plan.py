@@ -96,13 +96,14 @@ class Steps:
 class Request:
     """A request. name: the name of the resource. after: the name of a resource.
 
-    The request is sent when the resource `after` is complete; with None, when the load begins.
+    The request is sent wait_ns after the resource `after` is complete; with None, wait_ns after the load's begin.
     """
 
     name: str
     path: str
     signals: Signals
     after: str | None = None
+    wait_ns: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

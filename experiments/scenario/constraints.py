@@ -75,7 +75,7 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
         (
             "PAGE",
             _is_pair(scenario.page),
-            "a page with one important resource and one other resource, neither in chunks,",
+            "a page with one important resource and one other resource, without chunks and waits,",
         ),
         ("SIZE", _least_bytes(scenario.page) >= PROBE_LEAST_BYTES, f"at least {PROBE_LEAST_BYTES} bytes"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
@@ -87,7 +87,8 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
 
 
 def _is_pair(page: Page) -> bool:
-    return len(page.important) == len(page.others) == 1 and not any(each.chunks for each in page.contents)
+    timed = any(each.chunks or each.wait_ns for each in page.contents)
+    return len(page.important) == len(page.others) == 1 and not timed
 
 
 def _least_bytes(page: Page) -> int:
@@ -96,7 +97,7 @@ def _least_bytes(page: Page) -> int:
 
 def _is_html(page: Page) -> bool:
     root, *others = page.resources
-    return root.content_type.startswith("text/html") and all(each.after is not None for each in others)
+    return root.content_type.startswith("text/html") and all(each.after and not each.wait_ns for each in others)
 
 
 def _check_egress(scenario: Scenario, given: Given) -> None:
@@ -150,6 +151,8 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
             raise ScenarioError("DIALECT", given("DIALECT"), f"{words} with SERVER={server.name}: {why}")
     if server.over_tcp:
         return
+    if any(each.wait_ns for each in scenario.page.resources):
+        raise ScenarioError("PAGE", given("PAGE"), f"with SERVER={server.name}, a page without the key `wait`")
     if scenario.plan is PlanKind.PROBE:
         raise ScenarioError("PLAN", given("PLAN"), f"{PlanKind.LOADS} with SERVER={server.name}: probes need TCP")
     if scenario.lowat == LOWAT_AUTO:
@@ -174,7 +177,7 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
         (
             "PAGE",
             _is_html(scenario.page),
-            "a page whose first resource is HTML, and whose other resources have the key `after`, with CLIENT=chromium",
+            "with CLIENT=chromium, a page that begins with HTML; all its other resources have `after`, and none `wait`",
         ),
         (
             "PRIORITY",

@@ -124,6 +124,7 @@ _KEYS: dict[str, _Key] = {
     "weight": _Key(parse=_whole(1, 256), allowed="1 to 256"),
     "depends_on": _Key(parse=_text(_NAME), allowed="the name of another resource"),
     "after": _Key(parse=_text(_NAME), allowed="the name of an earlier resource of the page"),
+    "wait": _Key(parse=_time, allowed=_TIMES, default=0),
     "chunks": _Key(parse=lambda value: value, allowed="a list of tables {at, bytes, every, count}"),
 }
 _SITE_KEYS = _KEYS | {
@@ -265,6 +266,7 @@ def _resource(where: str, table: Any, parameters: Parameters, used: list[str], *
         weight=read["weight"] or http2_weight(urgency),
         depends_on=read["depends_on"],
         after=read["after"],
+        wait_ns=read["wait"],
         chunks=chunks,
     )
 
