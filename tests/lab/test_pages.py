@@ -82,6 +82,23 @@ def test_news(run: Runs) -> None:
     assert treatment["other_bytes_before"] < control["other_bytes_before"] / 4
 
 
+def test_late(run: Runs) -> None:
+    """The client requests the script 0.6 s after the images. Only with LOWAT is the script's order kept.
+
+    The server follows RFC 9218. The oracle knows of the client's wait.
+    """
+    control, treatment = _arms(run, "late")
+    assert (control["verdict"], treatment["verdict"]) == ("inverted", "kept")
+    assert treatment["ledger"]["wait_ms"] < control["ledger"]["wait_ms"] / 3
+    done = variations(run)
+    assert done.folder is not None
+    load = measured_load(load_run(done.folder / "late.1").evidence())
+    asked = {name: times.requested_ns for name, times in load.resources.items()}
+    assert asked["script"] - asked["image-1"] == pytest.approx(600 * 10**6, abs=10**6)
+    possible_ms = treatment["oracle"]["first_byte_ms"]
+    assert (asked["script"] - load.started_ns) / 10**6 < possible_ms <= treatment["first_byte_ms"]
+
+
 def test_tokens(run: Runs) -> None:
     """Without LOWAT all tokens come at once, after the download; with LOWAT they come as they are written."""
     control, treatment = _arms(run, "tokens")

@@ -22,6 +22,8 @@ _STOCK = ("SNDBUF=stock",)
 _NEWS = ("PAGE=news", "LOWAT=16384", *_ONE_LOAD)
 _TOKENS = ("PAGE=tokens", "LOWAT=16384", *_ONE_LOAD)
 
+_LATE = ("PAGE=late", "LOWAT=16384", "SERVER=nghttpx", "DIALECT=header+no7540", *_ONE_LOAD)
+
 _VARIATIONS: Mapping[str, tuple[str, ...]] = {
     "h2o-control": (*_H2O, _CONTROL),
     "h2o-131072": _H2O,
@@ -43,6 +45,8 @@ _VARIATIONS: Mapping[str, tuple[str, ...]] = {
     "news": _NEWS,
     "tokens-control": (*_TOKENS, _CONTROL),
     "tokens": _TOKENS,
+    "late-control": (*_LATE, _CONTROL),
+    "late": _LATE,
 }
 
 STEPS_TARGET = "500ms"

@@ -94,6 +94,29 @@ def test_a_chain_of_requests() -> None:
     assert (client.finished, client.loads.loading, client.loads.unfinished) == (1, False, [])
 
 
+def test_a_request_that_waits_for_its_time() -> None:
+    """It becomes due that long after its cause; the load is not finished before, and a GOAWAY fails it."""
+    page = page_of_parts(part("html"), part("image", after="html"), part("script", after="html", wait_ns=600))
+    client = Client(page)
+    client.begin()
+    client.end("html")
+    client.end("image")
+    assert (client.asked, client.finished, client.loads.loading) == (["html", "image"], 0, True)
+    assert client.loads.next_due_ns == 600
+    assert client.loads.now_due(599) == []
+    (script,) = client.loads.now_due(600)
+    assert (script.name, client.loads.next_due_ns, client.loads.loading) == ("script", None, False)
+    client.loads.asked(9, script, 600, None)
+    events, _ = client.loads.ended(9, 700)
+    assert _finished(events) == 1
+    gone = Client(page)
+    gone.begin()
+    gone.end("html")
+    gone.loads.going("NO_ERROR")
+    with pytest.raises(LoadFailed, match="the front sent GOAWAY"):
+        gone.loads.now_due(600)
+
+
 def test_every_load_makes_its_own_requests() -> None:
     """A second load makes the same requests as the first load, on other streams."""
     client = Client(_DEEP, reloads=1)

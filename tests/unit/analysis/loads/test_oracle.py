@@ -1,6 +1,7 @@
 """Tests of the lower bound of the script's first byte."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,6 +34,16 @@ def test_the_default_link_by_hand() -> None:
     assert limit.first_byte_ns == 800 * MS + (PAGE_BYTES + 31 + 66) * 7812.5 // 1 + (1 + 31 + 66) * 7812.5 // 1
     # 25,600 bytes pass in 200 ms; of each 1514 bytes on the wire 1448 are payload.
     assert limit.other_bytes == 25_600 * 1448 // 1514
+
+
+def test_the_clients_wait() -> None:
+    """A request that the client sends 600 ms later has a bound that is 600 ms later."""
+    page, scenario = builders.maps(IMAGE_BYTES, SCRIPT_DELAY_MS), builders.scenario(**LINK, rate_steps=None)
+    script = page["script"]
+    at_once, late = (
+        bound(page, each, scenario, Rate.of(scenario)) for each in (script, replace(script, wait_ns=600 * MS))
+    )
+    assert late.first_byte_ns - at_once.first_byte_ns == 600 * MS
 
 
 def test_an_unlimited_link_takes_the_delays_alone() -> None:
