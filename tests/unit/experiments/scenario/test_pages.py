@@ -24,7 +24,7 @@ PARAMETERS = Parameters(size_bytes=716_800, script_delay_ns=200 * MS)
 A = '[[resource]]\nname = "a"\ntype = "text/plain"\nsize = 5\n'
 B = '[[resource]]\nname = "b"\ntype = "text/plain"\nsize = 5\nimportant = true\n'
 STREAM = '[[resource]]\nname = "b"\ntype = "text/event-stream"\nimportant = true\n'
-KEYS = "name, type, path, size, delay, important, urgency, incremental, weight, depends_on, after, chunks"
+KEYS = "name, type, path, size, delay, important, urgency, incremental, weight, depends_on, after, wait, chunks"
 
 
 def written(folder: Path, text: str | bytes, name: str = "mine.toml") -> Path:
@@ -110,6 +110,7 @@ def test_what_is_not_said(tmp_path: Path) -> None:
         "weight": 147,
         "depends_on": None,
         "after": None,
+        "wait_ns": 0,
         "chunks": (),
     }
 
@@ -120,7 +121,7 @@ def test_what_is_said(tmp_path: Path) -> None:
         'title = "T"\nready = "R"\n'
         '[[resource]]\nname = "p"\ntype = "text/html"\nsize = "4k"\n'
         '[[resource]]\nname = "x"\ntype = "text/css"\npath = "/y/z.css"\nsize = "SIZE"\ndelay = "JS_DELAY"\n'
-        'important = true\nurgency = 1\nincremental = true\nweight = 7\ndepends_on = "s"\nafter = "p"\n'
+        'important = true\nurgency = 1\nincremental = true\nweight = 7\ndepends_on = "s"\nafter = "p"\nwait = "50ms"\n'
         '[[resource]]\nname = "s"\ntype = "text/event-stream"\nsize = 9\n'
         'chunks = [{ at = "1s", bytes = 2 }, { at = "2s", bytes = 1, every = "3ms", count = 7 }]\n'
     )
@@ -139,6 +140,7 @@ def test_what_is_said(tmp_path: Path) -> None:
         "weight": 7,
         "depends_on": "s",
         "after": "p",
+        "wait_ns": 50 * MS,
         "chunks": (),
     }
     assert page["s"].chunks == (

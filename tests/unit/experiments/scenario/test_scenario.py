@@ -188,7 +188,7 @@ def test_the_target_is_autos() -> None:
         ({"FIRST": "page"}, "FIRST=page", "image, script, or as-written"),
         ({"PAGE": "nobody"}, "PAGE=nobody", "maps, news, six, tokens, or a path that ends in .toml"),
         ({"PAGE": "news", "SIZE": "1M"}, "SIZE=1M", "the default with PAGE=news, which does not use SIZE"),
-        ({"PAGE": "six", "CLIENT": "chromium"}, "PAGE=six", "a page whose first resource is HTML"),
+        ({"PAGE": "six", "CLIENT": "chromium"}, "PAGE=six", "with CLIENT=chromium, a page that begins with HTML"),
         ({"PAGE": "news", "PLAN": "probe", "RELOADS": "0"}, "PAGE=news", "a page with one important resource"),
         ({"PLAN": "probe"}, "RELOADS=2", "0 with PLAN=probe; SCENARIO=probe sets what a probe needs"),
         ({"PLAN": "probe", "RELOADS": "0", "SIZE": "100k"}, "SIZE=100k", "at least 262144 bytes with PLAN=probe"),
