@@ -29,8 +29,8 @@ setup: ## install missing system packages, the Python environment and the guest 
 	@experiments/host/setup.sh
 
 # Each installs additional packages, for experiments, captures, a browser, every server, tests, checks or sweeps.
-.PHONY: setup-experiment setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep setup-compared
-setup-experiment setup-capture setup-chromium setup-servers setup-test setup-lint setup-sweep:
+.PHONY: setup-experiment setup-capture setup-chromium setup-servers setup-matrix setup-test setup-lint setup-sweep setup-compared
+setup-experiment setup-capture setup-chromium setup-servers setup-matrix setup-test setup-lint setup-sweep:
 	@experiments/host/setup.sh $(@:setup-%=%)
 
 # For targets that compare nginx with h2o.
@@ -148,7 +148,7 @@ auto: setup-compared ## measure LOWAT=auto on every network, and on links whose 
 	@$(PRIOLAB) auto docs/auto.md
 
 matrix_folder := $(if $(filter-out REUSE=% RESULTS=%,$(PRIOLAB_KNOBS)),$(or $(RESULTS),results),docs)
-matrix: setup-servers ## measure which servers keep the order, in each dialect; writes docs/matrix.md, .html and .json (with SERVER=...: results/matrix.md)
+matrix: setup-matrix ## measure which servers and versions keep the order, in each dialect; writes docs/matrix.md, .html and .json (with SERVER=...: results/matrix.md)
 	@$(PRIOLAB) matrix --from-make $(matrix_folder)/matrix.md
 
 knobs: environment ## write the table of all knobs, docs/knobs.md

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.formats.files import MOST_TOML_BYTES, content, parsed
+from experiments.host.matrix_servers import matrix_servers
 
 _CATALOGUES = {"SCENARIO": Path("experiments/scenario/catalogue"), "SWEEP": Path("experiments/sweep/catalogue")}
 _WITHOUT_PACKAGES = {"compose"}
@@ -35,6 +36,7 @@ class SetupPart(StrEnum):
     CAPTURE = "capture"
     CHROMIUM = "chromium"
     SERVERS = "servers"
+    MATRIX = "matrix"
     TEST = "test"
     LINT = "lint"
     NOTEBOOK = "notebook"
@@ -81,7 +83,7 @@ def words_in(text: str) -> list[str]:
 def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> SetupRequest:
     """Builds the request from NAME=VALUE arguments. Does not check names and values: a later command does.
 
-    root: the folder that holds the catalogues of named scenarios and sweeps.
+    root: the folder that holds the catalogues of named scenarios and sweeps, and the servers of the matrix.
     """
     values: dict[str, list[str]] = {}
     for word in words:
@@ -96,10 +98,14 @@ def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> Set
                 values.setdefault(knob, of_entry)
     second = frozenset(values.get("VIA", [])) - {_NO_SERVER}
     servers = frozenset(values.get("SERVER", [])) | second
+    is_whole_matrix = part is SetupPart.MATRIX and not servers
+    if is_whole_matrix:
+        servers = frozenset(matrix_servers(root))
+    spares_them = is_default_sweep or is_whole_matrix
     return SetupRequest(
         part=part,
-        servers=frozenset() if is_default_sweep else servers,
-        others=servers if is_default_sweep else frozenset(),
+        servers=frozenset() if spares_them else servers,
+        others=servers if spares_them else frozenset(),
         clients=frozenset(values.get("CLIENT", [])),
         fabrics=frozenset(values.get("FABRIC", [])),
         capture="yes" in values.get("CAPTURE", []) or bool(second),

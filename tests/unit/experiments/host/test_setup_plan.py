@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from experiments.host.machine import Distribution, Machine, Rights
-from experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS, Want, wants_of
+from experiments.host.matrix_servers import matrix_servers
+from experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS, Want, wants_of, wheel_servers
 from experiments.host.setup_plan import OptionalPackages, SetupPlan, decide
 from experiments.host.setup_request import SetupPart, setup_request_from
-from proxy.server import catalogue
+from proxy.server import catalogue, server_of
 
 ROOT = Path(__file__).resolve().parents[4]
 BOOKWORM = Distribution(name="Debian GNU/Linux 12 (bookworm)", families=("debian",))
@@ -106,9 +107,25 @@ def test_the_default_sweep_names_no_server() -> None:
 
 def test_a_part_of_the_matrix_needs_a_part() -> None:
     """Requested servers are required, and the other servers are not installed."""
-    plan = _plan("SERVER=haproxy", part=SetupPart.SERVERS)
+    plan = _plan("SERVER=haproxy", part=SetupPart.MATRIX)
     assert "haproxy" in plan.install
     assert not {"h2o", "caddy"} & _optional(plan).keys()
+
+
+def test_the_matrix_can_do_without_a_version() -> None:
+    """Without SERVER, the set-up of the matrix fetches all versions of its table, and none of them is required."""
+    request = setup_request_from(SetupPart.MATRIX, ["FABRIC=virtual"], ROOT)
+    assert request.servers == frozenset()
+    assert request.others == frozenset(matrix_servers(ROOT))
+    assert setup_request_from(SetupPart.MATRIX, ["SERVER=nginx@sid"], ROOT).others == frozenset()
+    assert {each.name for each in wheel_servers(request, catalogue(), needed=False)} > {"envoy@1.40.0", "nginx@1.31.3"}
+    assert _plan(part=SetupPart.MATRIX) == _plan()
+
+
+@pytest.mark.parametrize("name", matrix_servers(ROOT))
+def test_the_table_of_the_matrix(name: str) -> None:
+    """The table of the matrix has servers that speak HTTP/2, in editions that the lab knows."""
+    assert server_of(name).protocol == "h2"
 
 
 @pytest.mark.parametrize(
