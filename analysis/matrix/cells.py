@@ -11,13 +11,11 @@ Rules:
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-from analysis.loads.metrics import PageLoad, measured_load
 from analysis.loads.probe import ALONE, Probe
-from analysis.records.runs import Run
+from analysis.matrix.crossing import Crossing
 
-_DIFFERENCE = 0.03
+DIFFERENCE = 0.03
 """Shares of the flow-control window, 0 to 1, count as equal if they differ by less than this. A step is about 0.02."""
 
 _ARRIVES = 1 / 3
@@ -88,29 +86,6 @@ class Layer(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crossing:
-    """A load over the slow link.
-
-    before: the fraction of the image that arrived before the script's first byte. lanes: (seconds since the page's
-    request, resource, bytes) of each piece.
-    """
-
-    before: float
-    script_first_ms: float
-    script_last_ms: float
-    image_last_ms: float
-    lanes: tuple[tuple[float, str, int], ...]
-
-    @property
-    def lead(self) -> float:
-        """The time by which the script is complete before the image, as a fraction of the load's duration.
-
-        Negative if the script is complete after the image.
-        """
-        return (self.image_last_ms - self.script_last_ms) / max(self.image_last_ms, self.script_last_ms)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Pair:
     """Two loads that differ in priorities only.
 
@@ -138,6 +113,8 @@ class Unasked:
 class Cell:
     """A cell of the matrix.
 
+    server: the server as SERVER names it, such as `nginx@sid`. version: the version that was measured.
+
     probes: four probes, by name. `spdy` asks for the script first, `swap` for the image first. `none` and `reversed`
     send no priorities; `none` requests the image first, `reversed` the script first.
 
@@ -147,6 +124,7 @@ class Cell:
     """
 
     server: str
+    version: str
     dialect: str
     probes: Mapping[str, Probe]
     control: Pair | None
@@ -245,7 +223,7 @@ def reading(asked: float, swapped: float, *, doubt: float = 0.0) -> Reading:
     alone = min(ALONE, 1 - doubt)
     if asked >= alone and swapped <= 1 - alone:
         return Reading.STRICT
-    if abs(asked - swapped) < max(_DIFFERENCE, doubt):
+    if abs(asked - swapped) < max(DIFFERENCE, doubt):
         return Reading.IGNORED
     return Reading.PROPORTIONAL if asked > swapped else Reading.CONTRARY
 
@@ -277,89 +255,3 @@ def own_order_on_link(unasked: Crossing) -> OwnOrder:
     if unasked.before >= _ALL_BUT:
         return OwnOrder.FIRST_COME
     return OwnOrder.SCRIPT_FIRST if unasked.lead > _WELL_AHEAD else OwnOrder.SHARED
-
-
-def crossing(run: Run) -> Crossing:
-    """Reads a run's measured load, which went over the slow link. Raises FolderError."""
-    load = measured_load(run.evidence())
-    return Crossing(
-        before=load.other_bytes_before / load.others.size_bytes,
-        script_first_ms=load.ms(load.important.first_byte_ns),
-        script_last_ms=load.ms(load.important.last_byte_ns),
-        image_last_ms=load.ms(load.others.last_byte_ns),
-        lanes=tuple(_lanes(load)),
-    )
-
-
-def _lanes(load: PageLoad) -> list[tuple[float, str, int]]:
-    pieces = [
-        (load.ms(piece.t_ns) / 1000, name, piece.size_bytes)
-        for name, times in load.resources.items()
-        if times.resource in load.page.contents
-        for piece in times.pieces
-    ]
-    return sorted(pieces)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Matrix:
-    """The whole matrix.
-
-    cells: by server and dialect. unasked: loads without priorities, by server. versions: the version of each server.
-    absent: the servers that are not installed, with the reason.
-    """
-
-    cells: Mapping[tuple[str, str], Cell]
-    unasked: Mapping[str, Unasked]
-    versions: Mapping[str, str]
-    absent: Mapping[str, str]
-
-    @property
-    def servers(self) -> list[str]:
-        """The servers, in the order of the cells."""
-        return list(dict.fromkeys(server for server, _ in self.cells))
-
-    @property
-    def dialects(self) -> list[str]:
-        """The dialects, in the order of the cells."""
-        return list(dict.fromkeys(dialect for _, dialect in self.cells))
-
-    def document(self) -> dict[str, Any]:
-        """Returns the results as a JSON document, for comparisons between versions of a server."""
-        return {
-            "format": 1,
-            "servers": {
-                server: {
-                    "version": self.versions[server],
-                    "own_order": next(cell for cell in self._of(server)).own_order,
-                    "dialects": {cell.dialect: _document(cell) for cell in self._of(server)},
-                }
-                for server in self.servers
-            },
-            "absent": dict(self.absent),
-        }
-
-    def _of(self, server: str) -> list[Cell]:
-        return [cell for cell in self.cells.values() if cell.server == server]
-
-
-def _document(cell: Cell) -> dict[str, Any]:
-    def told(pair: Pair | None) -> dict[str, Any] | None:
-        if pair is None:
-            return None
-        return {
-            "outcome": cell.outcome(pair),
-            "arriving": round(cell.arriving(pair), 2),
-            "before": round(pair.asked.before, 3),
-            "script_first_byte_ms": round(pair.asked.script_first_ms, 1),
-            "lead": {"asked": round(pair.asked.lead, 3), "swapped": round(pair.swapped.lead, 3)},
-        }
-
-    return {
-        "reading": cell.reading,
-        "script_share": {name: round(probe.important_share, 3) for name, probe in cell.probes.items()},
-        "layer": cell.layer,
-        "control": told(cell.control),
-        "lowat": told(cell.lowat),
-        "native": told(cell.native),
-    }

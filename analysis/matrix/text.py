@@ -1,23 +1,23 @@
 """Writes the matrix as text: a Markdown table, and docs/matrix.md. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from textwrap import fill
 
-from analysis.matrix.cells import Cell, Layer, Matrix, Pair, Reading, own_order_on_link
+from analysis.matrix.cells import Cell, Pair, own_order_on_link
+from analysis.matrix.changes import changes, unchanged
+from analysis.matrix.matrix import Matrix
+from analysis.matrix.notes import notes
+from analysis.matrix.words import MARKS, WAYS, reading_words
 from analysis.sweeps.table import Table
-
-MARKS = {
-    Layer.NOWHERE: "arrives",
-    Layer.SOCKET: "arrives with LOWAT",
-    Layer.FRONT: "lost in the front",
-    Layer.SERVER: "not followed",
-}
 
 _HEADING = "Who keeps the order?"
 _EXPLANATION = """\
-Made by `make matrix`. Each row is an installed server of the catalogue that speaks HTTP/2. Each column is a dialect: a
-way in which a client says which response comes first (`DIALECT`, client/dialects.py). The client requests the image,
-then the script, and asks to get the script first. In some dialects, such as *plain+reprioritize*, its requests ask for
-the image first, and frames that it sends later ask for the script first.
+Made by `make matrix`. Each row is a server in one version: `nginx@sid`, for example, is the nginx of this Debian suite
+([versions.md](versions.md)). experiments/studies/matrix.toml names the versions. Each column is a dialect: a way in
+which a client says which response comes first (`DIALECT`, client/dialects.py). The client requests the image, then the
+script, and asks to get the script first. In some dialects, such as *plain+reprioritize*, its requests ask for the image
+first, and frames that it sends later ask for the script first.
 
 **With nothing in the way.** In a probe both streams wait for a closed flow-control window, which the client opens by 8
 KiB at a time. So the server alone decides whose bytes come first. In one probe the client asks for the script first, in
@@ -45,26 +45,29 @@ small, and so is a third of this effect. The words *arrives* and *lost* judge tw
 Apache puts all of a response into its output queue, and LOWAT no longer helps (docs/servers.md)."""
 
 
+_CHANGES = """\
+Each version of a server is compared with the next one in the table. In parentheses is the library, or the Go, that has
+the server's HTTP/2, if it is not the server's own: a change may come with it. *Nothing in the way*: the script's share
+of the window if the script, and if the image, is asked for first; the frames are the first ones of the probe that asks
+for the script first. *Without priorities*: the script's share if the image, and if the script, is requested first; the
+frames are those of the first of these two probes. *Slow link*: the outcome of the two loads."""
+
+_LINE = 120
+
+
 def table(matrix: Matrix) -> str:
-    """Returns a Markdown table with a row per server and a column per dialect."""
+    """Returns a Markdown table with a row per version of a server and a column per dialect."""
     rows = tuple(
-        (server, *(_word(matrix.cells[server, dialect]) for dialect in matrix.dialects)) for server in matrix.servers
+        (name, front.version, *(_word(matrix.cells.get((name, dialect))) for dialect in matrix.dialects))
+        for name, front in matrix.fronts.items()
     )
-    return Table(head=("server", *matrix.dialects), rows=rows).markdown()
+    return Table(head=("server", "version", *matrix.dialects), rows=rows).markdown()
 
 
-def _word(cell: Cell) -> str:
-    if not cell.honoured:
-        return str(cell.reading)
-    return f"{_reading(cell)}; {MARKS[cell.layer]}"
-
-
-def _reading(cell: Cell) -> str:
-    """Returns a server's interpretation of a dialect, with the script's shares unless the server is strict."""
-    if cell.reading is Reading.STRICT:
-        return str(cell.reading)
-    asked, swapped = (round(100 * cell.probes[name].important_share) for name in ("spdy", "swap"))
-    return f"{cell.reading} {asked}:{swapped} %"
+def _word(cell: Cell | None) -> str:
+    if cell is None:
+        return "not measured"
+    return f"{reading_words(cell)}; {MARKS[cell.layer]}" if cell.honoured else str(cell.reading)
 
 
 def document(matrix: Matrix) -> str:
@@ -74,8 +77,18 @@ def document(matrix: Matrix) -> str:
 
 def _document(matrix: Matrix) -> Iterator[str]:
     yield from (f"# {_HEADING}", "", _EXPLANATION, "")
-    yield "matrix.html shows the same results with small timelines; matrix.json has them for programs."
-    yield from ("", table(matrix), "", "## Without priorities", "")
+    yield "matrix.html shows the same results with small timelines, to sort and to filter; matrix.json has them for"
+    yield f"programs, with the recorded frames. Measured on {matrix.date}."
+    yield from ("", table(matrix), "")
+    if matrix.successions():
+        yield from ("## What changed between versions", "")
+        yield from _changed(matrix)
+    if explained := list(notes(matrix)):
+        yield from ("## Verdicts that surprise", "")
+        for each in explained:
+            yield fill(f"**{each.names}** in {each.dialects}: {each.text} {each.frames}", width=_LINE)
+            yield ""
+    yield from ("## Without priorities", "")
     yield "The order in which each server sends image and script when the client sends no priorities. *Window*: the"
     yield "order in a probe, in which both streams wait for a closed flow-control window that the client opens bit by"
     yield "bit. *Image first* and *script first*: the script's share of this window if the image, or the script, is"
@@ -89,66 +102,69 @@ def _document(matrix: Matrix) -> Iterator[str]:
         yield "the network (`NATIVE=on`), and beside them the same loads with LOWAT."
         yield from ("", _natives(matrix).markdown(), "")
     yield from ("## Made with", "")
-    yield from (f"- {server}: {version}" for server, version in matrix.versions.items())
+    for name, front in matrix.fronts.items():
+        yield f"- {name}: {front.said}" + (f", with {front.built_with}" if front.built_with else "")
     if matrix.absent:
         yield from ("", "Servers that were not installed:")
         yield from (f"- {server}: {why}" for server, why in matrix.absent.items())
 
 
+def _changed(matrix: Matrix) -> Iterator[str]:
+    yield _CHANGES
+    head = ("measurement", "dialects", "before", "after", "frames before", "frames after")
+    for (old, new), found in groupby(changes(matrix), lambda change: (change.old, change.new)):
+        yield from ("", f"### {old.words} to {new.words}", "")
+        yield Table(head=head, rows=tuple(change.told for change in found)).markdown()
+    if same := [f"{old.words} and {new.words}" for old, new in unchanged(matrix)]:
+        yield from ("", fill(f"No difference: {'; '.join(same)}.", width=_LINE))
+    yield ""
+
+
 def _own_orders(matrix: Matrix) -> Table:
     rows = []
-    for server in matrix.servers:
-        cell = next(cell for (name, _), cell in matrix.cells.items() if name == server)
-        unasked = matrix.unasked[server].lowat
-        shares = [f"{cell.probes[name].important_share:.0%}" for name in ("none", "reversed")]
+    for name, front in matrix.fronts.items():
+        cell, unasked = matrix.row(name)[0], matrix.unasked[name].lowat
         rows.append(
             (
-                server,
+                name,
+                front.version,
                 cell.own_order,
-                *shares,
+                *(f"{cell.probes[role].important_share:.0%}" for role in ("none", "reversed")),
                 own_order_on_link(unasked),
                 f"{unasked.script_first_ms / 1000:.2f} s",
                 f"{unasked.script_last_ms / 1000:.2f} s",
                 f"{unasked.image_last_ms / 1000:.2f} s",
             )
         )
-    head = (
-        "server",
-        "window",
-        "image first",
-        "script first",
-        "slow link",
-        "script first byte",
-        "script last byte",
-        "image last byte",
-    )
-    return Table(head=head, rows=tuple(rows))
+    head = ("server", "version", "window", "image first", "script first", "slow link")
+    times = ("script first byte", "script last byte", "image last byte")
+    return Table(head=head + times, rows=tuple(rows))
 
 
 def _layers(matrix: Matrix) -> Table:
-    rows = [
-        (
-            cell.server,
-            cell.dialect,
-            _reading(cell),
-            _outcome(cell, cell.control),
-            _outcome(cell, cell.lowat),
-            cell.sentence,
-        )
-        for cell in matrix.cells.values()
-        if cell.honoured
-    ]
-    head = ("server", "dialect", "nothing in the way", "LOWAT unset", "LOWAT=16384", "conclusion")
-    return Table(head=head, rows=tuple(rows))
+    rows = _joined(
+        matrix,
+        lambda cell: (reading_words(cell), _outcome(cell, cell.control), _outcome(cell, cell.lowat), cell.sentence),
+    )
+    head = ("server", "version", "dialects", "nothing in the way", WAYS["control"], WAYS["lowat"], "conclusion")
+    return Table(head=head, rows=rows)
 
 
 def _natives(matrix: Matrix) -> Table:
-    rows = [
-        (cell.server, cell.dialect, _outcome(cell, cell.native), _outcome(cell, cell.lowat))
-        for cell in matrix.cells.values()
-        if cell.native and cell.honoured
-    ]
-    return Table(head=("server", "dialect", "NATIVE=on", "LOWAT=16384"), rows=tuple(rows))
+    rows = _joined(
+        matrix,
+        lambda cell: (_outcome(cell, cell.native), _outcome(cell, cell.lowat)) if cell.native else None,
+    )
+    return Table(head=("server", "version", "dialects", WAYS["native"], WAYS["lowat"]), rows=rows)
+
+
+def _joined(matrix: Matrix, told: Callable[[Cell], tuple[str, ...] | None]) -> tuple[tuple[str, ...], ...]:
+    """Returns a row for all dialects of a front of which `told` says the same; only dialects that the front follows."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for cell in matrix.cells.values():
+        if cell.honoured and (words := told(cell)):
+            rows.setdefault((cell.server, cell.version, *words), []).append(cell.dialect)
+    return tuple((server, version, ", ".join(named), *words) for (server, version, *words), named in rows.items())
 
 
 def _outcome(cell: Cell, pair: Pair | None) -> str:

@@ -1,37 +1,41 @@
 """Measures which servers keep the order that clients ask for: `make matrix` writes docs/matrix.md, .html and .json.
 
-Probes every installed server in every dialect, which is a way for clients to state priorities. If the probes find that
-a server follows a dialect's priorities, the study also loads the page in this dialect over the slow link: without
-LOWAT, with LOWAT, and with the server's own limit of unsent bytes (NATIVE=on), if the server has one. The study reuses
-existing results of the same code and programs.
+matrix.toml, beside this file, names the servers and their versions. The study probes each of them in every dialect,
+which is a way for clients to state priorities. If the probes find that a server follows a dialect's priorities, the
+study also loads the page in this dialect over the slow link: without LOWAT, with LOWAT, and with the server's own limit
+of unsent bytes (NATIVE=on), if the server has one. The study reuses existing results of the same code and programs.
 """
 
 import argparse
-import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from analysis.loads.probe import Probe
 from analysis.matrix import page, text
-from analysis.matrix.cells import Cell, Matrix, Pair, Unasked, crossing, reading
+from analysis.matrix.cells import Cell, Pair, Unasked, reading
+from analysis.matrix.crossing import crossing
+from analysis.matrix.document import document, dumped
+from analysis.matrix.matrix import Front, Matrix, in_order
 from analysis.records.runs import Experiment, Run, load_environment
 from client import dialects
 from client.plan import PROBE_LEAST_BYTES
 from common.formats.plan import Protocol
 from experiments.commands.console import Report
-from experiments.errors import ScenarioError, Unavailable
+from experiments.errors import InvalidRun, ScenarioError, Unavailable
 from experiments.execution.invocation import check_only, request_from
+from experiments.execution.labels import labels
 from experiments.execution.progress import Progress
 from experiments.execution.request import Arm, Request
-from experiments.host.home import setup_command
-from experiments.host.programs import lack_of, server_version
+from experiments.host.home import ROOT
+from experiments.host.http2_library import http2_library
+from experiments.host.matrix_servers import matrix_servers
+from experiments.host.programs import lack_of, remedy_for, server_version
 from experiments.results.run_folder import check_document, write_document
 from experiments.scenario.knobs import KNOBS, with_defaults
 from experiments.studies.checked_run import run_checked_with
-from proxy.server import Server, catalogue
+from proxy.server import Server, is_folder, server_of
 
 MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
 """The knobs that a user may set. SERVER and DIALECT may have several values. The study itself sets all other knobs."""
@@ -64,7 +68,8 @@ def write(options: argparse.Namespace, words: Mapping[str, str], report: Report)
     report.say(f"{len(servers)} servers, {len(asked)} dialects")
     probes = _runs(replace(request, name=f"{_STEP}-probes", arms=tuple(probing(servers, asked))), "probes", report)
     loading = replace(request, name=_STEP, arms=tuple(_loading(servers, asked, probes)))
-    found = matrix_of([probes, _runs(loading, "loads", report)], absent)
+    libraries = {server.name: http2_library(server) for server in servers}
+    found = matrix_of([probes, _runs(loading, "loads", report)], absent, libraries)
     made = _write_all(path, found)
     report.say(text.table(found))
     for each in made:
@@ -86,44 +91,58 @@ def _dialect(text: str) -> str:
 
 def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
     """Returns the requested servers that are installed, and the reason for each absent server. Raises LabError."""
-    speaking = [server.name for server in catalogue().values() if server.protocol == Protocol.HTTP2]
-    names = _several(words, "SERVER") or speaking
-    for name in names:
-        if name not in speaking:
-            raise ScenarioError("SERVER", name, f"the servers for HTTP/2: {', '.join(speaking)}")
-    absent = {name: f"{lack} is not installed" for name in names if (lack := lack_of(catalogue()[name]))}
-    here = [catalogue()[name] for name in names if name not in absent]
+    wanted = [_server(name) for name in _several(words, "SERVER") or matrix_servers(ROOT)]
+    absent = {server.name: f"{lack} is not installed" for server in wanted if (lack := lack_of(server))}
+    here = [server for server in wanted if server.name not in absent]
     if not here:
-        raise Unavailable(_STEP, f"none of {', '.join(names)} is installed", f"run {setup_command('servers')}")
+        first = wanted[0]
+        raise Unavailable(f"SERVER={first.name}", absent[first.name], remedy_for(first))
     return here, absent
 
 
-def probing(servers: Iterable[Server], named: Iterable[str]) -> Iterator[Arm]:
+def _server(text: str) -> Server:
+    """Returns the server that a value of SERVER names. Raises ScenarioError."""
+    knob = KNOBS["SERVER"]
+    try:
+        knob.parse(text)
+    except ValueError:
+        raise ScenarioError(knob.name, text, knob.allowed) from None
+    server = server_of(text)
+    if server.protocol != Protocol.HTTP2:
+        raise ScenarioError(knob.name, text, "a server that speaks HTTP/2")
+    return server
+
+
+def probing(servers: Sequence[Server], named: Iterable[str]) -> Iterator[Arm]:
     """Yields the arms that probe: for each server, two arms in each named dialect, and two arms without priorities."""
-    for server in servers:
+    known_as = _labels(servers)
+    for name, label in known_as.items():
         for dialect in named:
             for priority in ("spdy", "swap"):
-                yield _arm(server.name, dialect, f"probe-{priority}", _PROBE, PRIORITY=priority)
-        yield _arm(server.name, _UNASKED, "probe", _PROBE, PRIORITY="none")
-        yield _arm(server.name, _UNASKED, "probe-reversed", _PROBE, PRIORITY="none", FIRST="script")
+                yield _arm(name, label, dialect, f"probe-{priority}", _PROBE, PRIORITY=priority)
+        yield _arm(name, label, _UNASKED, "probe", _PROBE, PRIORITY="none")
+        yield _arm(name, label, _UNASKED, "probe-reversed", _PROBE, PRIORITY="none", FIRST="script")
 
 
-def _loading(servers: Iterable[Server], named: Iterable[str], probes: Experiment) -> Iterator[Arm]:
+def _loading(servers: Sequence[Server], named: Iterable[str], probes: Experiment) -> Iterator[Arm]:
     """Yields the arms that load the page over the slow link, for each server.
 
     A server has arms in each named dialect whose priorities it follows, and two arms without priorities. probes: the
     results of the probes, which show the priorities that a server follows.
     """
-    of_cells = _cells(probes.runs)
+    of_cells, known_as = _cells(probes.runs), _labels(servers)
     for server in servers:
+        label = known_as[server.name]
         ways = [way for way in _WAYS if way != "native" or _has_native(server)]
         for dialect in named:
             if reading(*_asked_and_swapped(of_cells[server.name, dialect])).honoured:
                 for way in ways:
                     for priority in ("spdy", "swap"):
-                        yield _arm(server.name, dialect, f"{way}-{priority}", _LINK | _WAYS[way], PRIORITY=priority)
+                        yield _arm(
+                            server.name, label, dialect, f"{way}-{priority}", _LINK | _WAYS[way], PRIORITY=priority
+                        )
         for way in ("control", "lowat"):
-            yield _arm(server.name, _UNASKED, way, _LINK | _WAYS[way], PRIORITY="none")
+            yield _arm(server.name, label, _UNASKED, way, _LINK | _WAYS[way], PRIORITY="none")
 
 
 def _has_native(server: Server) -> bool:
@@ -132,10 +151,14 @@ def _has_native(server: Server) -> bool:
     return "on" in server.native.levels and server.native.lacked_until("on", said) is None
 
 
-def _arm(server: str, dialect: str, role: str, words: Mapping[str, str], **more: str) -> Arm:
+def _labels(servers: Iterable[Server]) -> dict[str, str]:
+    return labels([server.name for server in servers], is_folder)
+
+
+def _arm(server: str, label: str, dialect: str, role: str, words: Mapping[str, str], **more: str) -> Arm:
     asked = {"SERVER": server} if dialect == _UNASKED else {"SERVER": server, "DIALECT": dialect}
     knobs = with_defaults({"SIZE": str(_SIZE), **words, **asked, **more})
-    return Arm(name=f"{server}.{dialect}.{role}".replace("+", "-"), knobs=knobs)
+    return Arm(name=f"{label}.{dialect}.{role}".replace("+", "-"), knobs=knobs)
 
 
 def _runs(request: Request, noun: str, report: Report) -> Experiment:
@@ -171,35 +194,50 @@ def _cells(runs: Iterable[Run]) -> _Cells:
     return cells
 
 
-def matrix_of(experiments: Iterable[Experiment], absent: Mapping[str, str]) -> Matrix:
-    """Returns the matrix of the results of these experiments. Raises FolderError.
+def matrix_of(experiments: Sequence[Experiment], absent: Mapping[str, str], libraries: Mapping[str, str]) -> Matrix:
+    """Returns the matrix of the results of these experiments. Raises FolderError, and InvalidRun.
 
-    absent: for each server that is not installed, what is missing.
+    absent: for each server that is not installed, what is missing. libraries: by server, the library or the compiler
+    that has its HTTP/2 (Front.built_with).
     """
     runs = _cells(run for experiment in experiments for run in experiment.runs)
     cells: dict[tuple[str, str], Cell] = {}
     unasked: dict[str, Unasked] = {}
-    versions: dict[str, str] = {}
-    for (server, dialect), of_cell in runs.items():
-        alone = runs[server, _UNASKED]
+    fronts: dict[str, Front] = {}
+    for server, dialect in runs:
+        of_cell, alone = runs[server, dialect], runs[server, _UNASKED]
         if dialect == _UNASKED:
             unasked[server] = Unasked(control=crossing(of_cell["control"]), lowat=crossing(of_cell["lowat"]))
-            versions[server] = load_environment(of_cell["lowat"].path).versions.get(server, "unknown")
             continue
+        said = _said(server, alone["probe"])
+        front = fronts.setdefault(server, Front(name=server, said=said, built_with=libraries.get(server, "")))
+        probes = {"spdy": of_cell["probe-spdy"], "swap": of_cell["probe-swap"]}
+        probes |= {"none": alone["probe"], "reversed": alone["probe-reversed"]}
+        for run in of_cell.values():
+            if (other := _said(server, run)) != said:
+                raise InvalidRun(f"the version of {server} in {run.path.name}", said, other)
         cells[server, dialect] = Cell(
             server=server,
+            version=front.version,
             dialect=dialect,
-            probes={
-                "spdy": _probe(of_cell["probe-spdy"]),
-                "swap": _probe(of_cell["probe-swap"]),
-                "none": _probe(alone["probe"]),
-                "reversed": _probe(alone["probe-reversed"]),
-            },
+            probes={role: _probe(run) for role, run in probes.items()},
             control=_pair(of_cell, "control"),
             lowat=_pair(of_cell, "lowat"),
             native=_pair(of_cell, "native"),
         )
-    return Matrix(cells=cells, unasked=unasked, versions=versions, absent=absent)
+    fronts = in_order(fronts.values())
+    return Matrix(
+        date=max(experiment.record.started_at for experiment in experiments)[: len("2026-01-01")],
+        fronts=fronts,
+        cells={(name, dialect): cells[name, dialect] for name in fronts for server, dialect in cells if server == name},
+        unasked={name: unasked[name] for name in fronts},
+        absent=absent,
+    )
+
+
+def _said(server: str, run: Run) -> str:
+    """Returns the version that the server printed on the run's machine."""
+    return load_environment(run.path).versions.get(server, "unknown")
 
 
 def _pair(runs: Mapping[str, Run], way: str) -> Pair | None:
@@ -222,13 +260,8 @@ def _write_all(path: Path, found: Matrix) -> list[Path]:
     made: dict[Path, str] = {
         path: text.document(found),
         path.with_suffix(".html"): page.html(found),
-        path.with_suffix(".json"): json.dumps(_plain(found.document()), indent=2) + "\n",
+        path.with_suffix(".json"): dumped(document(found)),
     }
     for each, content in made.items():
         write_document(each, content.encode(), _STEP)
     return list(made)
-
-
-def _plain(document: Any) -> Any:
-    """Returns the document after a conversion to JSON and back, which turns string enums into strings."""
-    return json.loads(json.dumps(document))

@@ -9,31 +9,24 @@ import pytest
 from analysis.figures.palette import ink_on
 from analysis.loads.probe import Probe
 from analysis.matrix import page, text
-from analysis.matrix.cells import (
-    Cell,
-    Crossing,
-    Layer,
-    Matrix,
-    Outcome,
-    OwnOrder,
-    Pair,
-    Reading,
-    Unasked,
-    own_order_on_link,
+from analysis.matrix.cells import Cell, Layer, Outcome, OwnOrder, Pair, Reading, Unasked, own_order_on_link
+from analysis.matrix.changes import What, changes, unchanged
+from analysis.matrix.crossing import Crossing
+from analysis.matrix.document import document, dumped, matrix_from
+from analysis.matrix.matrix import Front, Matrix, in_order
+from analysis.matrix.notes import notes
+
+
+def crossing(script_last_ms: int, image_last_ms: int, before: float = 0.2) -> Crossing:
+    """Returns a load in which the script begins at 1000 ms. before: the fraction of the image that came earlier."""
+    early = round(100 * before)
+    lanes = [(500_000, "image", early), (1_000_000, "script", 50), (script_last_ms * 1000, "script", 50)]
+    return Crossing(lanes=tuple(sorted([*lanes, (image_last_ms * 1000, "image", 100 - early)])))
+
+
+AFTER = Crossing(
+    lanes=((500_000, "image", 60), (4_000_000, "image", 40), (4_100_000, "script", 1), (8_000_000, "script", 99))
 )
-
-
-def crossing(script_last_ms: float, image_last_ms: float, before: float = 0.2) -> Crossing:
-    return Crossing(
-        before=before,
-        script_first_ms=1000.0,
-        script_last_ms=script_last_ms,
-        image_last_ms=image_last_ms,
-        lanes=((0.5, "image", 20), (1.0, "script", 100)),
-    )
-
-
-AFTER = crossing(8000, 4000, before=1.0)
 """A load in which the script begins when the image is complete."""
 NOTHING = Pair(asked=AFTER, swapped=AFTER)
 ALL = Pair(asked=crossing(4000, 8000), swapped=AFTER)
@@ -42,7 +35,8 @@ SOME = Pair(asked=crossing(7000, 8000), swapped=crossing(8000, 7400))
 
 def probe(script: int) -> Probe:
     """Returns a probe in which the script got this percentage of the bytes."""
-    return Probe(important="script", steps=100, served=(("script", script), ("image", 100 - script)))
+    served = (("script", script), ("image", 100 - script))
+    return Probe(important="script", steps=100, served=tuple(each for each in served if each[1]))
 
 
 def cell(
@@ -62,6 +56,7 @@ def cell(
     """
     return Cell(
         server="nginx",
+        version="1.0",
         dialect="plain",
         probes={"spdy": probe(asked), "swap": probe(swapped), "none": probe(unasked), "reversed": probe(turned)},
         control=control,
@@ -72,9 +67,10 @@ def cell(
 
 def matrix(*cells: Cell) -> Matrix:
     return Matrix(
+        date="2026-11-24",
+        fronts=in_order([Front(name=each.server, said=f"{each.server} <{each.version}>") for each in cells]),
         cells={(each.server, each.dialect): each for each in cells},
         unasked={each.server: Unasked(control=AFTER, lowat=AFTER) for each in cells},
-        versions={each.server: f"{each.server} <1.0>" for each in cells},
         absent={"caddy": "not installed"},
     )
 
@@ -182,40 +178,153 @@ def test_own_order_on_the_link() -> None:
     assert own_order_on_link(crossing(4000, 8000)) is OwnOrder.SCRIPT_FIRST
 
 
+def test_a_load() -> None:
+    """A load's measures follow from the pieces that arrived."""
+    found = crossing(4000, 8000)
+    assert (found.before, found.script_first_ms, found.script_last_ms, found.image_last_ms) == (0.2, 1000, 4000, 8000)
+    assert found.lead == 0.5
+    assert (AFTER.before, AFTER.lead) == (1.0, -0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "server", "edition", "version", "words"),
+    [
+        ("nginx@sid", "nginx version: nginx/1.30.6", "nginx", "sid", "1.30.6", "nginx@sid 1.30.6 (a 1)"),
+        ("envoy@1.40.0", "envoy  version: 9e5/1.40.0/Clean", "envoy", "1.40.0", "1.40.0", "envoy@1.40.0 (a 1)"),
+        ("node", "v20.20.2", "node", None, "20.20.2", "node 20.20.2 (a 1)"),
+        ("../my@front", "mine", "../my@front", None, "mine", "../my@front mine (a 1)"),
+    ],
+)
+def test_fronts(name: str, said: str, server: str, edition: str | None, version: str, words: str) -> None:
+    """Server and edition follow from the front's name, and the version's number from the text that it prints."""
+    front = Front(name=name, said=said, built_with="a 1")
+    assert (front.server, front.edition, front.version, front.words) == (server, edition, version, words)
+
+
+def test_versions_of_a_server_stand_together() -> None:
+    """The order is that of the request, but for the versions of a server, which follow its first one."""
+    names = ["nginx@sid", "h2o", "nginx@1.31.3", "nginx@trixie"]
+    ordered = in_order(Front(name=name, said="1.0") for name in names)
+    assert list(ordered) == ["nginx@sid", "nginx@1.31.3", "nginx@trixie", "h2o"]
+
+
 def test_the_table() -> None:
-    """The table has a row per server: for each dialect the reading, and if the order arrives or where it is lost."""
-    other = replace(cell(54, 44), server="h2o")
-    ignored = replace(cell(50, 50), server="h2o", dialect="header")
+    """The table has a row per version: for each dialect the reading, and if the order arrives or where it is lost."""
+    other = replace(cell(54, 44), server="h2o@bookworm", version="2.2")
+    ignored = replace(cell(50, 50), server="h2o@bookworm", version="2.2", dialect="header")
     both = matrix(cell(), replace(cell(lowat=NOTHING), dialect="header"), other, ignored)
     assert text.table(both).splitlines() == [
-        "| server | plain | header |",
-        "| --- | --- | --- |",
-        "| nginx | strict; arrives with LOWAT | strict; lost in the front |",
-        "| h2o | proportional 54:44 %; arrives with LOWAT | ignored |",
+        "| server | version | plain | header |",
+        "| --- | --- | --- | --- |",
+        "| nginx | 1.0 | strict; arrives with LOWAT | strict; lost in the front |",
+        "| h2o@bookworm | 2.2 | proportional 54:44 %; arrives with LOWAT | ignored |",
     ]
+    del both.cells["h2o@bookworm", "plain"]  # type: ignore[attr-defined]
+    assert "| h2o@bookworm | 2.2 | not measured | ignored |" in text.table(both)
 
 
 def test_the_document_names_what_was_not_there() -> None:
     """The document has the versions of the servers, and the servers that are not installed.
 
-    NATIVE=on is mentioned only if a server has its own mechanism.
+    NATIVE=on, and changes, are mentioned only if there are any.
     """
     told = text.document(matrix(cell()))
     assert "- nginx: nginx <1.0>" in told
     assert "- caddy: not installed" in told
+    assert "Measured on 2026-11-24." in told
     assert "NATIVE=on" not in told
+    assert "What changed" not in told
     with_native = text.document(matrix(cell(native=ALL)))
     assert "arrives (100%); 20% of the image before the script, which begins at 1.00 s" in with_native
     assert "NATIVE=on" in with_native
 
 
+OLD = cell()
+NEW = replace(cell(0, 0, 0, 100, control=None, lowat=None), server="nginx@sid", version="2.0")
+"""A server that followed a dialect, and the next version, which does not."""
+
+
+def test_a_change_of_the_reading() -> None:
+    """A change names both versions, the results in words, and the frames that show them. Dialects are put together."""
+    cells = [replace(each, dialect=dialect) for dialect in ("plain", "chrome") for each in (OLD, NEW)]
+    reading, own = changes(matrix(*cells))
+    assert (reading.old.name, reading.new.name, reading.dialects) == ("nginx", "nginx@sid", ("plain", "chrome"))
+    assert (reading.what, reading.was, reading.now) == (What.READING, "strict", "ignored 0:0 %")
+    assert (reading.shown_was, reading.shown_now) == ("script 100 B", "image 100 B")
+    assert (own.what, own.was, own.now) == (What.OWN_ORDER, "shared 50:50 %", "first come, first served 0:100 %")
+    told = text.document(matrix(*cells))
+    assert "### nginx 1.0 to nginx@sid 2.0" in told
+    assert "| nothing in the way | plain, chrome | strict | ignored 0:0 % | script 100 B | image 100 B |" in told
+
+
+@pytest.mark.parametrize(
+    ("now", "kinds"),
+    [
+        (cell(), []),
+        (cell(98, 2), []),
+        (cell(lowat=NOTHING), [(What.LINK, "LOWAT=16384: arrives", "LOWAT=16384: lost")]),
+        (cell(native=ALL), [(What.LINK, "NATIVE=on: not available", "NATIVE=on: arrives")]),
+        (cell(unasked=52), []),
+        (cell(unasked=53, turned=50), [(What.OWN_ORDER, "shared 50:50 %", "shared 53:50 %")]),
+    ],
+)
+def test_what_counts_as_a_change(now: Cell, kinds: list[tuple[What, str, str]]) -> None:
+    """Another reading, share, outcome or order without priorities is a change; smaller differences are none."""
+    both = matrix(OLD, replace(now, server="nginx@sid"))
+    assert [(each.what, each.was, each.now) for each in changes(both)] == kinds
+    assert [(old.name, new.name) for old, new in unchanged(both)] == ([] if kinds else [("nginx", "nginx@sid")])
+
+
+def test_shares_of_a_followed_dialect() -> None:
+    """If both versions share the window by weight, a share that differs by 0.03 is a change."""
+    now = replace(cell(63, 40), server="nginx@sid")
+    assert [each.was for each in changes(matrix(cell(60, 40), now))] == ["proportional 60:40 %"]
+    assert changes(matrix(cell(60, 40), replace(cell(62, 40), server="nginx@sid"))) == []
+    assert changes(matrix(cell(60, 60), replace(cell(63, 63), server="nginx@sid"))) == []
+
+
+def test_different_servers_are_not_compared() -> None:
+    """Only versions of the same server are compared, in the dialects that were measured in both."""
+    assert changes(matrix(OLD, replace(NEW, server="h2o"))) == []
+    assert changes(matrix(OLD, replace(cell(50, 50), server="nginx@sid", dialect="header"))) == []
+
+
+def test_notes() -> None:
+    """A note names the cells that it explains, and shows the frames of the first."""
+    turned = replace(cell(lowat=Pair(asked=AFTER, swapped=crossing(4000, 8000))), dialect="plain+reprioritize")
+    (note,) = notes(matrix(turned))
+    assert (note.names, note.dialects) == ("nginx", "plain+reprioritize")
+    assert note.frames.startswith(
+        "Frames of nginx in plain+reprioritize: LOWAT=16384, script asked for first: image 100 B,"
+    )
+    assert "**nginx** in plain+reprioritize: " in text.document(matrix(turned))
+    assert not list(notes(matrix(cell())))
+
+
 def test_the_document_for_programs() -> None:
-    """The matrix as a document has only values that JSON can represent."""
-    document = json.loads(json.dumps(matrix(cell()).document()))
-    assert document["absent"] == {"caddy": "not installed"}
-    of_server = document["servers"]["nginx"]
-    assert (of_server["version"], of_server["own_order"]) == ("nginx <1.0>", "shared")
-    assert of_server["dialects"]["plain"] == {
+    """The document has only values that JSON can represent. Every verdict follows from the frames in it."""
+    made = document(matrix(cell(), NEW))
+    assert json.loads(dumped(made)) == made
+    assert document(matrix_from(made)) == made
+    assert (made["format"], made["date"], made["absent"]) == (2, "2026-11-24", {"caddy": "not installed"})
+    of_server = made["servers"]["nginx"]
+    assert {key: of_server[key] for key in ("server", "edition", "version", "said", "own_order")} == {
+        "server": "nginx",
+        "edition": None,
+        "version": "1.0",
+        "said": "nginx <1.0>",
+        "own_order": "shared",
+    }
+    of_cell = of_server["dialects"]["plain"]
+    probes, loads = of_cell.pop("frames"), of_cell["lowat"].pop("frames")
+    del of_cell["control"]["frames"]
+    assert made["frames"]["probes"][probes["none"]]["served"] == [["script", 50], ["image", 50]]
+    assert made["frames"]["loads"][loads["asked"]] == {
+        "image": [[500_000, 20], [8_000_000, 80]],
+        "script": [[1_000_000, 50], [4_000_000, 50]],
+    }
+    assert of_cell == {
+        "version": "1.0",
         "reading": "strict",
         "script_share": {"spdy": 1.0, "swap": 0.0, "none": 0.5, "reversed": 0.5},
         "layer": "socket",
@@ -223,7 +332,7 @@ def test_the_document_for_programs() -> None:
             "outcome": "lost",
             "arriving": 0.0,
             "before": 1.0,
-            "script_first_byte_ms": 1000.0,
+            "script_first_byte_ms": 4100.0,
             "lead": {"asked": -0.5, "swapped": -0.5},
         },
         "lowat": {
@@ -256,10 +365,21 @@ def test_the_page() -> None:
     made = page.html(matrix(cell(native=ALL), replace(cell(50, 50), dialect="header")))
     links = _Links()
     links.feed(made)
-    assert (links.seen, links.cells) == ([], 2)
-    assert "nginx &lt;1.0&gt;" in made
+    assert all(link.startswith("#s") or link == "data:," for link in links.seen)
+    assert {f'id="{link[1:]}"' in made for link in links.seen if link != "data:,"} == {True}
+    assert links.cells == 2
+    assert 'title="nginx &lt;1.0&gt;"' in made
     assert [made.count(f">{name}</text>") for name in ("window", "unset", "lowat", "native")] == [2, 2, 2, 1]
     assert "caddy: not installed." in made
+    assert "What changed" not in made
+
+
+def test_the_page_has_the_changes() -> None:
+    """The page has a group of rows for each change of version, and marks the newest version for the filter."""
+    made = page.html(matrix(OLD, NEW))
+    assert "nginx 1.0 \u2192 nginx@sid 2.0" in made
+    assert "<td>strict</td><td>ignored 0:0 %</td><td>script 100 B</td><td>image 100 B</td>" in made
+    assert made.count('data-newest="0"') == made.count('data-newest="1"') == 1
 
 
 def test_stamps_can_be_read() -> None:

@@ -1,0 +1,53 @@
+"""Words for results of the matrix, which tables, page and changes share. Pure."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from analysis.matrix.cells import Cell, Layer, Reading
+from analysis.matrix.crossing import Crossing
+
+_PIECES = 6
+"""The number of pieces that a sentence shows of a probe or a load."""
+
+MARKS = {
+    Layer.NOWHERE: "arrives",
+    Layer.SOCKET: "arrives with LOWAT",
+    Layer.FRONT: "lost in the front",
+    Layer.SERVER: "not followed",
+}
+
+WAYS = {"control": "LOWAT unset", "lowat": "LOWAT=16384", "native": "NATIVE=on"}
+"""The loads of a cell over the slow link, by the field of Cell that has them."""
+
+
+def reading_words(cell: Cell) -> str:
+    """Returns a server's interpretation of a dialect, with the script's shares unless the server is strict."""
+    if cell.reading is Reading.STRICT:
+        return str(cell.reading)
+    asked, swapped = (round(100 * cell.probes[name].important_share) for name in ("spdy", "swap"))
+    return f"{cell.reading} {asked}:{swapped} %"
+
+
+def own_order_words(cell: Cell) -> str:
+    """Returns a server's order without priorities, with the script's shares."""
+    first, second = (round(100 * cell.probes[name].important_share) for name in ("none", "reversed"))
+    return f"{cell.own_order} {first}:{second} %"
+
+
+def probe_words(cell: Cell, role: str) -> str:
+    """Returns the first bytes that the server sent in a probe, in order. role: the probe's name in Cell.probes."""
+    return _pieces(cell.probes[role].served)
+
+
+def crossing_words(crossing: Crossing) -> str:
+    """Returns the first bytes that arrived over the slow link, in order."""
+    return _pieces([(name, sum(lane[2] for lane in each)) for name, each in groupby(crossing.lanes, lambda at: at[1])])
+
+
+def _pieces(pieces: Sequence[tuple[str, int]]) -> str:
+    told = [f"{name} {_size(size)}" for name, size in pieces[:_PIECES]]
+    return ", ".join([*told, "…"] if len(pieces) > _PIECES else told)
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1024:.0f} KiB" if size_bytes >= 1024 else f"{size_bytes} B"
