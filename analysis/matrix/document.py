@@ -9,13 +9,13 @@ Rules:
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from analysis.loads.probe import Probe
 from analysis.matrix.cells import Cell, Pair, Unasked
 from analysis.matrix.changes import Change, changes
-from analysis.matrix.crossing import IMAGE, SCRIPT, Crossing
+from analysis.matrix.crossing import SCRIPT, Crossing, Span
 from analysis.matrix.matrix import Front, Matrix
 from analysis.matrix.words import WAYS
 
@@ -33,10 +33,7 @@ class _Frames:
         return _kept(self.probes, {"steps": probe.steps, "served": [list(piece) for piece in probe.served]})
 
     def of_load(self, load: Crossing) -> str:
-        pieces: dict[str, list[list[int]]] = {IMAGE: [], SCRIPT: []}
-        for t_us, name, size_bytes in load.lanes:
-            pieces[name].append([t_us, size_bytes])
-        return _kept(self.loads, pieces)
+        return _kept(self.loads, [[span.resource, span.first_ms, span.last_ms, span.size_bytes] for span in load.spans])
 
 
 def _kept(table: dict[str, Any], content: Any) -> str:
@@ -98,7 +95,7 @@ def _cell(cell: Cell, frames: _Frames) -> dict[str, Any]:
             "outcome": cell.outcome(pair),
             "arriving": round(cell.arriving(pair), 2) + 0.0,
             "before": round(pair.asked.before, 3),
-            "script_first_byte_ms": round(pair.asked.script_first_ms, 1),
+            "script_first_byte_ms": pair.asked.script_first_ms,
             "lead": {"asked": round(pair.asked.lead, 3), "swapped": round(pair.swapped.lead, 3)},
             "frames": {"asked": frames.of_load(pair.asked), "swapped": frames.of_load(pair.swapped)},
         }
@@ -167,6 +164,10 @@ def _probe(each: Mapping[str, Any]) -> Probe:
     return Probe(important=SCRIPT, steps=each["steps"], served=tuple((name, size) for name, size in each["served"]))
 
 
-def _load(each: Mapping[str, Any]) -> Crossing:
-    lanes = [(t_us, name, size_bytes) for name, pieces in each.items() for t_us, size_bytes in pieces]
-    return Crossing(lanes=tuple(sorted(lanes)))
+def _load(each: Iterable[Any]) -> Crossing:
+    return Crossing(
+        spans=tuple(
+            Span(resource=resource, first_ms=first_ms, last_ms=last_ms, size_bytes=size_bytes)
+            for resource, first_ms, last_ms, size_bytes in each
+        )
+    )

@@ -76,8 +76,8 @@ version is the same."""
 
 _QUEUE = """\
 In the probe the windows hold both responses back, and the server orders them. Over the slow link the windows are open.
-Then the server puts all that it holds into its output queue at once, and the order there is fixed. With BUFFERING=off
-the server holds little, and LOWAT helps (docs/servers.md)."""
+Then the server puts all that it holds into its output queue at once, and the order there is fixed. BUFFERING=off is no
+cure: the script begins sooner (docs/servers.md), but the server holds too little of the responses to order them."""
 
 _TOO_LATE = """\
 Over the slow link the order is that of the requests, which ask for the opposite of what the frames ask for later: when

@@ -1,6 +1,7 @@
-"""Writes the matrix as one HTML file, which needs no network: to sort, to filter, with small timelines. Pure.
+"""Writes the matrix as one HTML file, which needs no network: to sort, to filter, with small timelines.
 
-Everything is in the page without its script, too; the script sorts rows and hides rows, columns and cells.
+Pure, but for the style and the script, which it reads from page.css and page.js. All results are in the page without
+its script, too; the script sorts rows and hides rows, columns and cells.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,10 +27,8 @@ _INKS = f":root {{ --ink: {INK}; --quiet: {QUIET}; --grid: {GRID}; }}"
 
 def html(matrix: Matrix) -> str:
     """Returns the HTML document."""
-    longest_us = max(
-        lane[0] for cell in matrix.cells.values() for _, each in _crossings(matrix, cell) for lane in each.lanes
-    )
-    timelines = Timelines(longest_us / 10**6)
+    longest_ms = max(each.spans[-1].last_ms for cell in matrix.cells.values() for _, each in _crossings(matrix, cell))
+    timelines = Timelines(longest_ms)
     rows = "\n".join(_row(matrix, front, timelines) for front in matrix.fronts.values())
     absent = "".join(f"<p class='quiet'>{escape(server)}: {escape(why)}.</p>" for server, why in matrix.absent.items())
     return f"""<!doctype html>
@@ -45,6 +44,7 @@ def html(matrix: Matrix) -> str:
 </head>
 <body>
 {timelines.definitions()}
+<main>
 <h1>Who keeps the order?</h1>
 <p>A row is a server in one version, a column a dialect. In each cell the client asks the server in the dialect to send
 the script before the image: in a probe, in which only the client's window limits the server, and over a slow link with
@@ -61,10 +61,11 @@ a large send buffer, with LOWAT unset and with LOWAT set. Measured on {escape(ma
 <p class="quiet">In each cell: <b>window</b>, the order of the bytes that the server sent as the window was opened (no
 time axis); <b>unset</b> and <b>lowat</b>, the bytes that arrived over the slow link, LOWAT unset and LOWAT=16384;
 <b>native</b>, the same with the server's own mechanism in place of LOWAT. Unset, lowat and native share one time axis
-of {timelines.longest_s:.1f}&nbsp;s. If the server does not follow a dialect, unset and lowat show loads without
+of {timelines.longest_ms / 1000:.1f}&nbsp;s. If the server does not follow a dialect, unset and lowat show loads without
 priorities.</p>
 {absent}{_changes(matrix)}
 {_notes(matrix)}
+</main>
 <script>
 {_file("page.js")}</script>
 </body>

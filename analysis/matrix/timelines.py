@@ -5,7 +5,7 @@ from statistics import median
 
 from analysis.figures.palette import RESOURCES
 from analysis.loads.probe import Probe
-from analysis.matrix.crossing import Crossing
+from analysis.matrix.crossing import SILENCE_MS, Crossing
 
 _WIDTH, _STRIPE, _GAP, _LABEL = 150, 12, 4, 46
 _BINS = 50
@@ -15,16 +15,16 @@ Mark = tuple[str, str]
 
 
 class Timelines:
-    """The pictures of a page. longest_s: the length of the time axis, in seconds."""
+    """The pictures of a page. longest_ms: the length of the time axis."""
 
-    def __init__(self, longest_s: float) -> None:
-        self.longest_s = longest_s
+    def __init__(self, longest_ms: int) -> None:
+        self.longest_ms = longest_ms
         self._numbers: dict[str, int] = {}
 
     def picture(self, probe: Probe, crossings: Iterable[tuple[str, Crossing]]) -> str:
         """Returns an SVG element with a stripe for a probe and one for each load. crossings: loads with their names."""
         stripes = [("window", self._reference(_of_probe(probe)))]
-        stripes += [(name, self._reference(_of_link(each, self.longest_s))) for name, each in crossings]
+        stripes += [(name, self._reference(_of_link(each, self.longest_ms))) for name, each in crossings]
         drawn = "".join(
             f'<text x="0" y="{row * (_STRIPE + _GAP) + _STRIPE - 3}">{name}</text>'
             f'<use href="#s{number}" x="{_LABEL}" y="{row * (_STRIPE + _GAP)}"/>'
@@ -52,20 +52,38 @@ def _of_probe(probe: Probe) -> Iterator[Mark]:
         x += width
 
 
-def _of_link(crossing: Crossing, longest_s: float) -> Iterator[Mark]:
+def _of_link(crossing: Crossing, longest_ms: int) -> Iterator[Mark]:
     """Yields the rectangles of a load: in each bin of time, one per resource, as high as its share of the link."""
-    bins: list[dict[str, int]] = [{} for _ in range(_BINS)]
-    for t_us, name, size in crossing.lanes:
-        own = bins[min(_BINS - 1, int(t_us / 10**6 / longest_s * _BINS))]
-        own[name] = own.get(name, 0) + size
+    bins: list[dict[str, float]] = [{} for _ in range(_BINS)]
+    for number, resource, size_bytes in _binned(crossing, longest_ms):
+        bins[number][resource] = bins[number].get(resource, 0) + size_bytes
     usual = median([sum(own.values()) for own in bins if own])
     width = _WIDTH / _BINS
     for number, own in enumerate(bins):
         y, full = float(_STRIPE), max(usual, sum(own.values()))
-        for name, colour in RESOURCES.items():
-            if height := own.get(name, 0) / full * _STRIPE:
+        for resource, colour in RESOURCES.items():
+            if height := own.get(resource, 0) / full * _STRIPE:
                 y -= height
                 yield _mark(number * width, width, height, colour, y)
+
+
+def _binned(crossing: Crossing, longest_ms: int) -> Iterator[tuple[int, str, float]]:
+    """Yields parts of spans: the number of the bin, the resource, bytes. A span's bytes are spread over its time.
+
+    A span's first piece has been arriving since the span before it ended, unless nothing arrived for long.
+    """
+    before_ms = 0
+    for span in crossing.spans:
+        since_ms = before_ms if span.first_ms - before_ms <= SILENCE_MS else span.first_ms
+        before_ms = span.last_ms
+        first, last = (min(_BINS - 1, at_ms * _BINS // longest_ms) for at_ms in (since_ms, span.last_ms))
+        if first == last:
+            yield first, span.resource, span.size_bytes
+            continue
+        for number in range(first, last + 1):
+            ends = ((number + 1) * longest_ms / _BINS, number * longest_ms / _BINS)
+            part_ms = min(span.last_ms, ends[0]) - max(since_ms, ends[1])
+            yield number, span.resource, span.size_bytes * part_ms / (span.last_ms - since_ms)
 
 
 def _mark(x: float, width: float, height: float, colour: str, y: float = 0.0) -> Mark:

@@ -41,7 +41,8 @@ def probe_words(cell: Cell, role: str) -> str:
 
 def crossing_words(crossing: Crossing) -> str:
     """Returns the first bytes that arrived over the slow link, in order."""
-    return _pieces([(name, sum(lane[2] for lane in each)) for name, each in groupby(crossing.lanes, lambda at: at[1])])
+    together = groupby(crossing.spans, lambda span: span.resource)
+    return _pieces([(resource, sum(span.size_bytes for span in each)) for resource, each in together])
 
 
 def _pieces(pieces: Sequence[tuple[str, int]]) -> str:

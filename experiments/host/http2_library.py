@@ -7,8 +7,9 @@ from experiments.host.programs import program_of, root_of
 from proxy.server import Server
 
 _LIBRARY = "libnghttp2-14"
-_GO = re.compile(rb"\xff Go buildinf:.{18}[\x00-\x20]?go(\d+(?:\.\d+)+)", re.DOTALL)
-"""The block that Go writes into each program (debug/buildinfo, from Go 1.18 on): 32 bytes of head, then the version."""
+_GO = re.compile(rb"\xff Go buildinf:.{18}(.)(go[0-9][ -~]*)", re.DOTALL)
+"""The block that Go writes into each program (debug/buildinfo, from Go 1.18 on): 32 bytes of head, then the version's
+length and the version. Other bytes follow."""
 
 
 def http2_library(server: Server) -> str:
@@ -22,6 +23,9 @@ def http2_library(server: Server) -> str:
     program = program_of(server)
     if program is None:
         return ""
-    path = Path(f"{root.path}{program}" if root else program)
-    built = _GO.search(path.read_bytes())
-    return f"Go {built[1].decode()}" if built else ""
+    return _go_of(Path(f"{root.path}{program}" if root else program).read_bytes())
+
+
+def _go_of(program: bytes) -> str:
+    found = _GO.search(program)
+    return found[2][: found[1][0]].decode().replace("go", "Go ", 1) if found else ""

@@ -1,4 +1,7 @@
-"""The matrix: docs/matrix.json has the measured results, and a part of them is measured again."""
+"""The matrix: docs/matrix.json has the measured results, and a part of them is measured again.
+
+tests/contract/test_matrix.py checks that the documented verdicts follow from the recorded frames.
+"""
 
 import json
 from collections.abc import Mapping
@@ -9,28 +12,74 @@ from typing import Any
 import pytest
 
 from analysis.matrix.cells import OwnOrder, Reading, own_order, reading
+from client.priorities import Priorities
 from experiments.commands.console import Report
 from experiments.execution.invocation import request_from
+from experiments.host.matrix_servers import matrix_servers
 from experiments.host.programs import lack_of
 from experiments.studies.checked_run import run_checked
 from experiments.studies.matrix import probing
 from proxy.server import catalogue
 from tests.conftest import make_lab, needs, priolab_here
+from tests.matrix_document import documented, row_like
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ("nginx", "h2o")
 _ALIKE = 0.05
 
 SOME = ("plain", "header", "header+no7540")
+_TREE = (Reading.PROPORTIONAL, Reading.IGNORED, Reading.IGNORED)
+_STRICT_TREE = (Reading.STRICT, Reading.IGNORED, Reading.IGNORED)
+_FIELD = (Reading.IGNORED, Reading.STRICT, Reading.STRICT)
+_BOTH = (Reading.PROPORTIONAL, Reading.IGNORED, Reading.STRICT)
+_NOTHING = (Reading.IGNORED, Reading.IGNORED, Reading.IGNORED)
 EXPECTED: Mapping[str, tuple[Reading, Reading, Reading]] = {
-    "haproxy": (Reading.IGNORED, Reading.IGNORED, Reading.IGNORED),
-    "lighttpd": (Reading.IGNORED, Reading.STRICT, Reading.STRICT),
-    "nghttpx": (Reading.PROPORTIONAL, Reading.IGNORED, Reading.STRICT),
-    "apache": (Reading.PROPORTIONAL, Reading.IGNORED, Reading.IGNORED),
-    "caddy": (Reading.PROPORTIONAL, Reading.IGNORED, Reading.IGNORED),
+    "apache@bookworm": _TREE,
+    "apache@trixie": _TREE,
+    "apache@sid": _FIELD,
+    "caddy@bookworm": _TREE,
+    "caddy@trixie": _NOTHING,
+    "caddy@sid": _NOTHING,
+    "caddy@2.11.7": _NOTHING,
+    "envoy@1.40.0": _FIELD,
+    "go@1.27.3": _FIELD,
+    "h2o@bookworm": _TREE,
+    "haproxy@bookworm": _NOTHING,
+    "haproxy@trixie": _NOTHING,
+    "haproxy@sid": _NOTHING,
+    "lighttpd@bookworm": _FIELD,
+    "lighttpd@trixie": _FIELD,
+    "lighttpd@sid": _FIELD,
+    "nghttpx@bookworm": _BOTH,
+    "nghttpx@trixie": _BOTH,
+    "nghttpx@sid": _FIELD,
+    "nginx@bookworm": _STRICT_TREE,
+    "nginx@trixie": _STRICT_TREE,
+    "nginx@sid": _STRICT_TREE,
+    "nginx@1.31.3": _STRICT_TREE,
+    "node@bookworm": _TREE,
+    "node@trixie": _TREE,
+    "node@sid": _FIELD,
+    "traefik@3.7.15": _NOTHING,
 }
-"""By server: the reading of each dialect in SOME."""
-OTHERS = tuple(EXPECTED)
+"""By row of the matrix: the reading of each dialect in SOME."""
+OTHERS = ("haproxy", "lighttpd", "nghttpx", "apache", "caddy")
+PREBUILT = ("envoy", "go")
+"""Servers that are measured again in one dialect alone."""
+ONE = "header"
+
+
+@pytest.mark.parametrize("row", EXPECTED)
+def test_every_version_is_as_expected(row: str) -> None:
+    """docs/matrix.json has a row for each version, with the readings in EXPECTED."""
+    cells = documented()["servers"][row]["dialects"]
+    assert tuple(cells[dialect]["reading"] for dialect in SOME) == EXPECTED[row]
+
+
+def test_no_version_is_missing() -> None:
+    """The document, EXPECTED and the table of `make matrix` have the same rows."""
+    assert list(documented()["servers"]) == list(EXPECTED) == matrix_servers(ROOT)
+    assert documented()["absent"] == {}
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +111,12 @@ def shares(servers: Mapping[str, Any], server: str, dialect: str) -> Mapping[str
 @pytest.mark.parametrize("server", BASE)
 def test_it_is_what_is_documented(found: Mapping[str, Any], server: str) -> None:
     """The measured matrix equals docs/matrix.json, shares within 0.05; a failure names the server's versions."""
-    documented = json.loads((ROOT / "docs" / "matrix.json").read_text())["servers"]
-    versions = f"documented: {documented[server]['version']}, here: {found[server]['version']}"
-    assert found[server]["own_order"] == documented[server]["own_order"], versions
-    assert list(dialects(found, server)) == list(dialects(documented, server))
+    row = documented()["servers"][row_like(server)]
+    versions = f"documented: {row['said']}, here: {found[server]['said']}"
+    assert found[server]["own_order"] == row["own_order"], versions
+    assert list(dialects(found, server)) == list(row["dialects"])
     for dialect, cell in dialects(found, server).items():
-        before = dialects(documented, server)[dialect]
+        before = row["dialects"][dialect]
         told = f"{dialect}; {versions}"
         assert (cell["reading"], cell["layer"]) == (before["reading"], before["layer"]), told
         assert cell["script_share"] == pytest.approx(before["script_share"], abs=_ALIKE), told
@@ -112,9 +161,12 @@ def test_none_is_no_order(found: Mapping[str, Any], server: str) -> None:
 def others(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[str, str], Mapping[str, float]]:
     """Returns the script's shares in probes of servers outside BASE, by server and dialect, then by the arm's role."""
     del guest
-    servers = [server for server in catalogue().values() if server.name in OTHERS and not lack_of(server)]
+    here = [server for server in catalogue().values() if not lack_of(server)]
+    arms = [*probing([server for server in here if server.name in OTHERS], SOME)]
+    prebuilt = probing([server for server in here if server.name in PREBUILT], [ONE])
+    arms += [arm for arm in prebuilt if arm.scenario.priorities != Priorities.NONE]
     request = request_from({"RESULTS": str(tmp_path_factory.mktemp("probes")), "SAMPLE": "none", "CONTROL": "no"})
-    request = replace(request, name="probes", arms=tuple(probing(servers, SOME)))
+    request = replace(request, name="probes", arms=tuple(arms))
     found: dict[tuple[str, str], dict[str, float]] = {}
     for run in run_checked(request, Report(aside=True)).runs:
         _, dialect, role = run.arm.split(".")
@@ -130,11 +182,22 @@ def test_the_others_are_what_is_documented(
 ) -> None:
     """The measured readings of the servers outside BASE equal docs/matrix.json and EXPECTED."""
     needs(name)
-    documented = json.loads((ROOT / "docs" / "matrix.json").read_text())["servers"][name]
-    of_script = others[name, dialect.replace("+", "-")]
+    of_script, row = others[name, dialect.replace("+", "-")], row_like(name)
     found = reading(of_script["probe-spdy"], of_script["probe-swap"])
-    assert found == documented["dialects"][dialect]["reading"], of_script
-    assert found == EXPECTED[name][SOME.index(dialect)]
+    assert found == documented()["servers"][row]["dialects"][dialect]["reading"], of_script
+    assert found == EXPECTED[row][SOME.index(dialect)]
+
+
+@pytest.mark.parametrize("name", PREBUILT)
+def test_the_prebuilt_servers_are_what_is_documented(
+    others: Mapping[tuple[str, str], Mapping[str, float]], name: str
+) -> None:
+    """In the dialect ONE, the measured shares equal docs/matrix.json."""
+    needs(name)
+    of_script, row = others[name, ONE], documented()["servers"][row_like(name)]
+    found = {"spdy": of_script["probe-spdy"], "swap": of_script["probe-swap"]}
+    before = row["dialects"][ONE]["script_share"]
+    assert found == pytest.approx({asked: before[asked] for asked in found}, abs=_ALIKE)
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -143,12 +206,3 @@ def test_what_the_others_do_unasked(others: Mapping[tuple[str, str], Mapping[str
     needs(name)
     found = own_order(others[name, "none"]["probe"], others[name, "none"]["probe-reversed"])
     assert found == {"caddy": OwnOrder.LAST_COME, "lighttpd": OwnOrder.SCRIPT_FIRST}.get(name, OwnOrder.SHARED)
-
-
-def test_files_beside_each_other(found: Mapping[str, Any]) -> None:
-    """docs/matrix.md and docs/matrix.html have the versions of all servers in docs/matrix.json."""
-    docs: Path = ROOT / "docs"
-    for server, entry in json.loads((docs / "matrix.json").read_text())["servers"].items():
-        for name in ("matrix.md", "matrix.html"):
-            assert entry["version"] in (docs / name).read_text(), (server, name)
-    assert set(BASE) <= set(found)

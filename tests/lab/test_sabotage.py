@@ -17,6 +17,7 @@ from experiments.scenario.named import sabotage
 from experiments.studies.sabotage import PLAIN, Role, SabotageResults, document, measure
 from tests.lab.conftest import Runs
 from tests.lab.variations import variations
+from tests.matrix_document import documented, row_like
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTROL, TREATMENT = Role.CONTROL, Role.TREATMENT
@@ -157,8 +158,8 @@ def test_wrong_dialect(found: SabotageResults) -> None:
     assert verdicts(found, "wrong-dialect", CONTROL, TREATMENT) == ["inverted", "inverted"]
     assert longest(treatment) is Layer.COMMITTED
     assert told(treatment, "DIALECT=header: the front itself put the image first")
-    matrix = json.loads((ROOT / "docs" / "matrix.json").read_text())
-    assert matrix["servers"][treatment["scenario"]["server"]]["dialects"]["header"]["reading"] == "ignored"
+    row = row_like(treatment["scenario"]["server"])
+    assert documented()["servers"][row]["dialects"]["header"]["reading"] == "ignored"
     assert verdicts(found, "wrong-dialect", CURED) == ["kept"]
 
 

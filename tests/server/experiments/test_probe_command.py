@@ -13,9 +13,9 @@ from client.plan import PROBE_LEAST_BYTES
 from experiments.cli import main
 from proxy.front import FrontSettings
 from tests.conftest import needs
+from tests.matrix_document import documented, row_like
 from tests.server.fronts import NAME, running_front
 
-_DOCUMENTED = Path(__file__).resolve().parents[3] / "docs" / "matrix.json"
 _URL = "https://127.0.0.1:1/"
 
 
@@ -38,12 +38,12 @@ def test_it_finds_what_is_documented(front: FrontSettings) -> None:
     command += ["--dialect", "plain,header", "--json", "--pause", "30ms"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    found, documented = json.loads(done.stdout), json.loads(_DOCUMENTED.read_text())["servers"][front.server.name]
+    found, row = json.loads(done.stdout), documented()["servers"][row_like(front.server.name)]
     assert found["paths"] == ["/image.jpg", "/script.js"]
     words = {"the script first, by itself": "the second URL before the first, whichever is requested first"}
-    assert found["unasked"]["own_order"] == words.get(documented["own_order"], documented["own_order"])
+    assert found["unasked"]["own_order"] == words.get(row["own_order"], row["own_order"])
     for dialect in ("plain", "header"):
-        assert found["dialects"][dialect]["reading"] == documented["dialects"][dialect]["reading"], found
+        assert found["dialects"][dialect]["reading"] == row["dialects"][dialect]["reading"], found
     assert list(found["dialects"]) == ["plain", "header"]
     assert done.stderr.startswith(f"6 probes of {NAME} (127.0.0.1), 8 at a time: ")
 

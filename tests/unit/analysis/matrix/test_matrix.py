@@ -7,72 +7,12 @@ from html.parser import HTMLParser
 import pytest
 
 from analysis.figures.palette import ink_on
-from analysis.loads.probe import Probe
 from analysis.matrix import page, text
-from analysis.matrix.cells import Cell, Layer, Outcome, OwnOrder, Pair, Reading, Unasked, own_order_on_link
-from analysis.matrix.changes import What, changes, unchanged
-from analysis.matrix.crossing import Crossing
+from analysis.matrix.cells import Cell, Layer, Outcome, OwnOrder, Pair, Reading, own_order_on_link
+from analysis.matrix.crossing import spans
 from analysis.matrix.document import document, dumped, matrix_from
-from analysis.matrix.matrix import Front, Matrix, in_order
-from analysis.matrix.notes import notes
-
-
-def crossing(script_last_ms: int, image_last_ms: int, before: float = 0.2) -> Crossing:
-    """Returns a load in which the script begins at 1000 ms. before: the fraction of the image that came earlier."""
-    early = round(100 * before)
-    lanes = [(500_000, "image", early), (1_000_000, "script", 50), (script_last_ms * 1000, "script", 50)]
-    return Crossing(lanes=tuple(sorted([*lanes, (image_last_ms * 1000, "image", 100 - early)])))
-
-
-AFTER = Crossing(
-    lanes=((500_000, "image", 60), (4_000_000, "image", 40), (4_100_000, "script", 1), (8_000_000, "script", 99))
-)
-"""A load in which the script begins when the image is complete."""
-NOTHING = Pair(asked=AFTER, swapped=AFTER)
-ALL = Pair(asked=crossing(4000, 8000), swapped=AFTER)
-SOME = Pair(asked=crossing(7000, 8000), swapped=crossing(8000, 7400))
-
-
-def probe(script: int) -> Probe:
-    """Returns a probe in which the script got this percentage of the bytes."""
-    served = (("script", script), ("image", 100 - script))
-    return Probe(important="script", steps=100, served=tuple(each for each in served if each[1]))
-
-
-def cell(
-    asked: int = 100,
-    swapped: int = 0,
-    unasked: int = 50,
-    turned: int = 50,
-    *,
-    control: Pair | None = NOTHING,
-    lowat: Pair | None = ALL,
-    native: Pair | None = None,
-) -> Cell:
-    """Returns a cell with the percentages of the bytes that the script got in four probes.
-
-    asked: the script is asked for first. swapped: the image is asked for first. unasked: no priorities, the image is
-    requested first. turned: no priorities, the script is requested first.
-    """
-    return Cell(
-        server="nginx",
-        version="1.0",
-        dialect="plain",
-        probes={"spdy": probe(asked), "swap": probe(swapped), "none": probe(unasked), "reversed": probe(turned)},
-        control=control,
-        lowat=lowat,
-        native=native,
-    )
-
-
-def matrix(*cells: Cell) -> Matrix:
-    return Matrix(
-        date="2026-11-24",
-        fronts=in_order([Front(name=each.server, said=f"{each.server} <{each.version}>") for each in cells]),
-        cells={(each.server, each.dialect): each for each in cells},
-        unasked={each.server: Unasked(control=AFTER, lowat=AFTER) for each in cells},
-        absent={"caddy": "not installed"},
-    )
+from analysis.matrix.matrix import Front, in_order
+from tests.unit.analysis.matrix.made_up import AFTER, ALL, NEW, NOTHING, OLD, SOME, cell, crossing, matrix
 
 
 @pytest.mark.parametrize(
@@ -178,6 +118,25 @@ def test_own_order_on_the_link() -> None:
     assert own_order_on_link(crossing(4000, 8000)) is OwnOrder.SCRIPT_FIRST
 
 
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ([(4.9, "image", 1), (5.1, "image", 2)], [("image", 0, 10, 3)]),
+        ([(10, "image", 1), (260, "image", 2)], [("image", 10, 260, 3)]),
+        ([(10, "image", 1), (270, "image", 2)], [("image", 10, 10, 1), ("image", 270, 270, 2)]),
+        (
+            [(10, "image", 1), (20, "script", 2), (30, "image", 3)],
+            [("image", 10, 10, 1), ("script", 20, 20, 2), ("image", 30, 30, 3)],
+        ),
+        ([], []),
+    ],
+)
+def test_spans(pieces: list[tuple[float, str, int]], expected: list[tuple[str, int, int, int]]) -> None:
+    """A span ends at a piece of the other resource, or after a silence of more than 250 ms. Times are to 10 ms."""
+    found = spans((int(t_ms * 10**6), name, size) for t_ms, name, size in pieces)
+    assert [(each.resource, each.first_ms, each.last_ms, each.size_bytes) for each in found] == expected
+
+
 def test_a_load() -> None:
     """A load's measures follow from the pieces that arrived."""
     found = crossing(4000, 8000)
@@ -239,68 +198,6 @@ def test_the_document_names_what_was_not_there() -> None:
     assert "NATIVE=on" in with_native
 
 
-OLD = cell()
-NEW = replace(cell(0, 0, 0, 100, control=None, lowat=None), server="nginx@sid", version="2.0")
-"""A server that followed a dialect, and the next version, which does not."""
-
-
-def test_a_change_of_the_reading() -> None:
-    """A change names both versions, the results in words, and the frames that show them. Dialects are put together."""
-    cells = [replace(each, dialect=dialect) for dialect in ("plain", "chrome") for each in (OLD, NEW)]
-    reading, own = changes(matrix(*cells))
-    assert (reading.old.name, reading.new.name, reading.dialects) == ("nginx", "nginx@sid", ("plain", "chrome"))
-    assert (reading.what, reading.was, reading.now) == (What.READING, "strict", "ignored 0:0 %")
-    assert (reading.shown_was, reading.shown_now) == ("script 100 B", "image 100 B")
-    assert (own.what, own.was, own.now) == (What.OWN_ORDER, "shared 50:50 %", "first come, first served 0:100 %")
-    told = text.document(matrix(*cells))
-    assert "### nginx 1.0 to nginx@sid 2.0" in told
-    assert "| nothing in the way | plain, chrome | strict | ignored 0:0 % | script 100 B | image 100 B |" in told
-
-
-@pytest.mark.parametrize(
-    ("now", "kinds"),
-    [
-        (cell(), []),
-        (cell(98, 2), []),
-        (cell(lowat=NOTHING), [(What.LINK, "LOWAT=16384: arrives", "LOWAT=16384: lost")]),
-        (cell(native=ALL), [(What.LINK, "NATIVE=on: not available", "NATIVE=on: arrives")]),
-        (cell(unasked=52), []),
-        (cell(unasked=53, turned=50), [(What.OWN_ORDER, "shared 50:50 %", "shared 53:50 %")]),
-    ],
-)
-def test_what_counts_as_a_change(now: Cell, kinds: list[tuple[What, str, str]]) -> None:
-    """Another reading, share, outcome or order without priorities is a change; smaller differences are none."""
-    both = matrix(OLD, replace(now, server="nginx@sid"))
-    assert [(each.what, each.was, each.now) for each in changes(both)] == kinds
-    assert [(old.name, new.name) for old, new in unchanged(both)] == ([] if kinds else [("nginx", "nginx@sid")])
-
-
-def test_shares_of_a_followed_dialect() -> None:
-    """If both versions share the window by weight, a share that differs by 0.03 is a change."""
-    now = replace(cell(63, 40), server="nginx@sid")
-    assert [each.was for each in changes(matrix(cell(60, 40), now))] == ["proportional 60:40 %"]
-    assert changes(matrix(cell(60, 40), replace(cell(62, 40), server="nginx@sid"))) == []
-    assert changes(matrix(cell(60, 60), replace(cell(63, 63), server="nginx@sid"))) == []
-
-
-def test_different_servers_are_not_compared() -> None:
-    """Only versions of the same server are compared, in the dialects that were measured in both."""
-    assert changes(matrix(OLD, replace(NEW, server="h2o"))) == []
-    assert changes(matrix(OLD, replace(cell(50, 50), server="nginx@sid", dialect="header"))) == []
-
-
-def test_notes() -> None:
-    """A note names the cells that it explains, and shows the frames of the first."""
-    turned = replace(cell(lowat=Pair(asked=AFTER, swapped=crossing(4000, 8000))), dialect="plain+reprioritize")
-    (note,) = notes(matrix(turned))
-    assert (note.names, note.dialects) == ("nginx", "plain+reprioritize")
-    assert note.frames.startswith(
-        "Frames of nginx in plain+reprioritize: LOWAT=16384, script asked for first: image 100 B,"
-    )
-    assert "**nginx** in plain+reprioritize: " in text.document(matrix(turned))
-    assert not list(notes(matrix(cell())))
-
-
 def test_the_document_for_programs() -> None:
     """The document has only values that JSON can represent. Every verdict follows from the frames in it."""
     made = document(matrix(cell(), NEW))
@@ -319,10 +216,12 @@ def test_the_document_for_programs() -> None:
     probes, loads = of_cell.pop("frames"), of_cell["lowat"].pop("frames")
     del of_cell["control"]["frames"]
     assert made["frames"]["probes"][probes["none"]]["served"] == [["script", 50], ["image", 50]]
-    assert made["frames"]["loads"][loads["asked"]] == {
-        "image": [[500_000, 20], [8_000_000, 80]],
-        "script": [[1_000_000, 50], [4_000_000, 50]],
-    }
+    assert made["frames"]["loads"][loads["asked"]] == [
+        ["image", 500, 500, 20],
+        ["script", 1000, 1000, 50],
+        ["script", 4000, 4000, 50],
+        ["image", 8000, 8000, 80],
+    ]
     assert of_cell == {
         "version": "1.0",
         "reading": "strict",
@@ -332,14 +231,14 @@ def test_the_document_for_programs() -> None:
             "outcome": "lost",
             "arriving": 0.0,
             "before": 1.0,
-            "script_first_byte_ms": 4100.0,
+            "script_first_byte_ms": 4100,
             "lead": {"asked": -0.5, "swapped": -0.5},
         },
         "lowat": {
             "outcome": "arrives",
             "arriving": 1.0,
             "before": 0.2,
-            "script_first_byte_ms": 1000.0,
+            "script_first_byte_ms": 1000,
             "lead": {"asked": 0.5, "swapped": -0.5},
         },
         "native": None,

@@ -1,0 +1,83 @@
+"""docs/matrix.html in a real browser: without a network it sorts and filters, and fits the window."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.lab.visits import violations
+from tests.matrix_document import DOCS, documented
+
+HIGH_AND_WIDE = [(1280, 800), (390, 844)]
+
+
+@pytest.fixture(scope="module", params=HIGH_AND_WIDE, ids=["desk", "phone"])
+def page(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
+    """Open the page without a network; fail at the end if the browser reported an error."""
+    width, height = request.param
+    with browser.new_context(viewport={"width": width, "height": height}, offline=True, bypass_csp=True) as context:
+        opened, errors = context.new_page(), list[str]()
+        opened.on("console", lambda message: errors.append(message.text))
+        opened.on("pageerror", lambda error: errors.append(str(error)))
+        opened.goto((DOCS / "matrix.html").as_uri())
+        yield opened
+        assert errors == []
+
+
+def _rows(page: Page) -> list[str]:
+    """Return the texts of the visible row headings, without the versions."""
+    rows: list[str] = page.evaluate(
+        "() => [...document.querySelectorAll('#matrix tbody tr:not([hidden]) th')]"
+        ".map((head) => [...head.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data).join(''))"
+    )
+    return rows
+
+
+def test_it_fits(page: Page) -> None:
+    """All rows are there, and only the tables scroll sideways."""
+    assert _rows(page) == list(documented()["servers"])
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_filters(page: Page) -> None:
+    """Filters leave rows of a server, of the newest versions, and those with a result in the chosen dialect."""
+    servers = documented()["servers"]
+    page.select_option("#server", "node")
+    assert _rows(page) == [name for name, row in servers.items() if row["server"] == "node"]
+    page.select_option("#dialect", "header")
+    page.select_option("#layer", "front")
+    front = [name for name, row in servers.items() if row["dialects"]["header"]["layer"] == "front"]
+    assert _rows(page) == [name for name in front if servers[name]["server"] == "node"]
+    assert page.locator("#matrix thead th:visible").all_inner_texts() == ["server", "header"]
+    page.select_option("#server", "")
+    assert _rows(page) == front
+    assert page.locator("#count").inner_text() == f"{len(front)} of {len(servers)} rows"
+    page.select_option("#dialect", "")
+    page.select_option("#layer", "")
+    page.check("#newest")
+    newest = {row["server"]: name for name, row in servers.items()}
+    assert _rows(page) == list(newest.values())
+    page.uncheck("#newest")
+    assert _rows(page) == list(servers)
+
+
+def test_sorting(page: Page) -> None:
+    """A click on a dialect sorts by its result, a second click the other way round; the first column restores."""
+    ranks = ("nowhere", "socket", "front", "server")
+    names = list(documented()["servers"])
+    fallen = sorted(names, key=lambda name: ranks.index(documented()["servers"][name]["dialects"]["chrome"]["layer"]))
+    heading = page.get_by_role("button", name="chrome", exact=True)
+    heading.click()
+    assert _rows(page) == fallen
+    heading.click()
+    assert _rows(page) == fallen[::-1]
+    assert page.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
+    page.get_by_role("button", name="server", exact=True).click()
+    assert _rows(page) == names
+
+
+@pytest.mark.parametrize("page", HIGH_AND_WIDE[:1], indirect=True)
+def test_the_accessibility_checker_finds_nothing(page: Page, axe_script: Path) -> None:
+    """axe finds nothing in the page."""
+    assert violations(page, axe_script) == []
