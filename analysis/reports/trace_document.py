@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 _AUTO, _UNSET = "auto", "none"
+_AUTO_TITLE = "## LOWAT=auto on traces"
 _INTRODUCTION = """# Traces
 
 `TRACE=FILE` replays packet opportunities toward the client, as mahimahi's mm-link(1) does; `TRACE_UP=FILE` replays them
@@ -68,13 +69,21 @@ def document(even: Mapping[str, tuple[float, float]], arms: Sequence[TraceArms],
     lines += ["A trace with one opportunity every 10 ms, and the same rate (`make traces` measured both):", ""]
     lines += ["| | trace | rate |", "|---|---:|---:|"]
     lines += [f"| {name} | {trace:.1f} ms | {rate:.1f} ms |" for name, (trace, rate) in even.items()]
-    lines += ["", "## LOWAT=auto on traces", "", _explanation(words, len(arms) // len(kinds)), ""]
+    lines += ["", _AUTO_TITLE, "", _explanation(words, len(arms) // len(kinds)), ""]
     lines += [
         "| trace | LOWAT unset | best fixed value | auto | regret, median | regret, largest | goodput, of unset |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     lines += [_row(kind, [each for each in arms if each.kind == kind]) for kind in kinds]
     return "\n".join(lines) + "\n"
+
+
+def with_traces(auto: str, traces: str) -> str:
+    """Returns docs/auto.md with the section about LOWAT=auto of docs/traces.md at its end, in place of an older one.
+
+    auto, traces: the texts of these documents.
+    """
+    return f"{auto.partition(_AUTO_TITLE)[0].rstrip()}\n\n{traces[traces.index(_AUTO_TITLE) :]}"
 
 
 def _explanation(words: str, seeds: int) -> str:

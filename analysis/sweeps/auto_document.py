@@ -71,8 +71,8 @@ def _grid(study: Study) -> Iterator[str]:
     summary = study.summary
     auto = summary["auto"]
     yield _prose(
-        "Made by `make auto`. [tuner.md](tuner.md) explains LOWAT=auto; this page has the measurements, and "
-        "[traces.md](traces.md) has those on traces. Times and goodputs are "
+        "Made by `make auto`. [tuner.md](tuner.md) explains LOWAT=auto; this page has the measurements. "
+        "The last section, on traces, is made by `make traces` ([traces.md](traces.md)). Times and goodputs are "
         f"medians of {summary['repeat']} repetitions with different seeds, in the fabric "
         f"`{summary['fabric']}`."
     )

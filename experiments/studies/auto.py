@@ -21,6 +21,7 @@ from analysis.figures.following import NAME, Followed, save
 from analysis.loads.metrics import measured_load
 from analysis.records.runs import Experiment, Run
 from analysis.reports import following
+from analysis.reports.trace_document import with_traces
 from analysis.sweeps.auto_document import Study, text
 from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.moment_means import MomentMeans
@@ -41,6 +42,9 @@ from experiments.sweep.sweep_request import sweep_request_from
 
 MAY_BE_CHOSEN = ("FABRIC", "SHAPER", "RESULTS")
 """The knobs that a user may set. The study itself sets all other knobs."""
+
+_TRACES = "traces.md"
+"""The document in the same folder whose section about LOWAT=auto is a part of this one."""
 
 _STEP = "auto"
 _SWEEP = "auto"
@@ -92,6 +96,8 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
     study = Study(summary=summary, at_moments=at_moments, kept=kept, followed={each.name: each.seen for each in seen})
     _draw([each for name in _DRAWN for each in seen if each.name == name], path.parent)
     document = text(study, STEPS)
+    if (traces := path.with_name(_TRACES)).exists():
+        document = with_traces(document, traces.read_text())
     write_document(path, document.encode(), _STEP)
     report.say(document)
     return study.holds

@@ -1,15 +1,18 @@
-"""Measures LOWAT=auto on synthetic traces: `make traces` writes docs/traces.md."""
+"""Measures LOWAT=auto on synthetic traces: `make traces` writes docs/traces.md, and a section of docs/auto.md."""
 
 import tempfile
 from pathlib import Path
 
 from analysis.records.runs import Experiment, Run
-from analysis.reports.trace_document import TraceArms, document
+from analysis.reports.trace_document import TraceArms, document, with_traces
 from experiments.commands.console import Report
 from experiments.execution.invocation import request_from
 from experiments.results.run_folder import check_document, write_document
 from experiments.studies.checked_run import run_checked
 from netem.synthetic import KINDS, synthetic
+
+AUTO = "auto.md"
+"""The document that has a section about traces, in the same folder."""
 
 _STEP = "the traces"
 _SEEDS = range(1, 6)
@@ -22,13 +25,16 @@ _PACKET_BITS = 1514 * 8
 
 
 def write(path: Path, report: Report) -> None:
-    """Runs experiments that have no results yet, and writes the document. Raises LabError."""
+    """Runs experiments without results, and writes the document and its section of auto.md. Raises LabError."""
     check_document(path, _STEP)
     with tempfile.TemporaryDirectory(prefix="priolab-traces-") as scratch:
         even = _even(Path(scratch), report)
         arms = [_arms(kind, seed, Path(scratch), report) for kind in KINDS for seed in _SEEDS]
     text = document(even, arms, " ".join(f"{name}={value}" for name, value in _KNOBS.items() if name != "SAMPLE"))
     write_document(path, text.encode(), _STEP)
+    auto = path.with_name(AUTO)
+    if auto.exists():
+        write_document(auto, with_traces(auto.read_text(), text).encode(), _STEP)
 
 
 def _experiment(words: dict[str, str], report: Report) -> Experiment:
