@@ -9,12 +9,10 @@ from analysis.reports import late_document
 from analysis.reports.late_document import Case
 from analysis.reports.summary import summarize
 from experiments.commands.console import Report
-from experiments.execution.invocation import run_values
-from experiments.execution.request import Arm, Manner, Request
+from experiments.execution.request import Arm
 from experiments.results.run_folder import check_document, write_document
-from experiments.run.fabrics import choose
 from experiments.scenario.knobs import with_defaults
-from experiments.studies.checked_run import run_checked
+from experiments.studies.checked_run import run_in_guest
 
 _STEP = "the late urgent requests"
 _ON = ("nginx", "lighttpd", "nghttpx", "nghttpx@sid", "node@sid", "envoy", "go")
@@ -51,17 +49,7 @@ def arms(page: str) -> dict[Case, Arm]:
 def measure(page: str, results: Path, report: Report) -> Mapping[Case, Mapping[str, Any]]:
     """Runs the arms of a page in the guest. Raises LabError, also if a run is not ok."""
     asked = arms(page)
-    run = run_values({})
-    fabric, why = choose("virtual", [arm.scenario for arm in asked.values()], None)
-    request = Request(
-        name=page,
-        arms=tuple(asked.values()),
-        repeat=1,
-        manner=Manner(fabric=fabric, fabric_reason=why, sample=run["SAMPLE"]),
-        results=results,
-        seed=run["SEED"],
-    )
-    found = {arm["name"]: arm for arm in summarize(run_checked(request, report))["arms"]}
+    found = {arm["name"]: arm for arm in summarize(run_in_guest(page, list(asked.values()), results, report))["arms"]}
     return {case: found[arm.name] for case, arm in asked.items()}
 
 

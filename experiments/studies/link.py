@@ -11,12 +11,10 @@ from analysis.reports import link_document
 from analysis.reports.link_document import Case, Measured
 from analysis.reports.summary import summarize
 from experiments.commands.console import Report
-from experiments.execution.invocation import run_values
-from experiments.execution.request import Arm, Manner, Request
+from experiments.execution.request import Arm
 from experiments.results.run_folder import check_document, write_document
-from experiments.run.fabrics import choose
 from experiments.scenario.knobs import KNOBS, with_defaults
-from experiments.studies.checked_run import run_checked
+from experiments.studies.checked_run import run_in_guest
 from netem.link import Qdisc
 
 _STEP = "the link's disciplines"
@@ -59,17 +57,7 @@ def _name(case: Case) -> str:
 def measure(results: Path, report: Report) -> Mapping[Case, Measured]:
     """Runs all arms in the guest. Raises LabError, also if a run is not ok."""
     asked = arms()
-    run = run_values({})
-    fabric, why = choose("virtual", [arm.scenario for arm in asked.values()], None)
-    request = Request(
-        name="link",
-        arms=tuple(asked.values()),
-        repeat=1,
-        manner=Manner(fabric=fabric, fabric_reason=why, sample=run["SAMPLE"]),
-        results=results,
-        seed=run["SEED"],
-    )
-    found = {arm["name"]: arm for arm in summarize(run_checked(request, report))["arms"]}
+    found = {arm["name"]: arm for arm in summarize(run_in_guest("link", list(asked.values()), results, report))["arms"]}
     return {case: found[arm.name] for case, arm in asked.items()}
 
 

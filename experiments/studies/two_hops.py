@@ -16,12 +16,10 @@ from analysis.reports import two_hops_document
 from analysis.reports.summary import summarize
 from analysis.reports.two_hops_document import Case
 from experiments.commands.console import Report
-from experiments.execution.invocation import run_values
-from experiments.execution.request import Arm, Manner, Request
+from experiments.execution.request import Arm
 from experiments.results.run_folder import check_document, write_document
-from experiments.run.fabrics import choose
 from experiments.scenario.knobs import KNOBS, with_defaults
-from experiments.studies.checked_run import run_checked
+from experiments.studies.checked_run import run_in_guest
 
 _STEP = "the two hops"
 _LOWAT = KNOBS["LOWAT"].default
@@ -83,18 +81,7 @@ def _knobs(lowat: str, via_lowat: str) -> Mapping[str, str]:
 
 def measure(name: str, case: Case, results: Path, report: Report) -> Experiment:
     """Runs the arms of a case in the guest. Raises LabError, also if a run is not ok."""
-    asked = _arms(case)
-    run = run_values({})
-    fabric, why = choose("virtual", [arm.scenario for arm in asked], None)
-    request = Request(
-        name=f"two-hops-{name}",
-        arms=asked,
-        repeat=1,
-        manner=Manner(fabric=fabric, fabric_reason=why, sample=run["SAMPLE"]),
-        results=results,
-        seed=run["SEED"],
-    )
-    return run_checked(request, report)
+    return run_in_guest(f"two-hops-{name}", _arms(case), results, report)
 
 
 def write(path: Path, report: Report) -> None:
