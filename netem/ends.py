@@ -12,6 +12,10 @@ link kept their order.
 
 On a link with REORDER some answers skip the delay. Then the round trip is the median of the measurements.
 
+A train that overflows the queue loses its last datagrams. On real clocks nobody waits long for them: the near end asks
+for one more small datagram, and if this comes, the link, which keeps the order, has nothing left of the train. In a
+guest waiting takes no time.
+
 The rate is unknown if the far end sends no faster than the link, or if a train is too short for the clock's error.
 """
 
@@ -40,7 +44,7 @@ _ECHOES = 5
 _ROUNDS = 5
 _ATTEMPTS = 5  # so that a run survives a machine that is busy for a short time
 _PAUSE_S = 0.3  # before the next attempt
-_ASK_AGAIN_S = 0.1  # time between requests until the far end's first answer, in addition to the round trip
+_ASK_AGAIN_S = 0.1  # time until the next request if no answer comes, in addition to what the link needs
 _RATE_TRAIN = 20
 _SURPLUS = 8  # packets in a train beyond what the queue should hold
 _FASTER = 1.25  # how much faster than the link the far end must send; otherwise its own rate would be measured
@@ -111,6 +115,7 @@ class NearEnd:
         self._link = link
         self._round = 0
         self._answered = False
+        self._hurries = False
 
     def __enter__(self) -> Self:
         return self
@@ -120,6 +125,7 @@ class NearEnd:
 
     def calibrate(self, tolerance: Tolerance) -> Calibration:
         """Measures each figure of a Calibration for which the clock's error, tolerance.clock_ns, is small enough."""
+        self._hurries = tolerance.clock_ns > 0 and not self._link.reorder
         self._answered = self._answered or self._comes_to_answer()
         round_trip_ns = self._round_trip_ns(_SMALL_PAYLOAD_BYTES) if self._answered else None
         rated = self._link.rate_bit_s is not None and round_trip_ns is not None
@@ -178,17 +184,34 @@ class NearEnd:
     def _ask(self, datagrams: int, size_bytes: int) -> list[Arrival]:
         """Requests a train of datagrams; returns those that arrive, in order. size_bytes: the payload of each."""
         self._request(datagrams, size_bytes)
+        asked = self._round
         arrivals: list[Arrival] = []
         while len(arrivals) < datagrams:
             patience_s = self._patience_s(1 if arrivals else datagrams)
-            if not self._comes(patience_s):
+            if not (self._comes_or_is_asked_for(patience_s) if self._hurries else self._comes(patience_s)):
                 break
             answer, ancillary, _, _ = self._near.recvmsg(2048, ANCILLARY_BYTES)
             arrived_ns = arrival_ns(ancillary, _OLDEST_STAMP_NS)
             number, datagram, sent_ns = _ANSWER.unpack_from(answer)
-            if number == self._round:
+            if number > asked:
+                break  # nothing of the train is left on the link
+            if number == asked:
                 arrivals.append(Arrival(number=datagram, sent_ns=sent_ns, arrived_ns=arrived_ns))
         return arrivals
+
+    def _comes_or_is_asked_for(self, patience_s: float) -> bool:
+        """Waits for a datagram as `_comes` does, and requests one more whenever the link should have brought one."""
+        link = self._link
+        again_s = (
+            _ASK_AGAIN_S + (link.round_trip_ns + 2 * (link.jitter_ns + link.transmission_ns(PACKET_BYTES))) / 10**9
+        )
+        deadline_s = time.monotonic() + patience_s
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            readable = self._comes(min(again_s, left_s))
+            if readable or self._is_over:
+                return readable
+            self._request(1, _SMALL_PAYLOAD_BYTES)
+        return False
 
     def _patience_s(self, packets: int) -> float:
         """Returns the seconds to wait for the next datagram: far more than a working link needs for so many packets."""

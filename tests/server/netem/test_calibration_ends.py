@@ -28,6 +28,7 @@ SPACING_NS = SLOW.transmission_ns(PACKET_BYTES)
 FAST = Link(rate_bit_s=10**9, delay_ns=0, queue_packets=25)
 UNLIMITED = Link(rate_bit_s=None, delay_ns=0)
 ANYTHING = Tolerance(rate=10**6, round_trip_ns=10**10, queue_packets=100, clock_ns=0)
+ON_REAL_CLOCKS = replace(ANYTHING, clock_ns=1)
 
 Pass = Callable[[Sequence[bytes]], Iterable[bytes]]
 
@@ -107,6 +108,45 @@ def test_what_does_not_come_was_dropped(monkeypatch: pytest.MonkeyPatch) -> None
     """The queue's measured size is the number of the train's packets that arrived."""
     monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.1)
     assert measure(FAST, lambda train: train[:25]).queue_packets == 25
+
+
+def test_on_a_real_clock_nobody_waits_for_what_was_dropped() -> None:
+    """The answer to a later request ends the wait for the rest of a train, long before the near end loses patience."""
+    with ends(FAST, passing(lambda train: train[:25])) as near:
+        began_s = time.monotonic()
+        measured = near.calibrate(ON_REAL_CLOCKS)
+        assert time.monotonic() - began_s < 1.5 < near._patience_s(1)
+    assert measured.queue_packets == 25
+
+
+def test_a_train_may_come_after_the_later_request() -> None:
+    """A train that the machine delays is measured whole, because the link keeps the order of train and later answer."""
+
+    def paused(train: Sequence[bytes]) -> Iterator[bytes]:
+        for number, datagram in enumerate(train[:25]):
+            time.sleep(0.5 if number == 20 else 0)
+            yield datagram
+
+    with ends(FAST, passing(paused)) as near:
+        assert near.calibrate(ON_REAL_CLOCKS).queue_packets == 25
+
+
+@pytest.mark.parametrize(("reorder", "later"), [(0.0, 1), (0.1, 0)])
+def test_a_link_that_changes_the_order_is_given_time(
+    reorder: float, later: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With REORDER the answer to a later request says nothing about the train, so no such request is sent."""
+    monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.3)
+    asked: list[int] = []
+
+    def without_last(train: Sequence[bytes]) -> Sequence[bytes]:
+        asked.append(len(train))
+        return train[: max(1, len(train) - 1)]
+
+    with ends(replace(FAST, delay_ns=MS, reorder=reorder), passing(without_last)) as near:
+        near.calibrate(ON_REAL_CLOCKS)
+    lone, trains = asked.count(1), len(asked) - asked.count(1)
+    assert lone == 1 + 5 + later * trains  # the first answer, the round trips, and a request after each train
 
 
 @pytest.mark.parametrize("pace_ns", [0, 1000, SPACING_NS // 3, SPACING_NS // 2, SPACING_NS * 3 // 4])
