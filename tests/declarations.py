@@ -1,21 +1,41 @@
-"""Checks declarations of figures against the schema of Vega-Lite, which comes with Altair."""
+"""Checks declarations of figures against the schema of Vega-Lite, which comes with Altair.
+
+Altair takes a second to import, so only tests that check a declaration import it (tests/schemas.py).
+"""
 
 import json
-
-import altair as alt
-from jsonschema import Draft7Validator
+from functools import cache
+from typing import TYPE_CHECKING
 
 from analysis.figures.sheet import Declaration
 
-SCHEMA_VERSION = alt.SCHEMA_VERSION
-"""The version of Vega-Lite that the schema describes, such as v6.4.1."""
+if TYPE_CHECKING:
+    from jsonschema import Draft7Validator
 
-_SCHEMA = Draft7Validator(alt.load_schema())
+
+def schema_version() -> str:
+    """Return the version of Vega-Lite that the schema describes, such as v6.4.1."""
+    import altair as alt
+
+    return alt.SCHEMA_VERSION
+
+
+def is_valid(declaration: Declaration) -> bool:
+    """Return True if the declaration is valid Vega-Lite."""
+    return _validator().is_valid(declaration)
 
 
 def valid(declaration: Declaration | None) -> Declaration:
     """Return the declaration as read back from JSON. Raise ValidationError if it is not valid Vega-Lite."""
     assert declaration is not None
     document: Declaration = json.loads(json.dumps(declaration))
-    _SCHEMA.validate(document)
+    _validator().validate(document)
     return document
+
+
+@cache
+def _validator() -> "Draft7Validator":
+    import altair as alt
+    from jsonschema import Draft7Validator
+
+    return Draft7Validator(alt.load_schema())

@@ -2,6 +2,8 @@
 
 A notebook is stored with the outputs of its own code, so that it can be read without running it. Its metadata have a
 digest of this code and of the helpers; `tests/contract/test_notebooks.py` compares it.
+
+nbformat takes a second to import, so only a test that reads a notebook imports it (tests/schemas.py).
 """
 
 import hashlib
@@ -12,8 +14,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-import nbformat
 
 import analysis
 
@@ -32,7 +32,16 @@ _CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 def read(path: Path) -> Notebook:
     """Return the notebook."""
+    import nbformat
+
     return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+
+
+def validate(notebook: Notebook) -> None:
+    """Raise ValidationError if the notebook does not have the form of a notebook."""
+    import nbformat
+
+    nbformat.validate(notebook)  # type: ignore[no-untyped-call]
 
 
 def code(notebook: Notebook) -> list[Any]:
@@ -88,6 +97,8 @@ def executed_together(
     the names of a notebook before the next. Kernel and client are processes of their own, so that files which their
     libraries leave open cause no warnings in the tests.
     """
+    import nbformat
+
     copies = [folder / path.name for path in paths]
     for path, copy in zip(paths, copies, strict=True):
         notebook = read(path)
@@ -106,6 +117,8 @@ def errors(notebook: Notebook) -> list[str]:
 
 def to_be_stored(notebook: Notebook) -> Notebook:
     """Return an executed notebook with the digest of its code, and without what differs between machines and days."""
+    import nbformat
+
     for cell in notebook.cells:
         cell.metadata = {}
     notebook.metadata = {
@@ -124,6 +137,8 @@ def outputs(notebook: Notebook) -> Iterator[Any]:
 
 def main() -> None:
     """Execute all notebooks, and store them with their outputs. The runs come from `results`, if they are there."""
+    import nbformat
+
     for path in NOTEBOOKS:
         with tempfile.TemporaryDirectory() as folder:
             nbformat.write(to_be_stored(executed(path, Path(folder))), path)  # type: ignore[no-untyped-call]

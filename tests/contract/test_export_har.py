@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from haralyzer import HarParser
-from jsonschema import Draft202012Validator
 
 from analysis.exports import har
 from analysis.exports.recording import Album, album
 from analysis.records.runs import load_experiment
+from tests.schemas import validator
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _SCHEMA = json.loads((Path(__file__).parent / "har-1.2.schema.json").read_text())
@@ -31,9 +31,9 @@ def _documents(golden: Album) -> list[Any]:
 def test_the_form(golden: Album) -> None:
     """Every document is valid HAR 1.2; a document without a required timing is not."""
     for document in _documents(golden):
-        assert [error.message for error in Draft202012Validator(_SCHEMA).iter_errors(document)] == []
+        assert [error.message for error in validator(_SCHEMA).iter_errors(document)] == []
         del document["log"]["entries"][0]["timings"]["wait"]
-        assert not Draft202012Validator(_SCHEMA).is_valid(document)
+        assert not validator(_SCHEMA).is_valid(document)
 
 
 def test_a_reader_finds_the_figures(golden: Album) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from analysis.figures import knee, picture
 from analysis.records.runs import Run, load_experiment, load_run
@@ -23,6 +22,7 @@ from analysis.sweeps.summary import summarize
 from experiments import cli
 from tests.contract.conftest import GOLDEN_SWEEP, Summary
 from tests.declarations import valid
+from tests.schemas import validator
 from tests.unit.sweeps import knobs, write_run, write_sweep
 
 
@@ -34,7 +34,7 @@ def copy(tmp_path: Path) -> Path:
 
 def test_the_summary_has_its_schema(summary: Summary) -> None:
     """The summary conforms to its schema; a summary without a promised limit does not."""
-    check = Draft202012Validator(schema.SUMMARY)
+    check = validator(schema.SUMMARY)
     check.validate(summary)
     damaged = json.loads(json.dumps(summary))
     del damaged["networks"][0]["knee"]["promise"]["goodput_bit_s"]["low"]
@@ -186,7 +186,7 @@ def steered(tmp_path: Path) -> Sweep:
 def test_auto_is_judged_over_all_networks(steered: Sweep) -> None:
     """LOWAT=auto has a table and a part of the summary; the notes name the missing run and the lack of repetitions."""
     found = summarize(steered)
-    Draft202012Validator(schema.SUMMARY).validate(json.loads(json.dumps(found)))
+    validator(schema.SUMMARY).validate(json.loads(json.dumps(found)))
     assert found["auto"] == {"judged": 1, "near": 1, "keep_goodput": 1, "unknown": 0, "worst_ratio": 1.1}
     auto = table.of_auto(found)
     assert auto is not None
@@ -234,7 +234,7 @@ def test_the_command_for_programs(copy: Path, capsys: pytest.CaptureFixture[str]
     before = sorted(copy.iterdir())
     assert cli.main(["knee", str(copy), "--json"]) == 1
     summary = json.loads(capsys.readouterr().out)
-    Draft202012Validator(schema.SUMMARY).validate(summary)
+    validator(schema.SUMMARY).validate(summary)
     assert summary["runs"]["troubles"] == [
         {"run": "loss-0-lowat-4096.2", "status": "missing", "reason": "the run has not begun"}
     ]

@@ -7,7 +7,6 @@ import re
 from io import BytesIO
 from pathlib import Path
 
-import nbformat
 import PIL.Image
 import pytest
 
@@ -25,6 +24,7 @@ from tests.notebooks import (
     read,
     stored_digest,
     texts,
+    validate,
 )
 
 _WIDEST_PX = 1400
@@ -51,7 +51,7 @@ def test_they_are_numbered() -> None:
 
 def test_outputs_are_those_of_the_code(notebook: Notebook) -> None:
     """The stored outputs come from one execution, from top to bottom, of this code with these helpers."""
-    nbformat.validate(notebook)
+    validate(notebook)
     assert stored_digest(notebook) == digest(notebook), "make notebook-outputs stores the outputs anew"
     assert [cell.execution_count for cell in code(notebook)] == [*range(1, len(code(notebook)) + 1)]
     kinds = {output.output_type for output in outputs(notebook)}

@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 
 from experiments.studies.bill import main
 from experiments.testbed.containers import docker_engine
+from tests.schemas import bill_validator
 
 pytestmark = pytest.mark.usefixtures("compose")
 
@@ -28,7 +27,7 @@ def test_what_the_images_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     }
     for image, package in packages.items():
         text = (tmp_path / f"{image}.cdx.json").read_text()
-        assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+        assert bill_validator().validate_str(text) is None
         bill = json.loads(text)
         run = ("run", "--rm", "--network", "none", "--entrypoint", "dpkg-query", images[image])
         version = docker_engine.docker(*run, "--show", "--showformat", "${Version}", package)

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 import vl_convert
-from jsonschema import ValidationError
 
 from analysis.figures import picture
 from analysis.figures.lettering import beside
 from analysis.figures.sheet import Axis, Declaration, Panel, heading, sheet, title
-from tests.declarations import SCHEMA_VERSION, valid
+from tests.declarations import is_valid, schema_version, valid
 
 AXIS = Axis(most=10, title="seconds")
 
@@ -137,7 +136,7 @@ def test_what_moves_is_not_on_paper() -> None:
 
 def test_the_schema_is_of_the_version_that_is_drawn() -> None:
     """The tests check figures against the schema of the Vega-Lite version that draws them."""
-    assert SCHEMA_VERSION.startswith(f"v{picture.VEGA_LITE}.")
+    assert schema_version().startswith(f"v{picture.VEGA_LITE}.")
 
 
 @pytest.mark.parametrize(("key", "value"), [("strokeWith", 3), ("opacity", "much"), ("type", "rectangle")])
@@ -145,5 +144,4 @@ def test_the_schema_refuses_a_misspelt_mark(key: str, value: object) -> None:
     """A figure is valid Vega-Lite, but not with an unknown property or a wrong value anywhere in it."""
     document = valid(figure())
     document["vconcat"][0]["layer"][1]["mark"][key] = value
-    with pytest.raises(ValidationError):
-        valid(document)
+    assert not is_valid(document)
