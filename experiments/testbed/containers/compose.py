@@ -1,6 +1,7 @@
 """The fabric `compose`: places are containers, the services of compose.yaml, on real clocks."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -81,27 +82,32 @@ class Compose(HostKernel):
         server, root = scenario.front, root_of_image(scenario.front)
         images = docker_engine.images(image_server(server), root)
         own = mounted_program(scenario)
-        if own:
-            said = version_in_image(scenario, images["front"])
-        else:
-            said = _of_root(root) if root else _package(images["front"], server.packages[0])
-        tcpdump = {"tcpdump": _package(images["link"], "tcpdump")} if capture else {}
+        packages = {"node": ("origin", "nodejs"), "h2": ("client", "python3-h2"), "iproute2": ("link", "iproute2")}
+        if capture:
+            packages["tcpdump"] = ("link", "tcpdump")
+        if not own and not root:
+            packages[server.name] = ("front", server.packages[0])
+        with ThreadPoolExecutor() as pool:  # each answer takes a container of its own
+            asked = {name: pool.submit(_package, images[at], package) for name, (at, package) in packages.items()}
+            routing = pool.submit(node_route, images["origin"])
+            if own:
+                said = version_in_image(scenario, images["front"])
+            else:
+                said = _of_root(root) if root else asked[server.name].result()
+            found, route = {name: each.result() for name, each in asked.items()}, routing.result()
         return Tools(
             programs={
                 "node": "node",
                 FRONT: program_inside(own) if own else server.program,
-                **{name: name for name in tcpdump},
+                **({"tcpdump": "tcpdump"} if capture else {}),
             },
             versions={
-                "node": _package(images["origin"], "nodejs"),
+                **found,
                 server.name: said,
-                "h2": _package(images["client"], "python3-h2"),
-                "iproute2": _package(images["link"], "iproute2"),
-                **tcpdump,
                 **own_versions(scenario, server, said),
                 **root_versions(server, root),
             },
-            node_route=node_route(images["origin"]),
+            node_route=route,
             root=str(root.path) if root else None,
         )
 
@@ -110,8 +116,10 @@ class Compose(HostKernel):
         fronts = {(image_server(scenario.front), scenario.front.edition): scenario.front for scenario in scenarios}
         for (name, edition), server in fronts.items():
             base = make_base(server, tell) if edition in SUITES else {}
-            for service, image in docker_engine.images(name, root_of_image(server)).items():
-                if not docker_engine.has_image(image):
+            wanted = docker_engine.images(name, root_of_image(server))
+            present = docker_engine.present(wanted.values())
+            for service, image in wanted.items():
+                if image not in present:
                     on_base = base if service == "front" else {}
                     tell(f"building the image of the {service} from {on_base.get('BASE', docker_engine.base())}")
                     _build(service, {"SERVER": name, **on_base})

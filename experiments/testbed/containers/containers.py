@@ -108,7 +108,7 @@ class Containers:
         write_json(self._folder.asked / "compose-environment.json", words)
         project = self._project = docker_engine.Project(docker_engine.project_name(self._folder), words, override)
         project.create(*_PLACES)
-        self._services = Services({service: project.container(service) for service in _PLACES})
+        self._services = Services(project.containers(*_PLACES))
         for network, addresses in (("near", near), ("far", far)):
             project.attach(self._services.ids["link"], network, f"{addresses}.4")
 
@@ -186,7 +186,7 @@ class Containers:
         # The gauge joins the front's namespaces: docker-compose can create the gauge only when they exist.
         self._services.wait("front", front.check_alive, "starting the front")
         self._project.create("gauge")
-        self._services.ids["gauge"] = self._project.container("gauge")
+        self._services.ids.update(self._project.containers("gauge"))
         with self._services.start("gauge", "the gauge", self._folder.front / "gauge-place.log") as self._gauge:
             self._services.wait("gauge", front.check_alive, "starting the gauge")
             yield
@@ -307,8 +307,9 @@ class Containers:
             taps = []
             # The taps, like the gauge, can be created only when the containers that they join run.
             self._project.create(*TAPS.values())
+            self._services.ids.update(self._project.containers(*TAPS.values()))
             for place, service in TAPS.items():
-                container = self._services.ids[service] = self._project.container(service)
+                container = self._services.ids[service]
                 started = self._services.attached(
                     service, f"the capture at the {place}", folder / f"{tap.ENDS[place]}.log"
                 )

@@ -1,7 +1,7 @@
 """Uses the Docker engine and compose through their command lines."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -141,6 +141,12 @@ def has_image(name: str) -> bool:
     return True
 
 
+def present(names: Iterable[str]) -> set[str]:
+    """Returns those of the images, by name and tag, that the engine has. Raises StepFailed if it cannot be asked."""
+    filters = [word for name in names for word in ("--filter", f"reference={name}")]
+    return set(docker("image", "ls", "--format", "{{.Repository}}:{{.Tag}}", *filters).split())
+
+
 def gateway_mode() -> str:
     """Returns the gateway mode of networks through which the link can route. Docker 27 has no `nat-unprotected`."""
     return "nat" if version().startswith("27.") else "nat-unprotected"
@@ -178,13 +184,15 @@ class Project:
         """Removes the containers and networks of the project that exist so far. Raises StepFailed."""
         processes.run(["sh", "-c", removal(self.name)], step="removing containers", timeout_s=_START_S)
 
-    def container(self, service: str) -> str:
-        """Returns the id of the service's container. Raises StepFailed."""
+    def containers(self, *services: str) -> dict[str, str]:
+        """Returns the ids of the services' containers, by service. Raises StepFailed."""
         own = f"label={_LABEL}.project={self.name}"
-        found = docker("ps", "--all", "--quiet", "--filter", own, "--filter", f"label={_LABEL}.service={service}")
-        if not found:
-            raise StepFailed("making containers", f"the service {service} has no container")
-        return found
+        shown = docker("ps", "--all", "--filter", own, "--format", f'{{{{.Label "{_LABEL}.service"}}}} {{{{.ID}}}}')
+        found = dict(line.split() for line in shown.splitlines())
+        for service in services:
+            if service not in found:
+                raise StepFailed("making containers", f"the service {service} has no container")
+        return {service: found[service] for service in services}
 
     def attach(self, container: str, network: str, address: str) -> None:
         """Attaches a container to a network, unless it is attached already.
@@ -232,7 +240,7 @@ while [ $quiet -lt 2 ] && [ $tries -lt 30 ]; do
     if containers=$(docker ps --all --quiet {own}) && networks=$(docker network ls --quiet {own}); then
         if [ -z "$containers$networks" ]; then
             quiet=$((quiet + 1))
-            sleep 0.3
+            [ $quiet -eq 2 ] || sleep 0.3
             continue
         fi
         [ -z "$containers" ] || docker rm --force --volumes $containers
