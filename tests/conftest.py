@@ -31,13 +31,20 @@ from tests.punctuality import any_late, until_punctual
 _EXPECT = "PRIOLAB_EXPECT"
 _TESTS = Path(__file__).parent
 _LAST_ROOMS = {"contract": 1, "unit": 2}
+_REAL_ROOMS = ("lab", "link")
+"""The folders of punctual tests; `make test` collects no others for them."""
 _LONGEST = (
-    "test_matrix.py",
+    "test_compose.py",
     "test_notebooks.py",
+    "test_demo_wishes.py",
+    "test_matrix.py",
     "test_demo_page.py",
+    "test_talk.py",
+    "test_chromium.py",
+    "test_hostile_folder.py",
     "test_demo_stage.py",
-    "test_sabotage.py",
     "test_servers.py",
+    "test_sabotage.py",
 )
 """The slowest files of tests/lab, slowest first, so that no worker is still busy with one when the others are done."""
 
@@ -98,8 +105,13 @@ def pytest_sessionstart() -> None:
         pytest.exit(f"{_EXPECT} names {', '.join(missing)}, missing here", returncode=1)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest selects tests by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sorts the slowest files of tests/lab to the front, and contract tests and unit tests to the end."""
+    """Sorts the slowest files of tests/lab to the front, and contract tests and unit tests to the end.
+
+    Marks tests that need the fixture `compose`. Raises UsageError if a punctual test is where `make test` would not
+    find it.
+    """
 
     def rank(item: pytest.Item) -> tuple[int, int]:
         room, name = item.path.relative_to(_TESTS).parts[0], item.path.name
@@ -107,6 +119,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return _LAST_ROOMS.get(room, 0), within
 
     items.sort(key=rank)
+    for item in items:
+        if "compose" in getattr(item, "fixturenames", ()):
+            item.add_marker("containers")
+        if item.get_closest_marker("punctual") and item.path.relative_to(_TESTS).parts[0] not in _REAL_ROOMS:
+            raise pytest.UsageError(f"{item.nodeid} is punctual; such tests are in {' or '.join(_REAL_ROOMS)}")
 
 
 def needs(name: str) -> None:

@@ -22,7 +22,7 @@ def schema_version() -> str:
 
 def is_valid(declaration: Declaration) -> bool:
     """Return True if the declaration is valid Vega-Lite."""
-    return _validator().is_valid(declaration)
+    return bool(_validator().is_valid(declaration))
 
 
 def valid(declaration: Declaration | None) -> Declaration:

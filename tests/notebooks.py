@@ -41,7 +41,7 @@ def validate(notebook: Notebook) -> None:
     """Raise ValidationError if the notebook does not have the form of a notebook."""
     import nbformat
 
-    nbformat.validate(notebook)  # type: ignore[no-untyped-call]
+    nbformat.validate(notebook)
 
 
 def code(notebook: Notebook) -> list[Any]:

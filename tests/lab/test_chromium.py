@@ -62,7 +62,7 @@ def _has_misspoken(done: Done) -> bool:
 @pytest.mark.usefixtures("netns")
 def test_lowat_keeps_the_browsers_order(lab: Lab) -> None:
     """The browser asks for the script first. The order is inverted without LOWAT and kept with LOWAT=16384."""
-    done = lab.run_on_time(*_CHROMIUM, "LOWAT=16384", "RELOADS=1", "SIZE=500000", or_if=_has_misspoken)
+    done = lab.run_on_time(*_CHROMIUM, *_QUICK, "LOWAT=16384", "RELOADS=1", "SIZE=300000", or_if=_has_misspoken)
     assert done.code == 0, done.trouble
     assert {name: done.arm(name)["verdict"] for name in ("control", "lowat-16384")} == {
         "control": "inverted",

@@ -10,6 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from experiments.scenario.knobs import scenario_from
+from experiments.testbed.containers import docker_engine
+from experiments.testbed.containers.compose import Compose
+from experiments.testbed.containers.own_files import image_server
+from experiments.testbed.containers.root_image import root_of_image
 from tests.conftest import Done, Lab, make_lab
 from tests.lab.first_bytes import compare
 from tests.lab.wireshark import OUT_OF_ORDER
@@ -57,6 +62,18 @@ def _maps(lab: Lab) -> Done:
     """
     words = ("RATE=512kbps", "RATE_STEPS=1024kbps@2s", "LOWAT=131072", "CAPTURE=yes")
     return lab.run_on_time("FABRIC=compose", "DELAY=100ms", "RELOADS=1", *words)
+
+
+@pytest.mark.parametrize("server", ["nginx", "h2o", "nginx@trixie"])
+def test_an_image_is_built_once(server: str) -> None:
+    """Missing images are built, and are found the next time."""
+    fabric, scenario = Compose(), scenario_from({"SERVER": server})
+    fabric.prepare([scenario], print)
+    said: list[str] = []
+    fabric.prepare([scenario], said.append)
+    assert said == []
+    names = docker_engine.images(image_server(scenario.front), root_of_image(scenario.front)).values()
+    assert docker_engine.present(names) == set(names)
 
 
 @pytest.fixture(scope="module")

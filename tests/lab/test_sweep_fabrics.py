@@ -29,7 +29,7 @@ _ALIKE = 0.1
     [
         ("virtual", "guest"),
         pytest.param("netns", "netns", marks=pytest.mark.punctual),
-        pytest.param("compose", "compose", marks=pytest.mark.punctual),
+        pytest.param("compose", "compose", marks=[pytest.mark.punctual, pytest.mark.containers]),
     ],
 )
 def test_a_sweep_runs_in_every_fabric(

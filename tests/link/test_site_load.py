@@ -83,6 +83,7 @@ def test_lowat_keeps_the_order(
     assert behind_ms[0] > behind_ms[1] + 100
 
 
+@pytest.mark.containers  # the device has addresses that containers of experiments use, too
 @pytest.mark.punctual
 def test_a_link_to_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """--rate and --delay put a link before a server of this machine, and the link's device vanishes with the command.
