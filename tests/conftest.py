@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,14 +49,20 @@ _LONGEST = (
 """The slowest files of tests/lab, slowest first, so that no worker is still busy with one when the others are done."""
 
 
+_told: dict[str, Capability] = {}
+"""In a worker of pytest-xdist: the capabilities that the process which started it has found."""
+
+
 @cache
 def _capabilities() -> Mapping[str, Capability]:
-    """Returns this machine's capabilities. Takes half a second, and longer with Docker; unit tests do not call it."""
+    """Returns this machine's capabilities. Takes a second; unit tests do not call it."""
+    if _told:
+        return _told
     found = {capability.name.replace(" ", "-"): capability for capability in examine()}
     for option in reversed(link_options()):
         name = f"fabric-{option.fabric}"
         if option.usable or name not in found:
-            detail = option.shaper if option.usable else option.reason
+            detail = str(option.shaper) if option.usable else option.reason
             found[name] = Capability(name=name, present=option.usable, detail=detail, remedy=option.remedy)
     for server in (server_of(f"{name}@{edition}") for name, each in catalogue().items() for edition in each.wheels):
         lack = lack_of(server)
@@ -83,10 +89,27 @@ def _io_uring() -> str:
         return str(error)
 
 
+def _only_units(config: pytest.Config) -> bool:
+    asked = [Path(word.partition("::")[0]).resolve() for word in config.args]
+    return all(path.is_relative_to(_TESTS / "unit") for path in asked)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells a worker of pytest-xdist this machine's capabilities."""
+    if not _only_units(node.config):
+        node.workerinput["capabilities"] = {name: asdict(each) for name, each in _capabilities().items()}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Takes in what `pytest_configure_node` tells this worker."""
+    told: Mapping[str, Mapping[str, Any]] = getattr(config, "workerinput", {}).get("capabilities", {})
+    _told.update({name: Capability(**each) for name, each in told.items()})
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Lists the versions of all programs, unless only unit tests are run."""
-    asked = [Path(word.partition("::")[0]).resolve() for word in config.args]
-    if all(path.is_relative_to(_TESTS / "unit") for path in asked):
+    if _only_units(config):
         return []
     found = _capabilities().items()
     return [f"{name}: {capability.detail if capability.present else 'missing'}" for name, capability in found]
