@@ -38,15 +38,18 @@ _LONGEST = (
     "test_notebooks.py",
     "test_demo_wishes.py",
     "test_matrix.py",
-    "test_demo_page.py",
-    "test_talk.py",
     "test_chromium.py",
     "test_hostile_folder.py",
-    "test_demo_stage.py",
+    "test_demo_page.py",
     "test_servers.py",
+    "test_talk.py",
     "test_sabotage.py",
+    "test_demo_stage.py",
 )
-"""The slowest files of tests/lab, slowest first, so that no worker is still busy with one when the others are done."""
+"""The slowest files of tests/lab, so that no worker is still busy with one when the others are done.
+
+Roughly the slowest first; those with a browser, whose pages have to answer in time, are not all begun at once.
+"""
 
 
 _told: dict[str, Capability] = {}
