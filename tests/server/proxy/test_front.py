@@ -122,19 +122,20 @@ def test_of_several_connections_the_busy_one_is_looked_at(tmp_path: Path) -> Non
     with running_front("nginx", tmp_path) as (settings, process), ExitStack() as stack:
         context = ssl.create_default_context(cafile=str(settings.certificates.ca))
         sampler = stack.enter_context(Sampler(process.pid, "127.0.0.1", settings.port, tmp_path, 10**7))
+        began_ns = time.monotonic_ns()  # a busy machine must not make the sampler's intervals longer
         ends = []
-        for _ in range(3):
+        for number in range(3):
             plain = stack.enter_context(socket.create_connection((settings.address, settings.port), timeout=5))
             ends.append(stack.enter_context(context.wrap_socket(plain, server_hostname=NAME)))
-            sampler.look(time.monotonic_ns())
+            sampler.look(began_ns + number * 10**7)
         ends[1].sendall(f"GET /image.jpg HTTP/1.1\r\nHost: {NAME}\r\nConnection: keep-alive\r\n\r\n".encode())
         received = 0
         while received < SIZE:
             data = ends[1].recv(2**16)
             assert data, "nginx closed"
             received += len(data)
-        sampler.look(time.monotonic_ns() + 10**9)
-        sampler.look(time.monotonic_ns() + 2 * 10**9)
+        sampler.look(began_ns + 10**9)
+        sampler.look(began_ns + 2 * 10**9)
         assert sampler.peer_port == ends[1].getsockname()[1]
     assert read_journal(tmp_path / "sockets.jsonl", SocketSample)[-1].bytes_sent > SIZE
 
