@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import jsonschema
 import pytest
 
 from analysis.matrix import page, text
 from analysis.matrix.document import document, dumped, matrix_from
 from analysis.matrix.matrix import Matrix
 from tests.matrix_document import DOCS, documented
+from tests.schemas import validator
 
 SCHEMA = json.loads((DOCS / "matrix.schema.json").read_text())
 
@@ -23,8 +23,9 @@ def recorded() -> Matrix:
 
 def test_the_schema() -> None:
     """The document fits the schema."""
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    jsonschema.Draft202012Validator(SCHEMA).validate(documented())
+    check = validator(SCHEMA)
+    check.check_schema(SCHEMA)
+    check.validate(documented())
 
 
 @pytest.mark.parametrize(
@@ -45,14 +46,14 @@ def test_the_schema_refuses(keys: tuple[str, ...], value: Any) -> None:
         key: each for key, each in documented().items() if key != "frames"
     }
     spoiled["servers"] = json.loads(json.dumps({"nginx@sid": documented()["servers"]["nginx@sid"]}))
-    validator = jsonschema.Draft202012Validator(SCHEMA)
-    validator.validate(spoiled)
+    check = validator(SCHEMA)
+    check.validate(spoiled)
     *outer, last = keys
     place: dict[str, Any] = spoiled
     for key in outer:
         place = place[key]
     place[last] = value
-    assert not validator.is_valid(spoiled)
+    assert not check.is_valid(spoiled)
 
 
 def test_every_verdict_follows_from_frames(recorded: Matrix) -> None:
