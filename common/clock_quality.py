@@ -22,8 +22,9 @@ _SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource
 _READS = 500
 _BATCHES = 4
 _COUNTABLE = 10  # the least number of steps in a batch of reads; a batch with fewer is not averaged
-_CHUNKS = 200
-_CHUNK = 10_000  # additions in a chunk of work; they take 0.1 to 0.2 ms, so that all chunks outlast a step of 10 ms
+_CHUNK = 10_000  # additions in a chunk of work
+_CHUNK_NS = 50_000  # the least time that a chunk of work takes; usually it takes 0.1 to 0.2 ms
+_LEAST_CHUNKS, _MOST_CHUNKS = 8, 200  # all chunks together outlast a step of 10 ms
 _FIRST_NAP_S = 1e-6
 _LONGEST_NAP_S = 0.05
 _NAPS = 3
@@ -63,7 +64,7 @@ def examine(clock: Clock, work: Callable[[], object], sleep: Callable[[float], N
     return Quality(
         resolution_ns=resolution_ns,
         read_cost_ns=round(min(countable), 1) if countable else None,
-        advances_while_working=_advances(clock, work, alone_ns),
+        advances_while_working=_advances(clock, work, alone_ns, _chunks(resolution_ns)),
         reasons=reasons,
     )
 
@@ -82,12 +83,17 @@ def _step_asleep(clock: Clock, sleep: Callable[[float], None]) -> int | None:
     return min(steps, default=None)
 
 
-def _advances(clock: Clock, work: Callable[[], object], alone_ns: float) -> bool:
+def _chunks(resolution_ns: int | None) -> int:
+    """Returns the number of chunks of work that outlast a step of the clock. resolution_ns: None if it is unknown."""
+    return _MOST_CHUNKS if resolution_ns is None else min(_MOST_CHUNKS, _LEAST_CHUNKS + resolution_ns // _CHUNK_NS)
+
+
+def _advances(clock: Clock, work: Callable[[], object], alone_ns: float, chunks: int) -> bool:
     """Returns True if the clock moves during work, by more than the two reads around the work take.
 
-    alone_ns: the time that a read takes.
+    alone_ns: the time that a read takes. chunks: how often to work. The result is False only after all of them.
     """
-    for _ in range(_CHUNKS):
+    for _ in range(chunks):
         before_ns = clock()
         work()
         if clock() - before_ns > 2 * alone_ns:

@@ -22,6 +22,7 @@ class MadeClock:
     step_ns: int = 1
     sleeps: bool = True
     true_ns: int = 123_456_789_123
+    worked: int = 0
 
     def read(self) -> int:
         self.true_ns += self.read_ns
@@ -29,6 +30,7 @@ class MadeClock:
 
     def work(self) -> None:
         self.true_ns += self.work_ns
+        self.worked += 1
 
     def sleep(self, seconds: float) -> None:
         self.true_ns += round(seconds * 10**9) if self.sleeps else 0
@@ -50,6 +52,17 @@ def test_a_clock_that_only_reads_move() -> None:
     quality = MadeClock(read_ns=256, work_ns=0, step_ns=256).quality()
     assert (quality.resolution_ns, quality.read_cost_ns) == (256, 256.0)
     assert not quality.advances_while_working
+
+
+def test_work_outlasts_a_step_by_little() -> None:
+    """A clock with fine steps is known to stand still after a millisecond of work; without a step, it takes ten."""
+    fine = MadeClock(read_ns=256, work_ns=0, step_ns=256)
+    dead = MadeClock(read_ns=0, work_ns=0, sleeps=False)
+    fine.quality()
+    dead.quality()
+    least_work_ns = 50_000
+    assert 256 < fine.worked * least_work_ns < MS
+    assert dead.worked * least_work_ns == 10 * MS
 
 
 def test_steps_larger_than_a_read() -> None:
