@@ -13,7 +13,6 @@ from experiments.errors import Unavailable
 from experiments.host.packages import CAPTURING, READING_CAPTURES
 from experiments.host.processes import find
 from experiments.host.programs import (
-    BROWSER,
     BROWSER_REMEDY,
     DRIVER,
     browser_version,
@@ -23,6 +22,7 @@ from experiments.host.programs import (
     server_version,
     version,
 )
+from experiments.host.tools import BROWSER
 from experiments.host.tuner_program import lack_of_compiler, lack_on_host
 from experiments.run.fabrics import FABRICS
 from experiments.scenario.knobs import scenario_from

@@ -21,8 +21,8 @@ from experiments.execution.instruments import instruments
 from experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
 from experiments.execution.request import Arm, Manner
 from experiments.host.processes import tail
-from experiments.host.programs import BROWSER, DRIVER
-from experiments.host.tools import Tools
+from experiments.host.programs import DRIVER
+from experiments.host.tools import BROWSER, Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run import capture

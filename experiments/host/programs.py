@@ -16,12 +16,12 @@ from experiments.host.own_program import inspected, version_said
 from experiments.host.processes import find, program_environment
 from experiments.host.roots import Root, find_root
 from experiments.host.setup_plan import not_packaged
-from experiments.host.tools import FRONT, SECOND, Tools
+from experiments.host.tools import BROWSER, FRONT, SECOND, Tools
 from experiments.host.wheels import program_in_cache, wheel_versions
 from experiments.scenario.scenario import ClientKind, Scenario
 from proxy.server import SUITES, Server, absolute, catalogue, server_of
 
-BROWSER, DRIVER = "chromium", "playwright"
+DRIVER = "playwright"
 _PATIENCE_S = 20.0
 BROWSER_REMEDY = f"{setup_command('CLIENT=chromium')} installs both chromium and playwright"
 

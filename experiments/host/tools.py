@@ -9,6 +9,9 @@ from proxy.tuner.tuner import TunerKind
 FRONT, SECOND = "front", "second"
 """The names of the front's program and of the second front's (VIA) among the programs of a run."""
 
+BROWSER = "chromium"
+"""The browser's name among the programs of a run, and the name of its program."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TunerOrder:

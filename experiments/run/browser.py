@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.errors import InvalidRun
-from experiments.host.programs import BROWSER
-from experiments.host.tools import Tools
+from experiments.host.tools import BROWSER, Tools
 from experiments.results.run_folder import RunFolder, last_line, read_json
 from experiments.scenario.scenario import ClientKind, Scenario
 from proxy.certificate_files import certificates_in

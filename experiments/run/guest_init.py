@@ -32,8 +32,8 @@ from experiments.run.guest_start import begin_anew, check, libc, mount
 from experiments.run.process import carry_out
 from experiments.scenario.scenario import ClientKind
 from experiments.testbed.guest import io_uring
+from experiments.testbed.guest.inside import InGuest
 from experiments.testbed.guest.rehearsal import keep_open, rehearse
-from experiments.testbed.guest.virtual import Virtual
 from experiments.testbed.namespaces.namespaces import known_beforehand
 
 _CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
@@ -128,7 +128,7 @@ def _carry_out(path: Path, order: Order) -> None:
         if order.scenario.client is ClientKind.CHROMIUM:
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         mount("hostfs", str(_FOLDER), str(path))
-        carry_out(RunFolder(_FOLDER), Virtual(), seeded=seeded, known_as=path)
+        carry_out(RunFolder(_FOLDER), InGuest(), order, seeded=seeded, known_as=path)
 
     _in_a_child(run)
     check(libc.setns(home, _CLONE_NEWPID), "leaving the PID namespace")

@@ -16,7 +16,7 @@ from experiments.run.fabrics import FABRICS
 from experiments.run.page_loads import Conditions
 from experiments.run.setting_checks import check_kernel
 from experiments.run.steps import run_arm
-from experiments.testbed.fabric import Fabric
+from experiments.testbed.fabric import MakesPlaces
 
 
 def tell(step: str) -> None:
@@ -25,11 +25,17 @@ def tell(step: str) -> None:
 
 
 def carry_out(
-    folder: RunFolder, fabric: Fabric | None = None, *, seeded: bool = False, known_as: Path | None = None
+    folder: RunFolder,
+    fabric: MakesPlaces | None = None,
+    order: Order | None = None,
+    *,
+    seeded: bool = False,
+    known_as: Path | None = None,
 ) -> None:
     """Runs the arm and writes outcome.json, also when the arm fails.
 
     fabric: the fabric that the order names, if it has been imported already; None to import it.
+    order: the folder's order, if it has been read already; None to read it.
     seeded: True if all random numbers follow from the order's seed; False if only the ferry's random numbers do.
     known_as: the run folder's path outside the guest, to be named in the reason of a failure in place of the path
     inside the guest; None without a guest.
@@ -37,7 +43,7 @@ def carry_out(
     observed: dict[str, Any] = {"seeded": seeded}
     status, reason, seen = "ok", None, folder
     try:
-        order = Order.read(folder)
+        order = order or Order.read(folder)
         fabric = fabric or FABRICS[order.fabric]
         conditions = Conditions(order=order, tolerance=fabric.tolerance, in_guest=seeded)
         tell("places of client, link, front and origin")

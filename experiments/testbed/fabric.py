@@ -27,13 +27,25 @@ class HostKernel:
         return {"release": platform.release()}
 
 
-class Fabric(Protocol):
+class MakesPlaces(Protocol):
+    """The part of a fabric that the process of a run needs.
+
+    tolerance: the allowed difference between the measured link and the requested link.
+    """
+
+    tolerance: Tolerance
+
+    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
+        """Makes the places of a run. Called in the process that carries out the run."""
+
+
+class Fabric(MakesPlaces, Protocol):
     """A way to make places.
 
     merit: an advantage of the fabric, as the reason to choose it. virtual_clock: True if the clock of the places jumps
     over idle time, so that link time costs next to nothing. runs_per_command: the number of runs that one command
     should carry out, one after the other. own_programs: True if the places have their own programs, so that none have
-    to be installed on this machine. tolerance: the allowed difference between the measured link and the requested link.
+    to be installed on this machine.
     """
 
     name: str
@@ -41,7 +53,6 @@ class Fabric(Protocol):
     virtual_clock: bool
     runs_per_command: int
     own_programs: bool
-    tolerance: Tolerance
 
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Raises Unavailable, with the remedy, if this machine cannot run the scenario in this fabric."""
@@ -73,6 +84,3 @@ class Fabric(Protocol):
         scratch: a folder for the command's files, which is removed after the command. If this method writes a program
         `afterwards` into the scratch folder, the lab runs this program when the command has ended, however it ended.
         """
-
-    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
-        """Makes the places of a run. Called in the process that carries out the run."""

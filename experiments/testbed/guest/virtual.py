@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from math import ceil
 from pathlib import Path
@@ -19,15 +18,13 @@ from experiments.host.home import ROOT
 from experiments.host.processes import CALMER, SYSTEM_FOLDERS, find
 from experiments.host.programs import tools_for
 from experiments.host.tools import Tools
-from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.knobs import NAMED_BY_PATH
 from experiments.scenario.scenario import ClientKind, Scenario
 from experiments.testbed.guest import kernel
+from experiments.testbed.guest.inside import InGuest
 from experiments.testbed.namespaces.front_shaper_check import check_egress
 from experiments.testbed.namespaces.qdisc_check import check_qdisc
-from experiments.testbed.places import Places, run_label
-from netem import calibration
 from netem.link import Qdisc
 from netem.shaper import Shaper
 from proxy.server import absolute
@@ -48,7 +45,7 @@ _COPIES = 8
 _LOG_COPIES = 3 * 4.6
 
 
-class Virtual:
+class Virtual(InGuest):
     """The fabric `virtual`: User-Mode Linux guests. A guest carries out many runs, one after the other.
 
     Needs no root, because a guest is an ordinary process.
@@ -59,7 +56,6 @@ class Virtual:
     virtual_clock = True
     runs_per_command = 40
     own_programs = False
-    tolerance = calibration.VIRTUAL
 
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Raises Unavailable without x86-64, the guest kernel, or a folder without noexec for the guest's memory."""
@@ -140,15 +136,6 @@ class Virtual:
             f"init={init}",
             f"uml_dir={scratch}",
         ]
-
-    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
-        """Returns places that are namespaces of the guest's kernel."""
-        # Only the process of a run needs these modules. A guest loads them before its first run (rehearsal.py).
-        from experiments.testbed.namespaces.front_tuner import FrontTuner
-        from experiments.testbed.namespaces.namespaces import Namespaces
-
-        tuner = FrontTuner(order.asked_tuner, run_label(folder))
-        return Namespaces(Shaper.NETEM, tuner, via=order.scenario.via, forks_client=True)
 
     def _memory_folder(self, scenario: Scenario) -> Path:
         """Returns the folder for the guest's memory file, which is mapped executable. Raises Unavailable."""

@@ -39,11 +39,13 @@ def test_what_a_guest_does_not_need() -> None:
     """A guest takes several times as long for each import."""
     found = imported("import experiments.run.guest_init")
     assert not found & {"aioquic", "altair", "analysis", "asyncio", "cryptography", "experiments.execution", "rich"}
+    assert not found & {"experiments.host.programs", "experiments.host.wheels", "experiments.testbed.guest.kernel"}
 
 
 LATER = {
     "client.http3.session",  # needed for HTTP/3 alone, and takes a third of a second
     "experiments.testbed.containers.compose",
+    "experiments.testbed.guest.virtual",  # starts guests
     "experiments.testbed.namespaces.netns",
     "importlib.metadata",  # needed for a browser, and in a lab that is not a clone
 }
