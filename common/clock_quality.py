@@ -19,7 +19,7 @@ from typing import Any
 from common.clock_route import route_of_python
 
 _SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-_READS = 500
+_READS = 200
 _BATCHES = 4
 _COUNTABLE = 10  # the least number of steps in a batch of reads; a batch with fewer is not averaged
 _CHUNK = 10_000  # additions in a chunk of work

@@ -91,6 +91,18 @@ class Exported:
                 shutil.copytree(file.parent, results / file.parent.name)
 
 
+def copy_story(run: Runs, results: Path) -> set[str]:
+    """Copies the shared experiments whose arms are in the demo's story to another results folder; returns their names.
+
+    The story has some more arms.
+    """
+    folders = [done.folder for done in (run(*words) for words in IN_STORY) if done.folder is not None]
+    assert len(folders) == len(IN_STORY)
+    for folder in folders:
+        shutil.copytree(folder, results / folder.name)
+    return {folder.name for folder in folders}
+
+
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
     """Holds an exclusive lock on the file, so that one process at a time runs the context."""
@@ -142,10 +154,7 @@ def exported(guest: None, run: Runs) -> Exported:  # noqa: ARG001
             shutil.rmtree(lab.root, ignore_errors=True)
             for folder in (lab.root, lab.temporary, lab.results):
                 folder.mkdir()
-            for words in IN_STORY:
-                there = run(*words)
-                assert there.folder is not None, there.err
-                shutil.copytree(there.folder, lab.results / there.folder.name)
+            copy_story(run, lab.results)
             done = lab.command_here("slides", "FABRIC=virtual")
             assert done.returncode == 0, done.stderr
             assert len(list(lab.results.glob("story-*/*/run.json"))) == 3, "what was there was run again"

@@ -4,6 +4,8 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from experiments.demo.choices import LOWATS
 from experiments.demo.story import closing, steps
 from tests.conftest import Lab, make_lab, priolab_here
 from tests.demonstration import Demo, demonstration
-from tests.lab.conftest import Runs
+from tests.lab.conftest import Runs, copy_story
 from tests.lab.story import TOLD
 from tests.lab.visits import RUN_MS, figures, scrub, shown, visit
 
@@ -43,13 +45,25 @@ def _after(text: str) -> list[str]:
     return [f"{found} s" for found in re.findall(r"after ([\d.]+) s", text)]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Prepared(Demo):
+    """The demo that the talk's command starts. copied: the experiments in its results folder that it did not run."""
+
+    copied: AbstractSet[str]
+
+    def experiments(self) -> set[str]:
+        """Return the names of the experiments that the demo has run."""
+        return super().experiments() - self.copied
+
+
 @pytest.fixture(scope="module")
-def prepared(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:  # noqa: ARG001
-    """Yields the demo that the talk's command starts."""
+def prepared(guest: None, run: Runs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:  # noqa: ARG001
+    """Yields the demo that the talk's command starts. Some of the story's arms have been run before."""
     assert ".venv/bin/priolab demo --prepare" in TALK
     lab = make_lab(tmp_path_factory.mktemp("talk"))
+    copied = copy_story(run, lab.results)
     with demonstration(lab, "--prepare", "FABRIC=virtual", idle=False, begin_s=_PREPARE_S) as begun:
-        yield begun
+        yield Prepared(**vars(begun), copied=copied)
 
 
 def _arms(demo: Demo, page: Page) -> list[Mapping[str, Any]]:
@@ -70,8 +84,8 @@ def _begins(page: Page) -> list[str]:
     return [each["first_byte_ms"] for each in figures(page)]
 
 
-def test_preparing_says_that_it_is_ready(prepared: Demo) -> None:
-    """`priolab demo --prepare` runs every arm of the story and every stop of the slider once, and says so."""
+def test_preparing_says_that_it_is_ready(prepared: Prepared) -> None:
+    """`priolab demo --prepare` runs each arm of the story and of the slider once, unless it is there, and says so."""
     said = prepared.log.read_text()
     assert f"ready: {len(steps())} of {len(steps())} steps of the story, {len(LOWATS)} stops of the slider" in said
     assert said.index("ready: ") < said.index("\nopen http://")
@@ -79,7 +93,7 @@ def test_preparing_says_that_it_is_ready(prepared: Demo) -> None:
     assert len(prepared.experiments()) == 1
 
 
-def test_the_five_minutes(prepared: Demo, browser: Browser) -> None:
+def test_the_five_minutes(prepared: Prepared, browser: Browser) -> None:
     """Each row of the short talk has the step's minute and notes; the step appears at once, waits for space, and shows
     what is said; the last row is the closing slide.
     """
@@ -113,7 +127,7 @@ def test_the_five_minutes(prepared: Demo, browser: Browser) -> None:
     assert len(prepared.experiments()) == 1, "nothing was run during the talk"
 
 
-def test_guess_the_number(prepared: Demo, browser: Browser) -> None:
+def test_guess_the_number(prepared: Prepared, browser: Browser) -> None:
     """At minute 7 every stop of the slider appears at once, the curve has all stops, and nothing is run."""
     (row,) = (cells for cells in _rows("Twenty minutes") if cells[1] == "guess the number")
     assert "drag the slider of the lower arm" in row[2]
@@ -128,7 +142,7 @@ def test_guess_the_number(prepared: Demo, browser: Browser) -> None:
     assert len(prepared.experiments()) == 1
 
 
-def test_why_few_people_notice(prepared: Demo, browser: Browser) -> None:
+def test_why_few_people_notice(prepared: Prepared, browser: Browser) -> None:
     """At minute 11 the scenario and its comparison show the times that the talk gives: early, and seconds late."""
     (row,) = (cells for cells in _rows("Twenty minutes") if cells[1] == "why few people notice the effect")
     early, late = _after(row[2])
