@@ -29,7 +29,7 @@ from tests.lab.endings import must_have_failed, nothing_is_left
         ("FABRIC=cloud", "virtual, compose, netns"),
         ("NATIVE=on", "or h2o"),
         ("SCENARIO=moon", "maps"),
-        ("LOWATT=1", "did you mean LOWAT?"),
+        ("LOWATT=1", "did you mean LOWAT or VIA_LOWAT?"),
     ],
 )
 def test_bad_input_is_one_clear_line(lab: Lab, word: str, allowed: str) -> None:
