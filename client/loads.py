@@ -84,6 +84,10 @@ class Loads:
         self._names[stream_id] = request.name
         return self.event(Kind.REQUEST_SENT, now_ns, stream_id, detail=detail)
 
+    def named(self, stream_id: int, name: str) -> None:
+        """Gives a stream that is no part of a load a name for its events."""
+        self._names[stream_id] = name
+
     def open_stream(self, name: str) -> int | None:
         """Returns the open stream of the resource of that name; None if the resource has no open stream."""
         return next((stream_id for stream_id, request in self._open.items() if request.name == name), None)

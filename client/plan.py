@@ -1,12 +1,13 @@
 """Plans: what the client requests, when, and with which priorities."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 from client.dialects import Dialect, fields, levels, saying
 from client.priorities import Priorities
 from common.formats.page import Page
-from common.formats.plan import Plan, Protocol, Request, Steps
+from common.formats.plan import Decoy, Disturbance, Plan, Protocol, Request, Signals, Steps
 
 
 class PlanKind(StrEnum):
@@ -21,6 +22,13 @@ class PlanKind(StrEnum):
 STEPS = Steps(size_bytes=8192, quiet_ns=10 * 10**6)
 """The steps by which a probe enlarges the connection's window. A step has the size of nginx's DATA frames; other
 servers send DATA frames of 16 KiB."""
+
+DECOY_QUERY = "?decoy"
+"""What the requests of a disturbance have after their path, so that the origin's log tells them from those of the load.
+"""
+
+DECOY = "decoy"
+"""The name of the request whose stream the client resets (Disturbance.RESET)."""
 
 PROBE_LEAST_BYTES = 256 * 1024
 """The least size of a probe's resources. The first 64 KiB use up the connection's initial window. The front chooses
@@ -43,6 +51,8 @@ def page_plan(
     first: str | None = None,
     authority: str | None = None,
     source_port: int | None = None,
+    disturbance: Disturbance | None = None,
+    decoy_query: str = "",
 ) -> Plan:
     """Returns the plan for loads of a page: `reloads` warm-up loads, then the measured load.
 
@@ -52,14 +62,16 @@ def page_plan(
     authority: the `:authority` of requests; None for server_name. address, port: where the client connects.
     server_name: the name in the front's certificate. priorities, dialect: the order to ask for, and the signals that
     ask for it. window_bytes: the flow-control window offered for each stream and for the connection. load_deadline_ns:
-    the time allowed for a load. source_port: the client's port; None for any.
+    the time allowed for a load. source_port: the client's port; None for any. disturbance: the disturbance of a probe.
+    decoy_query: what the paths of a disturbance's requests have after the resource's path, so that logs of the origin
+    can tell these requests from the others.
 
     Raises ValueError for a dialect that the protocol has no signals for.
     """
     names = _in_order(page, first)
     say = {Protocol.HTTP2: saying, Protocol.SPDY: levels, Protocol.HTTP3: fields}[protocol]
     said = say(dialect, priorities.ranks(page), priorities.opposite.ranks(page), names)
-    requests = (
+    requests = tuple(
         Request(
             name=name,
             path=page[name].path,
@@ -69,6 +81,10 @@ def page_plan(
         )
         for name in names
     )
+    decoy = None
+    if disturbance is not None:
+        opposite = say(dialect, priorities.opposite.ranks(page), priorities.ranks(page), names)
+        decoy = _decoy(disturbance, page, requests, opposite.requests, priorities.favoured(page), decoy_query)
     return Plan(
         protocol=protocol,
         address=address,
@@ -76,7 +92,7 @@ def page_plan(
         server_name=server_name,
         authority=server_name if authority is None else authority,
         page=page,
-        requests=tuple(requests),
+        requests=requests,
         favoured=priorities.favoured(page),
         no_rfc7540_priorities=said.no_rfc7540_priorities,
         groups=said.groups,
@@ -86,7 +102,41 @@ def page_plan(
         steps=steps,
         load_deadline_ns=load_deadline_ns,
         source_port=source_port,
+        decoy=decoy,
     )
+
+
+def _decoy(
+    disturbance: Disturbance,
+    page: Page,
+    requests: Sequence[Request],
+    opposite: Mapping[str, Signals],
+    favoured: Sequence[str],
+    query: str,
+) -> Decoy:
+    """Returns the requests of a disturbance. opposite: for each resource, the signals that ask for the opposite order.
+
+    The stream to be reset has the signals of a resource that is asked for first, if there is one.
+    """
+    if disturbance is Disturbance.CONNECTION:
+        made = [replace(each, signals=opposite[each.name], after=None, wait_ns=0) for each in requests]
+    else:
+        contents = [each for each in requests if page[each.name] in page.contents]
+        like = next((each for each in contents if each.name in favoured), contents[0])
+        made = [replace(contents[0], name=DECOY, signals=like.signals, after=None, wait_ns=0)]
+    return Decoy(disturbance=disturbance, requests=tuple(replace(each, path=f"{each.path}{query}") for each in made))
+
+
+def with_decoys(page: Page) -> Page:
+    """Returns the page with a copy of each resource, for the requests of a disturbance.
+
+    A copy has DECOY_QUERY after its path.
+    """
+    copies = (
+        replace(each, name=f"{each.name}-{DECOY}", path=f"{each.path}{DECOY_QUERY}", important=False)
+        for each in page.resources
+    )
+    return replace(page, resources=(*page.resources, *copies))
 
 
 def _in_order(page: Page, first: str | None) -> Sequence[str]:

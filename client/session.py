@@ -1,15 +1,18 @@
 """Carries out a plan over TLS and TCP: moves bytes between the engine and the transport."""
 
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from client.engine import Engine
 from client.engines import engine_for
 from client.journal import Journal
+from client.neighbour import neighbour
 from client.telling import connecting_deadline, told
 from client.transport import Deadline, Transport, tls_context
 from common.formats.events import Event, Kind
-from common.formats.plan import Plan
+from common.formats.plan import Disturbance, Plan
 
 _LINGER_S = 0.25
 """Time for which the connection stays open after the last load, so that the front's sampler sees even a short load."""
@@ -32,8 +35,13 @@ def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:
         journal.add([Event(t_ns=transport.connected_ns, kind=Kind.CONNECTED, load=0)])
         journal.add([Event(t_ns=transport.handshake(deadline), kind=Kind.SECURED, load=0)])
         host, port = transport.local_address
-        for number in range(1, plan.loads + 1):
-            _run_load(number, plan, engine, transport, journal)
+        with ExitStack() as neighbours:
+
+            def disturb(limit: Deadline) -> str:
+                return neighbours.enter_context(neighbour(plan, ca_file, limit))
+
+            for number in range(1, plan.loads + 1):
+                _run_load(number, plan, engine, transport, journal, disturb)
         time.sleep(_LINGER_S)
         journal.conclude(
             out,
@@ -44,9 +52,19 @@ def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:
         )
 
 
-def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, journal: Journal) -> None:
+def _run_load(
+    number: int,
+    plan: Plan,
+    engine: Engine,
+    transport: Transport,
+    journal: Journal,
+    disturb: Callable[[Deadline], str],
+) -> None:
+    """Carries out a load. disturb: makes the other connection of a disturbance, and returns what it requested there."""
     deadline = Deadline(time.monotonic_ns() + plan.load_deadline_ns, "the load")
     journal.begin_load()
+    disturbing = plan.decoy is not None and plan.decoy.disturbance is Disturbance.CONNECTION
+    awaited = len(plan.requests)
     with told(number, plan, engine, journal):
         began_ns = time.monotonic_ns()
         journal.add(engine.begin_load(began_ns))
@@ -60,13 +78,19 @@ def _run_load(number: int, plan: Plan, engine: Engine, transport: Transport, jou
                 transport.send(engine.data_to_send(), deadline)
                 continue
             if plan.steps and not transport.wait(plan.steps.quiet_ns, deadline):
-                journal.add(engine.quiet(time.monotonic_ns()))
-                transport.send(engine.data_to_send(), deadline)
+                if disturbing and not awaited:
+                    disturbing = False
+                    said = disturb(deadline)
+                    journal.add([Event(t_ns=time.monotonic_ns(), kind=Kind.DISTURBED, load=number, detail=said)])
+                elif not disturbing:
+                    journal.add(engine.quiet(time.monotonic_ns()))
+                    transport.send(engine.data_to_send(), deadline)
                 continue
             for plaintext, record in transport.receive(deadline):
                 began_ns = time.monotonic_ns()
                 events = engine.receive(plaintext, record.received_ns, record)
                 journal.add(events)
+                awaited -= sum(event.kind is Kind.HEADERS for event in events)
                 journal.cost.add(len(events), time.monotonic_ns() - began_ns)
             journal.arrived(*transport.received)
             journal.waited(transport.waited_ns)

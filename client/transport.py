@@ -52,10 +52,14 @@ class Deadline:
             raise TransportFailed(f"{self._what} took longer than its deadline")
 
 
-def tls_context(ca_file: Path, key_log: Path) -> ssl.SSLContext:
-    """Returns a TLS context that trusts only this CA, and writes session keys to key_log in SSLKEYLOGFILE format."""
+def tls_context(ca_file: Path, key_log: Path | None) -> ssl.SSLContext:
+    """Returns a TLS context that trusts only this CA, and writes session keys to key_log in SSLKEYLOGFILE format.
+
+    key_log: None to write no keys.
+    """
     context = ssl.create_default_context(cafile=str(ca_file))
-    context.keylog_filename = str(key_log)
+    if key_log is not None:
+        context.keylog_filename = str(key_log)
     return context
 
 

@@ -17,7 +17,7 @@ from client.loads import LoadFailed, Loads
 from client.records import Record
 from client.valve import PARKED_BYTES, WIDE_BYTES, Valve
 from common.formats.events import Event, Kind
-from common.formats.plan import Plan, Position, Request
+from common.formats.plan import Disturbance, Plan, Position, Request
 
 NO_RFC7540_PRIORITIES = 0x9  # RFC 9218, 2.1
 _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change it, only WINDOW_UPDATE can
@@ -32,6 +32,8 @@ class Http2Engine:
         self._first_stream = max(self._groups.values(), default=-1) + 2
         self._frames = b""
         self._changes_due = False
+        self._decoy_stream: int | None = None
+        self._decoy_begun = False
         self._loads = Loads(plan)
         self._scanner = FrameScanner()
         self._connection = H2Connection(H2Configuration(client_side=True))
@@ -64,7 +66,10 @@ class Http2Engine:
         begun, due = self._loads.begin(now_ns)
         self._changes_due = bool(self._plan.changes)
         with _allowed():
-            events = [begun, *(self._ask(request, now_ns) for request in due)]
+            events = [begun]
+            if self._plan.decoy and self._plan.decoy.disturbance is Disturbance.RESET:
+                events.append(self._ask_decoy(self._plan.decoy.requests[0], now_ns))
+            events += [self._ask(request, now_ns) for request in due]
             if self._valve:
                 for stream_id in self._loads.awaited:
                     self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
@@ -92,6 +97,10 @@ class Http2Engine:
         """
         if self._valve is None:
             return []
+        if self._decoy_stream is not None:
+            if not (self._decoy_begun and self._loads.all_answered and not self._loads.awaited):
+                return []
+            return [self._reset_decoy(self._decoy_stream, now_ns)]
         openings = self._valve.turn(
             self._loads.resources,
             begun=self._loads.all_answered,
@@ -127,6 +136,22 @@ class Http2Engine:
         return events + self._change(now_ns) if begun and self._changes_due else events
 
     def _ask(self, request: Request, now_ns: int) -> Event:
+        stream_id = self._send(request)
+        return self._loads.asked(stream_id, request, now_ns, said(request.signals.position, request.signals.field))
+
+    def _ask_decoy(self, request: Request, now_ns: int) -> Event:
+        self._decoy_stream = self._send(request)
+        self._loads.named(self._decoy_stream, request.name)
+        detail = said(request.signals.position, request.signals.field)
+        return self._loads.event(Kind.REQUEST_SENT, now_ns, self._decoy_stream, detail=detail)
+
+    def _reset_decoy(self, stream_id: int, now_ns: int) -> Event:
+        self._connection.reset_stream(stream_id, ErrorCodes.CANCEL)
+        self._decoy_stream = None
+        return self._loads.event(Kind.DISTURBED, now_ns, stream_id, detail="RST_STREAM (CANCEL)")
+
+    def _send(self, request: Request) -> int:
+        """Sends a request, and returns the number of its stream."""
         stream_id = max(self._first_stream, self._connection.get_next_available_stream_id())
         signals = request.signals
         headers = [
@@ -148,7 +173,7 @@ class Http2Engine:
             )
         else:
             self._connection.send_headers(stream_id, headers, end_stream=True)
-        return self._loads.asked(stream_id, request, now_ns, said(signals.position, signals.field))
+        return stream_id
 
     def _prioritize(self, stream_id: int, place: Position) -> None:
         self._connection.prioritize(stream_id, place.weight, self._parent(place), place.exclusive)
@@ -176,6 +201,11 @@ class Http2Engine:
         return events
 
     def _react(self, event: H2Event, now_ns: int, record: Record | None) -> list[Event]:
+        if self._decoy_stream is not None and getattr(event, "stream_id", None) == self._decoy_stream:
+            self._decoy_begun = True
+            if isinstance(event, StreamEnded | StreamReset):
+                raise LoadFailed("the response that the client is to reset ended before it could be reset")
+            return []
         match event:
             case ResponseReceived(stream_id=int(stream_id), headers=headers):
                 status = dict(headers or [])[b":status"].decode(errors="replace")

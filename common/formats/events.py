@@ -26,6 +26,9 @@ class Kind(StrEnum):
     """A piece of a DATA frame's payload has arrived, padding excluded. The frame need not be complete."""
     WINDOW_OPENED = "window-opened"
     """A probe enlarged a window by size_bytes: the stream's window, or the connection's if there is no stream_id."""
+    DISTURBED = "disturbed"
+    """The client disturbed a probe, as `detail` says: it reset a stream of its own, or requested the same resources on
+    another connection."""
     ENDED = "ended"
     RESET = "reset"
     GOAWAY = "goaway"

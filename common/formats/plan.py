@@ -106,6 +106,24 @@ class Request:
     wait_ns: int = 0
 
 
+class Disturbance(StrEnum):
+    """An event in the middle of a probe that must not change the order of its responses."""
+
+    RESET = "reset"
+    """The client makes one more request, before the others, and resets its stream when all responses have begun."""
+    CONNECTION = "connection"
+    """When all responses have begun, the client makes the same requests on another connection, with the opposite
+    priorities. It takes none of those responses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoy:
+    """The requests of a disturbance. Their responses are no part of a load."""
+
+    disturbance: Disturbance
+    requests: tuple[Request, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """Page loads on one connection: the warm-up loads first, the measured load last.
@@ -123,6 +141,7 @@ class Plan:
     load_deadline_ns: the time allowed for a load; a load that takes longer fails.
     source_port: the client's port; None for any.
     begins_ns: the time at which the client connects, CLOCK_MONOTONIC; None for at once.
+    decoy: the requests that disturb a probe; None without a disturbance.
     """
 
     protocol: Protocol
@@ -142,6 +161,7 @@ class Plan:
     load_deadline_ns: int
     source_port: int | None = None
     begins_ns: int | None = None
+    decoy: Decoy | None = None
     format: Literal[3] = PLAN_FORMAT
 
     def request(self, name: str | None) -> Request | None:
@@ -154,7 +174,10 @@ class Plan:
 
     def to_json(self) -> str:
         """Returns the plan as a JSON document, for `from_json`."""
-        return json.dumps(asdict(self), indent=2) + "\n"
+        document = asdict(self)
+        if self.decoy is None:
+            del document["decoy"]
+        return json.dumps(document, indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> "Plan":
@@ -169,6 +192,9 @@ class Plan:
         document["groups"] = tuple(Group(**_placed(group)) for group in document["groups"])
         document["changes"] = tuple(Change(**_placed(change)) for change in document["changes"])
         document["steps"] = None if document["steps"] is None else Steps(**document["steps"])
+        if decoy := document.get("decoy"):
+            requests = tuple(map(_request, decoy["requests"]))
+            document["decoy"] = Decoy(disturbance=Disturbance(decoy["disturbance"]), requests=requests)
         return cls(**document)
 
 

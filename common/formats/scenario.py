@@ -13,8 +13,9 @@ AUTO: Literal["auto"] = "auto"
 PROBE = "probe"
 """The value of `plan` for a probe."""
 
-LEFT_OUT = ("program", "config", "via")
-"""The fields that run.json leaves out if they are None: files of the user's own, and the second front."""
+LEFT_OUT = ("program", "config", "via", "disturb")
+"""The fields that run.json leaves out if they are None: files of the user's own, the second front, the disturbance of a
+probe."""
 
 FIFO = "fifo"
 """The value of `qdisc` for a bottleneck with a single queue."""
@@ -49,7 +50,7 @@ class ViaRecord:
 class ScenarioRecord:
     """A scenario as run.json has it; experiments/scenario/scenario.py explains the fields.
 
-    program, config: None unless PROGRAM and CONFIG name files. via: None without a second front. target_delay_ns: None
+    program, config: None unless PROGRAM and CONFIG name files. via: None without a second front. disturb: None without a disturbance. target_delay_ns: None
     unless `lowat` is AUTO. cross_cc: None without cross traffic. page: the page's name. rate_steps: None for a constant
     rate. trace, trace_up: packed traces (common/trace.py). Raises ValueError if the page has fewer than two resources,
     or if rate_steps does not match STEPS_PATTERN.
@@ -94,6 +95,7 @@ class ScenarioRecord:
     program: str | None = None
     config: str | None = None
     via: ViaRecord | None = None
+    disturb: str | None = None
 
     def __post_init__(self) -> None:
         if len(self.resources) < 2:

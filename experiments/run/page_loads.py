@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from client.plan import STEPS, PlanKind, page_plan
+from client.plan import DECOY_QUERY, STEPS, PlanKind, page_plan
 from client.priorities import Priorities
 from common.batches import Batches, batches
 from common.formats.plan import Plan, Protocol
@@ -174,6 +174,8 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
         load_deadline_ns=conditions.order.load_deadline_ns,
         source_port=None if own else CLIENT_PORT,
         protocol=Protocol(server_of(scenario.server).protocol),
+        disturbance=scenario.disturb,
+        decoy_query=DECOY_QUERY,
     )
     return replace(plan, favoured=scenario.priorities.favoured(scenario.page))
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from client.plan import with_decoys
 from common.formats.decisions import Decision
 from common.formats.reading import read_journal
 from common.formats.samples import ProcessSample, SocketSample
@@ -81,7 +82,7 @@ def run_arm(
         places.apply_settings(scenario)
 
         tell("origin and front")
-        write_json(folder.page, asdict(scenario.page))
+        write_json(folder.page, asdict(with_decoys(scenario.page) if scenario.disturb else scenario.page))
         origin = stack.enter_context(places.start_origin(_origin_settings(folder, tools)))
         environment.origin_answers(origin.clock)
         observed |= {"clock_resolution_ns": environment.resolution_ns}

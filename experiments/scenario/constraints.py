@@ -69,6 +69,8 @@ def _server(scenario: Scenario, given: Given) -> Server:
 def _check_probe(scenario: Scenario, given: Given) -> None:
     """With PLAN=probe, checks that the other knobs allow a probe. Raises ScenarioError."""
     if scenario.plan is not PlanKind.PROBE:
+        if scenario.disturb is not None:
+            raise ScenarioError("DISTURB", given("DISTURB"), f"none with PLAN={scenario.plan}")
         return
     for name, fits, allowed in (
         ("RELOADS", scenario.reloads == 0, "0"),
@@ -76,6 +78,11 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
             "PAGE",
             _is_pair(scenario.page),
             "a page with one important resource and one other resource, without chunks and waits,",
+        ),
+        (
+            "DISTURB",
+            scenario.disturb is None or not scenario.page.documents,
+            "with a page on which no resource waits for another, such as PAGE=pair,",
         ),
         ("SIZE", _least_bytes(scenario.page) >= PROBE_LEAST_BYTES, f"at least {PROBE_LEAST_BYTES} bytes"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
@@ -144,6 +151,8 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
     Raises ScenarioError.
     """
     protocol = Protocol(server.protocol)
+    if scenario.disturb is not None and protocol is not Protocol.HTTP2:
+        raise ScenarioError("DISTURB", given("DISTURB"), f"none with SERVER={server.name}, which does not use HTTP/2")
     if protocol in _SAYABLE:
         allowed, why = _SAYABLE[protocol]
         if scenario.dialect not in allowed:

@@ -13,6 +13,7 @@ from client.plan import PlanKind
 from client.priorities import Priorities
 from common.formats.files import printable
 from common.formats.page import MAPS, Page
+from common.formats.plan import Disturbance
 from experiments.errors import ScenarioError, UnknownKnob
 from experiments.scenario import constraints, pages, via_knobs
 from experiments.scenario.knob import Knob, named, one_or, server_for, size, whole, words_of
@@ -314,6 +315,16 @@ _KNOBS = (
         parse=one_or(_PAGE_ORDER, str),
         allowed=f"the name of a resource, or {_PAGE_ORDER}",
         meaning="the resource that is requested before the others, whatever its priority; as-written: the page's order",
+    ),
+    Knob(
+        name="DISTURB",
+        default="none",
+        field="disturb",
+        parse=one_or("none", Disturbance),
+        allowed=f"{words_of(Disturbance)}, or none",
+        meaning="with PLAN=probe, what happens before the client opens its window; reset: the client resets the stream"
+        " of one more request; connection: the client makes the same requests on another connection, with the opposite"
+        " priorities",
     ),
     Knob(
         name="PRIORITY",

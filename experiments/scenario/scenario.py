@@ -11,6 +11,7 @@ from client.dialects import Dialect
 from client.plan import PlanKind
 from client.priorities import Priorities
 from common.formats.page import Page
+from common.formats.plan import Disturbance
 from common.formats.scenario import AUTO, ScenarioRecord, ViaRecord
 from netem import words
 from netem.link import Link
@@ -124,6 +125,7 @@ class Scenario:
     size_bytes, script_delay_ns: the parameters of the page; None if the page does not use the parameter.
     reloads: page loads before the measured one, on the same connection.
     window_bytes: flow-control window of HTTP/2 or SPDY, per stream and for the connection.
+    disturb: the disturbance of a probe; None for none.
     """
 
     server: str
@@ -152,6 +154,7 @@ class Scenario:
     script_delay_ns: int | None
     reloads: int
     window_bytes: int
+    disturb: Disturbance | None = None
 
     @property
     def front(self) -> Server:

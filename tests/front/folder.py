@@ -1,0 +1,27 @@
+"""Folders of the front of these tests, for SERVER."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from tests.front.scheduler import Fault
+
+_HERE = Path(__file__).parent
+_ENTRY = """\
+program = {python}
+version = ["{{program}}", "--version"]
+command = ["{{program}}", "-B", "{{folder}}/server.py", "{{config}}"]
+template = "front.json"
+scheduling = "strict: RFC 9218"
+"""
+
+
+def front_folder(path: Path, fault: Fault = Fault.NONE) -> Path:
+    """Make a server's folder with the front that has this fault."""
+    path.mkdir()
+    for name in ("server.py", "scheduler.py"):
+        shutil.copy(_HERE / name, path)
+    (path / "front.json").write_text((_HERE / "front.json").read_text().replace("none", fault))
+    (path / "server.toml").write_text(_ENTRY.format(python=json.dumps(sys.executable)))
+    return path
