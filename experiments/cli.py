@@ -381,6 +381,12 @@ def _probe(parser: ArgumentParser) -> None:
     probe.add_to(parser)
 
 
+def _gate(parser: ArgumentParser) -> None:
+    from experiments.gate import command
+
+    command.add_to(parser)
+
+
 def _trace(parser: ArgumentParser) -> None:
     from experiments.commands import trace
 
@@ -462,6 +468,7 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "late": ("measure late urgent requests at servers that follow RFC 9218", _writing("late")),
     "two-hops": ("measure two fronts, one behind the other, with LOWAT at each", _writing("two_hops")),
     "probe": ("test in which order a running server sends two resources, in every dialect", _probe),
+    "gate": ("say whether a server keeps the order, name its faults, and quote the frames that prove it", _gate),
     "trace": ("make a synthetic trace of packet opportunities, for TRACE", _trace),
     "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", _tune),
     "setup": ("install the packages and the guest kernel that the lab needs", _setup),

@@ -34,6 +34,21 @@ def raise_interrupted() -> None:
             signal.signal(stop, _interrupt)
 
 
+@contextmanager
+def limited(limit_s: float) -> Iterator[None]:
+    """A context in which Interrupted, with SIGALRM as its number, is raised after limit_s seconds.
+
+    Must be entered in the main thread.
+    """
+    before = signal.signal(signal.SIGALRM, _interrupt)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def _interrupt(number: int, _: FrameType | None) -> None:
     # Further signals are ignored, because they must not interrupt the clean-up.
     for stop in STOPS:

@@ -1,7 +1,6 @@
 """Folders of the front of these tests, for SERVER."""
 
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ _HERE = Path(__file__).parent
 _ENTRY = """\
 program = {python}
 version = ["{{program}}", "--version"]
-command = ["{{program}}", "-B", "{{folder}}/server.py", "{{config}}"]
+command = ["env", "PYTHONPATH={tree}", "{{program}}", "-B", "-m", "tests.front.server", "{{config}}"]
 template = "front.json"
 scheduling = "strict: RFC 9218"
 """
@@ -20,8 +19,6 @@ scheduling = "strict: RFC 9218"
 def front_folder(path: Path, fault: Fault = Fault.NONE) -> Path:
     """Make a server's folder with the front that has this fault."""
     path.mkdir()
-    for name in ("server.py", "scheduler.py"):
-        shutil.copy(_HERE / name, path)
     (path / "front.json").write_text((_HERE / "front.json").read_text().replace("none", fault))
-    (path / "server.toml").write_text(_ENTRY.format(python=json.dumps(sys.executable)))
+    (path / "server.toml").write_text(_ENTRY.format(python=json.dumps(sys.executable), tree=_HERE.parents[1]))
     return path

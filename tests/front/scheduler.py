@@ -110,12 +110,12 @@ class Scheduler:
         if not candidates:
             return None
         one_by_one = [each for each in candidates if not self._is_incremental(each)]
-        if one_by_one:
-            return min(one_by_one)
-        chosen = min(candidates, key=lambda each: (self._served.get(each, 0), each))
+        return min(one_by_one) if one_by_one else min(candidates, key=lambda each: (self._served.get(each, 0), each))
+
+    def served(self, stream_id: int) -> None:
+        """Notes that a frame of the stream was chosen, so that other incremental streams have their turn."""
         self._turn += 1
-        self._served[chosen] = self._turn
-        return chosen
+        self._served[stream_id] = self._turn
 
     def _most_urgent(self, ready: Iterable[int]) -> list[int]:
         streams = list(ready)

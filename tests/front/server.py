@@ -1,4 +1,6 @@
-"""`python server.py CONFIG`: a TLS front for HTTP/2, for tests of the gate. CONFIG: front.json, with its placeholders.
+"""`python -m tests.front.server CONFIG`: a TLS front for HTTP/2, for tests of the gate.
+
+CONFIG: front.json, with its placeholders filled in.
 
 Rules:
 1. One thread does everything. It waits with epoll, which reports a socket as writable only if the kernel wants more
@@ -24,7 +26,8 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import RequestReceived, StreamReset, UnknownFrameReceived
 from h2.exceptions import ProtocolError
-from scheduler import Fault, Priority, Scheduler
+
+from tests.front.scheduler import Fault, Priority, Scheduler
 
 _PRIORITY_UPDATE = 0x10  # RFC 9218, 7.1
 _FRAME_BYTES = 8192
@@ -47,7 +50,7 @@ class Response:
         self._socket = socket.create_connection(origin)
         request = h11.Request(method="GET", target=path, headers=[("host", name), ("connection", "close")])
         self._socket.sendall((self._http.send(request) or b"") + (self._http.send(h11.EndOfMessage()) or b""))
-        self._socket.setblocking(False)
+        self._socket.settimeout(0)
         loop.register(self._socket, selectors.EVENT_READ, self._read)
 
     def _read(self, _: int) -> None:
@@ -84,7 +87,7 @@ class Connection:
         self._responses: dict[int, Response] = {}
         self._left = bytearray()
         self._secured = False
-        plain.setblocking(False)
+        plain.settimeout(0)
         front.loop.register(plain, selectors.EVENT_READ, self._ready)
 
     def _ready(self, mask: int) -> None:
@@ -122,7 +125,7 @@ class Connection:
         for event in self._http.receive_data(plaintext):
             match event:
                 case RequestReceived(stream_id=int(stream_id), headers=list(headers)):
-                    named = dict(headers)
+                    named = {str(name): str(value) for name, value in headers}
                     self._scheduler.opened(stream_id, named.get("priority"))
                     path, host = named[":path"], named.get(":authority", "front")
                     response = Response(self._front.loop, self._front.origin, path, host)
@@ -133,7 +136,7 @@ class Connection:
                     if stream_id in self._responses:
                         self._responses.pop(stream_id).close()
                 case UnknownFrameReceived(frame=frame) if getattr(frame, "type", 0) == _PRIORITY_UPDATE:
-                    body = frame.body
+                    body: bytes = getattr(frame, "body", b"")
                     self._scheduler.updated(int.from_bytes(body[:4]) & 0x7FFF_FFFF, body[4:].decode())
 
     def _write(self, *, writable: bool) -> None:
@@ -148,7 +151,7 @@ class Connection:
             self._encrypt()
         if self._left:
             self._send()
-        waits = bool(self._left) or any(map(self._room, self._responses))
+        waits = bool(self._left) or self._next() is not None
         mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if waits else 0)
         if self._socket.fileno() >= 0:
             self._front.loop.modify(self._socket, mask, self._ready)
@@ -177,11 +180,15 @@ class Connection:
             return int(response.ended)
         return min(len(response.data), _FRAME_BYTES, self._http.local_flow_control_window(stream_id))
 
+    def _next(self) -> int | None:
+        return self._scheduler.next([each for each in self._responses if self._room(each) > 0])
+
     def _choose(self) -> bool:
         """Hands the next frame to TLS; returns False if there is none."""
-        stream_id = self._scheduler.next([each for each in self._responses if self._room(each) > 0])
+        stream_id = self._next()
         if stream_id is None:
             return False
+        self._scheduler.served(stream_id)
         response = self._responses[stream_id]
         piece = bytes(response.data[: self._room(stream_id)])
         del response.data[: len(piece)]
@@ -206,7 +213,7 @@ class Front:
         self.context.load_cert_chain(config["certificate"], config["key"])
         self.context.set_alpn_protocols(["h2"])
         self._listener = socket.create_server((config["address"], config["port"]), backlog=_LISTENERS)
-        self._listener.setblocking(False)
+        self._listener.settimeout(0)
         self.loop.register(self._listener, selectors.EVENT_READ, self._accept)
 
     def _accept(self, _: int) -> None:

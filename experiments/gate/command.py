@@ -1,0 +1,161 @@
+"""`priolab gate`: says whether a server keeps the order, and names its faults.
+
+Exit codes: 0 every check holds; 1 a check does not hold, or has no result; 2 bad input.
+"""
+
+import argparse
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from experiments.commands.console import Report
+from experiments.commands.target import parsed_time_ns
+from experiments.errors import ScenarioError, TimedOut
+from experiments.execution.invocation import check_only
+from experiments.execution.progress import Progress
+from experiments.gate import reports, runs, site
+from experiments.gate.expectations import Expectations
+from experiments.gate.expectations_file import DEFAULT, read_expectations
+from experiments.gate.judging import Result, judged
+from experiments.host.interruption import Interrupted, limited
+from experiments.results.run_folder import check_document, write_document
+
+KNOBS_ALLOWED = (
+    *("SERVER", "PROGRAM", "CONFIG", "NATIVE", "BUFFERING", "RECORD", "SNDBUF", "CC"),
+    *("SEED", "FABRIC", "SHAPER", "REUSE", "RESULTS", "DEADLINE"),
+)
+"""The knobs that a user may set. The checks set all others."""
+
+_STEP = "gate"
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+_URL = "https://"
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `priolab gate` to its parser."""
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="SERVER, URL or KNOB=VALUE",
+        help="a server as for the knob SERVER, or a running server's https://HOST[:PORT]/PATH, a resource of at least"
+        f" 256 KiB; the knobs {', '.join(KNOBS_ALLOWED)}",
+    )
+    parser.add_argument("--program", metavar="PATH", help="a build of the server, as for the knob PROGRAM")
+    parser.add_argument(
+        "--expect", type=Path, metavar="FILE", default=DEFAULT, help="expectations (default: those of RFC 9218)"
+    )
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the result as JUnit XML")
+    parser.add_argument(
+        "--summary",
+        type=Path,
+        metavar="FILE",
+        help=f"append the result as Markdown to this file (default: the file that {_SUMMARY} names, if it is set)",
+    )
+    parser.add_argument("--limit", metavar="TIME", default="60s", help="time limit of the whole command (default: 60s)")
+    parser.add_argument("--connect", metavar="HOST[:PORT]", help="with a URL: the address to connect to")
+    parser.add_argument("--ca", type=Path, metavar="FILE", help="with a URL: trust only these certificates")
+    parser.set_defaults(do=gate, from_make=False)
+
+
+def gate(options: argparse.Namespace, report: Report) -> int:
+    """Carries out the checks, and shows and writes the result; returns the exit code. Raises LabError."""
+    expected = read_expectations(options.expect)
+    target, words = split(options.words, options.program)
+    for option in ("junit", "summary"):
+        if given := getattr(options, option):
+            check_document(given, _STEP)
+    limit_s = parsed_time_ns("--limit", options.limit, "1s", "3600s") / 10**9
+    try:
+        with limited(limit_s):
+            found = _found(target, expected, words, options, report)
+    except Interrupted as interruption:
+        if interruption.number != signal.SIGALRM:
+            raise
+        raise TimedOut(_STEP, f"the checks of {target}", limit_s, "--limit gives more time") from None
+    for line in reports.lines(found):
+        report.say(line)
+    _write(found, options, report)
+    return 0 if found.passed else 1
+
+
+def _found(
+    target: str, expected: Expectations, words: Mapping[str, str], options: argparse.Namespace, report: Report
+) -> Result:
+    if target.startswith(_URL):
+        for name, value in words.items():
+            raise ScenarioError(name, value, "no knob with a URL: the server runs already")
+        return at_url(target, expected, options.connect, options.ca, report)
+    for option in ("connect", "ca"):
+        if given := getattr(options, option):
+            raise ScenarioError(f"--{option}", str(given), "no value without a URL")
+    return in_lab(target, expected, words, report)
+
+
+def split(words: Sequence[str], program: str | None) -> tuple[str, dict[str, str]]:
+    """Returns the target, and the knobs. Raises ScenarioError.
+
+    The target is a URL, or a name of the server for people: its program if there is one, otherwise SERVER.
+    """
+    knobs: dict[str, str] = {}
+    targets = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and not word.startswith(_URL):
+            knobs[name] = value
+        else:
+            targets.append(word)
+    if program is not None:
+        knobs["PROGRAM"] = program
+    check_only(knobs, KNOBS_ALLOWED, f"the knobs of `priolab gate`: {', '.join(KNOBS_ALLOWED)}")
+    if len(targets) > 1 or (targets and "SERVER" in knobs):
+        raise ScenarioError("TARGET", " ".join([*targets, *words])[:200], "one server")
+    if targets and targets[0].startswith(_URL):
+        return targets[0], knobs
+    if targets:
+        knobs["SERVER"] = targets[0]
+    if not {"SERVER", "PROGRAM"} & set(knobs):
+        raise ScenarioError("TARGET", "", "a server, --program PATH, or a URL such as https://localhost/large")
+    for name in ("SERVER", "PROGRAM", "CONFIG"):
+        if "," in knobs.get(name, ""):
+            raise ScenarioError(name, knobs[name], "one value with `priolab gate`")
+    return knobs.get("PROGRAM", "") or knobs["SERVER"], knobs
+
+
+def in_lab(
+    target: str, expected: Expectations, words: Mapping[str, str], report: Report, progress: Progress | None = None
+) -> Result:
+    """Returns the result for a server that the lab runs. Raises LabError, FolderError.
+
+    target: the server's name for people. words: knobs. progress: hears of the runs; None to show them.
+    """
+    began_s = time.monotonic()
+    request = runs.request_of(expected.check, words)
+    if progress is None:
+        report.say(f"{len(expected.check)} checks of {target}, {len(request.arms)} runs")
+        with report.progress(request) as shown:
+            seen = runs.carry_out(request, expected.check, shown)
+    else:
+        seen = runs.carry_out(request, expected.check, progress)
+    findings = judged(expected.check, seen)
+    return Result(target=target, title=expected.title, findings=findings, took_s=time.monotonic() - began_s)
+
+
+def at_url(url: str, expected: Expectations, connect: str | None, ca: Path | None, report: Report) -> Result:
+    """Returns the result for a running server. Raises LabError."""
+    began_s = time.monotonic()
+    where = site.site_at(url, connect, ca)
+    seen = site.carry_out(where, expected.check, report.say)
+    findings = judged(expected.check, seen)
+    return Result(target=url, title=expected.title, findings=findings, took_s=time.monotonic() - began_s)
+
+
+def _write(found: Result, options: argparse.Namespace, report: Report) -> None:
+    if options.junit:
+        write_document(options.junit, reports.junit(found), _STEP)
+        report.say(f"wrote {options.junit}", whole=True)
+    path = options.summary or (Path(os.environ[_SUMMARY]) if os.environ.get(_SUMMARY) else None)
+    if path is not None:
+        with path.open("a") as file:  # other steps of a job write into the same file
+            file.write(reports.summary(found))

@@ -1,0 +1,93 @@
+"""The reports of a gate: lines for a terminal, JUnit XML, and a summary in Markdown. Pure."""
+
+from collections.abc import Iterator
+from xml.etree import ElementTree as ET
+
+from experiments.gate.judging import Finding, Result
+
+_WORDS = {True: "pass", False: "FAIL", None: "not checked"}
+
+
+def verdict(result: Result) -> str:
+    """Returns the gate's result in one line."""
+    made = [each for each in result.findings if each.passed is not None]
+    good = sum(bool(each.passed) for each in made)
+    left = len(result.findings) - len(made)
+    faults = f"; {', '.join(result.faults)}" if result.faults else ""
+    beside = f"; {left} not checked" if left else ""
+    word = "pass" if result.passed else "FAIL"
+    return f"{word}: {result.target}: {good} of {len(made)} checks hold{beside}{faults} ({result.took_s:.0f} s)"
+
+
+def lines(result: Result) -> Iterator[str]:
+    """Yields the lines for a terminal: each check with its result; for a failed check also frames and ledger."""
+    for each in result.findings:
+        yield f"{_WORDS[each.passed]:11}  {each.check.name}: {each.text}"
+        if each.passed is False:
+            yield from (f"    {line}" for line in _proof(each))
+    yield verdict(result)
+
+
+def _proof(finding: Finding) -> Iterator[str]:
+    yield from finding.frames
+    if finding.ledger:
+        yield f"ledger: {finding.ledger}"
+    for folder in finding.folders:
+        yield f"all frames: {folder}/client/events.jsonl"
+
+
+def junit(result: Result) -> bytes:
+    """Returns the result as JUnit XML: a test suite with a test case per check."""
+    checks = result.findings
+    counts = {
+        "tests": len(checks),
+        "failures": sum(each.passed is False and not each.error for each in checks),
+        "errors": sum(each.error for each in checks),
+        "skipped": sum(each.passed is None for each in checks),
+    }
+    texts = {name: str(count) for name, count in counts.items()}
+    root = ET.Element("testsuites", {**texts, "time": f"{result.took_s:.3f}"})
+    suite = ET.SubElement(
+        root, "testsuite", {"name": f"priolab gate {result.target}", **texts, "time": f"{result.took_s:.3f}"}
+    )
+    for each in checks:
+        case = ET.SubElement(suite, "testcase", {"classname": "priolab.gate", "name": each.check.name, "time": "0"})
+        proof = "\n".join(_proof(each))
+        if each.passed is None:
+            ET.SubElement(case, "skipped", {"message": _plain(each.text)})
+        elif each.error:
+            ET.SubElement(case, "error", {"message": _plain(each.text), "type": "no result"}).text = _plain(proof)
+        elif not each.passed:
+            kind = ", ".join(each.faults) or "expectation"
+            failure = ET.SubElement(case, "failure", {"message": _plain(each.text), "type": kind})
+            failure.text = _plain(proof)
+        else:
+            ET.SubElement(case, "system-out").text = _plain(each.text)
+    ET.indent(root)
+    made: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return made + b"\n"
+
+
+def _plain(text: str) -> str:
+    """Replaces characters that XML cannot have, such as control characters, by question marks."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+
+
+def summary(result: Result) -> str:
+    """Returns the result in Markdown: a table of the checks, and the frames of the failed ones."""
+    parts = [f"## priolab gate: {_cell(verdict(result))}", "", f"Expectations: {_cell(result.title)}.", ""]
+    parts += ["| check | result | what was seen |", "|---|---|---|"]
+    parts += [f"| {_cell(each.check.name)} | {_WORDS[each.passed]} | {_cell(each.text)} |" for each in result.findings]
+    for each in result.findings:
+        if each.passed is False and (proof := list(_proof(each))):
+            parts += ["", f"<details><summary>{_cell(each.check.name)}: the frames</summary>", "", "```"]
+            parts += [line.replace("`", "'") for line in proof]
+            parts += ["```", "", "</details>"]
+    return "\n".join(parts) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Returns a text that cannot end a cell of a table, or begin a tag of HTML."""
+    for letter, escaped in (("&", "&amp;"), ("<", "&lt;"), ("|", "\\|"), ("\n", " ")):
+        text = text.replace(letter, escaped)
+    return text

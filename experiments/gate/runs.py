@@ -1,0 +1,107 @@
+"""Carries out the trials of a gate as runs of the lab, in one experiment."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.loads.ledger import sentence
+from analysis.loads.metrics import PageLoad, page_loads
+from analysis.loads.verdict import Judgement, judge
+from analysis.records.runs import Experiment, Run, load_experiment
+from client.plan import PROBE_LEAST_BYTES, PlanKind
+from common.formats.reading import FolderError
+from experiments.execution.experiment import run_experiment
+from experiments.execution.invocation import request_from
+from experiments.execution.progress import Progress
+from experiments.execution.request import Arm, Request
+from experiments.gate.expectations import Check, Trial
+from experiments.gate.judging import trial_key
+from experiments.gate.seen import Seen
+from experiments.scenario.knobs import KNOBS, with_defaults
+
+_NAME = "gate"
+_SIZE = str(PROBE_LEAST_BYTES * 3 // 2)
+_PROBE = {"PLAN": str(PlanKind.PROBE), "SIZE": _SIZE, "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
+
+
+def request_of(checks: Iterable[Check], words: Mapping[str, str]) -> Request:
+    """Returns the request for an experiment with an arm per trial. Raises LabError.
+
+    words: the knobs and execution options that the user gave.
+    """
+    options = {name: text for name, text in words.items() if name not in KNOBS}
+    own = {name: text for name, text in words.items() if name in KNOBS}
+    arms = [
+        Arm(name=_arm_name(check, trial), knobs=with_defaults({**knobs_of(trial), **own}))
+        for check in checks
+        for trial in check.trials()
+    ]
+    for arm in arms:
+        _ = arm.scenario  # raises ScenarioError here, before anything runs
+    request = request_from({"SAMPLE": "100ms", **own, **options, "CONTROL": "no", "LOWAT": "none"})
+    return replace(request, name=_NAME, arms=tuple(arms), repeat=1)
+
+
+def knobs_of(trial: Trial) -> dict[str, str]:
+    """Returns the knobs of a trial, without those of the server."""
+    knobs = {
+        "PLAN": str(trial.plan),
+        "PAGE": trial.page,
+        "DIALECT": trial.dialect,
+        "PRIORITY": str(trial.priorities),
+        "RELOADS": str(trial.loads - 1),
+        "LOWAT": "none" if trial.lowat_bytes is None else str(trial.lowat_bytes),
+    }
+    if trial.plan is PlanKind.PROBE:
+        knobs |= _PROBE
+    if trial.disturbance is not None:
+        knobs["DISTURB"] = str(trial.disturbance)
+    if trial.native:
+        knobs["NATIVE"] = "on"
+    return knobs
+
+
+def carry_out(request: Request, checks: Iterable[Check], progress: Progress) -> dict[tuple[str, str], Seen]:
+    """Runs the experiment; returns the observation of each trial. Raises LabError, FolderError."""
+    experiment = load_experiment(run_experiment(request, progress))
+    runs = {run.arm: run for run in experiment.runs}
+    return {
+        trial_key(check, trial): seen_in(runs[_arm_name(check, trial)], trial, _shown(experiment, runs, check, trial))
+        for check in checks
+        for trial in check.trials()
+    }
+
+
+def _shown(experiment: Experiment, runs: Mapping[str, Run], check: Check, trial: Trial) -> str:
+    path = experiment.path / runs[_arm_name(check, trial)].path.name
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _arm_name(check: Check, trial: Trial) -> str:
+    return f"{check.kind}.{check.dialect}.{trial.role}".replace("+", "-")
+
+
+def seen_in(run: Run, trial: Trial, folder: str) -> Seen:
+    """Returns the observation in a run's folder. folder: the path to show for it. Raises FolderError."""
+    record = run.record
+    if run.status != "ok":
+        try:
+            evidence = run.evidence()
+        except FolderError:  # the run failed before its client began
+            return Seen(trial=trial, events=(), page=record.scenario.whole_page, failure=record.reason, folder=folder)
+        return Seen(trial=trial, events=evidence.events, page=evidence.page, failure=record.reason, folder=folder)
+    evidence = run.evidence()
+    loads: tuple[tuple[PageLoad, Judgement], ...] = ()
+    if trial.plan is PlanKind.LOADS:
+        loads = tuple((load, judge(load, evidence.favoured, record.scenario.delay_ns)) for load in page_loads(evidence))
+    return Seen(
+        trial=trial,
+        events=evidence.events,
+        page=evidence.page,
+        loads=loads,
+        ledger=None if record.ledger is None else sentence(record.ledger),
+        folder=folder,
+    )

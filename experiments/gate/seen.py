@@ -1,0 +1,95 @@
+"""The observation of a trial, and its frames in words. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from analysis.loads.metrics import PageLoad
+from analysis.loads.probe import Probe, probe_of
+from analysis.loads.verdict import Judgement
+from common.formats.events import Event
+from common.formats.page import Page
+from experiments.gate.expectations import Trial
+
+_TURNS_SHOWN = 6
+_TOLD = ("request-sent", "priority-sent", "disturbed", "reset", "goaway")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What a trial showed.
+
+    events: the client's events. page: the page that was loaded. failure: the reason why the trial has no result; None
+    if it has one. loads: the complete page loads with their verdicts, unless the trial is a probe. ledger: the ledger
+    of the last load, in words; None without one. folder: the path of the run's folder; None if nothing is kept.
+    """
+
+    trial: Trial
+    events: Sequence[Event]
+    page: Page
+    failure: str | None = None
+    loads: Sequence[tuple[PageLoad, Judgement]] = ()
+    ledger: str | None = None
+    folder: str | None = None
+
+    @property
+    def probe(self) -> Probe | None:
+        """The result of a probe; None without one."""
+        return probe_of(self.events, self.page)
+
+    def frames(self, load: int = 1) -> list[str]:
+        """Returns the frames of a load in words: requests and changes of priority, then the DATA in their order.
+
+        load: the number of the load, from 1. DATA frames of a stream that follow each other are one line.
+        """
+        events = [event for event in self.events if event.load == load]
+        if not events:
+            return []
+        began_ns = events[0].t_ns
+        lines, runs = [], 0
+        steps = 0
+        for kind, group in groupby(events, lambda event: _kind(event)):
+            these = list(group)
+            at = f"{(these[0].t_ns - began_ns) / 10**9:8.3f} s  "
+            if kind == "window":
+                steps += len(these)
+            elif kind == "told":
+                lines += [f"{(each.t_ns - began_ns) / 10**9:8.3f} s  {_told(each)}" for each in these]
+        for run in _runs(events):
+            runs += 1
+            if runs <= _TURNS_SHOWN:
+                at = f"{(run[0].t_ns - began_ns) / 10**9:8.3f} s  "
+                size = sum(event.size_bytes or 0 for event in run if event.kind == "data")
+                frames = sum(event.kind == "data-header" for event in run)
+                many = f"{frames} frame{'s' if frames != 1 else ''}"
+                lines.append(f"{at}DATA of stream {run[0].stream_id} {run[0].resource}: {size:,} bytes, {many}")
+        if runs > _TURNS_SHOWN:
+            lines.append(f"            and {runs - _TURNS_SHOWN} more turns of the streams")
+        if steps:
+            lines.append(f"            the client opened its windows {steps} times")
+        return lines
+
+
+def _kind(event: Event) -> str:
+    if event.kind == "window-opened":
+        return "window"
+    return "told" if event.kind in _TOLD else "other"
+
+
+def _told(event: Event) -> str:
+    where = f" stream {event.stream_id} {event.resource}" if event.stream_id else ""
+    match event.kind:
+        case "request-sent":
+            return f"HEADERS{where}, {event.detail or 'no priority'}"
+        case "priority-sent":
+            return f"change of priority,{where}: {event.detail}"
+        case "disturbed":
+            return f"disturbed:{where} {event.detail}"
+    return f"{event.kind}{where}: {event.detail}"
+
+
+def _runs(events: Sequence[Event]) -> Iterator[list[Event]]:
+    """Yields the events of DATA, joined as long as they are of one stream."""
+    data = [event for event in events if event.kind in ("data-header", "data")]
+    for _, run in groupby(data, lambda event: event.stream_id):
+        yield list(run)

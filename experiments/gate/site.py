@@ -1,0 +1,141 @@
+"""Carries out the trials of a gate that are probes against a running server at a URL, which needs no testbed.
+
+A server at a URL has no link of the lab's, so trials that load a page over this link are not carried out.
+"""
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from client import dialects
+from client.plan import PROBE_LEAST_BYTES, STEPS, PlanKind, page_plan
+from client.transport import Deadline, TransportFailed
+from client.valve import MOST_STEPS
+from common.formats.page import Page
+from common.formats.plan import Plan, Steps
+from experiments.commands.target import (
+    authorities,
+    parsed_address,
+    parsed_url,
+    reached,
+    run_client,
+    scratch_folder,
+)
+from experiments.errors import StepFailed
+from experiments.gate.expectations import Check, Trial
+from experiments.gate.judging import trial_key
+from experiments.gate.seen import Seen
+from experiments.scenario.pages import Parameters, page_of
+
+_STEP = "gate"
+_LIMIT_NS = 60 * 10**9
+_LONGEST_PAUSE_NS = 10**10
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A running server. address, port: where to connect. path: the resource that probes request, twice."""
+
+    host: str
+    authority: str
+    address: str
+    port: int
+    path: str
+    ca: Path
+    steps: Steps
+
+    def plan(self, trial: Trial) -> Plan:
+        """Returns the client's plan for a probe."""
+        return page_plan(
+            site_page(trial.page, self.path),
+            address=self.address,
+            port=self.port,
+            server_name=self.host,
+            authority=self.authority,
+            priorities=trial.priorities,
+            dialect=dialects.parse(trial.dialect),
+            reloads=0,
+            window_bytes=PROBE_LEAST_BYTES,
+            steps=self.steps,
+            load_deadline_ns=_LIMIT_NS + 2 * MOST_STEPS * self.steps.quiet_ns,
+            disturbance=trial.disturbance,
+        )
+
+
+def site_page(name: str, path: str) -> Page:
+    """Returns the page of a probe, whose resources all have the given path."""
+    from dataclasses import replace
+
+    page = page_of(name, Parameters(size_bytes=PROBE_LEAST_BYTES, script_delay_ns=0))
+    return replace(page, resources=tuple(replace(each, path=path) for each in page.resources))
+
+
+def site_at(url: str, connect: str | None, ca: Path | None) -> Site:
+    """Returns the server at a URL; connects to it once. Raises ScenarioError, StepFailed."""
+    host, port, path = parsed_url("TARGET", url)
+    to_host, to_port = parsed_address(connect) if connect else (host, None)
+    trusted = authorities(ca)
+    deadline = Deadline(time.monotonic_ns() + _LIMIT_NS, "connecting")
+    try:
+        address, round_trip_ns = reached(to_host, to_port or port, deadline)
+    except TransportFailed as error:
+        raise StepFailed(_STEP, str(error)) from None
+    quiet_ns = min(_LONGEST_PAUSE_NS, STEPS.quiet_ns + 2 * round_trip_ns)
+    return Site(
+        host=host,
+        authority=urlsplit(url).netloc,
+        address=address,
+        port=to_port or port,
+        path=path,
+        ca=trusted,
+        steps=Steps(size_bytes=STEPS.size_bytes, quiet_ns=quiet_ns, leave=True),
+    )
+
+
+def carry_out(site: Site, checks: Iterable[Check], told: Callable[[str], None]) -> dict[tuple[str, str], Seen]:
+    """Carries out the probes; returns the observation of each. told: called when a probe has ended."""
+    trials = {
+        trial_key(check, trial): trial for check in checks for trial in check.trials() if trial.plan is PlanKind.PROBE
+    }
+    deadline, over = Deadline(time.monotonic_ns() + _LIMIT_NS, "the gate"), threading.Event()
+    with scratch_folder() as scratch, ThreadPoolExecutor(_AT_ONCE) as threads:
+
+        def ask(trial: Trial) -> Seen:
+            with tempfile.TemporaryDirectory(dir=scratch) as folder:
+                return _asked(site, trial, Path(folder), deadline, over)
+
+        begun = {key: threads.submit(ask, trial) for key, trial in trials.items()}
+        seen = {}
+        try:
+            for key, future in begun.items():
+                seen[key] = future.result()
+                told(f"{', '.join(key)}: {seen[key].failure or 'seen'}")
+        finally:
+            over.set()
+            threads.shutdown(cancel_futures=True)
+    return seen
+
+
+def _asked(site: Site, trial: Trial, folder: Path, deadline: Deadline, over: threading.Event) -> Seen:
+    """Carries out a probe. A probe that fails has the reason, and is no error of the gate's own."""
+    page = site_page(trial.page, site.path)
+    try:
+        events = run_client(site.plan(trial), site.ca, folder, deadline, over)
+    except StepFailed as error:
+        return Seen(trial=trial, events=(), page=page, failure=error.reason)
+    except TransportFailed as error:
+        return Seen(trial=trial, events=(), page=page, failure=str(error))
+    seen = Seen(trial=trial, events=events, page=page)
+    for name in (each.name for each in page.resources):
+        own = [event for event in events if event.resource == name]
+        size = sum(event.size_bytes or 0 for event in own if event.kind == "data")
+        if size < PROBE_LEAST_BYTES and any(event.kind == "ended" for event in own):
+            reason = f"{site.path} has {size} bytes; a probe needs at least {PROBE_LEAST_BYTES}"
+            return Seen(trial=trial, events=events, page=page, failure=reason)
+    return seen
