@@ -109,6 +109,10 @@ honest: setup-test ## make 200 undisturbed runs, of which none may be invalid; w
 mutations: setup-test ## give 1,000 damaged folders and files to the commands; writes the section Damaged files of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
 	@.venv/bin/python -m tests.mutations $(or $(MUTATIONS),1000)
 
+.PHONY: gates
+gates: setup-test ## run the gate on a sound server 1,000 times, and on servers with planted faults; writes the section Gates of RELIABILITY.md (an hour; RUNS=20: fewer)
+	@.venv/bin/python -m tests.gates $(or $(RUNS),1000)
+
 fuzz: setup-lint ## fuzz clients and servers with a million frames, which follow from fixed seeds (some minutes)
 	@.venv/bin/python -m tests.fuzz
 

@@ -51,9 +51,9 @@ class ScenarioRecord:
     """A scenario as run.json has it; experiments/scenario/scenario.py explains the fields.
 
     program, config: None unless PROGRAM and CONFIG name files. via: None without a second front. disturb: None without
-    a disturbance of the probe. target_delay_ns: None unless `lowat` is AUTO. cross_cc: None without cross traffic. page: the page's name. rate_steps: None for a constant
-    rate. trace, trace_up: packed traces (common/trace.py). Raises ValueError if the page has fewer than two resources,
-    or if rate_steps does not match STEPS_PATTERN.
+    a disturbance of the probe. target_delay_ns: None unless `lowat` is AUTO. cross_cc: None without cross traffic.
+    page: the page's name. rate_steps: None for a constant rate. trace, trace_up: packed traces (common/trace.py).
+    Raises ValueError if the page has fewer than two resources, or if rate_steps does not match STEPS_PATTERN.
     """
 
     server: str

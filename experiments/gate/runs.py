@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from analysis.loads.ledger import sentence
 from analysis.loads.metrics import PageLoad, page_loads
@@ -10,6 +9,7 @@ from analysis.loads.verdict import Judgement, judge
 from analysis.records.runs import Experiment, Run, load_experiment
 from client.plan import PROBE_LEAST_BYTES, PlanKind
 from common.formats.reading import FolderError
+from experiments.commands.console import short
 from experiments.execution.experiment import run_experiment
 from experiments.execution.invocation import request_from
 from experiments.execution.progress import Progress
@@ -63,21 +63,23 @@ def knobs_of(trial: Trial) -> dict[str, str]:
 
 def carry_out(request: Request, checks: Iterable[Check], progress: Progress) -> dict[tuple[str, str], Seen]:
     """Runs the experiment; returns the observation of each trial. Raises LabError, FolderError."""
-    experiment = load_experiment(run_experiment(request, progress))
-    runs = {run.arm: run for run in experiment.runs}
-    return {
-        trial_key(check, trial): seen_in(runs[_arm_name(check, trial)], trial, _shown(experiment, runs, check, trial))
-        for check in checks
-        for trial in check.trials()
-    }
+    return seen_of(load_experiment(run_experiment(request, progress)), checks)
 
 
-def _shown(experiment: Experiment, runs: Mapping[str, Run], check: Check, trial: Trial) -> str:
-    path = experiment.path / runs[_arm_name(check, trial)].path.name
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+def seen_of(
+    experiment: Experiment, checks: Iterable[Check], *, prefix: str = "", repetition: int = 1
+) -> dict[tuple[str, str], Seen]:
+    """Returns the observation of each trial of the checks. Raises FolderError, KeyError.
+
+    prefix: what the names of the arms have before the name that request_of gives them.
+    """
+    of = {run.arm: run for run in experiment.runs if run.record.repetition == repetition}
+    found = {}
+    for check in checks:
+        for trial in check.trials():
+            run = of[prefix + _arm_name(check, trial)]
+            found[trial_key(check, trial)] = seen_in(run, trial, short(run.path))
+    return found
 
 
 def _arm_name(check: Check, trial: Trial) -> str:

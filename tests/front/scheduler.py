@@ -36,6 +36,8 @@ class Fault(StrEnum):
     """The priorities of all connections are in one table, by the number of the stream."""
     ONLY_FIRST_LOAD = "only-first-load"
     """When the first streams that were open together have ended, later priorities are not read."""
+    DIES = "dies"
+    """The process ends after some frames. This is no fault of the scheduler."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ Rules:
 
 import contextlib
 import json
+import os
 import selectors
 import signal
 import socket
@@ -34,6 +35,7 @@ _FRAME_BYTES = 8192
 _READ_BYTES = 65_536
 _AHEAD_BYTES = 2**20
 _LISTENERS = 128
+_LAST_FRAME = 20
 
 
 class Response:
@@ -87,6 +89,7 @@ class Connection:
         self._responses: dict[int, Response] = {}
         self._left = bytearray()
         self._secured = False
+        self._frames = 0
         plain.settimeout(0)
         front.loop.register(plain, selectors.EVENT_READ, self._ready)
 
@@ -194,6 +197,10 @@ class Connection:
         del response.data[: len(piece)]
         is_last = response.ended and not response.data
         self._http.send_data(stream_id, piece, end_stream=is_last)
+        self._frames += 1
+        if self._front.fault is Fault.DIES and self._frames == _LAST_FRAME:
+            print("front: error: this front dies on purpose", file=sys.stderr, flush=True)
+            os._exit(3)
         if is_last:
             del self._responses[stream_id]
             self._scheduler.closed(stream_id)

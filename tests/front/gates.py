@@ -1,0 +1,54 @@
+"""Gates of fronts with planted faults, many in one experiment, so that they share guests."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.records.runs import load_experiment
+from experiments.execution.experiment import run_experiment
+from experiments.execution.progress import Progress
+from experiments.gate.expectations_file import DEFAULT, read_expectations
+from experiments.gate.faults import Fault as Named
+from experiments.gate.judging import Result, judged
+from experiments.gate.runs import request_of, seen_of
+from tests.front.folder import front_folder
+from tests.front.scheduler import Fault
+
+NAMES: Mapping[Fault, Named] = {
+    Fault.IGNORES_URGENCY: Named.IGNORES_URGENCY,
+    Fault.IGNORES_INCREMENTAL: Named.IGNORES_INCREMENTAL,
+    Fault.INVERTS: Named.INVERTS,
+    Fault.STARVES: Named.STARVES,
+    Fault.FORGETS_UPDATES: Named.FORGETS_UPDATES,
+    Fault.BUFFERS: Named.BUFFERS,
+    Fault.BY_STREAM_ID: Named.BY_STREAM_ID,
+    Fault.LOST_BY_RESET: Named.LOST_BY_RESET,
+    Fault.MIXES_CONNECTIONS: Named.MIXES_CONNECTIONS,
+    Fault.ONLY_FIRST_LOAD: Named.ONLY_FIRST_LOAD,
+}
+"""The name under which the gate must report each planted fault."""
+
+
+def gates(faults: list[Fault], folder: Path, *, repeat: int = 1, seed: int = 1) -> Iterator[tuple[Fault, Result]]:
+    """Yield the result of a gate for each planted fault, `repeat` times; all runs are one experiment in the guest.
+
+    folder: an empty folder for the fronts and the results. seed: the seed of the first repetition; each further one
+    adds 1.
+    """
+    checks = read_expectations(DEFAULT).check
+    began_s = time.monotonic()
+    request, arms = None, []
+    for fault in faults:
+        own = front_folder(folder / fault, fault)
+        request = request_of(checks, {"SERVER": str(own), "FABRIC": "virtual", "RESULTS": str(folder / "results")})
+        arms += [replace(arm, name=f"{fault}.{arm.name}") for arm in request.arms]
+    assert request is not None
+    request = replace(request, arms=tuple(arms), repeat=repeat, seed=seed)
+    path = run_experiment(request, Progress(step=lambda *_: None, ended=lambda *_: None))
+    experiment, took_s = load_experiment(path), time.monotonic() - began_s
+    for repetition in range(1, repeat + 1):
+        for fault in faults:
+            seen = seen_of(experiment, checks, prefix=f"{fault}.", repetition=repetition)
+            findings = judged(checks, seen)
+            yield fault, Result(target=str(fault), title="RFC 9218", findings=findings, took_s=took_s)

@@ -1,0 +1,70 @@
+"""Runs the gate on a sound front many times, and on each planted fault some times: `make gates`.
+
+    python -m tests.gates [RUNS]
+
+Every gate of the sound front must pass, and every planted fault must be reported under its name. Each run has a seed of
+its own. The table is written into RELIABILITY.md.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.front.gates import NAMES, gates
+from tests.front.scheduler import Fault
+from tests.reliability import write
+
+_RUNS = 1000
+_BATCH = 20
+_OF_A_FAULT = 100
+"""For so many gates of the sound front, each fault has one gate."""
+
+
+def main() -> int:
+    """Return the exit code, 0 if every gate said what it must."""
+    parser = argparse.ArgumentParser(prog="make gates", description=__doc__)
+    parser.add_argument("runs", nargs="?", type=int, default=_RUNS)
+    runs = parser.parse_args().runs
+    began_s, right, made = time.monotonic(), Counter[Fault](), Counter[Fault]()
+    for first in range(1, runs + 1, _BATCH):
+        faults = [Fault.NONE]
+        repeat = min(_BATCH, runs + 1 - first)
+        _batch(faults, repeat, first, right, made)
+        if first % _OF_A_FAULT == 1:
+            _batch(list(NAMES), 1, first, right, made)
+        print(
+            f"\r{made[Fault.NONE]} of {runs}, {made.total() - right.total()} wrong", end="", file=sys.stderr, flush=True
+        )
+        _write(right, made, time.monotonic() - began_s)
+    print(file=sys.stderr)
+    return 0 if right == made else 1
+
+
+def _batch(faults: list[Fault], repeat: int, seed: int, right: Counter[Fault], made: Counter[Fault]) -> None:
+    with tempfile.TemporaryDirectory(prefix="priolab-gates-") as folder:
+        for fault, result in gates(faults, Path(folder), repeat=repeat, seed=seed):
+            expected = [NAMES[fault]] if fault in NAMES else []
+            is_right = result.faults == expected and result.passed is not bool(expected)
+            made[fault] += 1
+            right[fault] += is_right
+            if not is_right:
+                said = "; ".join(finding.text for finding in result.findings if finding.passed is not True)
+                print(f"\n{fault}, seed {seed}: {said}", file=sys.stderr, flush=True)
+
+
+def _write(right: Counter[Fault], made: Counter[Fault], took_s: float) -> None:
+    lines = [
+        f"{made.total()} gates by `make gates`, of ten runs in the guest each, in {took_s / 60:.0f} minutes.",
+        "",
+        "| front | gates | judged rightly |",
+        "|---|---:|---:|",
+    ]
+    lines += [f"| {fault if fault in NAMES else 'sound'} | {count} | {right[fault]} |" for fault, count in made.items()]
+    write("gates", "\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

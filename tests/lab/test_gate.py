@@ -1,0 +1,94 @@
+"""The gate in the guest: every planted fault is reported under its name, and the sound front passes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from experiments.gate import reports
+from experiments.gate.judging import Result
+from tests.conftest import Lab, priolab_here
+from tests.front.folder import front_folder
+from tests.front.gates import NAMES, gates
+from tests.front.scheduler import Fault
+
+_CHECKS = 6
+
+
+@pytest.fixture(scope="module")
+def found(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[Fault, Result]:
+    """Return the result of the gate for the sound front, for each fault, and for a front that dies."""
+    del guest
+    return dict(gates([Fault.NONE, *NAMES, Fault.DIES], tmp_path_factory.mktemp("gate")))
+
+
+@pytest.mark.parametrize("fault", NAMES, ids=str)
+def test_each_fault_has_its_name(found: Mapping[Fault, Result], fault: Fault) -> None:
+    """The gate fails, names this fault and no other, and quotes frames of both streams."""
+    result = found[fault]
+    assert not result.passed
+    assert result.faults == [NAMES[fault]], list(reports.lines(result))
+    (named,) = (finding for finding in result.findings if finding.faults)
+    streams = {line.partition("DATA of stream ")[2].partition(":")[0] for line in named.frames if "DATA of" in line}
+    assert len(streams) >= 2, named.frames
+    assert any(f"{folder}/client/events.jsonl" in line for folder in named.folders for line in reports.lines(result))
+
+
+def test_the_sound_front_passes(found: Mapping[Fault, Result]) -> None:
+    """All checks hold."""
+    result = found[Fault.NONE]
+    assert [finding.passed for finding in result.findings] == [True] * _CHECKS, list(reports.lines(result))
+
+
+def test_frames_are_in_the_events(found: Mapping[Fault, Result]) -> None:
+    """The bytes that a finding quotes add up to those in the recorded events."""
+    (named,) = (finding for finding in found[Fault.INVERTS].findings if finding.faults)
+    quoted = [int(line.split(": ")[1].split(" ")[0].replace(",", "")) for line in named.frames if "DATA of" in line]
+    sizes = set()
+    for folder in named.folders:
+        lines = (Path(folder) / "client" / "events.jsonl").read_text().splitlines()
+        data = [line for line in lines if '"kind": "data",' in line]
+        sizes.add(sum(int(line.split('"size_bytes": ')[1].split(",")[0]) for line in data))
+    assert sum(quoted) in sizes
+
+
+def test_the_ledger_of_a_front_that_buffers(found: Mapping[Fault, Result]) -> None:
+    """The finding has the ledger, in which the wait is in the front's output queue."""
+    (named,) = (finding for finding in found[Fault.BUFFERS].findings if finding.faults)
+    assert named.ledger is not None
+    assert "in the front's output queue" in named.ledger
+
+
+def test_a_front_that_dies(found: Mapping[Fault, Result]) -> None:
+    """Every check has no result; each reason is one line that names the front and its exit code."""
+    result = found[Fault.DIES]
+    assert not result.passed
+    assert all(finding.error for finding in result.findings)
+    for finding in result.findings:
+        assert "\n" not in finding.text
+        assert "exit code 3" in finding.text, finding.text
+        assert "front" in finding.text
+
+
+@pytest.mark.usefixtures("guest")
+def test_the_command(lab: Lab) -> None:
+    """The command exits with 1, and writes JUnit XML and Markdown that name the fault."""
+    expect = lab.root / "expect.toml"
+    expect.write_text('format = 1\n[[check]]\nkind = "urgency"\n[[check]]\nkind = "incremental"\n')
+    front = front_folder(lab.root / "front", Fault.INVERTS)
+    junit, markdown = lab.root / "junit.xml", lab.root / "summary.md"
+    words = (str(front), "FABRIC=virtual", f"RESULTS={lab.results}", "--expect", str(expect))
+    done = priolab_here("gate", *words, "--junit", str(junit), "--summary", str(markdown), temporary=lab.temporary)
+    assert done.returncode == 1, done.stderr
+    assert "FAIL: " in done.stdout.splitlines()[-2]
+    suite = ET.parse(junit).getroot()[0]
+    assert {name: suite.attrib[name] for name in ("tests", "failures", "errors")} == {
+        "tests": "2",
+        "failures": "1",
+        "errors": "0",
+    }
+    (failure,) = suite.iter("failure")
+    assert failure.attrib["type"] == "inverts"
+    assert "DATA of stream" in str(failure.text)
+    assert "| urgency, header | FAIL | inverts: " in markdown.read_text()
