@@ -1,14 +1,15 @@
 """Carries out the trials of a gate that are probes against a running server at a URL, which needs no testbed.
 
-A server at a URL has no link of the lab's, so trials that load a page over this link are not carried out.
+Rules:
+1. A server at a URL has no link of the lab's, so trials that load a page over this link are not carried out.
+2. Probes are made one after the other: a server that mixes up connections would otherwise fail every check.
 """
 
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -35,7 +36,6 @@ from experiments.scenario.pages import Parameters, page_of
 _STEP = "gate"
 _LIMIT_NS = 60 * 10**9
 _LONGEST_PAUSE_NS = 10**10
-_AT_ONCE = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +70,6 @@ class Site:
 
 def site_page(name: str, path: str) -> Page:
     """Returns the page of a probe, whose resources all have the given path."""
-    from dataclasses import replace
-
     page = page_of(name, Parameters(size_bytes=PROBE_LEAST_BYTES, script_delay_ns=0))
     return replace(page, resources=tuple(replace(each, path=path) for each in page.resources))
 
@@ -104,21 +102,12 @@ def carry_out(site: Site, checks: Iterable[Check], told: Callable[[str], None]) 
         trial_key(check, trial): trial for check in checks for trial in check.trials() if trial.plan is PlanKind.PROBE
     }
     deadline, over = Deadline(time.monotonic_ns() + _LIMIT_NS, "the gate"), threading.Event()
-    with scratch_folder() as scratch, ThreadPoolExecutor(_AT_ONCE) as threads:
-
-        def ask(trial: Trial) -> Seen:
+    seen = {}
+    with scratch_folder() as scratch:
+        for key, trial in trials.items():
             with tempfile.TemporaryDirectory(dir=scratch) as folder:
-                return _asked(site, trial, Path(folder), deadline, over)
-
-        begun = {key: threads.submit(ask, trial) for key, trial in trials.items()}
-        seen = {}
-        try:
-            for key, future in begun.items():
-                seen[key] = future.result()
-                told(f"{', '.join(key)}: {seen[key].failure or 'seen'}")
-        finally:
-            over.set()
-            threads.shutdown(cancel_futures=True)
+                seen[key] = _asked(site, trial, Path(folder), deadline, over)
+            told(f"{', '.join(key)}: {seen[key].failure or 'seen'}")
     return seen
 
 

@@ -14,7 +14,7 @@ from experiments.host.programs import program_of
 from proxy.certificates import issue
 from proxy.front import Front, FrontSettings
 from proxy.front import Process as FrontProcess
-from proxy.server import catalogue
+from proxy.server import server_of
 from tests.pages import maps_page, page_file
 from tests.server.backend.test_origin import running_origin
 
@@ -31,7 +31,7 @@ def free_port() -> int:
 
 def settings_of(name: str, folder: Path, origin: str, **other: Any) -> FrontSettings:
     """Return settings of a front with its files in `folder`. other: settings that differ from the usual ones."""
-    server = catalogue()[name]
+    server = server_of(name)
     program = program_of(server)
     assert program is not None, f"{server.program} is not installed"
     usual = FrontSettings(

@@ -1,0 +1,67 @@
+"""Tests of `priolab gate` against a running server, on loopback: the tests' own front, sound and with faults."""
+
+from pathlib import Path
+
+import pytest
+
+from client.plan import PROBE_LEAST_BYTES
+from experiments.cli import main
+from experiments.gate.faults import Fault as Named
+from tests.front.folder import front_folder
+from tests.front.gates import NAMES
+from tests.front.scheduler import Fault
+from tests.server.fronts import NAME, running_front
+
+_SHOWN = (Fault.FORGETS_UPDATES, Fault.LOST_BY_RESET, Fault.MIXES_CONNECTIONS)
+"""Faults that differ from each other in what the client does before the probe; tests/lab/test_gate.py has all."""
+
+
+def gate(fault: Fault, folder: Path, capsys: pytest.CaptureFixture[str], path: str = "/image.jpg") -> tuple[int, str]:
+    """Run the gate on a running front with this fault; return exit code and output."""
+    server = front_folder(folder / "server", fault)
+    with running_front(str(server), folder, size_bytes=PROBE_LEAST_BYTES * 5 // 4) as (settings, _):
+        url = f"https://{NAME}:{settings.port}{path}"
+        code = main(["gate", url, "--connect", "127.0.0.1", "--ca", str(settings.certificates.ca)])
+    out, err = capsys.readouterr()
+    return code, out + err
+
+
+def test_a_sound_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All probes hold; the load over the lab's link is not checked, and the last line says so."""
+    code, out = gate(Fault.NONE, tmp_path, capsys)
+    assert code == 0, out
+    assert "5 of 5 checks hold; 1 not checked (" in out.splitlines()[-1]
+    assert "not checked  late, header: needs the lab's link" in out
+
+
+@pytest.mark.parametrize("fault", _SHOWN, ids=str)
+def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: Fault) -> None:
+    """The fault is named, and no other."""
+    code, out = gate(fault, tmp_path, capsys)
+    assert code == 1, out
+    named: Named = NAMES[fault]
+    assert f"5 checks hold; 1 not checked; {named} (" in out.splitlines()[-1]
+
+
+def test_a_server_that_dies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A server that ends in the middle: each check has one line with the reason."""
+    code, out = gate(Fault.DIES, tmp_path, capsys)
+    assert code == 1
+    failed = [line for line in out.splitlines() if line.startswith("FAIL ")]
+    assert len(failed) == 5
+    assert all("the front closed the connection" in line or "connect" in line for line in failed), out
+
+
+def test_a_server_without_the_resource(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The reason has the server's status."""
+    code, out = gate(Fault.NONE, tmp_path, capsys, path="/nothing")
+    assert code == 1
+    assert "the front answered /nothing with status 404" in out
+
+
+def test_no_server(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nothing listens, the command ends with one line."""
+    assert main(["gate", "https://127.0.0.1:1/x"]) == 1
+    err = capsys.readouterr().err
+    assert len(err.splitlines()) == 1
+    assert "cannot connect to 127.0.0.1:1" in err

@@ -1,0 +1,116 @@
+"""Tests of files of expectations, and of the command's arguments: each error is one line."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.cli import main
+from experiments.errors import ScenarioError
+from experiments.gate.command import split
+from experiments.gate.expectations import Late, Order
+from experiments.gate.expectations_file import DEFAULT, read_expectations
+from experiments.gate.runs import knobs_of
+from experiments.scenario.knobs import scenario_from
+
+_HEAD = "format = 1\n"
+_CHECK = '[[check]]\nkind = "urgency"\n'
+
+
+def written(folder: Path, text: str) -> Path:
+    """Write a file of expectations."""
+    file = folder / "expect.toml"
+    file.write_text(text)
+    return file
+
+
+def test_the_default() -> None:
+    """The default file has every kind of check, and each of its trials is a scenario that the lab accepts."""
+    read = read_expectations(DEFAULT)
+    assert [each.kind for each in read.check] == ["urgency", "incremental", "update", "reset", "connections", "late"]
+    trials = [trial for check in read.check for trial in check.trials()]
+    assert len(trials) == 10
+    for trial in trials:
+        assert str(scenario_from(knobs_of(trial)).plan) == trial.plan
+
+
+def test_values(tmp_path: Path) -> None:
+    """Keys that are given replace the defaults."""
+    text = f'{_HEAD}[[check]]\nkind = "urgency"\ndialect = "plain"\nmust = "followed"\n'
+    text += '[[check]]\nkind = "late"\npage = "news"\nnative = true\nloads = 1\n'
+    urgency, late = read_expectations(written(tmp_path, text)).check
+    assert (urgency.dialect, urgency.must) == ("plain", Order.FOLLOWED)
+    assert isinstance(late, Late)
+    (trial,) = late.trials()
+    assert knobs_of(trial) == {
+        "PLAN": "loads",
+        "PAGE": "news",
+        "DIALECT": "header",
+        "PRIORITY": "spdy",
+        "RELOADS": "0",
+        "LOWAT": "none",
+        "NATIVE": "on",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("format = ", "a TOML file (Invalid value"),
+        (_CHECK, "Object missing required field `format`"),
+        ("format = 2\n" + _CHECK, "format: Invalid enum value 2"),
+        (_HEAD, "Object missing required field `check`"),
+        (_HEAD + "check = []\n", "check: Expected `array` of length >= 1"),
+        (_HEAD + _CHECK + _CHECK, "check urgency, header is there twice"),
+        (_HEAD + '[[check]]\nkind = "ugrency"\n', "check 1.kind: Invalid value 'ugrency'"),
+        (_HEAD + _CHECK + 'mist = "strict"\n', "check 1: Object contains unknown field `mist`"),
+        (_HEAD + _CHECK + 'must = "lenient"\n', "check 1.must: Invalid enum value 'lenient'"),
+        (_HEAD + _CHECK + 'dialect = "headre"\n', "check 1: a part is unknown or repeated"),
+        (_HEAD + '[[check]]\nkind = "update"\ndialect = "header"\n', "check 1: header changes no priority; allowed: "),
+        (_HEAD + '[[check]]\nkind = "late"\nlowat = 0\n', "check 1.lowat: Expected `int` >= 1"),
+        (_HEAD + '[[check]]\nkind = "late"\npage = "mops"\n', "page=mops is not allowed; allowed: "),
+        (_HEAD + '[[check]]\nkind = "late"\nloads = "3"\n', "check 1.loads: Expected `int`, got `str`"),
+        ("a = " + "[" * 2000 + "]" * 2000, "nested too deeply"),
+    ],
+)
+def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str) -> None:
+    """The command ends with 2 and one line, which names the file, the check and the key."""
+    file = written(tmp_path, text)
+    assert main(["gate", "nginx", "--expect", str(file)]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert len(err.splitlines()) == 1
+    assert str(file) in err
+    assert said in err, err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["ngnix"], "SERVER=ngnix is not allowed; allowed: "),
+        (["./no-such-folder"], "SERVER=./no-such-folder is not allowed; allowed: the path of a server's folder"),
+        (["nginx,h2o"], "SERVER=nginx,h2o is not allowed; allowed: one value"),
+        (["nginx", "h2o"], "TARGET=nginx h2o"),
+        ([], "allowed: a server, --program PATH, or a URL"),
+        (["nginx", "LOWAT=1"], "LOWAT=1 is not allowed; allowed: the knobs of `priolab gate`"),
+        (["nginx", "--ca", "x"], "--ca=x is not allowed; allowed: no value without a URL"),
+        (["https://127.0.0.1/x", "SEED=2"], "SEED=2 is not allowed; allowed: no knob with a URL"),
+        (["https:///x"], "TARGET=https:///x is not allowed; allowed: https://HOST[:PORT]/PATH"),
+        (["nginx", "--limit", "soon"], "--limit=soon is not allowed; allowed: a time from 1s to 3600s"),
+        (["nginx", "--expect", "/nowhere"], "--expect=/nowhere is not allowed; allowed: a readable TOML file"),
+    ],
+)
+def test_wrong_arguments(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
+    """The command ends with 2 and one line."""
+    assert main(["gate", *words]) == 2
+    out, err = capsys.readouterr()
+    assert len(err.splitlines()) == 1, out + err
+    assert said in err, err
+
+
+def test_targets() -> None:
+    """A build needs no server's name; a URL with a query is no knob."""
+    assert split([], "./nginx") == ("./nginx", {"PROGRAM": "./nginx"})
+    assert split(["h2o", "SEED=2"], "./h2o") == ("./h2o", {"PROGRAM": "./h2o", "SERVER": "h2o", "SEED": "2"})
+    assert split(["https://a.test/x?y=z"], None) == ("https://a.test/x?y=z", {})
+    with pytest.raises(ScenarioError):
+        split(["nginx", "FABRIK=virtual"], None)

@@ -1,0 +1,159 @@
+"""Tests of the judgement: synthetic probes and loads, the faults that they show, and what follows from what."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.formats.events import Event, Kind
+from experiments.gate.expectations import Check, Connections, Incremental, Late, Order, Reset, Sharing, Update, Urgency
+from experiments.gate.faults import MEANING, Fault
+from experiments.gate.judging import Finding, Result, judged, trial_key
+from experiments.gate.seen import Seen
+from experiments.scenario.pages import Parameters, page_of
+
+_SIZE = 400_000
+_STEPS = 40
+_PARAMETERS = Parameters(size_bytes=_SIZE, script_delay_ns=0)
+ALL: tuple[Check, ...] = (Urgency(), Incremental(), Update(), Reset(), Connections())
+
+
+def event(t_ns: int, kind: Kind, **fields: object) -> Event:
+    """Make an event of the first load."""
+    return Event(t_ns=t_ns, kind=kind, load=1, **fields)  # type: ignore[arg-type]
+
+
+def probe_events(share: float) -> list[Event]:
+    """Make the events of a probe in which the second resource gets this share of each step of the window."""
+    events = [event(0, Kind.LOAD_STARTED)]
+    for stream, name in ((1, "first"), (3, "second")):
+        events.append(event(0, Kind.REQUEST_SENT, stream_id=stream, resource=name, detail="priority: u=2"))
+    for step in range(_STEPS):
+        events.append(event(step, Kind.WINDOW_OPENED, size_bytes=8000))
+        for stream, name, part in ((1, "first", 1 - share), (3, "second", share)):
+            if size := round(8000 * part):
+                events.append(event(step, Kind.DATA_HEADER, stream_id=stream, resource=name, size_bytes=size))
+                events.append(event(step, Kind.DATA, stream_id=stream, resource=name, size_bytes=size))
+    return events
+
+
+def found(shares: dict[str, tuple[float, ...]], checks: tuple[Check, ...] = ALL) -> tuple[Finding, ...]:
+    """Judge the checks with the second resource's shares in the trials of each kind of check."""
+    seen = {}
+    for check in checks:
+        for trial, share in zip(check.trials(), shares[check.kind], strict=True):
+            page = page_of(trial.page, _PARAMETERS)
+            seen[trial_key(check, trial)] = Seen(trial=trial, events=probe_events(share), page=page)
+    return judged(checks, seen)
+
+
+SOUND: dict[str, tuple[float, ...]] = {
+    "urgency": (1, 0),
+    "incremental": (0.5,),
+    "update": (1, 0),
+    "reset": (1, 0),
+    "connections": (1, 0),
+}
+
+
+@pytest.mark.parametrize(
+    ("shares", "faults"),
+    [
+        ({}, []),
+        ({"urgency": (0, 1)}, [Fault.INVERTS]),
+        ({"urgency": (0, 0)}, [Fault.IGNORES_URGENCY]),
+        ({"urgency": (0.5, 0.5)}, [Fault.IGNORES_URGENCY]),
+        ({"urgency": (0.7, 0.3)}, [Fault.SHARES]),
+        ({"urgency": (0, 0), "incremental": (0,)}, [Fault.BY_STREAM_ID]),
+        ({"urgency": (0, 1), "incremental": (0,)}, [Fault.INVERTS, Fault.IGNORES_INCREMENTAL]),
+        ({"urgency": (0, 0), "update": (0, 0), "reset": (0, 0)}, [Fault.IGNORES_URGENCY]),
+        ({"incremental": (0,)}, [Fault.IGNORES_INCREMENTAL]),
+        ({"incremental": (1,)}, [Fault.IGNORES_INCREMENTAL]),
+        ({"update": (0, 1)}, [Fault.FORGETS_UPDATES]),
+        ({"reset": (0, 0)}, [Fault.LOST_BY_RESET]),
+        ({"connections": (0, 1)}, [Fault.MIXES_CONNECTIONS]),
+        ({"reset": (0, 0), "connections": (0, 1)}, [Fault.LOST_BY_RESET, Fault.MIXES_CONNECTIONS]),
+    ],
+)
+def test_faults(shares: dict[str, tuple[float, ...]], faults: list[Fault]) -> None:
+    """Shares of the window that show faults, and the names of these faults."""
+    result = Result(target="x", title="y", findings=found(SOUND | shares), took_s=1.0)
+    assert result.faults == faults
+    assert result.passed is not bool(faults)
+
+
+def test_what_follows() -> None:
+    """A check that fails because urgency is ignored names no fault and quotes no frames, but says so."""
+    findings = found(SOUND | {"urgency": (0, 0), "reset": (0, 0)})
+    assert findings[3].passed is False
+    assert not findings[3].faults
+    assert not findings[3].frames
+    assert findings[3].text.endswith("this follows from the failure of the check urgency")
+
+
+def test_other_expectations() -> None:
+    """A server that shares by weight passes `followed`; one that sends streams in turn passes `in turn`."""
+    checks: tuple[Check, ...] = (Urgency(must=Order.FOLLOWED), Incremental(must=Sharing.IN_TURN))
+    assert [each.passed for each in found({"urgency": (0.7, 0.3), "incremental": (0,)}, checks)] == [True, True]
+    findings = found({"urgency": (0.7, 0.3), "incremental": (0.5,)}, checks)
+    assert findings[1].faults == (Fault.TAKES_TURNS,)
+
+
+def test_no_result() -> None:
+    """A trial without a result is an error of its check, with its reason; it is no fault of the scheduler."""
+    checks: tuple[Check, ...] = (Urgency(),)
+    page = page_of("pair", _PARAMETERS)
+    seen = {
+        trial_key(checks[0], trial): Seen(trial=trial, events=(), page=page, failure="it ended")
+        for trial in checks[0].trials()
+    }
+    (finding,) = judged(checks, seen)
+    assert (finding.passed, finding.error, finding.text, finding.faults) == (False, True, "it ended", ())
+
+
+def test_not_checked() -> None:
+    """A check without trials is not made; if no check is made the gate does not pass."""
+    (finding,) = judged((Late(),), {})
+    assert finding.passed is None
+    assert not Result(target="x", title="y", findings=(finding,), took_s=1.0).passed
+
+
+def test_a_load_that_starves() -> None:
+    """If a load fails with the important resource complete and nothing of the others, the server starves them."""
+    late = Late()
+    (trial,) = late.trials()
+    events = [
+        event(0, Kind.LOAD_STARTED),
+        event(1, Kind.DATA_HEADER, stream_id=3, resource="script", size_bytes=9),
+        event(1, Kind.DATA, stream_id=3, resource="script", size_bytes=9),
+        event(2, Kind.ENDED, stream_id=3, resource="script"),
+    ]
+    seen = Seen(trial=trial, events=events, page=page_of("maps", _PARAMETERS), failure="it took longer")
+    (finding,) = judged((late,), {trial_key(late, trial): seen})
+    assert finding.faults == (Fault.STARVES,)
+    assert not finding.error
+    assert "DATA of stream 3 script: 9 bytes, 1 frame" in finding.frames[-1]
+
+
+def test_frames() -> None:
+    """The frames of a probe: requests with priorities, the turns of the streams, how often the windows grew."""
+    page = page_of("pair", _PARAMETERS)
+    (trial, _) = Urgency().trials()
+    frames = Seen(trial=trial, events=probe_events(0.5), page=page).frames()
+    assert [line.split("s  ")[1] for line in frames[:3]] == [
+        "HEADERS stream 1 first, priority: u=2",
+        "HEADERS stream 3 second, priority: u=2",
+        "DATA of stream 1 first: 4,000 bytes, 1 frame",
+    ]
+    assert frames[-2:] == [
+        f"            and {2 * _STEPS - 6} more turns of the streams",
+        f"            the client opened its windows {_STEPS} times",
+    ]
+
+
+@given(st.tuples(*[st.floats(0, 1)] * 2), st.floats(0, 1))
+def test_every_share_has_a_judgement(pair: tuple[float, float], twins: float) -> None:
+    """A failed check names a fault or says from which check its failure follows, whatever the shares are."""
+    shares: dict[str, tuple[float, ...]] = {**dict.fromkeys(SOUND, pair), "incremental": (twins,)}
+    for finding in found(shares):
+        assert finding.passed or finding.faults or "follows" in finding.text
+        assert all(MEANING[fault] in finding.text for fault in finding.faults)

@@ -1,0 +1,75 @@
+"""Tests of the gate's reports: JUnit XML and Markdown."""
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from experiments.gate.expectations import Connections, Late, Reset, Urgency
+from experiments.gate.faults import Fault
+from experiments.gate.judging import Finding, Result
+from experiments.gate.reports import junit, lines, summary, verdict
+
+FINDINGS = (
+    Finding(check=Urgency(), passed=True, reason="strict"),
+    Finding(
+        check=Reset(),
+        passed=False,
+        reason="ignored: <b>|x",
+        faults=(Fault.LOST_BY_RESET,),
+        frames=("DATA `1`",),
+        ledger="the script waited",
+        folders=("results/a",),
+    ),
+    Finding(check=Connections(), passed=False, error=True, reason="it ended: \x1b[31m"),
+    Finding(check=Late(), passed=None, reason="needs a link"),
+)
+RESULT = Result(target="./<front>", title="mine", findings=FINDINGS, took_s=7.25)
+
+
+def test_junit() -> None:
+    """Counts and kinds agree; the failure has the fault as its type and the frames as its text."""
+    root = ET.fromstring(junit(RESULT))
+    suite = root[0]
+    for element in (root, suite):
+        counts = {name: int(element.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
+        assert counts == {"tests": 4, "failures": 1, "errors": 1, "skipped": 1}
+    assert [[child.tag for child in case] for case in suite] == [["system-out"], ["failure"], ["error"], ["skipped"]]
+    failure = suite[1][0]
+    assert failure.attrib["type"] == "loses the priority after a RST_STREAM"
+    assert failure.text == "DATA `1`\nledger: the script waited\nall frames: results/a/client/events.jsonl"
+    assert suite[2][0].attrib["message"] == "it ended: ?[31m"
+
+
+def test_markdown() -> None:
+    """The texts of the server cannot break the table or add HTML."""
+    made = summary(RESULT)
+    rows = [line for line in made.splitlines() if line.startswith("| ")]
+    assert [row.replace("\\|", "").count("|") for row in rows] == [4] * 5
+    assert "&lt;b>\\|x" in made
+    assert "<front>" not in made
+    assert made.count("```") == 2
+
+
+def test_the_last_line() -> None:
+    """The last line has the result, the number of checks, and the faults."""
+    said = verdict(RESULT)
+    assert list(lines(RESULT))[-1] == said
+    expected = "FAIL: ./<front>: 1 of 3 checks hold; 1 not checked; loses the priority after a RST_STREAM (7 s)"
+    assert said == expected
+
+
+def test_a_document_for_each_result(tmp_path: Path) -> None:
+    """A result that passes has no failures in its XML."""
+    passed = Result(target="nginx", title="mine", findings=FINDINGS[:1], took_s=1.0)
+    file = tmp_path / "junit.xml"
+    file.write_bytes(junit(passed))
+    assert ET.parse(file).getroot().attrib["failures"] == "0"
+    assert verdict(passed).startswith("pass: nginx: 1 of 1 checks hold")
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_passed(passed: bool) -> None:  # noqa: FBT001
+    """One failed check fails the gate."""
+    findings = (FINDINGS[0], Finding(check=Reset(), passed=passed, reason=""))
+    assert Result(target="x", title="y", findings=findings, took_s=1.0).passed is passed
