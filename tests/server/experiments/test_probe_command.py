@@ -111,7 +111,11 @@ def test_a_site_that_lacks_a_path(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["https://a..b/"], 1, "cannot connect to a..b:443"),
         ([_URL, "--yes"], 2, "--yes=given is not allowed; allowed: no --yes without --load"),
         ([_URL, "--rate", "1mbit"], 2, "--rate=1mbit is not allowed; allowed: no value without --load"),
-        ([_URL, "--load", "mops"], 2, "--load=mops is not allowed; allowed: late, maps, news, six, tokens, or a path"),
+        (
+            [_URL, "--load", "mops"],
+            2,
+            "--load=mops is not allowed; allowed: late, maps, news, pair, six, tokens, twins, or",
+        ),
         (
             [_URL, "--load", "missing.toml"],
             2,
