@@ -1,0 +1,89 @@
+"""A page load from a server under test, with its verdict, ledger and frames: what the pytest plugin gives tests."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.records.runs import load_experiment
+from client import dialects
+from client.plan import PlanKind
+from client.priorities import Priorities
+from common.formats.run import RunRecord
+from experiments.errors import StepFailed
+from experiments.execution.experiment import run_experiment
+from experiments.execution.invocation import check_name, request_from
+from experiments.execution.progress import Progress
+from experiments.gate.expectations import Trial
+from experiments.gate.runs import knobs_of, seen_in
+
+_STEP = "loading"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """A page load that was measured.
+
+    verdict: kept, inverted, nothing-to-prioritize or undecided. reason: why, in words. ledger: where the first byte of
+    the focal resource waited, in words; None without a ledger. frames: requests and DATA of the last load, in words.
+    record: the content of the run's run.json. folder: the run's folder.
+    """
+
+    verdict: str
+    reason: str
+    ledger: str | None
+    frames: tuple[str, ...]
+    record: RunRecord
+    folder: Path
+
+    def __str__(self) -> str:
+        """The verdict, the ledger and the frames, for the message of an assertion."""
+        lines = [f"{self.verdict}: {self.reason}", f"ledger: {self.ledger or 'none'}", *self.frames]
+        return "\n".join([*lines, f"all frames: {self.folder}/client/events.jsonl"])
+
+    @property
+    def kept(self) -> bool:
+        """True if the bytes came in the order that the client asked for."""
+        return self.verdict == "kept"
+
+
+def loaded(
+    server: Mapping[str, str], link: Mapping[str, str], results: Path, trial: Trial, more: Mapping[str, str]
+) -> Loaded:
+    """Loads a page from a server, in the guest unless a knob says otherwise. Raises LabError, FolderError.
+
+    server, link, more: knobs. results: the folder for the results.
+    """
+    for name in (*server, *link, *more):
+        check_name(name)
+    knobs = {"FABRIC": "virtual", "SAMPLE": "10ms", **knobs_of(trial), **link, **server, **more, "CONTROL": "no"}
+    request = request_from({**knobs, "RESULTS": str(results)})
+    experiment = load_experiment(run_experiment(request, Progress(step=lambda *_: None, ended=lambda *_: None)))
+    (run,) = experiment.runs
+    if run.status != "ok":
+        raise StepFailed(_STEP, f"the run is {run.status}: {run.record.reason} ({run.path})")
+    seen = seen_in(run, trial, str(run.path))
+    return Loaded(
+        verdict=str(run.record.verdict),
+        reason=str(run.record.verdict_reason),
+        ledger=seen.ledger,
+        frames=tuple(seen.frames(trial.loads)),
+        record=run.record,
+        folder=run.path,
+    )
+
+
+def trial_of(page: str, dialect: str, lowat_bytes: int | None, loads: int) -> Trial:
+    """Returns the trial of a page load in which the client asks for the important resources first.
+
+    Raises ValueError for an unknown dialect.
+    """
+    dialects.parse(dialect)
+    return Trial(
+        role="load",
+        plan=PlanKind.LOADS,
+        page=page,
+        dialect=dialect,
+        priorities=Priorities.SPDY,
+        lowat_bytes=lowat_bytes,
+        loads=loads,
+    )

@@ -1,0 +1,123 @@
+"""The pytest plugin for authors of servers, in a session of its own."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.host.cache import cache_folder
+from tests.front.folder import front_folder
+from tests.front.scheduler import Fault
+
+pytest_plugins = ["pytester"]
+
+_PLUGIN = ("-p", "experiments.gate.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:xdist")
+_TESTS = """
+from experiments.gate.pytest_plugin import assert_kept
+
+def test_a_late_script(load):
+    assert_kept(load(SIZE="200k"))
+"""
+
+
+_CACHES = cache_folder().parent
+
+
+@pytest.fixture(autouse=True)
+def caches(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the caches where they are: pytester sets another home."""
+    del pytester
+    monkeypatch.setenv("XDG_CACHE_HOME", str(_CACHES))
+
+
+def _run(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
+    return pytester.runpytest_inprocess(*_PLUGIN, *words)
+
+
+def test_without_the_option(pytester: pytest.Pytester) -> None:
+    """Without --priolab the tests are skipped, with the reason."""
+    pytester.makepyfile(_TESTS)
+    result = _run(pytester, "-rs")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*needs --priolab*"])
+
+
+@pytest.mark.usefixtures("guest")
+def test_a_sound_server(pytester: pytest.Pytester) -> None:
+    """The test passes; the server may be named in the settings."""
+    front = front_folder(pytester.path / "front")
+    pytester.makeini(f"[pytest]\npriolab_server = {front}\n")
+    pytester.makepyfile(_TESTS)
+    _run(pytester, "--priolab").assert_outcomes(passed=1)
+
+
+@pytest.mark.usefixtures("guest")
+def test_the_message_has_the_ledger(pytester: pytest.Pytester) -> None:
+    """A server that buffers fails the test; the message has verdict, ledger, frames, and the folder of all frames."""
+    front = front_folder(pytester.path / "front", Fault.BUFFERS)
+    pytester.makepyfile(_TESTS)
+    result = _run(pytester, "--priolab", f"--priolab-server={front}")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "the order was not kept",
+            "inverted: *% of the image arrived before the script's first byte*",
+            "ledger: the script waited *in the front's output queue*",
+            "*HEADERS stream * script, priority: u=2",
+            "*DATA of stream * image: *",
+            "all frames: */client/events.jsonl",
+        ]
+    )
+    (line,) = (line for line in result.outlines if line.startswith("all frames: "))
+    assert Path(line.removeprefix("all frames: ")).stat().st_size > 0
+
+
+@pytest.mark.usefixtures("guest")
+def test_fixtures_can_be_replaced(pytester: pytest.Pytester) -> None:
+    """A module's own link takes the place of the usual one, and an assertion on the load shows its ledger, too."""
+    front = front_folder(pytester.path / "front", Fault.BUFFERS)
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def link():
+            return {"RATE": "1mbit", "DELAY": "20ms"}
+
+        def test_it(load):
+            found = load(SIZE="200k")
+            assert found.record.scenario.rate_bit_s == 10**6
+            assert found.kept, str(found)
+        """
+    )
+    result = _run(pytester, "--priolab", f"--priolab-server={front}")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*ledger: the script waited *"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--priolab-server=ngnix",), "priolab: SERVER=ngnix is not allowed; allowed: *"),
+        (("--priolab-knob=LOWTA=1",), "priolab: LOWTA is not a knob; *"),
+        (("--priolab-knob=x",), "*--priolab-knob=x is not allowed; allowed: NAME=VALUE*"),
+    ],
+)
+def test_bad_options(pytester: pytest.Pytester, words: tuple[str, ...], said: str) -> None:
+    """A wrong server or knob is one line."""
+    pytester.makepyfile(_TESTS)
+    result = _run(pytester, "--priolab", *words)
+    assert result.ret != 0
+    result.stdout.fnmatch_lines([said])
+
+
+def test_nothing_is_imported_before_use(pytester: pytest.Pytester) -> None:
+    """Importing the plugin imports no other module of the lab."""
+    program = (
+        "import sys; import experiments.gate.pytest_plugin;"
+        " print(sorted(name for name in sys.modules if name.split('.')[0] in ('analysis', 'client', 'netem', 'proxy')))"
+    )
+    root = Path(__file__).resolve().parents[2]
+    pytester.makeconftest("")
+    done = pytester.run(sys.executable, "-c", f"import sys; sys.path.insert(0, {str(root)!r}); {program}")
+    assert done.outlines == ["[]"]
