@@ -19,7 +19,7 @@ class Fault(StrEnum):
     MIXES_CONNECTIONS = "mixes up connections"
     ONLY_FIRST_LOAD = "honours only the first load"
     SHARES = "shares by urgency"
-    TAKES_TURNS = "shares in spite of `in turn`"
+    TAKES_TURNS = "shares instead of serving in turn"
 
 
 MEANING: Mapping[Fault, str] = MappingProxyType(

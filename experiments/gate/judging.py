@@ -148,8 +148,8 @@ def _pair(check: Check, made: Sequence[Seen], *, in_turn: bool) -> Finding:
     found = reading(*shares, doubt=doubt)
     passed = found is Reading.STRICT or (check.must is Order.FOLLOWED and found is Reading.PROPORTIONAL)
     reason = (
-        f"{found}: of two streams, the one asked for first got {shares[0]:.0%} of the window if it was the second"
-        f" requested, and {1 - shares[1]:.0%} if it was the first"
+        f"{found}: the stream asked for first got {shares[0]:.0%} of the window if it was requested second, and"
+        f" {1 - shares[1]:.0%} if it was requested first"
     )
     if passed:
         return Finding(check=check, passed=True, reason=reason)

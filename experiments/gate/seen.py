@@ -46,34 +46,23 @@ class Seen:
         if not events:
             return []
         began_ns = events[0].t_ns
-        lines, runs = [], 0
-        steps = 0
-        for kind, group in groupby(events, lambda event: _kind(event)):
-            these = list(group)
-            at = f"{(these[0].t_ns - began_ns) / 10**9:8.3f} s  "
-            if kind == "window":
-                steps += len(these)
-            elif kind == "told":
-                lines += [f"{(each.t_ns - began_ns) / 10**9:8.3f} s  {_told(each)}" for each in these]
-        for run in _runs(events):
-            runs += 1
-            if runs <= _TURNS_SHOWN:
-                at = f"{(run[0].t_ns - began_ns) / 10**9:8.3f} s  "
-                size = sum(event.size_bytes or 0 for event in run if event.kind == "data")
-                frames = sum(event.kind == "data-header" for event in run)
-                many = f"{frames} frame{'s' if frames != 1 else ''}"
-                lines.append(f"{at}DATA of stream {run[0].stream_id} {run[0].resource}: {size:,} bytes, {many}")
-        if runs > _TURNS_SHOWN:
-            lines.append(f"            and {runs - _TURNS_SHOWN} more turns of the streams")
-        if steps:
+        runs = list(_runs(events))
+        told = [(event.t_ns, _told(event)) for event in events if event.kind in _TOLD]
+        told += [(run[0].t_ns, _of_run(run)) for run in runs[:_TURNS_SHOWN]]
+        told.sort(key=lambda line: line[0])
+        lines = [f"{(t_ns - began_ns) / 10**9:8.3f} s  {text}" for t_ns, text in told]
+        if len(runs) > _TURNS_SHOWN:
+            lines.append(f"            and {len(runs) - _TURNS_SHOWN} more turns of the streams")
+        if steps := sum(event.kind == "window-opened" for event in events):
             lines.append(f"            the client opened its windows {steps} times")
         return lines
 
 
-def _kind(event: Event) -> str:
-    if event.kind == "window-opened":
-        return "window"
-    return "told" if event.kind in _TOLD else "other"
+def _of_run(run: Sequence[Event]) -> str:
+    size = sum(event.size_bytes or 0 for event in run if event.kind == "data")
+    frames = sum(event.kind == "data-header" for event in run)
+    many = f"{frames} frame{'s' if frames != 1 else ''}"
+    return f"DATA of stream {run[0].stream_id} {run[0].resource}: {size:,} bytes, {many}"
 
 
 def _told(event: Event) -> str:
