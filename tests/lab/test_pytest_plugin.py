@@ -1,6 +1,8 @@
 """The pytest plugin for authors of servers, in a session of its own."""
 
 import sys
+import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,11 @@ from tests.front.scheduler import Fault
 
 pytest_plugins = ["pytester"]
 
-_PLUGIN = ("-p", "experiments.gate.pytest_plugin", "-p", "no:cacheprovider", "-p", "no:xdist")
+_MODULE = "experiments.gate.pytest_plugin"
+_IS_INSTALLED = any(each.value == _MODULE for each in entry_points(group="pytest11"))
+"""True if pytest finds the plugin by itself. An environment that was made before the plugin has no such entry."""
+
+_PLUGIN = (*(() if _IS_INSTALLED else ("-p", _MODULE)), "-p", "no:cacheprovider", "-p", "no:xdist")
 _TESTS = """
 from experiments.gate.pytest_plugin import assert_kept
 
@@ -32,6 +38,12 @@ def caches(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _run(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
     return pytester.runpytest_inprocess(*_PLUGIN, *words)
+
+
+def test_the_entry_point() -> None:
+    """pytest finds the plugin by the entry point of the lab's distribution."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"]["pytest11"] == {"priolab": _MODULE}
 
 
 def test_without_the_option(pytester: pytest.Pytester) -> None:
