@@ -14,7 +14,7 @@ FLOORS = (
     ("execution",),
     ("commands",),
     ("sweep", "demo"),
-    ("studies", "benches"),
+    ("studies", "benches", "gate"),
     ("cli",),
     ("__main__",),
 )
