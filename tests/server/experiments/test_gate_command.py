@@ -1,5 +1,6 @@
 """Tests of `priolab gate` against a running server, on loopback: the tests' own front, sound and with faults."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -7,21 +8,30 @@ import pytest
 from client.plan import PROBE_LEAST_BYTES
 from experiments.cli import main
 from experiments.gate.faults import Fault as Named
+from tests.conftest import priolab_here
 from tests.front.folder import front_folder
 from tests.front.gates import NAMES
 from tests.front.scheduler import Fault
 from tests.server.fronts import NAME, running_front
 
-_SHOWN = (Fault.FORGETS_UPDATES, Fault.LOST_BY_RESET, Fault.MIXES_CONNECTIONS)
+_SHOWN = {Fault.FORGETS_UPDATES: "update", Fault.LOST_BY_RESET: "reset", Fault.MIXES_CONNECTIONS: "connections"}
 """Faults that differ from each other in what the client does before the probe; tests/lab/test_gate.py has all."""
 
 
-def gate(fault: Fault, folder: Path, capsys: pytest.CaptureFixture[str], path: str = "/image.jpg") -> tuple[int, str]:
-    """Run the gate on a running front with this fault; return exit code and output."""
+def gate(
+    fault: Fault, folder: Path, capsys: pytest.CaptureFixture[str], *kinds: str, path: str = "/image.jpg"
+) -> tuple[int, str]:
+    """Run the gate on a running front with this fault; return exit code and output.
+
+    kinds: the checks; if none is given, those of the gate's own expectations.
+    """
+    expect = folder / "expect.toml"
+    expect.write_text("format = 1\n" + "".join(f'[[check]]\nkind = "{kind}"\n' for kind in kinds))
     server = front_folder(folder / "server", fault)
     with running_front(str(server), folder, size_bytes=PROBE_LEAST_BYTES * 5 // 4) as (settings, _):
         url = f"https://{NAME}:{settings.port}{path}"
-        code = main(["gate", url, "--connect", "127.0.0.1", "--ca", str(settings.certificates.ca)])
+        words = ["--expect", str(expect)] if kinds else []
+        code = main(["gate", url, *words, "--connect", "127.0.0.1", "--ca", str(settings.certificates.ca)])
     out, err = capsys.readouterr()
     return code, out + err
 
@@ -37,24 +47,24 @@ def test_a_sound_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize("fault", _SHOWN, ids=str)
 def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: Fault) -> None:
     """The fault is named, and no other."""
-    code, out = gate(fault, tmp_path, capsys)
+    code, out = gate(fault, tmp_path, capsys, "urgency", _SHOWN[fault])
     assert code == 1, out
     named: Named = NAMES[fault]
-    assert f"5 checks hold; 1 not checked; {named} (" in out.splitlines()[-1]
+    assert f": 1 of 2 checks hold; {named} (" in out.splitlines()[-1]
 
 
 def test_a_server_that_dies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A server that ends in the middle: each check has one line with the reason."""
-    code, out = gate(Fault.DIES, tmp_path, capsys)
+    code, out = gate(Fault.DIES, tmp_path, capsys, "urgency", "reset")
     assert code == 1
     failed = [line for line in out.splitlines() if line.startswith("FAIL ")]
-    assert len(failed) == 5
+    assert len(failed) == 2
     assert all("the front closed the connection" in line or "connect" in line for line in failed), out
 
 
 def test_a_server_without_the_resource(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The reason has the server's status."""
-    code, out = gate(Fault.NONE, tmp_path, capsys, path="/nothing")
+    code, out = gate(Fault.NONE, tmp_path, capsys, "urgency", path="/nothing")
     assert code == 1
     assert "the front answered /nothing with status 404" in out
 
@@ -65,3 +75,12 @@ def test_no_server(capsys: pytest.CaptureFixture[str]) -> None:
     err = capsys.readouterr().err
     assert len(err.splitlines()) == 1
     assert "cannot connect to 127.0.0.1:1" in err
+
+
+def test_the_time_limit() -> None:
+    """A server that accepts connections and says nothing: the command ends at its limit, with one line."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        done = priolab_here("gate", f"https://127.0.0.1:{silent.getsockname()[1]}/x", "--limit", "1s")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "took more than 1 s; --limit gives more time" in done.stderr
