@@ -4,7 +4,7 @@ Rules:
 1. A check passes if its own trials show what its expectation says, and fails otherwise.
 2. A failed check names a fault, unless a more basic check failed: a server that ignores urgency cannot keep the order
    after a RST_STREAM, either. Such a check says from which check its failure follows. The check `urgency` is basic to
-   all others. It is basic to `incremental` only if the server serves by stream id.
+   all others whose dialect contains its dialect. It is basic to `incremental` only if the server serves by stream id.
 3. A server serves by stream id if it ignores urgency and, in the check `incremental`, sends the streams one after the
    other, too.
 4. A trial that has no result makes its check fail without a fault, except a load in which the important resources are
@@ -84,9 +84,18 @@ Trials = Mapping[tuple[str, str], Seen]
 
 def judged(checks: Sequence[Check], seen: Trials) -> tuple[Finding, ...]:
     """Judges the checks. seen: an observation of every trial of every check that can be made."""
-    urgency = next((each for each in checks if isinstance(each, Urgency)), None)
-    basic = None if urgency is None else _found(urgency, seen, checks)
-    return tuple(basic if each is urgency and basic else _found(each, seen, checks, basic) for each in checks)
+    basics = {each.name: _found(each, seen, checks) for each in checks if isinstance(each, Urgency)}
+    return tuple(basics.get(each.name) or _found(each, seen, checks, _basic(each, basics)) for each in checks)
+
+
+def _basic(check: Check, basics: Mapping[str, Finding]) -> Finding | None:
+    """Returns the finding of the check `urgency` whose dialect has the most parts in common with this check's dialect.
+
+    All parts of that dialect must be in this check's dialect. None without such a check.
+    """
+    parts = set(check.dialect.split("+"))
+    fitting = [each for each in basics.values() if set(each.check.dialect.split("+")) <= parts]
+    return max(fitting, key=lambda each: len(each.check.dialect.split("+")), default=None)
 
 
 def trial_key(check: Check, trial: Trial) -> tuple[str, str]:

@@ -90,6 +90,18 @@ def test_what_follows() -> None:
     assert findings[3].text.endswith("this follows from the failure of the check urgency")
 
 
+def test_what_follows_in_another_dialect() -> None:
+    """The failure of a check follows only from the check `urgency` of a dialect that is part of its own."""
+    checks: tuple[Check, ...] = (Urgency(dialect="plain"), Urgency(), Update(), Reset(dialect="plain"))
+    seen = {}
+    for check, shares in zip(checks, [(0, 0), (1, 0), (0, 1), (0, 0)], strict=True):
+        for trial, share in zip(check.trials(), shares, strict=True):
+            page = page_of(trial.page, _PARAMETERS)
+            seen[trial_key(check, trial)] = Seen(trial=trial, events=probe_events(share), page=page)
+    faults = [each.faults for each in judged(checks, seen)]
+    assert faults == [(Fault.IGNORES_URGENCY,), (), (Fault.FORGETS_UPDATES,), ()]
+
+
 def test_other_expectations() -> None:
     """A server that shares by weight passes `followed`; one that sends streams in turn passes `in turn`."""
     checks: tuple[Check, ...] = (Urgency(must=Order.FOLLOWED), Incremental(must=Sharing.IN_TURN))
