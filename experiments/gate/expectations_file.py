@@ -2,12 +2,13 @@
 
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 
 from common.formats.files import MOST_TOML_BYTES, content, parsed, printable
 from experiments.errors import ScenarioError
-from experiments.gate.expectations import Expectations, Late
+from experiments.gate.expectations import Check, Expectations, Late
 from experiments.scenario import pages
 
 DEFAULT = Path(__file__).parent / "rfc9218.toml"
@@ -36,11 +37,14 @@ def read_expectations(file: Path) -> Expectations:
 
 
 def _told(reason: str) -> str:
-    """Returns msgspec's reason, with `check 2` in place of its path `$.check[1]`."""
+    """Returns msgspec's reason, with `check 2` in place of its path `$.check[1]`, and the kinds after a wrong kind."""
     text, _, where = printable(reason).partition(" - at `")
     if not where:
         return text
     path = where.rstrip("`").removeprefix("$").lstrip(".")
     if path.startswith("check[") and (end := path.find("]")) > 0 and path[6:end].isdigit():
         path = f"check {int(path[6:end]) + 1}{path[end + 1 :]}"
+    if path.endswith(".kind"):
+        kinds = ", ".join(str(kind.__struct_config__.tag) for kind in get_args(Check))
+        text = f"{text}; the kinds are {kinds}"
     return f"{path}: {text}" if path else text

@@ -61,7 +61,7 @@ def test_values(tmp_path: Path) -> None:
         (_HEAD, "Object missing required field `check`"),
         (_HEAD + "check = []\n", "check: Expected `array` of length >= 1"),
         (_HEAD + _CHECK + _CHECK, "check urgency, header is there twice"),
-        (_HEAD + '[[check]]\nkind = "ugrency"\n', "check 1.kind: Invalid value 'ugrency'"),
+        (_HEAD + '[[check]]\nkind = "ugrency"\n', "check 1.kind: Invalid value 'ugrency'; the kinds are urgency, incr"),
         (_HEAD + _CHECK + 'mist = "strict"\n', "check 1: Object contains unknown field `mist`"),
         (_HEAD + _CHECK + 'must = "lenient"\n', "check 1.must: Invalid enum value 'lenient'"),
         (_HEAD + _CHECK + 'dialect = "headre"\n', "check 1: a part is unknown or repeated"),
