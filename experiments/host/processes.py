@@ -24,6 +24,7 @@ from experiments.errors import StepFailed, TimedOut
 
 _STOP_S = 5.0
 _TAIL_LINES = 3
+_MOST_LETTERS = 400  # of a line that an error quotes; the log has the whole line
 _RETRY_S = 0.05
 _LOOK_S = 0.5
 _COMPLAINT = re.compile(
@@ -123,8 +124,12 @@ def _lines(log: Path) -> list[str]:
 
 
 def last_lines(text: str, lines: int = _TAIL_LINES) -> str:
-    """Returns the last lines of a text, joined to one line; an empty text if the text has none."""
-    return " | ".join(line.strip() for line in text.splitlines()[-lines:] if line.strip())
+    """Returns the last lines of a text, joined to one line; an empty text if the text has none. Cuts long lines."""
+    return " | ".join(_cut(line.strip()) for line in text.splitlines()[-lines:] if line.strip())
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MOST_LETTERS else f"{line[:_MOST_LETTERS]} ..."
 
 
 def captured(
