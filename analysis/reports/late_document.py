@@ -1,14 +1,13 @@
 """Writes docs/late-urgent.md: late urgent requests, and small pieces, at servers that follow RFC 9218. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import fill
 from typing import Any
 
 from analysis.loads.layer import Layer
 from analysis.loads.ledger import WORDS
+from analysis.reports.markdown import filled, row
 
-_WIDTH = 118
 _LATE_HEAD = (
     "| server | LOWAT | verdict | script waited | possible | longest part |",
     "|---|---|---|---:|---:|---|",
@@ -59,10 +58,10 @@ class Case:
 
 def document(late: Mapping[Case, Mapping[str, Any]], pieces: Mapping[Case, Mapping[str, Any]]) -> str:
     """Returns the text of docs/late-urgent.md. late, pieces: the arms of the summaries for the two pages."""
-    lines = ["# The late urgent request", "", _filled(_INTRODUCTION), "", _filled(_MADE), ""]
-    lines += ["## A script that is requested late", "", _filled(_LATE), "", *_LATE_HEAD]
+    lines = ["# The late urgent request", "", filled(_INTRODUCTION), "", filled(_MADE), ""]
+    lines += ["## A script that is requested late", "", filled(_LATE), "", *_LATE_HEAD]
     lines += [_late_row(case, arm) for case, arm in late.items()]
-    lines += ["", _filled(_READING), "", "## Small pieces", "", _filled(_PIECES), "", *_PIECES_HEAD]
+    lines += ["", filled(_READING), "", "## Small pieces", "", filled(_PIECES), "", *_PIECES_HEAD]
     lines += [_pieces_row(case, arm) for case, arm in pieces.items()]
     return "\n".join(lines) + "\n"
 
@@ -72,12 +71,12 @@ def _late_row(case: Case, arm: Mapping[str, Any]) -> str:
     largest = ledger["largest"]
     waited_ms, early_ms = ledger["wait_ms"], arm["first_byte_ms"] - arm["oracle"]["first_byte_ms"]
     longest = f"{WORDS[Layer(largest)]}, {_s(ledger['parts_ms'][largest])}"
-    return _joined([*_named(case), arm["verdict"], _s(waited_ms), _s(waited_ms - early_ms), longest])
+    return row([*_named(case), arm["verdict"], _s(waited_ms), _s(waited_ms - early_ms), longest])
 
 
 def _pieces_row(case: Case, arm: Mapping[str, Any]) -> str:
     times = [_s(arm[name]) for name in ("first_byte_ms", "important_last_byte_ms")]
-    return _joined([*_named(case), arm["verdict"], *times])
+    return row([*_named(case), arm["verdict"], *times])
 
 
 def _named(case: Case) -> Sequence[str]:
@@ -87,11 +86,3 @@ def _named(case: Case) -> Sequence[str]:
 
 def _s(time_ms: float) -> str:
     return f"{time_ms / 1000:.2f} s"
-
-
-def _joined(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _filled(text: str) -> str:
-    return fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)

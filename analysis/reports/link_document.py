@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from textwrap import fill
 from typing import Any
 
 from analysis.loads.layer import Layer
 from analysis.loads.ledger import WORDS
+from analysis.reports.markdown import filled, row
 
-_WIDTH = 118
 _HEAD = (
     "| link | LOWAT | verdict | script first byte | possible | longest part of the script's wait | unexplained |",
     "|---|---|---|---:|---:|---|---:|",
@@ -70,10 +69,10 @@ def document(found: Mapping[Case, Measured]) -> str:
     """Returns the text of docs/link.md."""
     alone = [_row(case, arm) for case, arm in found.items() if not case.cross]
     shared = [_cross_row(case, arm) for case, arm in found.items() if case.cross]
-    lines = ["# The link", "", _filled(_INTRODUCTION), "", _filled(_MADE), ""]
-    lines += ["## A deep queue", "", _filled(_DEEP), "", *_HEAD, *alone, ""]
-    lines += ["## Beside a bulk flow", "", _filled(_SHARED), "", *_CROSS_HEAD, *shared, "", _filled(_LEFT_OUT)]
-    lines += ["", _filled(_OTHERS)]
+    lines = ["# The link", "", filled(_INTRODUCTION), "", filled(_MADE), ""]
+    lines += ["## A deep queue", "", filled(_DEEP), "", *_HEAD, *alone, ""]
+    lines += ["## Beside a bulk flow", "", filled(_SHARED), "", *_CROSS_HEAD, *shared, "", filled(_LEFT_OUT)]
+    lines += ["", filled(_OTHERS)]
     return "\n".join(lines) + "\n"
 
 
@@ -90,18 +89,10 @@ def _end(arm: Measured) -> list[str]:
 
 
 def _row(case: Case, arm: Measured) -> str:
-    return _joined([*_beginning(case, arm), *_end(arm)])
+    return row([*_beginning(case, arm), *_end(arm)])
 
 
 def _cross_row(case: Case, arm: Measured) -> str:
     parts_ms = arm["ledger"]["parts_ms"]
     behind = [f"{parts_ms[layer] / 1000:.2f}" for layer in (Layer.QUEUE, Layer.CROSS)]
-    return _joined([*_beginning(case, arm), *behind, *_end(arm)])
-
-
-def _joined(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _filled(text: str) -> str:
-    return fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return row([*_beginning(case, arm), *behind, *_end(arm)])

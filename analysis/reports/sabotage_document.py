@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import fill
 from typing import Any
 
 from analysis.loads.layer import Layer
 from analysis.loads.ledger import WORDS
+from analysis.reports.markdown import filled, row
 
-_WIDTH = 118
 _HEAD = (
     "| | verdict | script first byte | script last byte | image last byte | longest part of the script's wait |",
     "|---|---|---|---|---|---|",
@@ -52,7 +51,7 @@ def document(plain: Sequence[Arm], spoiled: Iterable[tuple[Spoiler, Sequence[Arm
     plain: control and treatment of the unspoiled scenario. spoiled: scenarios, each with four arms: control and
     treatment, then control and treatment with the cure.
     """
-    lines = ["# Ways to spoil the effect", "", _filled(_INTRODUCTION), "", _filled(_MADE), "", *_table(_LABELS, plain)]
+    lines = ["# Ways to spoil the effect", "", filled(_INTRODUCTION), "", filled(_MADE), "", *_table(_LABELS, plain)]
     for spoiler, arms in spoiled:
         cured = [f"{spoiler.cure}, {label}" for label in _LABELS]
         lines += ["", *words(spoiler), "", *_table([*_LABELS, *cured], arms)]
@@ -70,9 +69,9 @@ def words(spoiler: Spoiler) -> list[str]:
     return [
         f"## {spoiler.name}",
         "",
-        _filled(f"{spoiler.title}: `{spoiler.knobs}`."),
+        filled(f"{spoiler.title}: `{spoiler.knobs}`."),
         "",
-        *(_filled(f"- **{name}**: {text}", hanging="  ") for name, text in told.items()),
+        *(filled(f"- **{name}**: {text}", hanging="  ") for name, text in told.items()),
     ]
 
 
@@ -82,9 +81,7 @@ def _table(labels: Sequence[str], arms: Sequence[Arm]) -> list[str]:
 
 def _row(label: str, arm: Arm) -> str:
     times = (arm["script"]["first_byte_ms"], arm["script"]["last_byte_ms"], arm["image"]["last_byte_ms"])
-    return " | ".join(
-        [f"| {label}", arm["verdict"], *(f"{time_ms / 1000:.2f}" for time_ms in times), f"{_longest(arm)} |"]
-    )
+    return row([label, arm["verdict"], *(f"{time_ms / 1000:.2f}" for time_ms in times), _longest(arm)])
 
 
 def _longest(arm: Arm) -> str:
@@ -92,7 +89,3 @@ def _longest(arm: Arm) -> str:
         return "-"
     largest = arm["ledger"]["largest"]
     return f"{WORDS[Layer(largest)]}, {arm['ledger']['parts_ms'][largest] / 1000:.2f}"
-
-
-def _filled(text: str, hanging: str = "") -> str:
-    return fill(text, _WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)

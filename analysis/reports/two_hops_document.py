@@ -1,14 +1,13 @@
 """Writes docs/two-hops.md: two fronts, one behind the other, with LOWAT at one of them or at both. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import fill
 from typing import Any
 
 from analysis.loads.layer import Layer
 from analysis.loads.ledger import WORDS
+from analysis.reports.markdown import filled, row
 
-_WIDTH = 118
 _COLUMNS = {
     "LOWAT": "---",
     "VIA_LOWAT": "---",
@@ -66,14 +65,14 @@ def document(found: Mapping[str, tuple[Case, Sequence[Mapping[str, Any]]]]) -> s
     found: by name of the case, the case with the knobs of its command, and the arms of its experiment's summary, each
     with the key `lowats`: the values of LOWAT and VIA_LOWAT.
     """
-    lines = ["# Two hops", "", _filled(_INTRODUCTION), "", _filled(_MADE), ""]
+    lines = ["# Two hops", "", filled(_INTRODUCTION), "", filled(_MADE), ""]
     for case, arms in found.values():
         knobs = " ".join(f"{name}={value}" for name, value in case.knobs.items())
-        lines += [f"## {case.title}", "", _filled(case.text), "", f"    make experiment {knobs}", ""]
-        lines += [_joined(_COLUMNS), _joined(_COLUMNS.values()), *map(_row, arms), ""]
+        lines += [f"## {case.title}", "", filled(case.text), "", f"    make experiment {knobs}", ""]
+        lines += [row(_COLUMNS), row(_COLUMNS.values()), *map(_row, arms), ""]
         if case.picture:
             lines += [f"![Where the script waited, for each of the four arms]({case.picture})", ""]
-    lines += ["## Method", "", _filled(_METHOD)]
+    lines += ["## Method", "", filled(_METHOD)]
     return "\n".join(lines) + "\n"
 
 
@@ -84,12 +83,4 @@ def _row(arm: Mapping[str, Any]) -> str:
     hops = [f"{sum(parts_ms.get(layer, 0) for layer in layers) / 1000:.2f}" for layers in _GROUPS.values()]
     largest = ledger["largest"]
     longest = f"{WORDS[Layer(largest)]}, {parts_ms[largest] / 1000:.2f}"
-    return _joined([*lowats, arm["verdict"], first, possible, *hops, longest])
-
-
-def _joined(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _filled(text: str) -> str:
-    return fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return row([*lowats, arm["verdict"], first, possible, *hops, longest])

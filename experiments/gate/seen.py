@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 from analysis.loads.metrics import PageLoad
@@ -32,7 +33,7 @@ class Seen:
     ledger: str | None = None
     folder: str | None = None
 
-    @property
+    @cached_property
     def probe(self) -> Probe | None:
         """The result of a probe; None without one."""
         return probe_of(self.events, self.page)

@@ -22,9 +22,7 @@ from common.formats.passages import Passage
 from experiments.errors import StepFailed
 from experiments.results.run_folder import RunFolder, read_json
 from experiments.testbed.places import SECOND_PORT
-
-ENDS = ("front", "second")
-"""The names of the captures, and of the places in which they are taken."""
+from experiments.testbed.tap import HOP_ENDS
 
 _STEP = "the captures between the fronts"
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -220,7 +218,7 @@ def passages(at_front: BinaryIO, at_second: BinaryIO, ahead_ns: int) -> list[Pas
 
 def finish(folder: RunFolder) -> None:
     """Writes second/passages.jsonl, and removes the captures. Raises StepFailed if they cannot be read."""
-    captures = [folder.second / f"{end}.pcap" for end in ENDS]
+    captures = [folder.second / f"{end}.pcap" for end in HOP_ENDS]
     try:
         _write(folder.second / "passages.jsonl", captures, read_json(folder.second / "clock.json"))
     except OSError as error:

@@ -14,10 +14,10 @@ from experiments.host.tools import SECOND, Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, write_json
 from experiments.run.capture import LAST_PACKETS_S, realtime_minus_monotonic_ns
-from experiments.run.setting_checks import check_hop, check_unchanged
+from experiments.run.setting_checks import check_hop, check_kept, check_unchanged
 from experiments.scenario.scenario import Scenario, Via
 from experiments.testbed.places import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Look, Places, SecondPlaces
-from netem import calibration, kept
+from netem import calibration
 from netem.calibration import Tolerance
 from netem.shaper import Shaper
 from proxy.certificate_files import certificates_in
@@ -44,7 +44,7 @@ def second_hop(
 ) -> Iterator[RunningHop | None]:
     """Runs the second hop while the context is open; yields None without VIA. Checks its settings at the end.
 
-    observed: gets the key `second`, with settings, shaper and calibration. origin: the running origin. Raises
+    observed: gets the key `second`, with settings and shaper. origin: the running origin. Raises
     StepFailed, Unavailable and InvalidRun.
     """
     scenario, second = order.scenario, places.second
@@ -79,8 +79,7 @@ def second_hop(
         counters = link.counters()
         write_json(journals / "counters.json", counters)
         if link.shaper is Shaper.NETEM:
-            for what, asked, found in kept.changes(scenario.via.link, counters):
-                raise InvalidRun(f"the link between the fronts after the loads, {what}", asked, found)
+            check_kept(scenario.via.link, counters, "after the loads", "the link between the fronts")
 
 
 @contextmanager

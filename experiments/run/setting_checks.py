@@ -11,6 +11,7 @@ from experiments.errors import QUIETER, InvalidRun
 from experiments.scenario.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario, Via
 from netem import kept
 from netem.calibration import Tolerance
+from netem.link import Link
 
 LOWAT = "net.ipv4.tcp_notsent_lowat"
 _NEVER_NS = 2**63
@@ -36,9 +37,7 @@ NO_SOCKET: Mapping[str, Any] = MappingProxyType(
 
 def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     """Compares the scenario with the settings in the front's place. Raises InvalidRun."""
-    _agree(LOWAT, scenario.lowat_bytes or LOWAT_MOST, observed["lowat"])
-    if scenario.sndbuf_bytes is not None:
-        _agree(_WMEM, scenario.sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
+    _check_sysctls(scenario.lowat_bytes, scenario.sndbuf_bytes, observed)
     if scenario.gso_segments is not None:
         _agree("gso_max_segs", scenario.gso_segments, observed["gso_segments"])
     if (found := observed.get("tcp_ecn")) is not None:
@@ -49,9 +48,15 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 
 def check_hop(scenario: Scenario, via: Via, observed: Mapping[str, Any]) -> None:
     """Compares the scenario with the settings in the second front's place. Raises InvalidRun."""
-    _agree(f"{LOWAT} of the second front", via.lowat_bytes or LOWAT_MOST, observed["lowat"])
-    if scenario.sndbuf_bytes is not None:
-        _agree(f"{_WMEM} of the second front", scenario.sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
+    _check_sysctls(via.lowat_bytes, scenario.sndbuf_bytes, observed, of=" of the second front")
+
+
+def _check_sysctls(
+    lowat_bytes: int | None, sndbuf_bytes: int | None, observed: Mapping[str, Any], of: str = ""
+) -> None:
+    _agree(f"{LOWAT}{of}", lowat_bytes or LOWAT_MOST, observed["lowat"])
+    if sndbuf_bytes is not None:
+        _agree(f"{_WMEM}{of}", sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
 
 
 def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any], of: str = "") -> None:
@@ -146,10 +151,13 @@ def check_tuned(
             raise InvalidRun("TCP_NOTSENT_LOWAT of the live socket", values, sample.lowat_bytes)
 
 
-def check_kept(scenario: Scenario, counters: Mapping[str, Any], when: str) -> None:
-    """Checks that the kernel's qdiscs have the link's settings. Raises InvalidRun. when: the time of the check."""
-    for what, asked, seen in kept.changes(scenario.link, counters):
-        raise InvalidRun(f"the link {when}, {what}", asked, seen)
+def check_kept(link: Link, counters: Mapping[str, Any], when: str, name: str = "the link") -> None:
+    """Checks that the kernel's qdiscs have a link's settings. Raises InvalidRun.
+
+    when: the time of the check. name: the link's name, for the error.
+    """
+    for what, asked, seen in kept.changes(link, counters):
+        raise InvalidRun(f"{name} {when}, {what}", asked, seen)
 
 
 def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance) -> None:

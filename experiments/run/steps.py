@@ -111,7 +111,7 @@ def run_arm(
         observed |= {"shaper": link.shaper, "shaper_reason": link.instead_of_netem}
         by_tc = link.shaper is Shaper.NETEM and scenario.shaper_at is ShaperAt.LINK
         if by_tc and scenario.link.qdisc is not Qdisc.FIFO:
-            check_kept(scenario, link.counters(), "before the loads")
+            check_kept(scenario.link, link.counters(), "before the loads")
         observed |= _calibrate(places, scenario, conditions.tolerance, folder, link)
 
         with (
@@ -150,7 +150,7 @@ def run_arm(
         observed |= {"shaper_at": observed_at(counters)}
         check_at(scenario, counters)
         if by_tc:
-            check_kept(scenario, counters, "after the loads")
+            check_kept(scenario.link, counters, "after the loads")
         if scenario.link.ecn:
             observed |= {"ce_marks": disciplines.ce_marks(counters)}
         if link.shaper is Shaper.FERRY:

@@ -15,13 +15,11 @@ from analysis.reports import sabotage_document
 from analysis.reports.sabotage_document import Spoiler
 from analysis.reports.summary import summarize
 from experiments.commands.console import Report
-from experiments.execution.invocation import run_values
-from experiments.execution.request import Arm, Manner, Request, arms_for
+from experiments.execution.request import Arm, arms_for
 from experiments.results.run_folder import check_document, write_document
-from experiments.run.fabrics import choose
 from experiments.scenario.named import LAYERS, Card, Entry, catalogue, sabotage
 from experiments.scenario.scenario import Scenario
-from experiments.studies.checked_run import run_checked
+from experiments.studies.checked_run import run_in_guest
 
 _STEP = "the sabotage catalogue"
 PLAIN = "maps"
@@ -79,18 +77,8 @@ class SabotageResults:
 
 def measure(results: Path, report: Report) -> SabotageResults:
     """Runs all arms in the guest. Raises LabError, also if a run is not ok."""
-    run = run_values({})
-    unique = tuple({arm.name: arm for arm in arms().values()}.values())
-    fabric, why = choose("virtual", [arm.scenario for arm in unique], None)
-    request = Request(
-        name="sabotage",
-        arms=unique,
-        repeat=1,
-        manner=Manner(fabric=fabric, fabric_reason=why, sample=run["SAMPLE"]),
-        results=results,
-        seed=run["SEED"],
-    )
-    summary = summarize(run_checked(request, report))
+    unique = list({arm.name: arm for arm in arms().values()}.values())
+    summary = summarize(run_in_guest("sabotage", unique, results, report))
     return SabotageResults(arms={arm["name"]: arm for arm in summary["arms"]})
 
 

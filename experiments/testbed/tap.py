@@ -21,6 +21,9 @@ LAST_BLOCK_S = 1.0
 ENDS: Mapping[str, str] = {"client": "client", "front": "server"}
 """The place at which each tap captures, and the name of the tap's files."""
 
+HOP_ENDS = ("front", "second")
+"""The names of the files of the taps at the two ends of the link between the fronts (VIA)."""
+
 _BUFFER_KIB = 16 * 1024
 _READY_S = 20.0
 _END_S = 10.0

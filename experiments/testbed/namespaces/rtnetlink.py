@@ -70,20 +70,18 @@ def neighbour(index: int, other: str, mac: str) -> bytes:
 
 def default_route(gateway: str) -> bytes:
     """Builds the message that adds a default route to the gateway."""
-    header = _ROUTE.pack(AF_INET, 0, 0, 0, _MAIN, _STATIC, 0, _UNICAST, 0)
-    return order(_NEW_ROUTE, header, attribute(_RTA_GATEWAY, inet_aton(gateway)))
+    return _route(0, b"", gateway)
 
 
 def route(network: str, prefix: int, gateway: str) -> bytes:
     """Builds the message that adds a route to a network. network: an address in it. prefix: its prefix's length."""
-    header = _ROUTE.pack(AF_INET, prefix, 0, 0, _MAIN, _STATIC, 0, _UNICAST, 0)
     bare = int.from_bytes(inet_aton(network)) >> 32 - prefix << 32 - prefix
-    return order(
-        _NEW_ROUTE,
-        header,
-        attribute(_RTA_DST, bare.to_bytes(4)),
-        attribute(_RTA_GATEWAY, inet_aton(gateway)),
-    )
+    return _route(prefix, attribute(_RTA_DST, bare.to_bytes(4)), gateway)
+
+
+def _route(prefix: int, destination: bytes, gateway: str) -> bytes:
+    header = _ROUTE.pack(AF_INET, prefix, 0, 0, _MAIN, _STATIC, 0, _UNICAST, 0)
+    return order(_NEW_ROUTE, header, destination, attribute(_RTA_GATEWAY, inet_aton(gateway)))
 
 
 def _link(index: int = 0, flags: int = 0) -> bytes:

@@ -92,7 +92,8 @@ class SecondHop:
         """Captures the packets between the fronts at both ends, into front.pcap and second.pcap."""
         with ExitStack() as stack:
             taps = []
-            for place, device, end in ((self._front, TO_SECOND, "front"), (self.place, WIRE, "second")):
+            wires = ((self._front, TO_SECOND), (self.place, WIRE))
+            for (place, device), end in zip(wires, tap.HOP_ENDS, strict=True):
                 command = tap.command(program, device, folder / f"{end}.pcap", SECOND_PORT)
                 process = place.start(f"the capture at the {place.name}", command, folder / f"{end}.log")
                 taps.append(stack.enter_context(tap.listening(process, process.stop)))

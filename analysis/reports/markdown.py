@@ -1,0 +1,16 @@
+"""Markdown for the documents that the lab writes: paragraphs and rows of tables. Pure."""
+
+from collections.abc import Iterable
+from textwrap import fill
+
+_WIDTH = 118
+
+
+def filled(text: str, hanging: str = "") -> str:
+    """Returns a paragraph in lines of at most 118 characters. hanging: what all lines but the first begin with."""
+    return fill(text, _WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+
+
+def row(cells: Iterable[str]) -> str:
+    """Returns a row of a table."""
+    return f"| {' | '.join(cells)} |"
