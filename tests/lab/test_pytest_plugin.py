@@ -31,9 +31,11 @@ _CACHES = cache_folder().parent
 
 @pytest.fixture(autouse=True)
 def caches(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the caches where they are: pytester sets another home."""
+    """Keep the caches where they are, because pytester sets another home. Print messages once: with CI set, twice."""
     del pytester
     monkeypatch.setenv("XDG_CACHE_HOME", str(_CACHES))
+    for name in ("CI", "BUILD_NUMBER"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def _run(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
