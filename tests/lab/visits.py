@@ -79,6 +79,10 @@ _SHOWN = """
   && document.getElementById("status")?.checkVisibility() === false
 """
 
+_PLAYS_OR_ENDED = """
+() => document.querySelector(".play")?.textContent === "Pause" || document.querySelector(".scrub")?.value === "1000"
+"""
+
 NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
 """What a browser reports when other tests make or remove network interfaces; the page tries again."""
 
@@ -177,11 +181,18 @@ def paused_visits(
             page = visits.enter_context(visit(browser, address, **how))
             shown(page)
             settled(page)
-            page.keyboard.press("Space")
-            expect(page.locator(".play")).to_have_text("Play")
+            _pause(page)
             return page
 
         yield begin
+
+
+def _pause(page: Page) -> None:
+    """Pauses the film when it plays; on a busy machine it begins some time after it is shown, and may have ended."""
+    until(page, _PLAYS_OR_ENDED)
+    if page.locator(".play").inner_text() == "Pause":
+        page.keyboard.press("Space")
+    expect(page.locator(".play")).to_have_text("Play")
 
 
 def _note_foreign(url: str, home: str, faults: list[str]) -> None:
