@@ -6,7 +6,9 @@ wait in queues, so only the shortest time of their way is known.
 
 from collections.abc import Iterator
 
-from analysis.loads.contradictions import Allowance, Contradiction, in_ms, served, unsent
+from analysis.loads.contradiction import Allowance, Contradiction, in_ms
+from analysis.loads.contradictions import unsent
+from analysis.loads.request_checks import served
 from analysis.records.runs import Evidence, Layers
 from common.formats.passages import Passage
 from common.formats.samples import OriginRequest

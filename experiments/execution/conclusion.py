@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.loads.contradictions import Allowance, Contradiction, contradictions, outside
+from analysis.loads.contradiction import Allowance, Contradiction
+from analysis.loads.contradictions import contradictions, outside
 from analysis.loads.findings import findings
 from analysis.loads.hop_checks import hop_contradictions
 from analysis.records.runs import load_evidence, load_layers
@@ -20,7 +21,7 @@ from experiments.execution.front_record import front_record
 from experiments.execution.instruments import instruments
 from experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
 from experiments.execution.request import Arm, Manner
-from experiments.host.processes import tail
+from experiments.host.program_logs import tail
 from experiments.host.programs import DRIVER
 from experiments.host.tools import BROWSER, Tools
 from experiments.results.order import Order

@@ -25,7 +25,8 @@ from typing import Self
 
 from experiments.errors import StepFailed, Unavailable
 from experiments.execution import cpu_claims, keeper
-from experiments.host.processes import last_lines, program_environment
+from experiments.host.processes import program_environment
+from experiments.host.program_logs import last_lines
 
 _PROGRESS = "@ "
 _STOP_S = 90.0

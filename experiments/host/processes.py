@@ -3,10 +3,8 @@
 A program is stopped by SIGTERM and, some seconds later, by SIGKILL. A program that ended by another signal is an error.
 """
 
-import contextlib
 import ctypes
 import os
-import re
 import select
 import shutil
 import signal
@@ -14,22 +12,18 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from experiments.errors import StepFailed, TimedOut
+from experiments.host.program_logs import tail
 
 _STOP_S = 5.0
-_TAIL_LINES = 3
-_MOST_LETTERS = 400  # of a line that an error quotes; the log has the whole line
 _RETRY_S = 0.05
 _LOOK_S = 0.5
-_COMPLAINT = re.compile(
-    r"emerg|alert|crit|error|fatal|fail|invalid|unknown|cannot|can't|not found|denied", re.IGNORECASE
-)
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -98,38 +92,6 @@ def _before_the_program(cgroup: Path | None, root: Path | None) -> Callable[[], 
     if cgroup is not None or root is not None:
         return partial(_begin_in, cgroup, root)
     return None if os.getpid() == 1 else die_with_parent
-
-
-def tail(log: Path, lines: int = _TAIL_LINES) -> str:
-    """Returns the last lines of a log, joined to one line; an empty text if the log has none or cannot be read."""
-    try:
-        return last_lines(log.read_text(errors="replace"), lines)
-    except OSError:
-        return ""
-
-
-def first_complaint(logs: Iterable[Path]) -> tuple[str, Path] | None:
-    """Returns the first line about an error in the logs, and the log that has it; None if the logs have no line.
-
-    If no line looks like an error, returns the first line of all.
-    """
-    lines = [(line.strip(), log) for log in logs if log.exists() for line in _lines(log) if line.strip()]
-    return next((each for each in lines if _COMPLAINT.search(each[0])), lines[0] if lines else None)
-
-
-def _lines(log: Path) -> list[str]:
-    with contextlib.suppress(OSError):
-        return log.read_text(errors="replace").splitlines()
-    return []
-
-
-def last_lines(text: str, lines: int = _TAIL_LINES) -> str:
-    """Returns the last lines of a text, joined to one line; an empty text if the text has none. Cuts long lines."""
-    return " | ".join(_cut(line.strip()) for line in text.splitlines()[-lines:] if line.strip())
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _MOST_LETTERS else f"{line[:_MOST_LETTERS]} ..."
 
 
 def captured(

@@ -31,7 +31,7 @@ from typing import Any
 
 from experiments.errors import ScenarioError, Unavailable
 from experiments.host.cache import cache_folder
-from experiments.host.processes import last_lines
+from experiments.host.program_logs import last_lines
 from experiments.host.root_packages import CannotFetch, SuitePackages
 from experiments.host.root_version import OTHER_SUITE, version_in_root
 from proxy.server import Server

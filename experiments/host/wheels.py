@@ -23,7 +23,8 @@ from pathlib import Path
 from experiments.errors import StepFailed, TimedOut, Unavailable
 from experiments.host.cache import cache_folder, new_folder
 from experiments.host.pip_complaint import cause_of
-from experiments.host.processes import die_with_parent, last_lines
+from experiments.host.processes import die_with_parent
+from experiments.host.program_logs import last_lines
 from proxy.server import Server
 from proxy.wheel import Wheel
 

@@ -13,7 +13,8 @@ from common.formats.samples import ProcessSample, SocketSample
 from experiments.errors import InvalidRun, StepFailed
 from experiments.host.npm import modules_of
 from experiments.host.origin_process import OriginSettings
-from experiments.host.processes import Process, first_complaint
+from experiments.host.processes import Process
+from experiments.host.program_logs import first_complaint
 from experiments.host.tools import FRONT, Tools
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run.browser import check_browser, observed_browser, payload_span

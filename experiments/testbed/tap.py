@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from experiments.errors import InvalidRun, StepFailed
-from experiments.host.processes import Process, tail, wait_until
+from experiments.host.processes import Process, wait_until
+from experiments.host.program_logs import tail
 from experiments.testbed.places import FRONT_PORT
 
 LAST_BLOCK_S = 1.0

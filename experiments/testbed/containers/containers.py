@@ -19,7 +19,8 @@ from common.clock_route import ClockRoute
 from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
 from experiments.host.origin_process import OriginSettings, RunningOrigin
-from experiments.host.processes import Process, tail
+from experiments.host.processes import Process
+from experiments.host.program_logs import tail
 from experiments.host.tools import Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, write_json

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 
 from experiments.errors import StepFailed
-from experiments.host.processes import last_lines
+from experiments.host.program_logs import last_lines
 from experiments.host.roots import Root, find_root, obtain
 from experiments.testbed.containers import docker_engine
 from proxy.server import SUITES, Server

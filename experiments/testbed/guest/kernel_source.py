@@ -20,7 +20,8 @@ from pathlib import Path
 
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.host.cache import cache_folder
-from experiments.host.processes import die_with_parent, last_lines
+from experiments.host.processes import die_with_parent
+from experiments.host.program_logs import last_lines
 from experiments.testbed.guest.kernel_patches.edit import Version
 
 PINNED: Version = (7, 2)

@@ -17,7 +17,8 @@ from common.clock_route import ClockRoute, route_of
 from experiments.errors import StepFailed
 from experiments.host import processes
 from experiments.host.origin_process import CLOCK_READER, OriginSettings, RunningOrigin, wait_for_origin
-from experiments.host.processes import CopiedProcess, Process, tail
+from experiments.host.processes import CopiedProcess, Process
+from experiments.host.program_logs import tail
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt, Via

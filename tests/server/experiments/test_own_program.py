@@ -10,7 +10,7 @@ from experiments.errors import Unavailable
 from experiments.host.elf import Elf, read_elf
 from experiments.host.own_files import digest_of
 from experiments.host.own_program import inspected, version_said
-from experiments.host.processes import first_complaint
+from experiments.host.program_logs import first_complaint
 from experiments.host.programs import tools_for
 from experiments.scenario.knobs import scenario_from
 from tests.own_files import build, installed, server_folder, wrapper

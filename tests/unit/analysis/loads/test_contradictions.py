@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.loads.contradictions import Allowance, contradictions, outside
+from analysis.loads.contradiction import Allowance
+from analysis.loads.contradictions import contradictions, outside
 from analysis.records.runs import Evidence, Layers, load_evidence, load_layers, load_run
 from common.formats.events import Arrival, Event, Kind
 from common.formats.samples import OriginRequest, QueueSample

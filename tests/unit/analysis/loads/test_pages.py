@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.loads.contradictions import Allowance, contradictions
+from analysis.loads.contradiction import Allowance
+from analysis.loads.contradictions import contradictions
 from analysis.loads.findings import findings
 from analysis.loads.lateness import FIRST, IMPORTANT, lateness
 from analysis.loads.metrics import PageLoad, page_loads

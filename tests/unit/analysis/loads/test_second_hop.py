@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.loads.contradictions import Allowance
+from analysis.loads.contradiction import Allowance
 from analysis.loads.hop_checks import hop_contradictions
 from analysis.loads.layer import Layer
 from analysis.loads.oracle import bound

@@ -1,0 +1,82 @@
+"""Compares the rate at which bytes arrive with the link's rate. Pure."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from analysis.loads.contradiction import Allowance, Contradiction
+from analysis.loads.metrics import PageLoad
+from analysis.records.rate import Rate, TraceRate
+from analysis.records.runs import Layers
+from analysis.records.samples import latest
+from common.formats.events import Arrival
+from common.formats.samples import QueueSample
+from common.formats.scenario import ScenarioRecord
+from common.packets import PACKET_BYTES, framed
+
+_TRAIN_PACKETS = 8
+
+
+def rate_contradictions(
+    load: PageLoad, layers: Layers, scenario: ScenarioRecord, allowance: Allowance
+) -> Iterator[Contradiction]:
+    """Checks that bytes arrive at the link's rate while packets wait in the bottleneck.
+
+    Skips the time around retransmissions, and the time around a change of the rate. A packet that overtakes others is
+    recorded only when the others have arrived, so with REORDER nothing is checked.
+    """
+    if scenario.reorder:
+        return
+    rate = Rate.of(scenario, load.started_ns)
+    sockets = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
+    if rate is None or not sockets:
+        return
+    packet_ns = PACKET_BYTES * 8 * 10**9 // rate.slowest_bit_s
+    around_ns = 1000 * max(sample.rtt_us for sample in sockets)
+    for first, last in _trains(load, layers, rate, allowance):
+        before, after = latest(sockets, first.t_ns - around_ns), latest(sockets, last.t_ns + around_ns)
+        if (before or sockets[0]).bytes_retrans != (after or sockets[0]).bytes_retrans:
+            continue
+        if rate.changes(first.t_ns - packet_ns, last.t_ns):  # a packet in transmission is finished at the old rate
+            continue
+        carried_bytes = framed(last.tcp_bytes - first.tcp_bytes)
+        most_bytes = rate.carried_bytes(first.t_ns, last.t_ns)
+        off = carried_bytes / most_bytes - 1
+        # A trace's rate is right at its opportunities; between two of them it is up to a packet off.
+        packets_bytes = 2 * PACKET_BYTES if isinstance(rate, TraceRate) else 0
+        if abs(off) > allowance.rate + packets_bytes / most_bytes:
+            asked = f"the link's rate, within {allowance.rate:.0%}"
+            seen = f"a deviation of {off:+.0%}"
+            yield Contradiction(what="rate of arrival while packets waited in the bottleneck", asked=asked, seen=seen)
+            return
+
+
+def _trains(load: PageLoad, layers: Layers, rate: Rate, allowance: Allowance) -> Iterator[tuple[Arrival, Arrival]]:
+    """Yields the first and the last arrival of each interval in which packets always waited in the bottleneck.
+
+    Each interval is so long that one late arrival changes the interval's rate by less than the tolerance.
+    """
+    arrivals = [each for each in layers.arrivals if load.started_ns <= each.t_ns <= load.finished_ns]
+    times_ns = [line.t_ns for line in layers.queue]
+    first: Arrival | None = None
+    for before, arrival in pairwise(arrivals):
+        begin, end = bisect_right(times_ns, before.t_ns), bisect_right(times_ns, arrival.t_ns)
+        if not begin or not _is_busy(layers.queue[begin - 1 : end], arrival.t_ns, rate):
+            first = None
+            continue
+        first = first or before
+        if (
+            arrival.t_ns - first.t_ns >= allowance.late_ns / allowance.rate
+            and framed(arrival.tcp_bytes - first.tcp_bytes) >= _TRAIN_PACKETS * PACKET_BYTES
+        ):
+            yield first, arrival
+            first = None
+
+
+def _is_busy(lines: Sequence[QueueSample], until_ns: int, rate: Rate) -> bool:
+    """True if the bottleneck held packets all the time from the first of the samples in `lines` until `until_ns`."""
+    ends_ns = [*(line.t_ns for line in lines[1:]), until_ns]
+    return all(
+        rate.through_ns(line.t_ns, (line.packets - 1) * PACKET_BYTES) >= end_ns
+        for line, end_ns in zip(lines, ends_ns, strict=True)
+    )
