@@ -25,6 +25,7 @@ _DOUBT_STEPS = 1.5
 """The uncertainty of a share of the window, in steps by which the window opens. A server may have no bytes ready."""
 _SHARED_FROM, _SHARED_TO = 0.2, 0.8
 _ALONE = 0.05
+_NEVER_OPENED = "the client never opened its window"
 
 _OF_PAIRS = {
     "update": Fault.FORGETS_UPDATES,
@@ -151,7 +152,7 @@ def _share(probe: Probe) -> Sharing | None:
 def _pair(check: Check, made: Sequence[Seen], *, in_turn: bool) -> Finding:
     asked, swapped = made
     if asked.probe is None or swapped.probe is None:
-        return Finding(check=check, passed=False, error=True, reason="the client never opened its window")
+        return Finding(check=check, passed=False, error=True, reason=_NEVER_OPENED)
     doubt = _DOUBT_STEPS / min(asked.probe.steps, swapped.probe.steps)
     shares = asked.probe.important_share, swapped.probe.important_share
     found = reading(*shares, doubt=doubt)
@@ -182,7 +183,7 @@ def _pair(check: Check, made: Sequence[Seen], *, in_turn: bool) -> Finding:
 
 def _incremental(check: Incremental, seen: Seen) -> Finding:
     if seen.probe is None:
-        return Finding(check=check, passed=False, error=True, reason="the client never opened its window")
+        return Finding(check=check, passed=False, error=True, reason=_NEVER_OPENED)
     share, found = seen.probe.important_share, _share(seen.probe)
     reason = f"of two incremental streams of one urgency, the second got {share:.0%} of the window"
     if found is check.must:

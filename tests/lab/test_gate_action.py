@@ -1,6 +1,7 @@
 """The action of action.yml: it runs the lab's own commands, and the gate works with the limits of a stock runner."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,7 @@ def test_the_action() -> None:
         assert f"${{{{ inputs.{name} }}}}" in text
         assert set(described) == {"description", "default"}
     (cache,) = (step for step in steps if step.get("uses", "").startswith("actions/cache@"))
+    assert re.fullmatch(r"actions/cache@[0-9a-f]{40}", cache["uses"])  # a tag can be moved to other code
     assert cache["with"]["path"] == "~/.cache/priolab"
     assert cache_folder().name == "priolab"
     assert (ROOT / "experiments/testbed/guest").is_dir()
