@@ -154,7 +154,7 @@ auto: setup-compared ## measure LOWAT=auto on every network, and on links whose 
 	@$(PRIOLAB) auto docs/auto.md
 
 matrix_folder := $(if $(filter-out REUSE=% RESULTS=%,$(PRIOLAB_KNOBS)),$(or $(RESULTS),results),docs)
-matrix: setup-matrix ## measure which servers and versions keep the order, in each dialect; writes docs/matrix.md, .html and .json (with SERVER=...: results/matrix.md)
+matrix: setup-matrix ## measure which servers and versions keep the order, in each dialect; writes docs/matrix.md, .html and .json, and what moved since the last time (with SERVER=...: results/matrix.md)
 	@$(PRIOLAB) matrix --from-make $(matrix_folder)/matrix.md
 
 knobs: environment ## write the table of all knobs, docs/knobs.md

@@ -9,7 +9,7 @@ Rules:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from analysis.loads.probe import ALONE, Probe
@@ -121,6 +121,9 @@ class Cell:
     control, lowat, native: loads over the slow link with LOWAT unset, with LOWAT set, and with the server's own
     mechanism in place of LOWAT. native is None if the server has no such mechanism. All three are None if the server
     does not follow the dialect, because such a server behaves as without priorities.
+
+    signals: what the client sent in the probes `spdy` and `swap`, in words (signals.py). arms: the beginning of the
+    names of the cell's runs, such as `nginx@sid.chrome`; a dot and the run's role follow.
     """
 
     server: str
@@ -130,6 +133,8 @@ class Cell:
     control: Pair | None
     lowat: Pair | None
     native: Pair | None
+    signals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    arms: str = ""
 
     @property
     def reading(self) -> Reading:

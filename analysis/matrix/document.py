@@ -1,9 +1,9 @@
 """The matrix as a JSON document, with the recorded frames from which every verdict follows. Pure.
 
 Rules:
-1. The document holds each probe and each load once, under a digest of its content; cells refer to them. So a reader
-   can compute every verdict again: `matrix_from(document)` reads frames alone, and the document of the matrix that it
-   returns equals the one that was read.
+1. The document holds each probe, each load and each list of signals once, under a digest of its content; cells refer
+   to them. So a reader can compute every verdict again: `matrix_from(document)` reads frames alone, and the document of
+   the matrix that it returns equals the one that was read.
 2. The document depends on what was measured and on the day of the measurement, on nothing else.
 """
 
@@ -28,12 +28,16 @@ class _Frames:
     def __init__(self) -> None:
         self.probes: dict[str, Any] = {}
         self.loads: dict[str, Any] = {}
+        self.signals: dict[str, Any] = {}
 
     def of_probe(self, probe: Probe) -> str:
         return _kept(self.probes, {"steps": probe.steps, "served": [list(piece) for piece in probe.served]})
 
     def of_load(self, load: Crossing) -> str:
         return _kept(self.loads, [[span.resource, span.first_ms, span.last_ms, span.size_bytes] for span in load.spans])
+
+    def of_signals(self, sent: Iterable[str]) -> str:
+        return _kept(self.signals, list(sent))
 
 
 def _kept(table: dict[str, Any], content: Any) -> str:
@@ -55,6 +59,7 @@ def document(matrix: Matrix) -> dict[str, Any]:
         "frames": {
             "probes": {key: frames.probes[key] for key in sorted(frames.probes)},
             "loads": {key: frames.loads[key] for key in sorted(frames.loads)},
+            "signals": {key: frames.signals[key] for key in sorted(frames.signals)},
         },
     }
     plain: dict[str, Any] = json.loads(json.dumps(made))  # string enums become strings
@@ -81,6 +86,8 @@ def _row(matrix: Matrix, front: Front, frames: _Frames) -> dict[str, Any]:
         "version": front.version,
         "said": front.said,
         "built_with": front.built_with,
+        "digest": front.digest,
+        "date": front.date or matrix.date,
         "own_order": row[0].own_order,
         "unasked": {"control": frames.of_load(unasked.control), "lowat": frames.of_load(unasked.lowat)},
         "dialects": {cell.dialect: _cell(cell, frames) for cell in row},
@@ -106,7 +113,9 @@ def _cell(cell: Cell, frames: _Frames) -> dict[str, Any]:
         "script_share": {name: round(probe.important_share, 3) for name, probe in cell.probes.items()},
         "layer": cell.layer,
         **{way: told(getattr(cell, way)) for way in WAYS},
+        "arms": cell.arms,
         "frames": {name: frames.of_probe(probe) for name, probe in cell.probes.items()},
+        "signals": {name: frames.of_signals(sent) for name, sent in cell.signals.items()},
     }
 
 
@@ -129,6 +138,7 @@ def matrix_from(made: Mapping[str, Any]) -> Matrix:
     """
     probes = {key: _probe(each) for key, each in made["frames"]["probes"].items()}
     loads = {key: _load(each) for key, each in made["frames"]["loads"].items()}
+    signals = {key: tuple(sent) for key, sent in made["frames"].get("signals", {}).items()}
 
     def pair(cell: Mapping[str, Any], way: str) -> Pair | None:
         if cell[way] is None:
@@ -140,7 +150,14 @@ def matrix_from(made: Mapping[str, Any]) -> Matrix:
     return Matrix(
         date=made["date"],
         fronts={
-            name: Front(name=name, said=row["said"], built_with=row["built_with"]) for name, row in servers.items()
+            name: Front(
+                name=name,
+                said=row["said"],
+                built_with=row["built_with"],
+                digest=row.get("digest", ""),
+                date=row.get("date", made["date"]),
+            )
+            for name, row in servers.items()
         },
         cells={
             (name, dialect): Cell(
@@ -149,6 +166,8 @@ def matrix_from(made: Mapping[str, Any]) -> Matrix:
                 dialect=dialect,
                 probes={role: probes[ref] for role, ref in cell["frames"].items()},
                 **{way: pair(cell, way) for way in WAYS},
+                signals={role: signals[ref] for role, ref in cell.get("signals", {}).items()},
+                arms=cell.get("arms", ""),
             )
             for name, row in servers.items()
             for dialect, cell in row["dialects"].items()

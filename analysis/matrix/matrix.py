@@ -17,12 +17,15 @@ class Front:
 
     name: the server as SERVER names it, such as `nginx@sid`. said: the version as the server prints it. built_with:
     the library or the compiler that has the server's HTTP/2, with its version, such as `libnghttp2 1.70.0-1`; empty if
-    it is the server's own or unknown.
+    it is the server's own or unknown. digest: the first digits of the digest of the server's packages or of its wheel;
+    empty for a program that the machine had installed. date: the day of its measurement, as YYYY-MM-DD.
     """
 
     name: str
     said: str
     built_with: str = ""
+    digest: str = ""
+    date: str = ""
 
     @property
     def server(self) -> str:

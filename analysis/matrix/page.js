@@ -42,7 +42,23 @@
   heads.forEach((head, index) => head.querySelector("button").addEventListener("click", () => sort(index)));
   for (const field of [...fields, newest]) field.addEventListener("change", filter);
   document.getElementById("filter").addEventListener("submit", (event) => event.preventDefault());
+  // Shows the place that the address names: a cell with its evidence, also if a filter hid it, or what a client sends.
+  const show = () => {
+    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!place) return;
+    if (body.contains(place) && (place.hidden || place.parentElement.hidden)) {
+      for (const field of fields) field.value = "";
+      newest.checked = false;
+      filter();
+    }
+    const details = place.matches("details") ? place : place.querySelector("details");
+    if (details) details.open = true;
+    place.scrollIntoView({ block: "nearest", inline: "start" });
+  };
+
+  window.addEventListener("hashchange", show);
   document.getElementById("filter").hidden = false;
   heads[0].setAttribute("aria-sort", "ascending");
   filter();
+  show();
 }

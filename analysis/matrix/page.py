@@ -4,7 +4,7 @@ Pure, but for the style and the script, which it reads from page.css and page.js
 its script, too; the script sorts rows and hides rows, columns and cells.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -13,23 +13,33 @@ from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
 from analysis.matrix.cells import Cell, Layer, Reading
 from analysis.matrix.changes import Change, changes, unchanged
 from analysis.matrix.crossing import Crossing
+from analysis.matrix.edition import Edition, edition
+from analysis.matrix.evidence import WAY_NAMES, Sent, evidence
 from analysis.matrix.matrix import Front, Matrix
+from analysis.matrix.moves import Moves, moves
 from analysis.matrix.notes import notes
 from analysis.matrix.timelines import Timelines
-from analysis.matrix.words import MARKS, own_order_words, reading_words
+from analysis.matrix.words import MARKS, anchor, measured_words, reading_words
 
 _COLOURS = {Layer.NOWHERE: "#00664b", Layer.SOCKET: "#1f9384", Layer.FRONT: "#ddcc77", Layer.SERVER: "#e4e4e4"}
 _RANKS = {layer: rank for rank, layer in enumerate(_COLOURS)}
-_NAMES = {"control": "unset", "lowat": "lowat", "native": "native"}
+
+RUNS = "../results/matrix-runs"
+"""The path from docs/ to the folder with links to the runs, if RESULTS is the default."""
 
 _INKS = f":root {{ --ink: {INK}; --quiet: {QUIET}; --grid: {GRID}; }}"
 
 
-def html(matrix: Matrix) -> str:
-    """Returns the HTML document."""
+def html(matrix: Matrix, past: Edition | None = None, runs: str = RUNS) -> str:
+    """Returns the HTML document.
+
+    past: the edition since which it shows what moved; None without an older one. runs: the path from the document to
+    the folder with links to the runs.
+    """
     longest_ms = max(each.spans[-1].last_ms for cell in matrix.cells.values() for _, each in _crossings(matrix, cell))
     timelines = Timelines(longest_ms)
-    rows = "\n".join(_row(matrix, front, timelines) for front in matrix.fronts.values())
+    sent = Sent(matrix)
+    rows = "\n".join(_row(matrix, front, timelines, sent, runs) for front in matrix.fronts.values())
     absent = "".join(f"<p class='quiet'>{escape(server)}: {escape(why)}.</p>" for server, why in matrix.absent.items())
     return f"""<!doctype html>
 <html lang="en">
@@ -48,7 +58,7 @@ def html(matrix: Matrix) -> str:
 <h1>Who keeps the order?</h1>
 <p>A row is a server in one version, a column a dialect. In each cell the client asks the server in the dialect to send
 the script before the image: in a probe, in which only the client's window limits the server, and over a slow link with
-a large send buffer, with LOWAT unset and with LOWAT set. Measured on {escape(matrix.date)}.</p>
+a large send buffer, with LOWAT unset and with LOWAT set. {escape(measured_words(matrix))}</p>
 <p class="quiet keys">{_key()}</p>
 {_form(matrix)}
 <p class="quiet" id="count" role="status"></p>
@@ -62,9 +72,12 @@ a large send buffer, with LOWAT unset and with LOWAT set. Measured on {escape(ma
 time axis); <b>unset</b> and <b>lowat</b>, the bytes that arrived over the slow link, LOWAT unset and LOWAT=16384;
 <b>native</b>, the same with the server's own mechanism in place of LOWAT. Unset, lowat and native share one time axis
 of {timelines.longest_ms / 1000:.1f}&nbsp;s. If the server does not follow a dialect, unset and lowat show loads without
-priorities.</p>
-{absent}{_changes(matrix)}
+priorities. A cell's <b>evidence</b> has the frames, the command that makes its runs again, and the runs' folders on the
+machine where it was given.</p>
+{absent}{_moved(moves(past, edition(matrix))) if past else ""}
+{_changes(matrix)}
 {_notes(matrix)}
+{sent.section()}
 </main>
 <script>
 {_file("page.js")}</script>
@@ -109,8 +122,12 @@ def _head(matrix: Matrix) -> str:
     )
 
 
-def _row(matrix: Matrix, front: Front, timelines: Timelines) -> str:
-    cells = "".join(_cell(matrix, matrix.cells.get((front.name, name)), timelines) for name in matrix.dialects)
+def _row(matrix: Matrix, front: Front, timelines: Timelines, sent: Sent, runs: str) -> str:
+    row = {cell.dialect: cell for cell in matrix.row(front.name)}
+    cells = "".join(
+        _cell(matrix, row[name], timelines, evidence(matrix, row[name], sent, runs)) if name in row else _EMPTY
+        for name in matrix.dialects
+    )
     newest = front.name not in {old.name for old, _ in matrix.successions()}
     lines = [front.version, front.built_with] if front.version != front.edition else [front.built_with]
     told = "<br>".join(escape(line) for line in lines if line)
@@ -121,40 +138,44 @@ def _row(matrix: Matrix, front: Front, timelines: Timelines) -> str:
     )
 
 
-def _cell(matrix: Matrix, cell: Cell | None, timelines: Timelines) -> str:
-    if cell is None:
-        return '<td data-layer="" data-rank="9"></td>'
+_EMPTY = '<td data-layer="" data-rank="9"></td>'
+
+
+def _cell(matrix: Matrix, cell: Cell, timelines: Timelines, shown: str) -> str:
     colour = _COLOURS[cell.layer]
     word = reading_words(cell) if cell.reading is Reading.PROPORTIONAL else str(cell.reading)
     picture = timelines.picture(cell.probes["spdy"], _crossings(matrix, cell))
-    told = "".join(f"<p>{escape(line)}</p>" for line in _details(cell))
+    place = escape(anchor(cell))
+    link = f'<a href="#{place}" aria-label="link to {escape(cell.server)} in {escape(cell.dialect)}">#</a>'
     return (
-        f'<td data-layer="{cell.layer}" data-rank="{_RANKS[cell.layer]}">'
-        f'<div class="stamp" style="background:{colour};color:{ink_on(colour)}">{escape(word)}</div>{picture}'
-        f"<details><summary>details</summary>{told}</details></td>"
+        f'<td id="{place}" data-layer="{cell.layer}" data-rank="{_RANKS[cell.layer]}">'
+        f'<div class="stamp" style="background:{colour};color:{ink_on(colour)}">{escape(word)}{link}</div>{picture}'
+        f"<details><summary>evidence</summary>{shown}</details></td>"
     )
-
-
-def _details(cell: Cell) -> Iterator[str]:
-    yield f"{cell.server}, version {cell.version}, {cell.dialect}"
-    asked, swapped = (f"{cell.probes[name].important_share:.0%}" for name in ("spdy", "swap"))
-    yield f"script's share of the window: {asked}; {swapped} if the image is asked for first"
-    yield f"without priorities: {own_order_words(cell)}"
-    yield f"{cell.sentence}"
-    if cell.control and cell.lowat:
-        for name, pair in (("unset", cell.control), ("lowat", cell.lowat), ("native", cell.native)):
-            if pair:
-                ends = f"script {pair.asked.script_last_ms / 1000:.2f} s, image {pair.asked.image_last_ms / 1000:.2f} s"
-                yield f"{name}: {cell.outcome(pair)}; complete: {ends}"
-    yield f"again: make matrix SERVER={cell.server} DIALECT={cell.dialect}"
 
 
 def _crossings(matrix: Matrix, cell: Cell) -> list[tuple[str, Crossing]]:
     if cell.control is None:
         unasked = matrix.unasked[cell.server]
         return [("unset", unasked.control), ("lowat", unasked.lowat)]
-    pairs = ((name, getattr(cell, way)) for way, name in _NAMES.items())
+    pairs = ((name, getattr(cell, way)) for way, name in WAY_NAMES.items())
     return [(name, pair.asked) for name, pair in pairs if pair]
+
+
+def _moved(moved: Moves) -> str:
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("server", "dialects", f"on {moved.since}", "now"))
+    rows = "".join(
+        f'<tr><th scope="row">{escape(each.name)}</th><td>{escape(", ".join(each.dialects))}</td>'
+        f"<td>{escape(each.was)}</td><td>{escape(each.now)}</td></tr>\n"
+        for each in moved.cells
+    )
+    told = "".join(f"<p>{escape(sentence)}</p>\n" for sentence in moved.sentences)
+    shown = f"""<div class="scroll" tabindex="0" role="region" aria-label="moves"><table class="plain">
+<thead><tr>{head}</tr></thead>
+<tbody>
+{rows}</tbody>
+</table></div>"""
+    return f"<h2>What moved since {escape(moved.since)}</h2>\n{told}{shown if rows else ''}"
 
 
 def _changes(matrix: Matrix) -> str:
@@ -171,7 +192,7 @@ def _changes(matrix: Matrix) -> str:
     )
     same = ", ".join(f"{old.words} \u2192 {new.words}" for old, new in unchanged(matrix))
     return f"""<h2>What changed between versions</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="changes"><table id="changes">
+<div class="scroll" tabindex="0" role="region" aria-label="changes"><table id="changes" class="plain">
 <thead><tr>{head}</tr></thead>
 {groups}
 </table></div>

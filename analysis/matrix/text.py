@@ -6,9 +6,11 @@ from textwrap import fill
 
 from analysis.matrix.cells import Cell, Pair, own_order_on_link
 from analysis.matrix.changes import changes, unchanged
+from analysis.matrix.edition import Edition, edition
 from analysis.matrix.matrix import Matrix
+from analysis.matrix.moves import Moves, moves
 from analysis.matrix.notes import notes
-from analysis.matrix.words import MARKS, WAYS, reading_words
+from analysis.matrix.words import MARKS, WAYS, anchor, measured_words, reading_words
 from analysis.sweeps.table import Table
 
 _HEADING = "Who keeps the order?"
@@ -55,31 +57,43 @@ frames are those of the first of these two probes. *Slow link*: the outcome of t
 _LINE = 120
 
 
-def table(matrix: Matrix) -> str:
-    """Returns a Markdown table with a row per version of a server and a column per dialect."""
+def table(matrix: Matrix, page_name: str | None = None) -> str:
+    """Returns a Markdown table with a row per version of a server and a column per dialect.
+
+    page_name: the file of the page to whose cells the table's cells link; None for a table without links.
+    """
     rows = tuple(
-        (name, front.version, *(_word(matrix.cells.get((name, dialect))) for dialect in matrix.dialects))
+        (name, front.version, *(_word(matrix.cells.get((name, dialect)), page_name) for dialect in matrix.dialects))
         for name, front in matrix.fronts.items()
     )
     return Table(head=("server", "version", *matrix.dialects), rows=rows).markdown()
 
 
-def _word(cell: Cell | None) -> str:
+def _word(cell: Cell | None, page_name: str | None) -> str:
     if cell is None:
         return "not measured"
-    return f"{reading_words(cell)}; {MARKS[cell.layer]}" if cell.honoured else str(cell.reading)
+    told = f"{reading_words(cell)}; {MARKS[cell.layer]}" if cell.honoured else str(cell.reading)
+    return f"[{told}]({page_name}#{anchor(cell)})" if page_name else told
 
 
-def document(matrix: Matrix) -> str:
-    """Returns the text of docs/matrix.md."""
-    return "\n".join(_document(matrix)) + "\n"
+def document(matrix: Matrix, past: Edition | None = None, page_name: str = "matrix.html") -> str:
+    """Returns the text of docs/matrix.md.
+
+    past: the edition since which it shows what moved; None without an older one. page_name: the file of the page.
+    """
+    return "\n".join(_document(matrix, past, page_name)) + "\n"
 
 
-def _document(matrix: Matrix) -> Iterator[str]:
+def _document(matrix: Matrix, past: Edition | None, page_name: str) -> Iterator[str]:
     yield from (f"# {_HEADING}", "", _EXPLANATION, "")
-    yield "matrix.html shows the same results with small timelines, to sort and to filter; matrix.json has them for"
-    yield f"programs, with the recorded frames. Measured on {matrix.date}."
-    yield from ("", table(matrix), "")
+    told = (
+        "matrix.html shows the same results with small timelines, to sort and to filter. Each cell of the table links"
+        " to its place there, with the frames, the command that makes its runs again, and their folders. matrix.json"
+        f" has the results for programs, with the recorded frames. {measured_words(matrix)}"
+    )
+    yield from (fill(told, width=_LINE), "", table(matrix, page_name), "")
+    if past:
+        yield from _moved(moves(past, edition(matrix)), page_name.removesuffix(".html"))
     if matrix.successions():
         yield from ("## What changed between versions", "")
         yield from _changed(matrix)
@@ -103,10 +117,23 @@ def _document(matrix: Matrix) -> Iterator[str]:
         yield from ("", _natives(matrix).markdown(), "")
     yield from ("## Made with", "")
     for name, front in matrix.fronts.items():
-        yield f"- {name}: {front.said}" + (f", with {front.built_with}" if front.built_with else "")
+        library = f", with {front.built_with}" if front.built_with else ""
+        digest = f", digest {front.digest}" if front.digest else ""
+        yield f"- {name}: {front.said}{library}{digest}"
     if matrix.absent:
         yield from ("", "Servers that were not installed:")
         yield from (f"- {server}: {why}" for server, why in matrix.absent.items())
+
+
+def _moved(moved: Moves, folder: str) -> Iterator[str]:
+    yield from (f"## What moved since {moved.since}", "")
+    yield f"[{folder}/{moved.since}.json]({folder}/{moved.since}.json) has the verdicts of that day."
+    for sentence in moved.sentences:
+        yield from ("", fill(sentence, width=_LINE, break_long_words=False, break_on_hyphens=False))
+    if moved.cells:
+        rows = tuple((each.name, ", ".join(each.dialects), each.was, each.now) for each in moved.cells)
+        yield from ("", Table(head=("server", "dialects", f"on {moved.since}", "now"), rows=rows).markdown())
+    yield ""
 
 
 def _changed(matrix: Matrix) -> Iterator[str]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from itertools import groupby
+from urllib.parse import quote
 
 from analysis.matrix.cells import Cell, Layer, Reading
 from analysis.matrix.crossing import Crossing
+from analysis.matrix.matrix import Matrix
 
 _PIECES = 6
 """The number of pieces that a sentence shows of a probe or a load."""
@@ -18,6 +20,25 @@ MARKS = {
 
 WAYS = {"control": "LOWAT unset", "lowat": "LOWAT=16384", "native": "NATIVE=on"}
 """The loads of a cell over the slow link, by the field of Cell that has them."""
+
+
+def anchor(cell: Cell) -> str:
+    """Returns the name of a cell's place in the page, such as `nginx@sid-chrome`, fit for a URL."""
+    return quote(f"{cell.server}-{cell.dialect}", safe="@+/")
+
+
+def measured_words(matrix: Matrix) -> str:
+    """Returns a sentence with the day of the measurement, and with the days of rows that were measured earlier."""
+    days: dict[str, list[str]] = {}
+    for name, front in matrix.fronts.items():
+        days.setdefault(front.date or matrix.date, []).append(name)
+    older = [f"{', '.join(names)} on {day}" for day, names in sorted(days.items()) if day != matrix.date]
+    return f"Measured on {matrix.date}{'; '.join(['', *older])}."
+
+
+def share_words(shares: tuple[float, float]) -> str:
+    """Returns two shares of the window, each from 0 to 1, as a text such as `56:46 %`."""
+    return f"{shares[0] * 100:.0f}:{shares[1] * 100:.0f} %"
 
 
 def reading_words(cell: Cell) -> str:

@@ -4,6 +4,9 @@ matrix.toml, beside this file, names the servers and their versions. The study p
 which is a way for clients to state priorities. If the probes find that a server follows a dialect's priorities, the
 study also loads the page in this dialect over the slow link: without LOWAT, with LOWAT, and with the server's own limit
 of unsent bytes (NATIVE=on), if the server has one. The study reuses existing results of the same code and programs.
+
+If SERVER or DIALECT is given, the rows and cells of the earlier document that are not measured stay in it. The verdicts
+of a document that is replaced are kept in a folder of its name, such as docs/matrix/2026-11-24.json.
 """
 
 import argparse
@@ -13,11 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis.loads.probe import Probe
-from analysis.matrix import page, text
+from analysis.matrix import text
 from analysis.matrix.cells import Cell, Pair, Unasked, reading
 from analysis.matrix.crossing import crossing
-from analysis.matrix.document import document, dumped
+from analysis.matrix.evidence import UNASKED
+from analysis.matrix.kept_rows import together
 from analysis.matrix.matrix import Front, Matrix, in_order
+from analysis.matrix.signals import signal_words
 from analysis.records.runs import Experiment, Run, load_environment
 from client import dialects
 from client.plan import PROBE_LEAST_BYTES
@@ -32,23 +37,23 @@ from experiments.host.home import ROOT
 from experiments.host.http2_library import http2_library
 from experiments.host.matrix_servers import matrix_servers
 from experiments.host.programs import lack_of, remedy_for, server_version
-from experiments.results.run_folder import check_document, write_document
+from experiments.results.run_folder import check_document
 from experiments.scenario.knobs import KNOBS, with_defaults
+from experiments.studies import matrix_files
 from experiments.studies.checked_run import run_checked_with
 from proxy.server import Server, is_folder, server_of
 
 MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
 """The knobs that a user may set. SERVER and DIALECT may have several values. The study itself sets all other knobs."""
 
-_STEP = "matrix"
+_STEP = matrix_files.STEP
 _BESIDE = (".html", ".json")
 _SIZE = PROBE_LEAST_BYTES * 3 // 2
 _PROBE = {"PLAN": "probe", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
 _LINK = {"RELOADS": "0", "LOWAT": "16384"}
 _WAYS = {"control": {"LOWAT": "none"}, "lowat": {}, "native": {"LOWAT": "none", "NATIVE": "on"}}
 """Ways to limit unsent bytes in the kernel, each with its knobs: no limit, LOWAT, and the server's own mechanism."""
-_UNASKED = "none"
-"""The text in place of a dialect's name in the names of arms whose client asks for no order."""
+_DIGITS = 12
 
 
 def write(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> bool:
@@ -61,6 +66,7 @@ def write(options: argparse.Namespace, words: Mapping[str, str], report: Report)
     if path.suffix in _BESIDE:
         raise ScenarioError("FILE", str(path), f"a suffix other than {' and '.join(_BESIDE)}")
     check_document(path, _STEP)
+    earlier = matrix_files.earlier(path)
     servers, absent = _servers(words)
     asked = list(dict.fromkeys(_dialect(word) for word in _several(words, "DIALECT") or dialects.TRIED))
     rest = {name: word for name, word in words.items() if name not in ("SERVER", "DIALECT")}
@@ -69,8 +75,12 @@ def write(options: argparse.Namespace, words: Mapping[str, str], report: Report)
     probes = _runs(replace(request, name=f"{_STEP}-probes", arms=tuple(probing(servers, asked))), "probes", report)
     loading = replace(request, name=_STEP, arms=tuple(_loading(servers, asked, probes)))
     libraries = {server.name: http2_library(server) for server in servers}
-    found = matrix_of([probes, _runs(loading, "loads", report)], absent, libraries)
-    made = _write_all(path, found)
+    loads = _runs(loading, "loads", report)
+    found = matrix_of([probes, loads], absent, libraries)
+    if earlier and {"SERVER", "DIALECT"} & set(words):
+        found = together(earlier, found)
+    runs = matrix_files.link_runs(request.results, [*probes.runs, *loads.runs])
+    made = matrix_files.write_all(path, found, earlier, runs)
     report.say(text.table(found))
     for each in made:
         report.say(str(each))
@@ -120,8 +130,8 @@ def probing(servers: Sequence[Server], named: Iterable[str]) -> Iterator[Arm]:
         for dialect in named:
             for priority in ("spdy", "swap"):
                 yield _arm(name, label, dialect, f"probe-{priority}", _PROBE, PRIORITY=priority)
-        yield _arm(name, label, _UNASKED, "probe", _PROBE, PRIORITY="none")
-        yield _arm(name, label, _UNASKED, "probe-reversed", _PROBE, PRIORITY="none", FIRST="script")
+        yield _arm(name, label, UNASKED, "probe", _PROBE, PRIORITY="none")
+        yield _arm(name, label, UNASKED, "probe-reversed", _PROBE, PRIORITY="none", FIRST="script")
 
 
 def _loading(servers: Sequence[Server], named: Iterable[str], probes: Experiment) -> Iterator[Arm]:
@@ -142,7 +152,7 @@ def _loading(servers: Sequence[Server], named: Iterable[str], probes: Experiment
                             server.name, label, dialect, f"{way}-{priority}", _LINK | _WAYS[way], PRIORITY=priority
                         )
         for way in ("control", "lowat"):
-            yield _arm(server.name, label, _UNASKED, way, _LINK | _WAYS[way], PRIORITY="none")
+            yield _arm(server.name, label, UNASKED, way, _LINK | _WAYS[way], PRIORITY="none")
 
 
 def _has_native(server: Server) -> bool:
@@ -156,7 +166,7 @@ def _labels(servers: Iterable[Server]) -> dict[str, str]:
 
 
 def _arm(server: str, label: str, dialect: str, role: str, words: Mapping[str, str], **more: str) -> Arm:
-    asked = {"SERVER": server} if dialect == _UNASKED else {"SERVER": server, "DIALECT": dialect}
+    asked = {"SERVER": server} if dialect == UNASKED else {"SERVER": server, "DIALECT": dialect}
     knobs = with_defaults({"SIZE": str(_SIZE), **words, **asked, **more})
     return Arm(name=f"{label}.{dialect}.{role}".replace("+", "-"), knobs=knobs)
 
@@ -189,7 +199,7 @@ def _cells(runs: Iterable[Run]) -> _Cells:
     cells: _Cells = {}
     for run in runs:
         scenario, role = run.scenario, run.arm.rpartition(".")[2]
-        dialect = _UNASKED if scenario.priorities == "none" else scenario.dialect
+        dialect = UNASKED if scenario.priorities == "none" else scenario.dialect
         cells.setdefault((scenario.server, dialect), {})[role] = run
     return cells
 
@@ -204,13 +214,23 @@ def matrix_of(experiments: Sequence[Experiment], absent: Mapping[str, str], libr
     cells: dict[tuple[str, str], Cell] = {}
     unasked: dict[str, Unasked] = {}
     fronts: dict[str, Front] = {}
+    date = max(experiment.record.started_at for experiment in experiments)[: len("2026-01-01")]
     for server, dialect in runs:
-        of_cell, alone = runs[server, dialect], runs[server, _UNASKED]
-        if dialect == _UNASKED:
+        of_cell, alone = runs[server, dialect], runs[server, UNASKED]
+        if dialect == UNASKED:
             unasked[server] = Unasked(control=crossing(of_cell["control"]), lowat=crossing(of_cell["lowat"]))
             continue
         said = _said(server, alone["probe"])
-        front = fronts.setdefault(server, Front(name=server, said=said, built_with=libraries.get(server, "")))
+        front = fronts.setdefault(
+            server,
+            Front(
+                name=server,
+                said=said,
+                built_with=libraries.get(server, ""),
+                digest=_digest(alone["probe"]),
+                date=date,
+            ),
+        )
         probes = {"spdy": of_cell["probe-spdy"], "swap": of_cell["probe-swap"]}
         probes |= {"none": alone["probe"], "reversed": alone["probe-reversed"]}
         for run in of_cell.values():
@@ -224,10 +244,12 @@ def matrix_of(experiments: Sequence[Experiment], absent: Mapping[str, str], libr
             control=_pair(of_cell, "control"),
             lowat=_pair(of_cell, "lowat"),
             native=_pair(of_cell, "native"),
+            signals={role: signal_words(probes[role].plan()) for role in ("spdy", "swap")},
+            arms=of_cell["probe-spdy"].arm.rpartition(".")[0],
         )
     fronts = in_order(fronts.values())
     return Matrix(
-        date=max(experiment.record.started_at for experiment in experiments)[: len("2026-01-01")],
+        date=date,
         fronts=fronts,
         cells={(name, dialect): cells[name, dialect] for name in fronts for server, dialect in cells if server == name},
         unasked={name: unasked[name] for name in fronts},
@@ -238,6 +260,13 @@ def matrix_of(experiments: Sequence[Experiment], absent: Mapping[str, str], libr
 def _said(server: str, run: Run) -> str:
     """Returns the version that the server printed on the run's machine."""
     return load_environment(run.path).versions.get(server, "unknown")
+
+
+def _digest(run: Run) -> str:
+    """Returns the first digits of the digest of the front's packages or of its wheel; an empty text without both."""
+    front = run.record.front
+    digest = front.get("root", {}).get("digest") or front.get("wheel", {}).get("sha256", "")
+    return str(digest)[:_DIGITS]
 
 
 def _pair(runs: Mapping[str, Run], way: str) -> Pair | None:
@@ -254,14 +283,3 @@ def _asked_and_swapped(runs: Mapping[str, Run]) -> tuple[float, float]:
 def _probe(run: Run) -> Probe:
     assert run.record.probe is not None
     return Probe.from_record(run.record.probe)
-
-
-def _write_all(path: Path, found: Matrix) -> list[Path]:
-    made: dict[Path, str] = {
-        path: text.document(found),
-        path.with_suffix(".html"): page.html(found),
-        path.with_suffix(".json"): dumped(document(found)),
-    }
-    for each, content in made.items():
-        write_document(each, content.encode(), _STEP)
-    return list(made)

@@ -1,6 +1,7 @@
 """Tests of the documented matrix: schema, verdicts that follow from frames, and the documents made of it."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 
 from analysis.matrix import page, text
 from analysis.matrix.document import document, dumped, matrix_from
+from analysis.matrix.edition import dumped_edition
 from analysis.matrix.matrix import Matrix
+from experiments.studies.matrix_files import newest_edition
 from tests.matrix_document import DOCS, documented
 from tests.schemas import validator
 
@@ -34,6 +37,8 @@ def test_the_schema() -> None:
         (("format",), 1),
         (("date",), "yesterday"),
         (("servers", "nginx@sid", "version"), 1),
+        (("servers", "nginx@sid", "digest"), "none"),
+        (("servers", "nginx@sid", "dialects", "plain", "signals"), {"spdy": "000000000000"}),
         (("servers", "nginx@sid", "dialects", "plain", "reading"), "followed"),
         (("servers", "nginx@sid", "dialects", "plain", "script_share", "spdy"), 1.5),
         (("servers", "nginx@sid", "dialects", "plain", "lowat", "frames"), {}),
@@ -42,7 +47,7 @@ def test_the_schema() -> None:
 )
 def test_the_schema_refuses(keys: tuple[str, ...], value: Any) -> None:
     """A document with a wrong value does not fit the schema."""
-    spoiled = {"frames": {"probes": {}, "loads": {}}} | {
+    spoiled = {"frames": {"probes": {}, "loads": {}, "signals": {}}} | {
         key: each for key, each in documented().items() if key != "frames"
     }
     spoiled["servers"] = json.loads(json.dumps({"nginx@sid": documented()["servers"]["nginx@sid"]}))
@@ -71,8 +76,9 @@ def test_every_verdict_follows_from_frames(recorded: Matrix) -> None:
 def test_documents_of_one_matrix(recorded: Matrix) -> None:
     """docs/matrix.md, .html and .json are those of the recorded frames."""
     assert (DOCS / "matrix.json").read_text() == dumped(documented())
-    assert (DOCS / "matrix.md").read_text() == text.document(recorded)
-    assert (DOCS / "matrix.html").read_text() == page.html(recorded)
+    past = newest_edition(DOCS / "matrix.md", recorded.date)
+    assert (DOCS / "matrix.md").read_text() == text.document(recorded, past)
+    assert (DOCS / "matrix.html").read_text() == page.html(recorded, past)
 
 
 def test_the_frames_are_whole(recorded: Matrix) -> None:
@@ -90,3 +96,28 @@ def test_the_frames_are_whole(recorded: Matrix) -> None:
             )
     used = json.dumps(documented()["servers"])
     assert [ref for table in documented()["frames"].values() for ref in table if ref not in used] == []
+
+
+def test_each_cell_has_its_place(recorded: Matrix) -> None:
+    """Each cell of matrix.md links to a place in matrix.html, where its evidence is; no place is there twice."""
+    linked = re.findall(r"\]\(matrix\.html#([^)]+)\)", (DOCS / "matrix.md").read_text())
+    places = re.findall(r'<td id="([^"]+)"', (DOCS / "matrix.html").read_text())
+    assert sorted(linked) == sorted(places) == sorted(set(places))
+    assert len(places) == len(recorded.cells)
+    assert "nginx@sid-chrome+header" in places
+
+
+def test_what_is_sent(recorded: Matrix) -> None:
+    """The recorded signals of a dialect are the same for every server, and differ between the probes."""
+    for dialect in recorded.dialects:
+        cells = [cell for cell in recorded.cells.values() if cell.dialect == dialect]
+        assert len({tuple(cell.signals.items()) for cell in cells}) == 1, dialect
+        assert cells[0].signals["spdy"] != cells[0].signals["swap"]
+
+
+def test_the_editions() -> None:
+    """Each kept edition can be read, has the date of its file, and is written as it would be again."""
+    for file in (DOCS / "matrix").glob("*"):
+        kept = newest_edition(DOCS / "matrix.md", file.stem)
+        assert kept is not None
+        assert (kept.date, dumped_edition(kept)) == (file.stem, file.read_text())

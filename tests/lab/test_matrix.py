@@ -4,6 +4,7 @@ tests/contract/test_matrix.py checks that the documented verdicts follow from th
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -155,6 +156,30 @@ def test_h2o_is_proportional_by_weight(found: Mapping[str, Any], dialect: str, h
 def test_none_is_no_order(found: Mapping[str, Any], server: str) -> None:
     """If the client asks for no order, the servers in BASE put neither stream first."""
     assert found[server]["own_order"] == "shared"
+
+
+def test_a_part(guest: None, tmp_path: Path) -> None:
+    """A part leaves the other rows and dialects, links each cell to its runs, and keeps the verdicts of before."""
+    del guest
+    lab = make_lab(tmp_path)
+    file = lab.root / "matrix.md"
+    for server, dialect in (("nginx", "chrome"), ("nginx", "header"), ("h2o", "header")):
+        words = (f"SERVER={server}", f"DIALECT={dialect}", f"RESULTS={lab.results}")
+        done = priolab_here("matrix", str(file), *words, temporary=lab.temporary)
+        assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(file.with_suffix(".json").read_text())["servers"]
+    assert {name: list(row["dialects"]) for name, row in rows.items()} == {
+        "nginx": ["chrome", "header"],
+        "h2o": ["header"],
+    }
+    page = file.with_suffix(".html").read_text()
+    runs = [file.parent / link for link in re.findall(r'href="([^"]*matrix-runs/[^"]*)"', page)]
+    probes, loads, unasked = 2, 4, 4
+    assert len(runs) == (probes + loads + unasked) + 2 * (probes + unasked)
+    assert all((run / "run.json").is_file() for run in runs)
+    (kept,) = (file.parent / "matrix").iterdir()
+    assert list(json.loads(kept.read_text())["servers"]["nginx"]["dialects"]) == ["chrome"]
+    assert "New: nginx in header; h2o (" in file.read_text()
 
 
 @pytest.fixture(scope="module")

@@ -77,6 +77,31 @@ def test_sorting(page: Page) -> None:
     assert _rows(page) == names
 
 
+def test_a_link_to_a_cell(page: Page) -> None:
+    """A cell's address opens its evidence beside the fixed row heading, also if a filter has hidden the cell."""
+    page.select_option("#server", "haproxy")
+    page.evaluate("location.hash = '#nginx@sid-chrome+header'")
+    cell = page.locator("[id='nginx@sid-chrome+header']")
+    evidence = cell.locator("details")
+    evidence.locator("p").first.wait_for(state="visible")
+    assert page.input_value("#server") == ""
+    head, place = page.locator("th", has_text="nginx@sid").first.bounding_box(), cell.bounding_box()
+    assert head is not None
+    assert place is not None
+    assert head["x"] + head["width"] <= place["x"] + 1
+    assert place["x"] + place["width"] <= page.evaluate("document.documentElement.clientWidth")
+    row = documented()["servers"]["nginx@sid"]
+    told = evidence.inner_text()
+    assert f"version {row['version']}, digest {row['digest']}" in told
+    assert "make matrix SERVER=nginx@sid DIALECT=chrome+header" in told
+    runs = evidence.get_by_role("link", name="probe-spdy").get_attribute("href")
+    assert runs == "../results/matrix-runs/nginx@sid.chrome-header.probe-spdy/"
+    evidence.get_by_role("link", name="sent by the client").click()
+    sent = page.locator("details:target")
+    assert "HEADERS, image: weight 147" in sent.inner_text()
+    page.evaluate("location.hash = ''")
+
+
 @pytest.mark.parametrize("page", HIGH_AND_WIDE[:1], indirect=True)
 def test_the_accessibility_checker_finds_nothing(page: Page, axe_script: Path) -> None:
     """axe finds nothing in the page."""

@@ -57,6 +57,8 @@ def cell(
         control=control,
         lowat=lowat,
         native=native,
+        signals={"spdy": ("script <1>",), "swap": ("image",)},
+        arms="nginx.plain",
     )
 
 

@@ -213,7 +213,8 @@ def test_the_document_for_programs() -> None:
         "own_order": "shared",
     }
     of_cell = of_server["dialects"]["plain"]
-    probes, loads = of_cell.pop("frames"), of_cell["lowat"].pop("frames")
+    probes, loads, signals = of_cell.pop("frames"), of_cell["lowat"].pop("frames"), of_cell.pop("signals")
+    assert [made["frames"]["signals"][signals[role]] for role in ("spdy", "swap")] == [["script <1>"], ["image"]]
     del of_cell["control"]["frames"]
     assert made["frames"]["probes"][probes["none"]]["served"] == [["script", 50], ["image", 50]]
     assert made["frames"]["loads"][loads["asked"]] == [
@@ -242,6 +243,7 @@ def test_the_document_for_programs() -> None:
             "lead": {"asked": 0.5, "swapped": -0.5},
         },
         "native": None,
+        "arms": "nginx.plain",
     }
 
 
@@ -264,9 +266,15 @@ def test_the_page() -> None:
     made = page.html(matrix(cell(native=ALL), replace(cell(50, 50), dialect="header")))
     links = _Links()
     links.feed(made)
-    assert all(link.startswith("#s") or link == "data:," for link in links.seen)
-    assert {f'id="{link[1:]}"' in made for link in links.seen if link != "data:,"} == {True}
+    places = {link for link in links.seen if link.startswith("#")}
+    runs = {link.removeprefix("../results/matrix-runs/nginx.") for link in links.seen if link.startswith("../")}
+    assert set(links.seen) == {"data:,", *places} | {f"../results/matrix-runs/nginx.{name}" for name in runs}
+    assert {f'id="{link[1:]}"' in made for link in places} == {True}
+    assert {"#nginx-plain", "#nginx-header", "#sent-0"} <= places
+    assert {"plain.probe-spdy/", "plain.native-swap/", "none.probe-reversed/"} <= runs
     assert links.cells == 2
+    assert made.count("<li>script &lt;1&gt;</li>") == 1
+    assert "<code>make matrix SERVER=nginx DIALECT=header</code>" in made
     assert 'title="nginx &lt;1.0&gt;"' in made
     assert [made.count(f">{name}</text>") for name in ("window", "unset", "lowat", "native")] == [2, 2, 2, 1]
     assert "caddy: not installed." in made
