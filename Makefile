@@ -170,8 +170,7 @@ sabotage: setup ## measure the scenarios that spoil the effect, and their cures;
 	@$(PRIOLAB) sabotage docs/sabotage.md
 
 .PHONY: late
-late: setup-servers ## measure late urgent requests at servers that follow RFC 9218; writes docs/late-urgent.md (two minutes)
-	@experiments/host/setup.sh SERVER=nghttpx@sid,node@sid,envoy,go
+late: setup-matrix ## measure late urgent requests, and equal urgencies, at servers that follow RFC 9218; writes docs/late-urgent.md and .json (two minutes)
 	@$(PRIOLAB) late docs/late-urgent.md
 
 .PHONY: two-hops

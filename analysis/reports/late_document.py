@@ -1,4 +1,4 @@
-"""Writes docs/late-urgent.md: late urgent requests, and small pieces, at servers that follow RFC 9218. Pure."""
+"""Writes docs/late-urgent.md: late urgent requests, small pieces and equal urgencies at servers of RFC 9218. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,18 @@ from typing import Any
 
 from analysis.loads.layer import Layer
 from analysis.loads.ledger import WORDS
+from analysis.reports import equal_urgency
+from analysis.reports.equal_urgency import Sequels
 from analysis.reports.markdown import filled, row
+from common.formats.run import Verdict
 
 _LATE_HEAD = (
     "| server | LOWAT | verdict | script waited | possible | longest part |",
     "|---|---|---|---:|---:|---|",
 )
 _PIECES_HEAD = (
-    "| server | LOWAT | verdict | first piece | last piece |",
-    "|---|---|---|---:|---:|",
+    "| server | LOWAT | verdict | first piece | last piece | longest gap | longest part of the first piece's wait |",
+    "|---|---|---|---:|---:|---:|---|",
 )
 _INTRODUCTION = (
     "Servers that follow RFC 9218 are often shown with a few large responses that are all requested at once. Then every"
@@ -24,8 +27,9 @@ _INTRODUCTION = (
 )
 _MADE = (
     "`make late` makes this page. Each row is one run in the guest over the default link, 128 kB/s and 300 ms. The"
-    " client sends RFC 9218 alone: the header field `priority`, and SETTINGS_NO_RFC7540_PRIORITIES. nginx does not read"
-    " RFC 9218; it stands here for comparison."
+    " client sends RFC 9218 alone: the header field `priority`, and SETTINGS_NO_RFC7540_PRIORITIES. The servers are"
+    " those that follow it according to [matrix.md](matrix.md), each in its newest version. nginx does not read RFC"
+    " 9218; it stands here for comparison."
 )
 _LATE = (
     "`PAGE=late` has six images of 120 KiB, requested at once with the urgency 5, and a script of 100 KiB, requested"
@@ -37,13 +41,19 @@ _PIECES = (
     "`PAGE=tokens` has a stream of 400 small pieces, as a language model writes them, beside a bulk download of 1.4 MB."
     " The stream has urgency 1 and the flag `incremental`, the download urgency 6. The origin writes a piece of 40"
     " bytes every 20 ms from 0.2 s on, so the last one is written 8.2 s after its request. The times count from the"
-    " load's first request. Without LOWAT all pieces come at the end, within a quarter of a second."
+    " load's first request. *Gap* is the time between two pieces that come one after the other."
 )
 _READING = (
-    "Without LOWAT the servers do not differ: the script waits in the kernel, behind all images. With LOWAT=16384 they"
-    " do. A wait *in the front, still reorderable* is short, because the next free place is the script's. A wait *in"
-    " the front's output queue* means that the server fixed the order of its bytes before the kernel took them. Envoy"
-    " does that with whole responses, unless BUFFERING=off."
+    "A wait *in the front, still reorderable* is short, because the next free place is the script's. A wait *in the"
+    " front's output queue* means that the server fixed the order of its bytes before the kernel took them."
+)
+_EQUALS = (
+    "Two responses of the same urgency: two that are `incremental`, two that are not, and one of each. As in the"
+    " probes of the matrix, both wait for a closed flow-control window, which the client opens by 8 KiB at a time. So"
+    " the server alone decides, and kernel and link have no effect. According to RFC 9218, 10, incremental responses of"
+    " one urgency should share, and others should come one after the other, in the order of the streams. It leaves open"
+    " what one of each should do. *The first* is the response that was requested first. late-urgent.json has the"
+    " recorded bytes."
 )
 
 
@@ -56,27 +66,91 @@ class Case:
     lowat: str
 
 
-def document(late: Mapping[Case, Mapping[str, Any]], pieces: Mapping[Case, Mapping[str, Any]]) -> str:
-    """Returns the text of docs/late-urgent.md. late, pieces: the arms of the summaries for the two pages."""
+INVALID = "invalid"
+_Arms = Mapping[Case, Mapping[str, Any]]
+
+
+def document(late: _Arms, pieces: _Arms, equals: Sequels, compared: str) -> str:
+    """Returns the text of docs/late-urgent.md.
+
+    late, pieces: the arms of the summaries for the two pages; the arm of an invalid run has the key INVALID alone, with
+    the reason. equals: the probes of two responses of the same urgency. compared: the server that does not read RFC
+    9218.
+    """
     lines = ["# The late urgent request", "", filled(_INTRODUCTION), "", filled(_MADE), ""]
     lines += ["## A script that is requested late", "", filled(_LATE), "", *_LATE_HEAD]
     lines += [_late_row(case, arm) for case, arm in late.items()]
-    lines += ["", filled(_READING), "", "## Small pieces", "", filled(_PIECES), "", *_PIECES_HEAD]
+    lines += ["", filled(f"{_kept(late, compared)} {_READING}"), *_invalid(late), ""]
+    lines += ["## Small pieces", "", filled(_PIECES), "", *_PIECES_HEAD]
     lines += [_pieces_row(case, arm) for case, arm in pieces.items()]
+    lines += ["", filled(_kept(pieces, compared)), *_invalid(pieces), "", *equal_section(equals, compared)]
     return "\n".join(lines) + "\n"
 
 
+def equal_section(equals: Sequels, compared: str) -> list[str]:
+    """Returns the lines of the section about two responses of the same urgency. equals, compared: as for document."""
+    follow = {server: cases for server, cases in equals.items() if not _is_compared(server, compared)}
+    lines = ["## The flag `incremental` alone", "", filled(_EQUALS), "", *equal_urgency.table(equals)]
+    for paragraph in equal_urgency.reading(follow):
+        lines += ["", paragraph]
+    return lines
+
+
+def _is_compared(server: str, compared: str) -> bool:
+    return server.partition("@")[0] == compared
+
+
+def _kept(arms: _Arms, compared: str) -> str:
+    """Returns sentences about the verdicts: without LOWAT, with LOWAT, and with LOWAT and BUFFERING=off."""
+    told = []
+    for lowat, words in (("none", "Without LOWAT"), ("16384", "With LOWAT=16384")):
+        rows = {
+            case: arm["verdict"]
+            for case, arm in arms.items()
+            if INVALID not in arm and case.lowat == lowat and not _is_compared(case.server, compared)
+        }
+        kept = [_told(case) for case, verdict in rows.items() if verdict == Verdict.KEPT]
+        others = ", ".join(_told(case) for case, verdict in rows.items() if verdict != Verdict.KEPT)
+        if not rows:
+            continue
+        if not kept:
+            told.append(f"{words} no server keeps the order.")
+        elif not others:
+            told.append(f"{words} every server keeps the order.")
+        else:
+            told.append(f"{words} these keep the order: {', '.join(kept)}; these do not: {others}.")
+    return " ".join(told)
+
+
+def _invalid(arms: _Arms) -> list[str]:
+    """Returns a paragraph about the invalid runs, and an empty line before it; nothing if there are none."""
+    told = [f"{_told(case)}, LOWAT={case.lowat}: {arm[INVALID]}" for case, arm in arms.items() if INVALID in arm]
+    return ["", filled(f"Invalid runs, which the lab does not judge: {'; '.join(told)}.")] if told else []
+
+
 def _late_row(case: Case, arm: Mapping[str, Any]) -> str:
+    if INVALID in arm:
+        return row([*_named(case), "invalid", *[""] * 3])
     ledger = arm["ledger"]
-    largest = ledger["largest"]
     waited_ms, early_ms = ledger["wait_ms"], arm["first_byte_ms"] - arm["oracle"]["first_byte_ms"]
-    longest = f"{WORDS[Layer(largest)]}, {_s(ledger['parts_ms'][largest])}"
-    return row([*_named(case), arm["verdict"], _s(waited_ms), _s(waited_ms - early_ms), longest])
+    return row([*_named(case), arm["verdict"], _s(waited_ms), _s(waited_ms - early_ms), _longest(ledger)])
 
 
 def _pieces_row(case: Case, arm: Mapping[str, Any]) -> str:
+    if INVALID in arm:
+        return row([*_named(case), "invalid", *[""] * 4])
     times = [_s(arm[name]) for name in ("first_byte_ms", "important_last_byte_ms")]
-    return row([*_named(case), arm["verdict"], *times])
+    gap_ms = arm["resources"]["tokens"]["gap_longest_ms"]
+    return row([*_named(case), arm["verdict"], *times, _s(gap_ms), _longest(arm["ledger"])])
+
+
+def _longest(ledger: Mapping[str, Any]) -> str:
+    largest = ledger["largest"]
+    return f"{WORDS[Layer(largest)]}, {_s(ledger['parts_ms'][largest])}"
+
+
+def _told(case: Case) -> str:
+    return _named(case)[0].replace(", ", " with ")
 
 
 def _named(case: Case) -> Sequence[str]:

@@ -13,10 +13,13 @@ from experiments.execution.request import Arm, Manner, Request
 from experiments.run.fabrics import choose
 
 
-def run_in_guest(name: str, arms: Sequence[Arm], results: Path, report: Report) -> Experiment:
+def run_in_guest(
+    name: str, arms: Sequence[Arm], results: Path, report: Report, *, invalid_too: bool = False
+) -> Experiment:
     """Runs arms once each in the guest, with the default execution options.
 
-    name: the experiment's name. results: the folder for the results. Raises LabError, also if a run is not ok.
+    name: the experiment's name. results: the folder for the results. invalid_too: True if the study shows which runs
+    are invalid. Raises LabError, also if a run is not ok, with invalid_too only if it failed.
     """
     run = run_values({})
     fabric, why = choose("virtual", [arm.scenario for arm in arms], None)
@@ -28,25 +31,27 @@ def run_in_guest(name: str, arms: Sequence[Arm], results: Path, report: Report) 
         results=results,
         seed=run["SEED"],
     )
-    return run_checked(request, report)
+    return run_checked(request, report, invalid_too=invalid_too)
 
 
-def run_checked(request: Request, report: Report) -> Experiment:
+def run_checked(request: Request, report: Report, *, invalid_too: bool = False) -> Experiment:
     """Runs the experiment, or reuses a finished experiment if the request allows reuse.
 
-    Raises LabError, also if a run is not ok.
+    invalid_too: as for run_in_guest. Raises LabError, also if a run is not ok.
     """
     with report.progress(request) as progress:
-        return run_checked_with(request, progress)
+        return run_checked_with(request, progress, invalid_too=invalid_too)
 
 
-def run_checked_with(request: Request, progress: Progress) -> Experiment:
+def run_checked_with(request: Request, progress: Progress, *, invalid_too: bool = False) -> Experiment:
     """Runs the experiment, or reuses a finished experiment if the request allows reuse.
 
-    progress: the caller's callbacks, which hear of each step and run. Raises LabError, also if a run is not ok.
+    progress: the caller's callbacks, which hear of each step and run. invalid_too: as for run_in_guest. Raises
+    LabError, also if a run is not ok.
     """
     experiment = load_experiment(run_experiment(request, progress))
+    allowed = ("ok", "invalid") if invalid_too else ("ok",)
     for run in experiment.runs:
-        if run.status != "ok":
+        if run.status not in allowed:
             raise InvalidRun(f"{experiment.path.name}, {run.path.name}", "a run that is ok", run.record.reason)
     return experiment

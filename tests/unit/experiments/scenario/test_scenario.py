@@ -186,7 +186,11 @@ def test_the_target_is_autos() -> None:
         ({"CLIENT": "chromium", "PLAN": "probe", "RELOADS": "0"}, "PLAN=probe", "loads with CLIENT=chromium: Chromium"),
         ({"PLAN": "race"}, "PLAN=race", "loads, probe"),
         ({"FIRST": "page"}, "FIRST=page", "image, script, or as-written"),
-        ({"PAGE": "nobody"}, "PAGE=nobody", "late, maps, news, pair, six, tokens, twins, or a path that ends in .toml"),
+        (
+            {"PAGE": "nobody"},
+            "PAGE=nobody",
+            "late, maps, mixed, news, pair, six, tokens, turns, twins, or a path that ends in .toml",
+        ),
         ({"PAGE": "news", "SIZE": "1M"}, "SIZE=1M", "the default with PAGE=news, which does not use SIZE"),
         ({"PAGE": "six", "CLIENT": "chromium"}, "PAGE=six", "with CLIENT=chromium, a page that begins with HTML"),
         ({"PAGE": "news", "PLAN": "probe", "RELOADS": "0"}, "PAGE=news", "a page with one important resource"),

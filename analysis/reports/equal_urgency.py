@@ -1,0 +1,173 @@
+"""Says how servers send two responses of the same urgency: in turn, or sharing the window. Pure.
+
+Rules:
+1. All follows from probes, in which both responses wait for a closed window. Only the order of the bytes counts.
+2. RFC 9218, 10, says what a server should do: incremental responses of one urgency share; others come one after the
+   other, in the order of the streams' numbers. It leaves open what an incremental response and another one do.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+from typing import Any
+
+from analysis.loads.probe import Probe
+from analysis.reports.markdown import filled, row
+
+
+class Case(StrEnum):
+    """Two responses of one urgency, in the order of their requests."""
+
+    BOTH = "two incremental"
+    NEITHER = "two not incremental"
+    INCREMENTAL_FIRST = "incremental, then not"
+    INCREMENTAL_SECOND = "not, then incremental"
+
+
+class Order(StrEnum):
+    """The order in which a server sends the two responses."""
+
+    SHARED = "shared"
+    REQUESTED_FIRST = "the first, then the second"
+    REQUESTED_LAST = "the second, then the first"
+    UNEVEN = "shared unevenly"
+
+
+_ALONE, _EVENLY = 0.95, 0.8
+"""The smallest share of the window of a response that comes first, and the largest one of a response that shares it."""
+
+_KIB = 1024
+_HEAD = ("server", *Case)
+_WANTED = {Case.BOTH: Order.SHARED, Case.NEITHER: Order.REQUESTED_FIRST}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequel:
+    """The bytes of a probe. names: the two responses, in the order of their requests."""
+
+    probe: Probe
+    names: tuple[str, str]
+
+    @property
+    def share(self) -> float:
+        """The share of the window of the response that was requested first, 0 to 1."""
+        return self.probe.size_bytes(self.names[0]) / sum(size for _, size in self.probe.served)
+
+    @property
+    def order(self) -> Order:
+        """The order of the two responses."""
+        if self.share >= _ALONE:
+            return Order.REQUESTED_FIRST
+        if self.share <= 1 - _ALONE:
+            return Order.REQUESTED_LAST
+        return Order.SHARED if 1 - _EVENLY <= self.share <= _EVENLY else Order.UNEVEN
+
+    @property
+    def piece_bytes(self) -> float:
+        """The median number of bytes that the server sends of one response before it sends the other."""
+        return median(size for _, size in self.probe.served)
+
+    @property
+    def words(self) -> str:
+        """The order; if the responses share, their shares of the window and the size of the pieces."""
+        if self.order in (Order.REQUESTED_FIRST, Order.REQUESTED_LAST):
+            return str(self.order)
+        first = round(100 * self.share)
+        return f"{self.order} {first}:{100 - first} %, {self.piece_bytes / _KIB:.0f} KiB at a time"
+
+
+Sequels = Mapping[str, Mapping[Case, Sequel]]
+"""The probes of each server, by case."""
+
+
+def dumped(found: Sequels) -> str:
+    """Returns the recorded frames as JSON, with a line for each probe."""
+    servers = ",\n".join(
+        f" {json.dumps(server)}: {{\n" + ",\n".join(_line(case, each) for case, each in cases.items()) + "\n }"
+        for server, cases in found.items()
+    )
+    return f"{{\n{servers}\n}}\n"
+
+
+def _line(case: Case, sequel: Sequel) -> str:
+    probe = sequel.probe
+    kept = {"names": sequel.names, "steps": probe.steps, "important": probe.important, "served": probe.served}
+    return f"  {json.dumps(case)}: {json.dumps(kept, separators=(',', ':'))}"
+
+
+def sequels_from(document: Mapping[str, Any]) -> Sequels:
+    """Returns the probes in a document that `dumped` made. Raises KeyError, TypeError or ValueError."""
+    return {
+        server: {
+            Case(case): Sequel(
+                probe=Probe(
+                    important=kept["important"],
+                    steps=kept["steps"],
+                    served=tuple((name, size) for name, size in kept["served"]),
+                ),
+                names=(kept["names"][0], kept["names"][1]),
+            )
+            for case, kept in cases.items()
+        }
+        for server, cases in document.items()
+    }
+
+
+def table(found: Sequels) -> list[str]:
+    """Returns the lines of a Markdown table: a row for each server."""
+    rows = [row([f"`{server}`", *(cases[case].words for case in Case)]) for server, cases in found.items()]
+    return [row(_HEAD), row(["---"] * len(_HEAD)), *rows]
+
+
+def reading(found: Sequels) -> list[str]:
+    """Returns paragraphs that say which servers do what RFC 9218 asks for, and what the others do.
+
+    found: the servers that read RFC 9218.
+    """
+    paragraphs = []
+    for case, wanted in _WANTED.items():
+        right = [server for server, cases in found.items() if cases[case].order is wanted]
+        wrong = [f"`{server}`: {cases[case].words}" for server, cases in found.items() if server not in right]
+        names = f": {', '.join(_named(right))}" if right else ""
+        others = f" The others: {'; '.join(wrong)}." if wrong else ""
+        paragraphs.append(filled(f"{_counted(right, len(found))} {_MEANT[case]}{names}.{others}"))
+    return [*paragraphs, filled(_mixed(found))]
+
+
+_MEANT = {
+    Case.BOTH: "share the window between incremental responses",
+    Case.NEITHER: "send one response after the other, in the order of the requests",
+}
+
+
+def _mixed(found: Sequels) -> str:
+    """Returns a paragraph about an incremental response beside another one."""
+    kinds: dict[str, list[str]] = {}
+    for server, cases in found.items():
+        kinds.setdefault(_kind(cases), []).append(server)
+    told = "; ".join(f"{kind}: {', '.join(_named(servers))}" for kind, servers in kinds.items())
+    return f"*An incremental response and another one*: {told}."
+
+
+def _kind(cases: Mapping[Case, Sequel]) -> str:
+    orders = (cases[Case.INCREMENTAL_FIRST].order, cases[Case.INCREMENTAL_SECOND].order)
+    return _KINDS.get(orders, f"{orders[0]} ({Case.INCREMENTAL_FIRST}), {orders[1]} ({Case.INCREMENTAL_SECOND})")
+
+
+_KINDS = {
+    (Order.REQUESTED_FIRST, Order.REQUESTED_FIRST): "the one requested first comes first",
+    (Order.REQUESTED_LAST, Order.REQUESTED_LAST): "the one requested last comes first",
+    (Order.REQUESTED_LAST, Order.REQUESTED_FIRST): "the incremental one waits until the other is complete",
+    (Order.REQUESTED_FIRST, Order.REQUESTED_LAST): "the incremental one comes first",
+    (Order.SHARED, Order.SHARED): "both share the window",
+}
+
+
+def _counted(some: Sequence[str], total: int) -> str:
+    return f"{len(some)} of {total} servers"
+
+
+def _named(servers: Sequence[str]) -> list[str]:
+    return [f"`{server}`" for server in servers]
