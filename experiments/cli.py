@@ -17,6 +17,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import TextIO
 
 from common.formats.files import FolderError
 from experiments.commands.console import Report
@@ -42,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         raise_interrupted()
         code = int(options.do(options, report) or 0)
-        sys.stdout.flush()
+        if not _is_closed(sys.stdout):
+            sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader closed the pipe; Python's remaining output must not fail at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -62,6 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Interrupted as interruption:
         report.complain(f"interrupted by {interruption.name}; {_kept(options)}")
         return interruption.code
+
+
+def _is_closed(stream: TextIO | None) -> bool:
+    """True if this process was started without the stream, as by `priolab ... >&-`."""
+    return stream is None
 
 
 def _kept(options: Namespace) -> str:

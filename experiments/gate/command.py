@@ -12,7 +12,7 @@ from pathlib import Path
 
 from experiments.commands.console import Report
 from experiments.commands.target import parsed_time_ns
-from experiments.errors import ScenarioError, TimedOut
+from experiments.errors import ScenarioError, StepFailed, TimedOut
 from experiments.execution.invocation import check_only
 from experiments.execution.progress import Progress
 from experiments.gate import reports, runs, site
@@ -31,6 +31,7 @@ KNOBS_ALLOWED = (
 _STEP = "gate"
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 _URL = "https://"
+_IN_URLS = "://"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -63,9 +64,11 @@ def gate(options: argparse.Namespace, report: Report) -> int:
     """Carries out the checks, and shows and writes the result; returns the exit code. Raises LabError."""
     expected = read_expectations(options.expect)
     target, words = split(options.words, options.program)
-    for option in ("junit", "summary"):
-        if given := getattr(options, option):
-            check_document(given, _STEP)
+    if options.summary is None and os.environ.get(_SUMMARY):
+        options.summary = Path(os.environ[_SUMMARY])
+    for path in (options.junit, options.summary):
+        if path is not None:
+            check_document(path, _STEP)
     limit_s = parsed_time_ns("--limit", options.limit, "1s", "3600s") / 10**9
     try:
         with limited(limit_s):
@@ -102,7 +105,7 @@ def split(words: Sequence[str], program: str | None) -> tuple[str, dict[str, str
     targets = []
     for word in words:
         name, equals, value = word.partition("=")
-        if equals and not word.startswith(_URL):
+        if equals and _IN_URLS not in name:
             knobs[name] = value
         else:
             targets.append(word)
@@ -110,13 +113,16 @@ def split(words: Sequence[str], program: str | None) -> tuple[str, dict[str, str
         knobs["PROGRAM"] = program
     check_only(knobs, KNOBS_ALLOWED, f"the knobs of `priolab gate`: {', '.join(KNOBS_ALLOWED)}")
     if len(targets) > 1 or (targets and "SERVER" in knobs):
-        raise ScenarioError("TARGET", " ".join([*targets, *words])[:200], "one server")
+        given = [*targets, *([knobs["SERVER"]] if "SERVER" in knobs else [])]
+        raise ScenarioError("SERVER", " ".join(given)[:200], "one server")
     if targets and targets[0].startswith(_URL):
         return targets[0], knobs
+    if targets and _IN_URLS in targets[0]:
+        raise ScenarioError("URL", targets[0], f"{_URL}HOST[:PORT]/PATH")
     if targets:
         knobs["SERVER"] = targets[0]
     if not {"SERVER", "PROGRAM"} & set(knobs):
-        raise ScenarioError("TARGET", "", "a server, --program PATH, or a URL such as https://localhost/large")
+        raise ScenarioError("SERVER", "", "a server, --program PATH, or a URL such as https://localhost/large")
     for name in ("SERVER", "PROGRAM", "CONFIG"):
         if "," in knobs.get(name, ""):
             raise ScenarioError(name, knobs[name], "one value with `priolab gate`")
@@ -155,7 +161,9 @@ def _write(found: Result, options: argparse.Namespace, report: Report) -> None:
     if options.junit:
         write_document(options.junit, reports.junit(found), _STEP)
         report.say(f"wrote {options.junit}", whole=True)
-    path = options.summary or (Path(os.environ[_SUMMARY]) if os.environ.get(_SUMMARY) else None)
-    if path is not None:
-        with path.open("a") as file:  # other steps of a job write into the same file
-            file.write(reports.summary(found))
+    if options.summary:
+        try:
+            with options.summary.open("a") as file:  # other steps of a job write into the same file
+                file.write(reports.summary(found))
+        except OSError as error:
+            raise StepFailed(_STEP, f"{options.summary} cannot be written: {error.strerror}") from error

@@ -14,6 +14,7 @@ from client import dialects
 from client.plan import PlanKind
 from client.priorities import Priorities
 from common.formats.plan import Disturbance
+from experiments.scenario.knobs import KNOBS
 
 PAIR, TWINS = "pair", "twins"
 """The pages of probes: two resources that differ in urgency alone, and two incremental ones of the same urgency."""
@@ -56,13 +57,21 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     loads: int = 1
 
 
+def dialect_of(text: str) -> dialects.Dialect:
+    """Returns the dialect of this name. Raises ValueError, which says what is allowed."""
+    try:
+        return dialects.parse(text)
+    except ValueError as error:
+        raise ValueError(f"dialect {text}: {error}; allowed: {KNOBS['DIALECT'].allowed}") from error
+
+
 class _Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
     """A check. dialect: the signals with which the client asks for an order."""
 
     dialect: Dialect = "header"
 
     def __post_init__(self) -> None:
-        dialects.parse(self.dialect)
+        dialect_of(self.dialect)
 
     @property
     def kind(self) -> str:
@@ -108,7 +117,7 @@ class Update(_Pair, frozen=True, kw_only=True, tag="update"):
     dialect: Dialect = "header+update"
 
     def __post_init__(self) -> None:
-        parts = dialects.parse(self.dialect).parts
+        parts = dialect_of(self.dialect).parts
         if not {dialects.Part.UPDATE, dialects.Part.REPRIORITIZE} & set(parts):
             raise ValueError(f"{self.dialect} changes no priority; allowed: a dialect with update or reprioritize")
 

@@ -40,7 +40,7 @@ class Finding:
 
     passed: True if the expectation holds; None if the check could not be made. reason: what was seen, or why nothing
     was. error: True if a trial had no result. faults: the faults that the check names. frames: the frames that prove
-    it. ledger: the ledger of a load, in words. folders: the run folders with all frames.
+    it, or those until a trial failed. ledger: the ledger of a load, in words. folders: the run folders with all frames.
     """
 
     check: Check
@@ -113,7 +113,8 @@ def _found(check: Check, seen: Trials, checks: Sequence[Check], basic: Finding |
     if isinstance(check, Late):
         finding = _late(check, made[0])
     elif failed := [each for each in made if each.failure]:
-        finding = Finding(check=check, passed=False, error=True, reason=str(failed[0].failure))
+        frames = tuple(failed[0].frames())
+        finding = Finding(check=check, passed=False, error=True, reason=str(failed[0].failure), frames=frames)
     elif isinstance(check, Incremental):
         finding = _incremental(check, made[0])
     else:
@@ -200,9 +201,9 @@ def _incremental(check: Incremental, seen: Seen) -> Finding:
 
 def _late(check: Late, seen: Seen) -> Finding:
     if seen.failure:
+        frames = tuple(seen.frames(seen.events[-1].load)) if seen.events else ()
         if not _starved(seen):
-            return Finding(check=check, passed=False, error=True, reason=seen.failure)
-        frames = tuple(seen.frames(seen.events[-1].load))
+            return Finding(check=check, passed=False, error=True, reason=seen.failure, frames=frames)
         return Finding(check=check, passed=False, reason=seen.failure, faults=(Fault.STARVES,), frames=frames)
     for index, (load, told) in enumerate(seen.loads):
         number = load.number

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.records.runs import load_experiment
-from client import dialects
 from client.plan import PlanKind
 from client.priorities import Priorities
 from common.formats.run import RunRecord
@@ -13,7 +12,7 @@ from experiments.errors import StepFailed
 from experiments.execution.experiment import run_experiment
 from experiments.execution.invocation import check_name, request_from
 from experiments.execution.progress import Progress
-from experiments.gate.expectations import Trial
+from experiments.gate.expectations import Trial, dialect_of
 from experiments.gate.runs import knobs_of, seen_in
 
 _STEP = "loading"
@@ -60,7 +59,8 @@ def loaded(
     experiment = load_experiment(run_experiment(request, Progress(step=lambda *_: None, ended=lambda *_: None)))
     (run,) = experiment.runs
     if run.status != "ok":
-        raise StepFailed(_STEP, f"the run is {run.status}: {run.record.reason} ({run.path})")
+        ended = "failed" if run.status == "failed" else f"is {run.status}"
+        raise StepFailed(_STEP, f"the run {ended}: {run.record.reason} ({run.path})")
     seen = seen_in(run, trial, str(run.path))
     return Loaded(
         verdict=str(run.record.verdict),
@@ -77,7 +77,7 @@ def trial_of(page: str, dialect: str, lowat_bytes: int | None, loads: int) -> Tr
 
     Raises ValueError for an unknown dialect.
     """
-    dialects.parse(dialect)
+    dialect_of(dialect)
     return Trial(
         role="load",
         plan=PlanKind.LOADS,

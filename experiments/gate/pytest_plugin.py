@@ -45,7 +45,7 @@ def front(request: pytest.FixtureRequest) -> Mapping[str, str]:
     for word in request.config.getoption("--priolab-knob"):
         name, equals, value = str(word).partition("=")
         if not equals:
-            raise pytest.UsageError(f"--priolab-knob={word} is not allowed; allowed: NAME=VALUE")
+            pytest.fail(f"--priolab-knob={word} is not allowed; allowed: NAME=VALUE", pytrace=False)
         knobs[name] = value
     return knobs
 
@@ -73,11 +73,12 @@ def load(
     results = tmp_path_factory.mktemp("priolab")
 
     def load_page(
-        page: str = "maps", *, dialect: str = "header", lowat: int | None = 16384, loads: int = 1, **knobs: str
+        page: str = "maps", *, dialect: str = "header", lowat: int | None = 16384, loads: int = 1, **knobs: str | int
     ) -> "Loaded":
         __tracebackhide__ = True
         try:
-            return loaded(front, link, results, trial_of(page, dialect, lowat, loads), knobs)
+            more = {name: str(value) for name, value in knobs.items()}
+            return loaded(front, link, results, trial_of(page, dialect, lowat, loads), more)
         except (LabError, FolderError, ValueError) as error:
             said = str(error)
         pytest.fail(f"priolab: {said}", pytrace=False)

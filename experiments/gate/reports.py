@@ -16,7 +16,8 @@ def verdict(result: Result) -> str:
     faults = f"; {', '.join(result.faults)}" if result.faults else ""
     beside = f"; {left} not checked" if left else ""
     word = "pass" if result.passed else "FAIL"
-    return f"{word}: {result.target}: {good} of {len(made)} checks hold{beside}{faults} ({result.took_s:.0f} s)"
+    hold = f"{good} of {len(made)} checks hold" if made else "no check could be made"
+    return f"{word}: {result.target}: {hold}{beside}{faults} ({result.took_s:.0f} s)"
 
 
 def lines(result: Result) -> Iterator[str]:

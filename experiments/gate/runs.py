@@ -93,7 +93,7 @@ def seen_in(run: Run, trial: Trial, folder: str) -> Seen:
         try:
             evidence = run.evidence()
         except FolderError:  # the run failed before its client began
-            return Seen(trial=trial, events=(), page=record.scenario.whole_page, failure=record.reason, folder=folder)
+            return Seen(trial=trial, events=(), page=record.scenario.whole_page, failure=record.reason)
         return Seen(trial=trial, events=evidence.events, page=evidence.page, failure=record.reason, folder=folder)
     evidence = run.evidence()
     loads: tuple[tuple[PageLoad, Judgement], ...] = ()

@@ -76,7 +76,7 @@ def site_page(name: str, path: str) -> Page:
 
 def site_at(url: str, connect: str | None, ca: Path | None) -> Site:
     """Returns the server at a URL; connects to it once. Raises ScenarioError, StepFailed."""
-    host, port, path = parsed_url("TARGET", url)
+    host, port, path = parsed_url("URL", url)
     to_host, to_port = parsed_address(connect) if connect else (host, None)
     trusted = authorities(ca)
     deadline = Deadline(time.monotonic_ns() + _LIMIT_NS, "connecting")

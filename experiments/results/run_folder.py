@@ -22,6 +22,8 @@ from experiments.errors import StepFailed
 PARTIAL = ".partial"
 _LOCK = ".lock"
 _LOCK_SOON_S = 10.0
+_SYSTEM = ("dev", "proc")
+"""Folders whose entries may be links to open files: only to write into, never to replace."""
 _ENCODER = json.JSONEncoder(indent=2)
 
 
@@ -50,10 +52,14 @@ def check_document(path: Path, step: str) -> None:
 def write_document(path: Path, content: bytes, step: str) -> None:
     """Writes a file; readers never see it half-written. Raises StepFailed.
 
-    step: the name of the work, for the error.
+    A device or pipe, such as /dev/stdout, stays what it is: the content is written into it. step: the name of the work,
+    for the error.
     """
     try:
-        files.write(path, content)
+        if path.exists() and (not path.is_file() or path.absolute().parts[1] in _SYSTEM):
+            path.write_bytes(content)
+        else:
+            files.write(path, content)
     except OSError as error:
         raise StepFailed(step, f"{path} cannot be written: {error.strerror}") from error
 

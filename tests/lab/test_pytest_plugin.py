@@ -123,6 +123,27 @@ def test_bad_options(pytester: pytest.Pytester, words: tuple[str, ...], said: st
     result = _run(pytester, "--priolab", *words)
     assert result.ret != 0
     result.stdout.fnmatch_lines([said])
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*pytest_plugin.py:*")
+
+
+def test_bad_arguments_of_load(pytester: pytest.Pytester) -> None:
+    """A wrong argument of `load` is one line; a knob may be a number."""
+    pytester.makepyfile("""
+def test_dialect(load):
+    load(dialect="headre")
+
+def test_number(load):
+    load(RELOADS=-1)
+""")
+    result = _run(pytester, "--priolab")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "priolab: dialect headre: a part is unknown or repeated; allowed: parts joined by +: *",
+            "priolab: RELOADS=-1 is not allowed; allowed: *",
+        ]
+    )
 
 
 def test_nothing_is_imported_before_use(pytester: pytest.Pytester) -> None:

@@ -69,6 +69,13 @@ def test_a_server_without_the_resource(tmp_path: Path, capsys: pytest.CaptureFix
     assert "the front answered /nothing with status 404" in out
 
 
+def test_a_summary_that_cannot_be_written(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file that the environment names is checked before the probes, as that of the option."""
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "/proc/none/summary.md")
+    assert main(["gate", "https://127.0.0.1:1/x"]) == 1
+    assert capsys.readouterr().err == "priolab: gate: /proc/none/summary.md cannot be written\n"
+
+
 def test_no_server(capsys: pytest.CaptureFixture[str]) -> None:
     """Where nothing listens, the command ends with one line."""
     assert main(["gate", "https://127.0.0.1:1/x"]) == 1

@@ -11,7 +11,7 @@ from analysis.records.runs import load_experiment, load_plan, read_experiment
 from common.formats import files
 from common.formats.events import Arrival
 from common.formats.reading import FolderError, read_document, read_journal
-from experiments.errors import ScenarioError
+from experiments.errors import ScenarioError, StepFailed
 from experiments.host.setup_request import SetupPart, SetupRequest, setup_request_from
 from experiments.results.run_folder import read_json, write_document
 from experiments.scenario.named import read_entry
@@ -88,6 +88,22 @@ def test_a_document_is_not_written_through_a_symlink_either(tmp_path: Path) -> N
     write_document(tmp_path / "knee.md", b"new", "a step")
     assert elsewhere.read_text() == "as it was"
     assert (tmp_path / "knee.md").read_bytes() == b"new"
+
+
+def test_pipes_and_devices_stay_what_they_are(tmp_path: Path) -> None:
+    """A document goes into a pipe or an open file, and replaces neither."""
+    os.mkfifo(tmp_path / "fifo")
+    reader = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    write_document(tmp_path / "fifo", b"new", "a step")
+    assert os.read(reader, 10) == b"new"
+    os.close(reader)
+    assert (tmp_path / "fifo").is_fifo()
+    with (tmp_path / "open").open("wb") as opened:
+        write_document(Path(f"/proc/self/fd/{opened.fileno()}"), b"new", "a step")
+    assert (tmp_path / "open").read_bytes() == b"new"
+    with pytest.raises(StepFailed, match="a step: /dev/full cannot be written: No space left on device"):
+        write_document(Path("/dev/full"), b"new", "a step")
+    assert Path("/dev/full").is_char_device()
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])

@@ -122,6 +122,17 @@ def test_no_result() -> None:
     assert (finding.passed, finding.error, finding.text, finding.faults) == (False, True, "it ended", ())
 
 
+def test_the_frames_until_a_trial_failed() -> None:
+    """A load that stalls has the frames until then; it starves nobody if the important resource is incomplete, too."""
+    late = Late()
+    (trial,) = late.trials()
+    events = [event(0, Kind.REQUEST_SENT, stream_id=3, resource="script", detail="priority: u=2")]
+    seen = Seen(trial=trial, events=events, page=page_of("maps", _PARAMETERS), failure="it took longer")
+    (finding,) = judged((late,), {trial_key(late, trial): seen})
+    assert (finding.error, finding.faults) == (True, ())
+    assert finding.frames == ("   0.000 s  HEADERS stream 3 script, priority: u=2",)
+
+
 def test_not_checked() -> None:
     """A check without trials is not made; if no check is made the gate does not pass."""
     (finding,) = judged((Late(),), {})

@@ -68,6 +68,12 @@ def test_a_document_for_each_result(tmp_path: Path) -> None:
     assert verdict(passed).startswith("pass: nginx: 1 of 1 checks hold")
 
 
+def test_no_check_could_be_made() -> None:
+    """Nothing was checked: the last line says why the gate fails."""
+    nothing = Result(target="nginx", title="mine", findings=FINDINGS[3:], took_s=1.0)
+    assert verdict(nothing) == "FAIL: nginx: no check could be made; 1 not checked (1 s)"
+
+
 @pytest.mark.parametrize("passed", [True, False])
 def test_passed(passed: bool) -> None:  # noqa: FBT001
     """One failed check fails the gate."""
