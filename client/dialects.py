@@ -71,6 +71,9 @@ TRIED = (
 )
 """The dialects in which a server is tested by default: trees, later changes, RFC 9218 with and without a tree."""
 
+TRIED_OVER_HTTP3 = ("header", "update")
+"""The dialects in which a server of HTTP/3 is tested by default. HTTP/3 has no trees."""
+
 _FIREFOX_GROUPS = (
     Group(name="leader", stream_id=3, position=Position(weight=201)),
     Group(name="other", stream_id=5, position=Position(weight=101)),
@@ -111,6 +114,9 @@ class Dialect:
 
 PLAIN = Dialect((Part.PLAIN,))
 HEADER = Dialect((Part.HEADER,))
+UPDATE = Dialect((Part.UPDATE,))
+OVER_HTTP3 = (PLAIN, HEADER, UPDATE, Dialect((Part.HEADER, Part.UPDATE)))
+"""The dialects that HTTP/3 has signals for."""
 
 
 def parse(text: str) -> Dialect:
@@ -186,14 +192,14 @@ def levels(dialect: Dialect, ranks: Ranks, _: Ranks, names: Sequence[str]) -> Sa
 
 
 def fields(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
-    """Returns the signals over HTTP/3: the header field. Raises ValueError for dialects other than PLAIN and HEADER.
+    """Returns the signals over HTTP/3, those of RFC 9218. Raises ValueError for dialects that are not in OVER_HTTP3.
 
     ranks: the rank of each resource; if empty, there are no signals. opposite: the opposite ranks. names: all
     resources, in the order of their requests.
     """
-    if dialect not in (PLAIN, HEADER):
+    if dialect not in OVER_HTTP3:
         raise ValueError(f"the dialect {dialect} has no signals over HTTP/3")
-    return saying(HEADER, ranks, opposite, names)
+    return saying(HEADER if dialect == PLAIN else dialect, ranks, opposite, names)
 
 
 def _positions(tree: Part, ranks: Ranks) -> dict[str, Position]:

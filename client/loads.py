@@ -127,7 +127,7 @@ class Loads:
     def opened(self, openings: Iterable[Opening], now_ns: int) -> list[Event]:
         """Returns the events for windows that a probe has enlarged."""
         return [
-            self.event(Kind.WINDOW_OPENED, now_ns, opening.stream_id or None, size_bytes=opening.size_bytes)
+            self.event(Kind.WINDOW_OPENED, now_ns, opening.stream_id, size_bytes=opening.size_bytes)
             for opening in openings
         ]
 

@@ -108,7 +108,7 @@ class Http2Engine:
         )
         for opening in openings:
             # h2 raises no error here: the streams come from Loads and are open, and no window exceeds its maximum.
-            self._connection.increment_flow_control_window(opening.size_bytes, opening.stream_id or None)
+            self._connection.increment_flow_control_window(opening.size_bytes, opening.stream_id)
         return self._loads.opened(openings, now_ns)
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:

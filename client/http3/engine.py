@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from aioquic.h3.connection import H3Connection
+from aioquic.buffer import encode_uint_var
+from aioquic.h3.connection import H3Connection, encode_frame
 from aioquic.h3.events import DataReceived, H3Event, HeadersReceived
 from aioquic.h3.exceptions import H3Error
 from aioquic.quic.configuration import QuicConfiguration
@@ -23,11 +24,16 @@ from aioquic.quic.events import (
     StreamReset,
 )
 
+from client.http3.windows import INITIAL_BYTES, HeldConnection
 from client.loads import LoadFailed, Loads
+from client.valve import MOST_PARKED_TURNS, PARKED_BYTES, WIDE_BYTES, Valve
 from common.formats.events import Event, Kind
-from common.formats.plan import Plan, Request
+from common.formats.plan import Plan, Request, Steps
 
 _NS = 10**9
+_PRIORITY_UPDATE = 0xF0700  # RFC 9218, 7.2, for a request's stream
+_CONTROL_STREAM = 2
+"""The client's control stream: aioquic makes it first, and 2 is a client's first stream in one direction."""
 
 
 class Http3Engine:
@@ -37,18 +43,20 @@ class Http3Engine:
         self._plan = plan
         self._loads = Loads(plan)
         self._address = (plan.address, plan.port)
-        self._connection = QuicConnection(
-            configuration=QuicConfiguration(
-                is_client=True,
-                alpn_protocols=[plan.protocol],
-                server_name=plan.server_name,
-                cafile=str(ca_file),
-                secrets_log_file=key_log,
-                max_data=plan.window_bytes,
-                max_stream_data=plan.window_bytes,
-                idle_timeout=plan.load_deadline_ns / _NS,
-            )
+        self._changes_due = False
+        self._valve = _valve(plan.steps) if plan.steps else None
+        configuration = QuicConfiguration(
+            is_client=True,
+            alpn_protocols=[plan.protocol],
+            server_name=plan.server_name,
+            cafile=str(ca_file),
+            secrets_log_file=key_log,
+            max_data=INITIAL_BYTES if self._valve else plan.window_bytes,
+            max_stream_data=PARKED_BYTES if self._valve else plan.window_bytes,
+            idle_timeout=plan.load_deadline_ns / _NS,
         )
+        self._held = HeldConnection(configuration=configuration) if self._valve else None
+        self._connection = self._held or QuicConnection(configuration=configuration)
         self._http: H3Connection | None = None
 
     @property
@@ -58,8 +66,8 @@ class Http3Engine:
 
     @property
     def loading(self) -> bool:
-        """True while the current load has open streams."""
-        return self._loads.loading
+        """True while the current load has open streams, unless a probe has ended the load early."""
+        return self._loads.loading and not (self._valve and self._valve.is_left)
 
     @property
     def unfinished(self) -> list[str]:
@@ -76,7 +84,26 @@ class Http3Engine:
         The handshake must be complete.
         """
         begun, due = self._loads.begin(now_ns)
-        return [begun, *(self._ask(request, now_ns) for request in due)]
+        self._changes_due = bool(self._plan.changes)
+        events = [begun, *(self._ask(request, now_ns) for request in due)]
+        if self._held:
+            for stream_id in self._loads.awaited:
+                self._held.enlarge(stream_id, WIDE_BYTES)
+        return events
+
+    def quiet(self, now_ns: int) -> list[Event]:
+        """Enlarges flow-control windows if the load is a probe; returns the events.
+
+        Called when nothing has arrived for a while.
+        """
+        if self._held is None or self._valve is None:
+            return []
+        openings = self._valve.turn(
+            self._loads.resources, begun=self._loads.all_answered, left_bytes=self._held.left_bytes
+        )
+        for opening in openings:
+            self._held.enlarge(opening.stream_id, opening.size_bytes)
+        return self._loads.opened(openings, now_ns)
 
     def datagrams_to_send(self, now_ns: int) -> Sequence[bytes]:
         """Returns the datagrams to send to the front now."""
@@ -111,7 +138,8 @@ class Http3Engine:
             raise LoadFailed(f"the front broke HTTP/3: {error!r}", events) from error
         except LoadFailed as error:
             raise LoadFailed(str(error), events + error.events) from error
-        return events
+        begun = any(event.kind is Kind.DATA and self._loads.is_resource(event.stream_id or 0) for event in events)
+        return events + self._change(now_ns) if begun and self._changes_due else events
 
     def _of_quic(self, event: QuicEvent, now_ns: int) -> list[Event]:
         match event:
@@ -170,3 +198,20 @@ class Http3Engine:
         encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
         self._http.send_headers(stream_id, encoded, end_stream=True)
         return self._loads.asked(stream_id, request, now_ns, f"priority: {field}" if field else None)
+
+    def _change(self, now_ns: int) -> list[Event]:
+        """Sends the plan's priority changes for open streams, once per load; returns the events."""
+        self._changes_due = False
+        events = []
+        for change in self._plan.changes:
+            stream_id = self._loads.open_stream(change.resource)
+            if stream_id is None or change.field is None:
+                continue
+            told = encode_uint_var(stream_id) + change.field.encode()
+            self._connection.send_stream_data(_CONTROL_STREAM, encode_frame(_PRIORITY_UPDATE, told))
+            events.append(self._loads.event(Kind.PRIORITY_SENT, now_ns, stream_id, detail=f"priority: {change.field}"))
+        return events
+
+
+def _valve(steps: Steps) -> Valve:
+    return Valve(steps.size_bytes, leave=steps.leave, most_parked=MOST_PARKED_TURNS)

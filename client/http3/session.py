@@ -28,7 +28,7 @@ def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
     with (
         (out / "keys.log").open("w") as keys,
         Journal.writing(out) as journal,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+        socket.socket(_family(plan.address), socket.SOCK_DGRAM) as udp,
     ):
         udp.connect((plan.address, plan.port))
         arrival.stamp_arrivals(udp)
@@ -41,12 +41,18 @@ def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
                 began_ns = time.monotonic_ns()
                 journal.add(engine.begin_load(began_ns))
                 print(f"began {number} {began_ns}", flush=True)
-                pump.until(lambda: not engine.loading, Deadline(began_ns + plan.load_deadline_ns, "the load"))
+                deadline = Deadline(began_ns + plan.load_deadline_ns, "the load")
+                pump.until(lambda: not engine.loading, deadline, plan.steps.quiet_ns if plan.steps else None)
         engine.close()
         pump.flush()
-        host, port = udp.getsockname()
+        host, port = udp.getsockname()[:2]  # an address of IPv6 has two more fields
         received = udp.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
         journal.conclude(out, address=host, port=port, receive_buffer_bytes=received)
+
+
+def _family(address: str) -> socket.AddressFamily:
+    """Returns the address's family. Raises OSError for a text that is no address."""
+    return socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM)[0][0]
 
 
 class _Pump:
@@ -58,14 +64,16 @@ class _Pump:
         self._journal = journal
         self._received_ns = 0
 
-    def until(self, done: Callable[[], bool], deadline: Deadline) -> None:
+    def until(self, done: Callable[[], bool], deadline: Deadline, quiet_ns: int | None = None) -> None:
         """Runs the engine until done() is true.
 
+        quiet_ns: the time after which the engine is told that nothing has arrived, in a probe; None for no probe.
         Raises LoadFailed, and TransportFailed if the deadline has passed or the front's port is closed.
         """
         self.flush()
+        quiet_from_ns = None if quiet_ns is None else time.monotonic_ns() + quiet_ns
         while not done():
-            if select.select([self._udp], [], [], self._patience_s(deadline))[0]:
+            if select.select([self._udp], [], [], self._patience_s(deadline, quiet_from_ns))[0]:
                 datagram, received_ns = self._receive()
                 began_ns = time.monotonic_ns()
                 events = self._engine.receive(datagram, received_ns)
@@ -73,8 +81,12 @@ class _Pump:
                 self._journal.cost.add(len(events), time.monotonic_ns() - began_ns)
                 if self._journal.limits:
                     self._journal.limits.read(len(datagram))
-            elif self._is_due():
+                quiet_from_ns = None if quiet_ns is None else time.monotonic_ns() + quiet_ns
+            elif self._is_due(self._engine.timer_ns):
                 self._journal.add(self._engine.wake(time.monotonic_ns()))
+            elif quiet_ns is not None and self._is_due(quiet_from_ns):
+                self._journal.add(self._engine.quiet(time.monotonic_ns()))
+                quiet_from_ns = time.monotonic_ns() + quiet_ns
             self.flush()
 
     def flush(self) -> None:
@@ -93,10 +105,11 @@ class _Pump:
         self._received_ns = max(self._received_ns, arrival.arrival_ns(ancillary, _OLDEST_STAMP_NS))
         return datagram, self._received_ns
 
-    def _patience_s(self, deadline: Deadline) -> float:
-        left_s, timer_ns = deadline.remaining_s(), self._engine.timer_ns
-        return left_s if timer_ns is None else max(0.0, min(left_s, (timer_ns - time.monotonic_ns()) / 10**9))
+    def _patience_s(self, deadline: Deadline, quiet_from_ns: int | None) -> float:
+        left_s, now_ns = deadline.remaining_s(), time.monotonic_ns()
+        dues_ns = [each for each in (self._engine.timer_ns, quiet_from_ns) if each is not None]
+        return max(0.0, min([left_s, *((due_ns - now_ns) / 10**9 for due_ns in dues_ns)]))
 
-    def _is_due(self) -> bool:
-        timer_ns = self._engine.timer_ns
-        return timer_ns is not None and timer_ns <= time.monotonic_ns()
+    @staticmethod
+    def _is_due(time_ns: int | None) -> bool:
+        return time_ns is not None and time_ns <= time.monotonic_ns()

@@ -164,10 +164,10 @@ class SpdyEngine:
         self._streams[stream_id] = _Stream(Window(f"stream {stream_id}", self._window_bytes))
         return self._loads.asked(stream_id, request, now_ns, f"priority={level}")
 
-    def _open(self, stream_id: int, size_bytes: int) -> None:
-        window = self._streams[stream_id].window if stream_id else self._session
+    def _open(self, stream_id: int | None, size_bytes: int) -> None:
+        window = self._session if stream_id is None else self._streams[stream_id].window
         window.open(size_bytes)
-        self._outgoing += frames.window_update(stream_id, size_bytes)
+        self._outgoing += frames.window_update(stream_id or 0, size_bytes)
 
     def _react(self, seen: frames.Seen, now_ns: int, record: Record | None) -> list[Event]:
         match seen:

@@ -141,12 +141,15 @@ def _check_cross(scenario: Scenario, given: Given) -> None:
 
 _SAYABLE = {
     Protocol.SPDY: ((dialects.PLAIN,), "a SPDY request carries only a priority level"),
-    Protocol.HTTP3: ((dialects.PLAIN, dialects.HEADER), "an HTTP/3 request carries only the header field of RFC 9218"),
+    Protocol.HTTP3: (dialects.OVER_HTTP3, "HTTP/3 carries only the priorities of RFC 9218"),
 }
+
+_LONGEST_DELAY_NS = 4 * 10**9
+"""The longest delay of a response in a probe over HTTP/3: less than the time that MOST_PARKED_TURNS gives it."""
 
 
 def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
-    """Checks that the server's protocol can carry the dialect, and that it uses TCP if PLAN or LOWAT needs TCP.
+    """Checks that the server's protocol can carry the dialect, and that it uses TCP if LOWAT or the page needs TCP.
 
     Raises ScenarioError.
     """
@@ -162,8 +165,10 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
         return
     if any(each.wait_ns for each in scenario.page.resources):
         raise ScenarioError("PAGE", given("PAGE"), f"with SERVER={server.name}, a page without the key `wait`")
-    if scenario.plan is PlanKind.PROBE:
-        raise ScenarioError("PLAN", given("PLAN"), f"{PlanKind.LOADS} with SERVER={server.name}: probes need TCP")
+    if scenario.plan is PlanKind.PROBE and any(each.delay_ns > _LONGEST_DELAY_NS for each in scenario.page.resources):
+        longest = f"{_LONGEST_DELAY_NS // 10**9}s"
+        name = "JS_DELAY" if scenario.script_delay_ns is not None else "PAGE"
+        raise ScenarioError(name, given(name), f"delays of at most {longest} with PLAN=probe and SERVER={server.name}")
     if scenario.lowat == LOWAT_AUTO:
         raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or a number with SERVER={server.name}, which does not use TCP")
 

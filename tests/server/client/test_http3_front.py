@@ -29,6 +29,8 @@ from tests.pages import maps_plan
 from tests.server.fronts import NAME, SIZE, free_port, running_front
 
 FRONT = "caddy-h3"
+FRONTS = (FRONT, "caddy-h3@2.11.7", "envoy-h3", "traefik-h3")
+"""The fronts whose programs run without a root of their own."""
 
 
 @pytest.fixture
@@ -50,10 +52,11 @@ def _plan(port: int, **more: Any) -> Plan:
     )
 
 
-@pytest.mark.usefixtures("http3")
-def test_a_front_serves_the_plan_over_http3(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", FRONTS)
+def test_a_front_serves_the_plan_over_http3(tmp_path: Path, name: str) -> None:
     """All streams of both loads arrive complete on one connection. Priorities and TLS keys are logged."""
-    with running_front(FRONT, tmp_path) as (settings, process):
+    needs(name)
+    with running_front(name, tmp_path) as (settings, process):
         run_client(_plan(settings.port, reloads=1), settings.certificates.ca, tmp_path)
         process.check_alive()
     events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from client import dialects
 from client.dialects import PLAIN, TREES, Dialect, Part, Ranks, Saying, levels, parse, saying
 from client.priorities import Priorities
 from common.formats.plan import Change, Position, Signals
@@ -166,6 +167,20 @@ def test_update() -> None:
 def test_the_setting() -> None:
     """SETTINGS_NO_RFC7540_PRIORITIES is sent in dialects with `no7540`, and in no other dialect."""
     assert [text for text in ALL if said(text).no_rfc7540_priorities] == ["header+no7540", "firefox+header+no7540"]
+
+
+@pytest.mark.parametrize("dialect", dialects.OVER_HTTP3, ids=str)
+def test_over_http3(dialect: Dialect) -> None:
+    """Over HTTP/3 the signals are those of HTTP/2 without trees; `plain` has the signals of `header`."""
+    found = dialects.fields(dialect, *ranks(Priorities.SPDY), RESOURCES)
+    assert found == said("header" if dialect == PLAIN else str(dialect))
+
+
+def test_what_http3_cannot_say() -> None:
+    """A tree and SETTINGS_NO_RFC7540_PRIORITIES do not exist over HTTP/3."""
+    for text in ("chrome", "header+no7540"):
+        with pytest.raises(ValueError, match="no signals over HTTP/3"):
+            dialects.fields(parse(text), *ranks(Priorities.SPDY), RESOURCES)
 
 
 @pytest.mark.parametrize(

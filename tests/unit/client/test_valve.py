@@ -3,7 +3,7 @@
 A call of `turn` means that nothing has arrived for a while. A step is an increase of the connection's window.
 """
 
-from client.valve import MOST_STEPS, WIDE_BYTES, Opening, Valve
+from client.valve import MOST_PARKED_TURNS, MOST_STEPS, WIDE_BYTES, Opening, Valve
 
 
 def test_nothing_is_opened_before_all_have_begun() -> None:
@@ -11,6 +11,14 @@ def test_nothing_is_opened_before_all_have_begun() -> None:
     valve = Valve(100)
     assert valve.turn([], begun=True, left_bytes=5000) == []
     assert valve.turn([3, 5], begun=False, left_bytes=5000) == []
+
+
+def test_a_response_may_fail_to_begin() -> None:
+    """With most_parked, the windows are opened after so many calls of `turn`, even if a response has not begun."""
+    valve = Valve(100, most_parked=MOST_PARKED_TURNS)
+    for _ in range(MOST_PARKED_TURNS):
+        assert valve.turn([3, 5], begun=False, left_bytes=5000) == []
+    assert valve.turn([3, 5], begun=False, left_bytes=5000) == [Opening(3, 5000)]
 
 
 def test_the_first_stream_uses_up_the_connections_window() -> None:
@@ -30,7 +38,7 @@ def test_a_rest_may_be_left() -> None:
     """
     valve = Valve(100)
     valve.turn([3, 5], begun=True, left_bytes=5000)
-    assert valve.turn([3, 5], begun=True, left_bytes=99)[-1] == Opening(0, 100)
+    assert valve.turn([3, 5], begun=True, left_bytes=99)[-1] == Opening(None, 100)
 
 
 def test_a_front_that_leaves_more() -> None:
@@ -39,7 +47,7 @@ def test_a_front_that_leaves_more() -> None:
     valve.turn([3, 5], begun=True, left_bytes=5000)
     turns = [valve.turn([3, 5], begun=True, left_bytes=4000) for _ in range(6)]
     assert turns[:-1] == [[]] * 5
-    assert turns[-1][-1] == Opening(0, 100)
+    assert turns[-1][-1] == Opening(None, 100)
 
 
 def test_a_window_that_is_used_up_already() -> None:
@@ -56,7 +64,7 @@ def test_a_first_stream_that_is_too_small() -> None:
         valve = Valve(100, leave=leave)
         valve.turn([3, 5], begun=True, left_bytes=5000)
         assert not valve.is_left
-        assert valve.turn([5], begun=True, left_bytes=4000) == [Opening(5, WIDE_BYTES), Opening(0, WIDE_BYTES)]
+        assert valve.turn([5], begun=True, left_bytes=4000) == [Opening(5, WIDE_BYTES), Opening(None, WIDE_BYTES)]
         assert valve.is_left is leave
 
 
@@ -65,7 +73,7 @@ def test_it_ends() -> None:
     valve = Valve(100)
     valve.turn([3, 5], begun=True, left_bytes=5000)
     steps = [valve.turn([3, 5], begun=True, left_bytes=0)[-1] for _ in range(MOST_STEPS + 1)]
-    assert steps == [Opening(0, 100)] * MOST_STEPS + [Opening(0, WIDE_BYTES)]
+    assert steps == [Opening(None, 100)] * MOST_STEPS + [Opening(None, WIDE_BYTES)]
     assert valve.turn([3, 5], begun=True, left_bytes=0) == []
 
 
@@ -77,8 +85,8 @@ def test_step_by_step_until_one_has_ended() -> None:
     valve = Valve(100)
     valve.turn([3, 5], begun=True, left_bytes=5000)
     wide = [Opening(3, WIDE_BYTES), Opening(5, WIDE_BYTES)]
-    assert valve.turn([3, 5], begun=True, left_bytes=0) == [*wide, Opening(0, 100)]
-    assert valve.turn([3, 5], begun=True, left_bytes=0) == [Opening(0, 100)]
-    assert valve.turn([3, 5], begun=True, left_bytes=7) == [Opening(0, 100)]
-    assert valve.turn([3], begun=True, left_bytes=0) == [Opening(0, WIDE_BYTES)]
+    assert valve.turn([3, 5], begun=True, left_bytes=0) == [*wide, Opening(None, 100)]
+    assert valve.turn([3, 5], begun=True, left_bytes=0) == [Opening(None, 100)]
+    assert valve.turn([3, 5], begun=True, left_bytes=7) == [Opening(None, 100)]
+    assert valve.turn([3], begun=True, left_bytes=0) == [Opening(None, WIDE_BYTES)]
     assert valve.turn([3], begun=True, left_bytes=0) == []

@@ -10,15 +10,18 @@ from aioquic.h3.connection import ErrorCode, H3Connection
 from aioquic.h3.events import H3Event, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
+from aioquic.quic.events import StreamDataReceived
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from client.dialects import PLAIN
+from client.dialects import PLAIN, UPDATE, Dialect
 from client.http3.engine import Http3Engine
 from client.loads import LoadFailed
+from client.plan import STEPS
 from client.priorities import Priorities
+from client.valve import MOST_PARKED_TURNS, PARKED_BYTES
 from common.formats.events import Event, Kind
-from common.formats.plan import Protocol
+from common.formats.plan import Protocol, Steps
 from proxy.certificate_files import Certificates
 from proxy.certificates import issue
 from tests.pages import maps_plan
@@ -26,23 +29,36 @@ from tests.pages import maps_plan
 _CLIENT = ("198.18.0.3", 40_000)
 _STEP_NS = 10**6
 PAGE, IMAGE, SCRIPT = 0, 4, 8
+_CONTROL = 2
+_SIZE = 300_000
+_HEADS = 200
+"""More bytes than headers and frames of a response have on its stream, which count for the windows, too."""
 
 
 class Pair:
     """A client engine and a server, in memory. Every exchange takes a millisecond."""
 
-    def __init__(self, certificates: Certificates, priorities: Priorities = Priorities.SPDY, alpn: str = "h3") -> None:
+    def __init__(
+        self,
+        certificates: Certificates,
+        priorities: Priorities = Priorities.SPDY,
+        alpn: str = "h3",
+        *,
+        dialect: Dialect = PLAIN,
+        steps: Steps | None = None,
+    ) -> None:
         self.keys = io.StringIO()
         plan = maps_plan(
             address="198.18.1.2",
             port=443,
             server_name="maps.test",
             priorities=priorities,
-            dialect=PLAIN,
+            dialect=dialect,
             protocol=Protocol.HTTP3,
             reloads=1,
             window_bytes=2**20,
             load_deadline_ns=10**10,
+            steps=steps,
         )
         self.engine = Http3Engine(plan, certificates.ca, self.keys)
         configuration = QuicConfiguration(is_client=False, alpn_protocols=[alpn])
@@ -53,6 +69,7 @@ class Pair:
         self.now_ns = 0
         self.events: list[Event] = []
         self.at_server: list[H3Event] = []
+        self.control = b""
         self.spoil: Callable[[bytes], bytes] = bytes
         self.engine.connect(0)
 
@@ -83,6 +100,8 @@ class Pair:
         while (event := self.quic.next_event()) is not None:
             if self.http is None and type(event).__name__ == "ProtocolNegotiated":
                 self.http = H3Connection(self.quic)
+            if isinstance(event, StreamDataReceived) and event.stream_id == _CONTROL:
+                self.control += event.data
             if self.http:
                 self.at_server += self.http.handle_event(event)
 
@@ -99,6 +118,15 @@ class Pair:
         for number, piece in enumerate(pieces, start=1):
             self.http.send_data(stream_id, piece, end_stream=end and number == len(pieces))
             self.exchange(2)
+
+    def quiet(self) -> None:
+        """Tells the engine that nothing has arrived for a while, and exchanges all that follows."""
+        self.events += self.engine.quiet(self.now_ns)
+        self.exchange(40)
+
+    def received(self, name: str) -> int:
+        """Returns the payload bytes that the client has received of a resource."""
+        return sum(event.size_bytes or 0 for event in self.events if event.kind is Kind.DATA and event.resource == name)
 
     def requests(self) -> list[dict[bytes, bytes]]:
         return [dict(event.headers) for event in self.at_server if isinstance(event, HeadersReceived)]
@@ -235,6 +263,78 @@ def test_frames_that_break_the_protocol(pair: Pair) -> None:
     pair.quic.send_stream_data(PAGE, b"\x00\x01x")
     with pytest.raises(LoadFailed, match=r"GOAWAY \(0x105, DATA frame is not allowed in this state\)"):
         pair.end()
+
+
+@pytest.fixture
+def probe(certificates: Certificates) -> Pair:
+    """Return a client that probes, after the page's response."""
+    pair = Pair(certificates, steps=STEPS)
+    pair.begin()
+    pair.answer(PAGE, b"p" * 5000)
+    pair.exchange(40)
+    assert pair.received("page") == 5000
+    return pair
+
+
+def _answer_both(pair: Pair) -> None:
+    for stream_id in (IMAGE, SCRIPT):
+        pair.answer(stream_id, b"x" * _SIZE)
+    pair.exchange(40)
+
+
+def test_a_probe_holds_the_responses_back(probe: Pair) -> None:
+    """Until the client enlarges a window, a response has no more bytes than a parked stream's window."""
+    _answer_both(probe)
+    for name in ("image", "script"):
+        assert PARKED_BYTES - _HEADS < probe.received(name) < PARKED_BYTES
+
+
+def test_a_probe_opens_the_connections_window_by_steps(probe: Pair) -> None:
+    """The first response uses up the initial window. From then on, each step lets a step's bytes pass, and no more."""
+    _answer_both(probe)
+    probe.quiet()
+    assert 65_535 - 5000 - 2 * PARKED_BYTES - _HEADS < probe.received("image") < 65_535
+    assert probe.received("script") < PARKED_BYTES
+    before = probe.received("image") + probe.received("script")
+    for number in range(1, 6):
+        probe.quiet()
+        arrived = probe.received("image") + probe.received("script") - before
+        assert number * STEPS.size_bytes - _HEADS < arrived <= number * STEPS.size_bytes
+    opened = [event for event in probe.events if event.kind is Kind.WINDOW_OPENED]
+    assert [event.stream_id for event in opened] == [IMAGE, IMAGE, SCRIPT, *[None] * 5]
+    assert {event.size_bytes for event in opened if event.stream_id is None} == {STEPS.size_bytes}
+
+
+def test_a_front_that_does_not_begin_a_response(probe: Pair) -> None:
+    """If a response does not begin while another one waits for its window, the windows are opened in the end."""
+    probe.answer(IMAGE, b"x" * _SIZE)
+    for _ in range(MOST_PARKED_TURNS):
+        assert probe.engine.quiet(probe.now_ns) == []
+    probe.quiet()
+    assert probe.received("image") > PARKED_BYTES
+
+
+def test_a_load_that_is_no_probe_is_not_held_back(pair: Pair) -> None:
+    """Without steps the windows are those of the plan, and aioquic enlarges them."""
+    pair.answer(PAGE, b"p")
+    _answer_both(pair)
+    assert pair.engine.quiet(pair.now_ns) == []
+    assert (pair.received("image"), pair.received("script")) == (_SIZE, _SIZE)
+
+
+def test_priorities_are_updated_by_frames(certificates: Certificates) -> None:
+    """With UPDATE, PRIORITY_UPDATE frames on the control stream follow the first payload of image or script, once."""
+    pair = Pair(certificates, dialect=UPDATE)
+    pair.begin()
+    pair.answer(PAGE, b"x")
+    assert [request.get(b"priority") for request in pair.requests()] == [None] * 3
+    assert Kind.PRIORITY_SENT not in {event.kind for event in pair.events}
+    settings_only = pair.control
+    pair.answer(SCRIPT, b"x", b"y", end=False)
+    told = [(event.resource, event.detail) for event in pair.events if event.kind is Kind.PRIORITY_SENT]
+    assert told == [("script", "priority: u=2"), ("image", "priority: u=5, i")]
+    frame = bytes([0x80, 0x0F, 0x07, 0x00])  # the type 0xF0700 (RFC 9218, 7.2)
+    assert pair.control == settings_only + frame + b"\x04\x08u=2" + frame + b"\x07\x04u=5, i"
 
 
 _UNIDIRECTIONAL = 15  # the server's first unidirectional stream that HTTP/3 has not opened itself
