@@ -102,6 +102,7 @@ class Front:
             "origin_port": origin_port,
             "certificate": str(settings.certificates.chain),
             "key": str(settings.certificates.key),
+            "certificates": str(settings.certificates.chain.parent),
             "config": str(settings.config),
             "state": str(settings.state),
             "log": str(settings.log),

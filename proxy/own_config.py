@@ -16,7 +16,7 @@ NEEDED = ("address", "port", "certificate", "key", "origin", "origin_host", "ori
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _LISTENS = re.compile(r"\b(listen|bind|frontend|port)\b|:443\b", re.IGNORECASE)
 _PASSES = re.compile(
-    r"proxy_pass|reverse_proxy|proxypass|reverse\.url|\bbackend\b|proxy\.server|\"origin\"|\bserver\s+([^\s{]+\s+)?\S+:\d",
+    r"proxy_pass|reverse_proxy|proxypass|reverse\.url|\bbackend\b|proxy\.server|^map\s|\"origin\"|\bserver\s+([^\s{]+\s+)?\S+:\d",
     re.IGNORECASE,
 )
 _INSTEAD: Mapping[str, re.Pattern[str]] = MappingProxyType(

@@ -25,18 +25,18 @@ def version_in_root(root: Path, command: Sequence[str], server: Server) -> str:
     The root's own dynamic loader starts the program with the root's libraries, which needs no right to change the root.
     """
     program = root / command[0].lstrip("/")
-    said, success = _said([*_loading(root, program), str(program), *command[1:]])
+    said, success = _said([*_loading(root, program, server), str(program), *command[1:]])
     if not success:
         reason = f"{command[0]} of {server.edition} does not run on this machine: {said}"
         raise Unavailable(f"SERVER={server.name}", reason, OTHER_SUITE)
     return said
 
 
-def _loading(root: Path, program: Path) -> Sequence[str]:
+def _loading(root: Path, program: Path, server: Server) -> Sequence[str]:
     """Returns the words that start a program by the loader in the root; none for a program that needs no loader.
 
     In Debian 12 the loader's usual path is an absolute link, which leads out of the root. So the loader is taken from
-    the folder of the C library.
+    the folder of the C library. A package may have a folder of its own for libraries, with its name.
     """
     try:
         elf = read_elf(program)
@@ -45,6 +45,7 @@ def _loading(root: Path, program: Path) -> Sequence[str]:
     if elf is None or elf.loader is None:
         return ()
     folders = [*sorted(root.glob("usr/lib/*-linux-gnu*")), root / "usr/lib"]
+    folders += [own for package in server.packages if (own := root / "usr/lib" / package).is_dir()]
     loader = next((path for folder in folders if (path := folder / Path(elf.loader).name).is_file()), None)
     return (str(loader), "--library-path", ":".join(map(str, folders))) if loader else ()
 

@@ -38,6 +38,15 @@ def test_the_loader_is_the_roots(root: Path) -> None:
     assert version_in_root(root, COMMAND, SERVER).startswith("env (GNU coreutils) ")
 
 
+def test_a_folder_of_the_packages_own(root: Path) -> None:
+    """Libraries may be in a folder with the package's name, as Traffic Server has it."""
+    own = root / "usr" / "lib" / SERVER.packages[0]
+    own.mkdir()
+    library = next(root.rglob("libc.so.6"))
+    library.rename(own / library.name)
+    assert version_in_root(root, COMMAND, SERVER).startswith("env (GNU coreutils) ")
+
+
 def test_a_library_that_cannot_be_loaded(root: Path) -> None:
     """The error is one line, with the loader's complaint about the library in the root."""
     next(root.rglob("libc.so.6")).write_text("no library")
