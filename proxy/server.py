@@ -30,6 +30,7 @@ VALUES = (
     "origin_port",
     "certificate",
     "key",
+    "certificates",
     "config",
     "state",
     "log",
@@ -113,7 +114,7 @@ class Server:
     @property
     def editions(self) -> tuple[str, ...]:
         """The editions that SERVER can name after an at sign."""
-        return (*(SUITES if self.suites else ()), *self.wheels)
+        return (*self.suites, *self.wheels)
 
     @property
     def is_the_labs(self) -> bool:
@@ -283,8 +284,8 @@ def _read(folder: Path) -> Server:
         protocol=entry.get("protocol", "h2"),
         version=tuple(entry["version"]),
         command=tuple(entry["command"]),
-        template=folder / entry["template"],
-        config_name=entry["template"],
+        template=Path(os.path.normpath(folder / entry["template"])),
+        config_name=Path(entry["template"]).name,
         native=read_switch(entry, "native"),
         buffering=read_switch(entry, "buffering"),
         record=read_switch(entry, "record"),

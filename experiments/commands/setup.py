@@ -177,10 +177,16 @@ def _have_installed(plan: SetupPlan, installer: apt.Installer) -> None:
 
 
 def _fetch_roots(request: SetupRequest) -> None:
-    """Makes the roots of the servers that the request names with a suite, unless they exist. Raises LabError."""
+    """Makes the roots of the servers that the request names with a suite, unless they exist. Raises LabError.
+
+    For tests, and for all servers, also makes those of the servers whose plain names stand for a suite.
+    """
     if not request.runs_here or request.part is SetupPart.ENVIRONMENT:
         return
-    for name in sorted(request.servers | request.others):
+    names = request.servers | request.others
+    if request.part is SetupPart.TEST or (request.part is SetupPart.SERVERS and not request.servers):
+        names |= catalogue().keys()
+    for name in sorted(names):
         try:
             server = server_of(name)
         except ValueError:

@@ -28,8 +28,11 @@ def show(names: Sequence[str], report: Report) -> int:
 
 def _named(name: str) -> Server:
     plain, _, suite = name.partition("@")
-    if plain not in catalogue() or suite not in SUITES:
+    known = catalogue().get(plain)
+    if known is None or suite not in SUITES:
         raise ScenarioError("SERVER", name, f"{_EXAMPLES}; the suites are {', '.join(SUITES)}")
+    if suite not in known.suites:
+        raise ScenarioError("SERVER", name, ", ".join(f"{plain}@{each}" for each in known.suites) or _EXAMPLES)
     return server_of(name)
 
 

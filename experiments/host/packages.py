@@ -164,7 +164,7 @@ def _of_server(server: Server, request: SetupRequest) -> Want | None:
     Servers that every set-up installs, and servers that the request names, are needed. A request for the part
     `servers`, `demo` or `test` of the lab, or for the default sweep, adds servers that the lab can do without.
     """
-    if not server.packages:
+    if not server.packages or server.edition is not None:
         return None
     is_needed = server.base or server.name in request.servers
     many = request.part in (SetupPart.SERVERS, SetupPart.DEMO) and not request.servers and not server.npm

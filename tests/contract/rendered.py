@@ -33,7 +33,7 @@ def golden(name: str, native: str, buffering: str) -> Path:
 def command(name: str) -> str:
     """Return the argument list that starts the server, one word per line."""
     described = front(name)
-    servers = str(described.settings.server.template.parent.parent)
+    servers = str(described.settings.server.folder.parent)
     return "".join(f"{word.replace(servers, '{servers}')}\n" for word in described.command)
 
 

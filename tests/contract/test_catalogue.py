@@ -90,14 +90,15 @@ def test_every_server_is_loaded() -> None:
 def test_server_entry(server: Server) -> None:
     """A server's entry names program, scheduling and command, and has the levels NATIVE=off and BUFFERING=on.
 
-    The program comes from packages of the distribution or, if `edition` is set, from a wheel.
+    The program comes from packages of the distribution or, if `edition` is set, from a wheel or a suite.
 
     A setting with two levels has the server's own name for the setting. The versions under `since` are those of levels
     that exist.
     """
     assert server.program
     assert server.image_version
-    assert bool(server.packages) != bool(server.edition)
+    assert bool(server.packages) != (server.edition in server.wheels)
+    assert server.edition in (None, *server.editions)
     assert all(Path(file).is_absolute() for file in server.files)
     assert server.scheduling
     assert server.arguments(server.version, {"program": "/opt/server"})[0] == "/opt/server"
@@ -116,13 +117,15 @@ def test_server_entry(server: Server) -> None:
 @pytest.mark.parametrize("server", servers().values(), ids=lambda server: server.name)
 def test_server_entry_has_no_stray_keys(server: Server) -> None:
     """A server.toml has all required keys, and no key that the lab does not read."""
-    entry = tomllib.loads((server.template.parent / "server.toml").read_text())
-    packaged = set() if server.edition else {"packages", "image_version"}
+    entry = tomllib.loads((server.folder / "server.toml").read_text())
+    packaged = {"packages", "image_version"} if server.packages else set()
     needed = {"program", "version", "command", "template", "scheduling", *_SWITCHES, *packaged}
     others = {"base", "edition", "editions", "files", "npm", "privileges", "protocol", "record", "suites", "writes"}
     others |= {"listener", "upstream"}
     assert needed <= set(entry) <= needed | others
-    check_entry({name: value for name, value in entry.items() if name not in ("npm", "protocol", "suites")})
+    own = {"template": server.config_name} | ({"edition": server.edition} if server.edition in server.wheels else {})
+    elsewhere = ("npm", "protocol", "suites", "template", "edition")
+    check_entry({name: value for name, value in entry.items() if name not in elsewhere} | own)
     for switch in _SWITCHES:
         assert set(entry[switch]) <= {"name", "on", "off", "on_since", "off_since"}
     assert set(entry.get("record", {})) <= {"name", "stock", "bytes", "stock_since", "bytes_since"}
@@ -147,7 +150,7 @@ def test_a_wheel_is_pinned(server: Server, edition: str) -> None:
     assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in wheel.sha256.values())
     assert wheel.source is None or wheel.source.is_file()
     assert server_of(f"{server.name}@{edition}").wheel == wheel
-    assert server.edition in (None, *server.wheels)
+    assert server.edition in (None, *server.editions)
 
 
 @pytest.mark.parametrize("name", [name for name, server in servers().items() if server.packages])
@@ -156,7 +159,7 @@ def test_a_shell_reads_the_same(name: str) -> None:
     server = servers()[name]
     read = 'for field in program files npm image_version; do entry "$1" "$field" || exit; done; pinned "$1"'
     done = subprocess.run(
-        ["sh", "-euc", f". proxy/entry.sh; {read}", "sh", server.template.parent / "server.toml"],
+        ["sh", "-euc", f". proxy/entry.sh; {read}", "sh", server.folder / "server.toml"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -6,10 +6,18 @@ from pathlib import Path
 import pytest
 
 from experiments.commands.export import export
-from tests.conftest import needs
+from experiments.host.programs import lack_of
+from proxy.server import server_of
+from tests.conftest import Done, needs
 from tests.lab.conftest import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
+
+FOLLOWING = ("caddy-h3@2.11.7", "envoy-h3", "traefik-h3")
+"""The servers that follow PRIORITY_UPDATE frames over HTTP/3."""
+
+FRONTS = ("caddy-h3", "haproxy-h3", "nginx-h3", *FOLLOWING)
+"""The servers that speak HTTP/3, in the catalogue and from wheels."""
 
 _BOTH = ("SERVER=caddy,caddy-h3", "LOWAT=16384", "RELOADS=0", "SAMPLE=100ms")
 
@@ -38,8 +46,18 @@ def test_the_script_begins_at_once(run: Runs) -> None:
     ("words", "told"),
     [
         (("LOWAT=auto",), "LOWAT=auto is not allowed; allowed: none or a number with SERVER=caddy-h3"),
-        (("SCENARIO=probe",), "PLAN=probe is not allowed; allowed: loads with SERVER=caddy-h3"),
-        (("DIALECT=chrome",), "DIALECT=chrome is not allowed; allowed: plain or header with SERVER=caddy-h3"),
+        (
+            ("SCENARIO=probe", "JS_DELAY=5s"),
+            "JS_DELAY=5s is not allowed; allowed: delays of at most 4s with PLAN=probe",
+        ),
+        (
+            ("SCENARIO=probe", "PAGE=pair", "DISTURB=reset"),
+            "DISTURB=reset is not allowed; allowed: none with SERVER=caddy-h3",
+        ),
+        (
+            ("DIALECT=chrome",),
+            "DIALECT=chrome is not allowed; allowed: plain or header or update or header+update",
+        ),
     ],
 )
 def test_what_it_cannot_do(run: Runs, words: tuple[str, ...], told: str) -> None:
@@ -47,6 +65,31 @@ def test_what_it_cannot_do(run: Runs, words: tuple[str, ...], told: str) -> None
     done = run("SERVER=caddy-h3", *words)
     assert done.code == 2
     assert told in done.err
+
+
+def _every_front(run: Runs) -> Done:
+    """Returns an experiment that loads the page from each installed server of HTTP/3, and asks for the script first."""
+    here = [name for name in FRONTS if lack_of(server_of(name)) is None]
+    return run.together({name: (f"SERVER={name}", "DIALECT=update") for name in here}, "RELOADS=0", "LOWAT=none")
+
+
+@pytest.mark.parametrize("name", FRONTS)
+def test_a_front(run: Runs, name: str) -> None:
+    """Every front of HTTP/3 sends the script early, without LOWAT. Those that follow RFC 9218 complete it first."""
+    needs(name)
+    found = _every_front(run).arm(name)
+    assert found["status"] == "ok", found["reason"]
+    assert found["script"]["first_byte_ms"] < 1500
+    assert (found["verdict"] == "kept") == (name in FOLLOWING)
+
+
+@pytest.mark.parametrize("suite", ["bookworm", "buster"])
+def test_a_suite_without_http3(run: Runs, suite: str) -> None:
+    """A suite whose package has no HTTP/3 is refused in one line that names the suites that have it."""
+    done = run(f"SERVER=nginx-h3@{suite}")
+    assert done.code == 2
+    told = f"SERVER=nginx-h3@{suite} is not allowed; allowed: nginx-h3, nginx-h3@trixie, nginx-h3@sid"
+    assert done.err.strip().endswith(told)
 
 
 @pytest.mark.parametrize("to", ["har", "qlog", "perfetto", "csv"])

@@ -206,3 +206,14 @@ def test_the_command_lists_and_renews(
     capsys.readouterr()
     assert cli.main(["roots", "tiny"]) == 2
     assert capsys.readouterr().err.startswith("priolab: SERVER=tiny is not allowed; allowed: a server of Debian with a")
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed"),
+    [("nginx-h3@bookworm", "nginx-h3@trixie, nginx-h3@sid"), ("envoy@sid", "a server of Debian with a suite, such as")],
+)
+def test_a_suite_that_does_not_have_it(name: str, allowed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A suite whose packages do not have the server is refused in one line, with the suites that have it."""
+    assert cli.main(["roots", name]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"priolab: SERVER={name} is not allowed; allowed: {allowed}")

@@ -28,10 +28,12 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", catalogue())
 def test_a_name_of_the_catalogue(name: str) -> None:
-    """A name stands for the server of the catalogue. It has an edition if no package has it."""
+    """A name stands for the server of the catalogue. It has an edition if its packages are not those of every suite."""
     assert server_of(name) == catalogue()[name]
     assert not server_of(name).own
-    assert (server_of(name).edition is None) == bool(server_of(name).packages)
+    server = server_of(name)
+    assert server.edition in (None, *server.editions)
+    assert server.packages or server.edition in server.wheels
 
 
 @pytest.mark.parametrize("edition", [*SUITES, "1.31.3"])
@@ -40,6 +42,16 @@ def test_an_edition(edition: str) -> None:
     found = server_of(f"nginx@{edition}")
     assert (found.name, found.edition, found.own) == (f"nginx@{edition}", edition, False)
     assert found.folder == catalogue()["nginx"].folder
+
+
+def test_a_suite_in_place_of_what_is_installed() -> None:
+    """The plain name of a server may stand for a suite's packages, and its template may be another server's."""
+    server = catalogue()["nginx-h3"]
+    assert (server.edition, server.editions) == ("trixie", ("trixie", "sid"))
+    assert server.template == catalogue()["nginx"].template
+    assert server.folder.name == "nginx-h3"
+    with pytest.raises(ValueError, match=r"nginx-h3 has the editions trixie, sid$"):
+        server_of("nginx-h3@bookworm")
 
 
 @pytest.mark.parametrize("text", ["iis", "", "@trixie"])

@@ -1,0 +1,12 @@
+env
+OPENSSL_ia32cap=~0x4000000000000000
+/usr/sbin/envoy
+--config-path
+/run/priolab/asked/envoy.yaml
+--concurrency
+1
+--disable-hot-restart
+--log-path
+/run/priolab/front/error.log
+--log-level
+warning

@@ -1,0 +1,4 @@
+/usr/sbin/haproxy
+-db
+-f
+/run/priolab/asked/haproxy.cfg

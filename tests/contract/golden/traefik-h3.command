@@ -1,0 +1,16 @@
+env
+HOME=/run/priolab/front/state
+GOMAXPROCS=1
+GODEBUG=multipathtcp=0
+/usr/sbin/traefik
+--global.checkNewVersion=false
+--global.sendAnonymousUsage=false
+--log.level=WARN
+--log.filePath=/run/priolab/front/error.log
+--providers.file.filename=/run/priolab/asked/traefik.yaml
+--providers.file.watch=false
+--entryPoints.front.address=198.18.1.2:443
+--entryPoints.front.http3
+--entryPoints.front.transport.lifeCycle.graceTimeOut=0s
+--entryPoints.front.transport.respondingTimeouts.readTimeout=0s
+--entryPoints.front.transport.respondingTimeouts.idleTimeout=24h
