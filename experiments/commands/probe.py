@@ -8,7 +8,7 @@ Rules:
    the second resource. The difference between the two probes shows how the server follows the dialect.
 3. All connections go to one address, eight at a time. Each connection is closed as soon as the order has been seen.
    The command prints the number of probes before it begins them. A further connection, made before the probes,
-   measures the round trip.
+   measures the round trip. It uses TCP, also with --http3: a server that speaks HTTP/3 speaks HTTP/2 on the same port.
 4. If the server closes a connection before the order has been seen, the answer for the connection's dialect is
    `refused`.
 5. The whole command has one deadline: 30 s. If the round trip is so long that the probes need more time, the deadline
@@ -39,7 +39,7 @@ from client.priorities import Priorities
 from client.transport import Deadline, TransportFailed
 from client.valve import MOST_STEPS
 from common.formats.page import Page, Resource
-from common.formats.plan import Plan, Steps
+from common.formats.plan import NAMES, Plan, Protocol, Steps
 from experiments.commands import site_load
 from experiments.commands.console import Report
 from experiments.commands.target import (
@@ -90,8 +90,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dialect",
         metavar="A,B",
-        help=f"dialects, named as for the knob DIALECT (default: {','.join(dialects.TRIED)})",
+        help=f"dialects, named as for the knob DIALECT (default: {','.join(dialects.TRIED)};"
+        f" with --http3: {','.join(dialects.TRIED_OVER_HTTP3)})",
     )
+    parser.add_argument("--http3", action="store_true", help="probe over HTTP/3 instead of HTTP/2")
     parser.add_argument("--connect", metavar="HOST[:PORT]", help="address to connect to, instead of the URL's host")
     parser.add_argument("--ca", type=Path, metavar="FILE", help="trust only these certificates (default: the system's)")
     parser.add_argument(
@@ -115,10 +117,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 class _Target:
     """The server to probe.
 
-    host: the URL's host name. authority: the URL's HOST[:PORT]. address, port: where to connect. paths: the paths
-    of the first and second resource. ca: the file of trusted certificates. steps: how the client opens its window.
+    protocol: HTTP/2 or HTTP/3. host: the URL's host name. authority: the URL's HOST[:PORT]. address, port: where to
+    connect. paths: the paths of the first and second resource. ca: the file of trusted certificates. steps: how the
+    client opens its window.
     """
 
+    protocol: Protocol
     host: str
     authority: str
     address: str
@@ -131,6 +135,7 @@ class _Target:
         """Returns the client's plan for a probe. question: the signals of the probe."""
         return page_plan(
             _pair(self.paths),
+            protocol=self.protocol,
             address=self.address,
             port=self.port,
             server_name=self.host,
@@ -219,6 +224,8 @@ class _Answer:
 def probe(options: argparse.Namespace, report: Report) -> int:
     """Probes the server and shows the answers, or loads a page from it. Raises ScenarioError, StepFailed."""
     if options.load is not None:
+        if options.http3:
+            raise ScenarioError("--http3", "given", "no --http3 with --load, which loads the page over HTTP/2")
         return site_load.load_site(options, report)
     if options.yes:
         raise ScenarioError("--yes", "given", "no --yes without --load: a probe always connects")
@@ -226,9 +233,10 @@ def probe(options: argparse.Namespace, report: Report) -> int:
     began_ns = time.monotonic_ns()
     given = options.deadline != _AUTO
     limit_ns = parsed_time_ns("--deadline", options.deadline, "100ms", "86400s") if given else _LEAST_DEADLINE_NS
-    named = _dialects(options.dialect)
+    protocol = Protocol.HTTP3 if options.http3 else Protocol.HTTP2
+    named = _dialects(options.dialect, protocol)
     try:
-        target, round_trip_ns = _target(options, Deadline(began_ns + limit_ns, "a probe"))
+        target, round_trip_ns = _target(options, protocol, Deadline(began_ns + limit_ns, "a probe"))
     except TransportFailed:
         where = options.connect or urlsplit(options.url).netloc
         raise TimedOut(STEP, f"reaching {where}", limit_ns / 10**9, _MORE_TIME) from None
@@ -238,7 +246,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
         limit_ns = max(limit_ns, min(honest_ns * 3 // 2 // 10**9 * 10**9, _MOST_AUTO_NS))
     beside = Report(aside=True) if options.json else report
     beside.say(
-        f"{len(questions)} probes of {target.host} ({target.address}), {_AT_ONCE} at a time:"
+        f"{len(questions)} probes of {target.host} ({target.address}) over {NAMES[protocol]}, {_AT_ONCE} at a time:"
         f" the client opens its window by {STEPS.size_bytes // 1024} KiB whenever the server has sent nothing for"
         f" {units.format_time(target.steps.quiet_ns)}; time limit of all probes together: {limit_ns / 10**9:g} s"
     )
@@ -347,6 +355,7 @@ def _document(target: _Target, unasked: tuple[float, float] | None, answers: Map
     """Returns the document that docs/results.md describes."""
     return {
         "format": _FORMAT,
+        "protocol": target.protocol,
         "host": target.host,
         "address": target.address,
         "port": target.port,
@@ -377,18 +386,25 @@ def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadlin
     return found
 
 
-def _dialects(text: str | None) -> list[Dialect]:
-    """Returns the dialects of the text, each once, in the given order. Raises ScenarioError."""
-    words = dialects.TRIED if text is None else text.split(",")
+def _dialects(text: str | None, protocol: Protocol) -> list[Dialect]:
+    """Returns the dialects of the text, each once, in the given order. Raises ScenarioError.
+
+    text: None for the default of the protocol.
+    """
+    usual = dialects.TRIED if protocol is Protocol.HTTP2 else dialects.TRIED_OVER_HTTP3
+    words = usual if text is None else text.split(",")
     try:
-        return list(dict.fromkeys(dialects.parse(word.strip()) for word in words))
+        named = list(dict.fromkeys(dialects.parse(word.strip()) for word in words))
     except ValueError:
         raise ScenarioError(
             "--dialect", str(text), f"{KNOBS['DIALECT'].allowed}; several with commas between"
         ) from None
+    if protocol is Protocol.HTTP3 and any(dialect not in dialects.OVER_HTTP3 for dialect in named):
+        raise ScenarioError("--dialect", str(text), f"{', '.join(map(str, dialects.OVER_HTTP3))} with --http3")
+    return named
 
 
-def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, int]:
+def _target(options: argparse.Namespace, protocol: Protocol, deadline: Deadline) -> tuple[_Target, int]:
     """Returns the target that the options describe, and the round trip in ns, measured by making a connection.
 
     Raises ScenarioError, StepFailed, and TransportFailed at the deadline.
@@ -404,6 +420,7 @@ def _target(options: argparse.Namespace, deadline: Deadline) -> tuple[_Target, i
     address, round_trip_ns = reached(to_host, to_port or port, deadline)
     pause_ns = min(_LONGEST_PAUSE_NS, STEPS.quiet_ns + 2 * (round_trip_ns // _MS_NS) * _MS_NS)
     target = _Target(
+        protocol=protocol,
         host=host,
         authority=urlsplit(options.url).netloc,
         address=address,

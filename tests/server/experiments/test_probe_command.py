@@ -45,7 +45,23 @@ def test_it_finds_what_is_documented(front: FrontSettings) -> None:
     for dialect in ("plain", "header"):
         assert found["dialects"][dialect]["reading"] == row["dialects"][dialect]["reading"], found
     assert list(found["dialects"]) == ["plain", "header"]
-    assert done.stderr.startswith(f"6 probes of {NAME} (127.0.0.1), 8 at a time: ")
+    assert done.stderr.startswith(f"6 probes of {NAME} (127.0.0.1) over HTTP/2, 8 at a time: ")
+
+
+def test_over_http3(tmp_path: Path) -> None:
+    """With --http3 the probe uses QUIC and the dialects of HTTP/3, and finds what is documented."""
+    name = "caddy-h3@2.11.7"
+    needs(name)
+    with running_front(name, tmp_path, size_bytes=PROBE_LEAST_BYTES * 5 // 4) as (settings, _):
+        command = [sys.executable, "-m", "experiments.cli", *_command(settings, "/image.jpg", "/script.js")]
+        command += ["--http3", "--json", "--pause", "30ms"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    found, row = json.loads(done.stdout), documented()["servers"][name]
+    assert (found["protocol"], found["unasked"]["own_order"]) == ("h3", row["own_order"])
+    readings = {dialect: answer["reading"] for dialect, answer in found["dialects"].items()}
+    assert readings == {dialect: cell["reading"] for dialect, cell in row["dialects"].items()}
+    assert f"probes of {NAME} (127.0.0.1) over HTTP/3" in done.stderr
 
 
 def test_one_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,6 +125,12 @@ def test_a_site_that_lacks_a_path(tmp_path: Path, capsys: pytest.CaptureFixture[
         ([_URL, "--dialect", "plain,chroem"], 2, "--dialect=plain,chroem is not allowed"),
         ([_URL, "--connect", "a/b"], 2, "--connect=a/b is not allowed; allowed: HOST[:PORT]"),
         (["https://a..b/"], 1, "cannot connect to a..b:443"),
+        (
+            [_URL, "--http3", "--dialect", "chrome"],
+            2,
+            "--dialect=chrome is not allowed; allowed: plain, header, update",
+        ),
+        ([_URL, "--http3", "--load", "maps"], 2, "--http3=given is not allowed; allowed: no --http3 with --load"),
         ([_URL, "--yes"], 2, "--yes=given is not allowed; allowed: no --yes without --load"),
         ([_URL, "--rate", "1mbit"], 2, "--rate=1mbit is not allowed; allowed: no value without --load"),
         (

@@ -11,6 +11,7 @@ from client.dialects import PLAIN
 from client.plan import STEPS
 from client.priorities import Priorities
 from client.transport import TransportFailed
+from common.formats.plan import Protocol
 from experiments.cli import main
 from experiments.commands import probe
 from experiments.commands.target import parsed_url
@@ -81,7 +82,14 @@ def test_the_deadline_comes_between_dialects(
 ) -> None:
     """At the deadline the command fails, prints the results so far, and names the dialects without a result."""
     target = probe._Target(
-        host="a.test", authority="a.test", address="::1", port=443, paths=("/", "/"), ca=Path("ca.pem"), steps=STEPS
+        protocol=Protocol.HTTP2,
+        host="a.test",
+        authority="a.test",
+        address="::1",
+        port=443,
+        paths=("/", "/"),
+        ca=Path("ca.pem"),
+        steps=STEPS,
     )
     plain = {Priorities.NONE: seen(100, 50), Priorities.SPDY: seen(100, 98), Priorities.SWAP: seen(100, 2)}
 
