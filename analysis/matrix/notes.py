@@ -83,6 +83,18 @@ _TOO_LATE = """\
 Over the slow link the order is that of the requests, which ask for the opposite of what the frames ask for later: when
 the frames arrive, nginx has put both responses into its output queue."""
 
+_FRAMES_ALONE = """\
+Over HTTP/3 Envoy reads priorities from PRIORITY_UPDATE frames alone. Over HTTP/2 it is the other way round: it follows
+the header field and ignores the frames."""
+
+_BY_THE_REQUESTS = """\
+The requests ask for the opposite of what PRIORITY frames ask for later. The bytes come as the requests ask."""
+
+_PIECES_OVER_HTTP3 = """\
+These servers order the pieces that they hold, with quic-go. In the probe the less urgent response gets the bytes of the
+moments in which the other one has no piece ready: Caddy's pieces have 32 KiB, Traefik's are much smaller. Over the slow
+link the next piece is ready before the last one has been sent, and the more urgent response gets most of the link."""
+
 _PREFERS_SCRIPTS = """\
 Without the header field lighttpd prefers the script by itself, whichever resource is requested first."""
 
@@ -140,6 +152,27 @@ _NOTES = (
         fits=lambda cell: cell.outcome(cell.lowat) is Outcome.TURNED,
         text=_TOO_LATE,
         shown=_link,
+    ),
+    _Note(
+        servers=("trafficserver",),
+        dialects=("plain+reprioritize",),
+        fits=lambda cell: cell.reading is Reading.CONTRARY,
+        text=_BY_THE_REQUESTS,
+        shown=_both_probes,
+    ),
+    _Note(
+        servers=("envoy-h3",),
+        dialects=("header",),
+        fits=lambda cell: cell.reading is Reading.IGNORED,
+        text=_FRAMES_ALONE,
+        shown=_both_probes,
+    ),
+    _Note(
+        servers=("caddy-h3", "traefik-h3"),
+        dialects=("header", "update"),
+        fits=lambda cell: cell.reading is Reading.PROPORTIONAL,
+        text=_PIECES_OVER_HTTP3,
+        shown=_both_probes,
     ),
     _Note(
         servers=("lighttpd",),

@@ -44,7 +44,11 @@ read the dialect; the front's output queue, between its scheduler and the socket
 layer that LOWAT bounds. If a server shares the window almost evenly in a dialect, the effect with nothing in the way is
 small, and so is a third of this effect. The words *arrives* and *lost* judge two loads together, unlike the verdicts
 *kept* and *inverted*, which judge a single load. This page is about the first load of a connection. On later loads
-Apache puts all of a response into its output queue, and LOWAT no longer helps (docs/servers.md)."""
+Apache puts all of a response into its output queue, and LOWAT no longer helps (docs/servers.md).
+
+Names with `-h3`, such as `nginx-h3@sid`, are servers over HTTP/3 ([http3.md](http3.md)), which has only the signals of
+RFC 9218. The probe holds the windows of QUIC back in the same way. Over the slow link no kernel's send buffer is in the
+way, and LOWAT has no effect."""
 
 
 _CHANGES = """\

@@ -3,7 +3,8 @@
 matrix.toml, beside this file, names the servers and their versions. The study probes each of them in every dialect,
 which is a way for clients to state priorities. If the probes find that a server follows a dialect's priorities, the
 study also loads the page in this dialect over the slow link: without LOWAT, with LOWAT, and with the server's own limit
-of unsent bytes (NATIVE=on), if the server has one. The study reuses existing results of the same code and programs.
+of unsent bytes (NATIVE=on), if the server has one. Servers of HTTP/3 are measured in those dialects that HTTP/3 has
+signals for. The study reuses existing results of the same code and programs.
 
 If SERVER or DIALECT is given, the rows and cells of the earlier document that are not measured stay in it. The verdicts
 of a document that is replaced are kept in a folder of its name, such as docs/matrix/2026-11-24.json.
@@ -53,6 +54,8 @@ _PROBE = {"PLAN": "probe", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", 
 _LINK = {"RELOADS": "0", "LOWAT": "16384"}
 _WAYS = {"control": {"LOWAT": "none"}, "lowat": {}, "native": {"LOWAT": "none", "NATIVE": "on"}}
 """Ways to limit unsent bytes in the kernel, each with its knobs: no limit, LOWAT, and the server's own mechanism."""
+_OVER_HTTP3 = [str(dialect) for dialect in dialects.OVER_HTTP3 if dialect != dialects.PLAIN]
+"""The dialects that differ over HTTP/3, where `plain` has the signals of `header`."""
 _DIGITS = 12
 
 
@@ -69,6 +72,7 @@ def write(options: argparse.Namespace, words: Mapping[str, str], report: Report)
     earlier = matrix_files.earlier(path)
     servers, absent = _servers(words)
     asked = list(dict.fromkeys(_dialect(word) for word in _several(words, "DIALECT") or dialects.TRIED))
+    _check_spoken(servers, asked, words.get("DIALECT", ""))
     rest = {name: word for name, word in words.items() if name not in ("SERVER", "DIALECT")}
     request = request_from({"REUSE": "yes", **rest, "SAMPLE": "none", "CONTROL": "no"})
     report.say(f"{len(servers)} servers, {len(asked)} dialects")
@@ -118,16 +122,28 @@ def _server(text: str) -> Server:
     except ValueError:
         raise ScenarioError(knob.name, text, knob.allowed) from None
     server = server_of(text)
-    if server.protocol != Protocol.HTTP2:
-        raise ScenarioError(knob.name, text, "a server that speaks HTTP/2")
+    if server.protocol == Protocol.SPDY:
+        raise ScenarioError(knob.name, text, "a server that speaks HTTP/2 or HTTP/3")
     return server
+
+
+def _spoken(server: Server, named: Iterable[str]) -> list[str]:
+    """Returns those of the named dialects that the server's protocol has signals for, each kind of signals once."""
+    return [name for name in named if server.protocol == Protocol.HTTP2 or name in _OVER_HTTP3]
+
+
+def _check_spoken(servers: Iterable[Server], named: Sequence[str], given: str) -> None:
+    """Checks that each server has a dialect. given: the text of the knob DIALECT. Raises ScenarioError."""
+    if mute := next((server for server in servers if not _spoken(server, named)), None):
+        raise ScenarioError("DIALECT", given, f"with SERVER={mute.name}, {' or '.join(_OVER_HTTP3)}")
 
 
 def probing(servers: Sequence[Server], named: Iterable[str]) -> Iterator[Arm]:
     """Yields the arms that probe: for each server, two arms in each named dialect, and two arms without priorities."""
     known_as = _labels(servers)
-    for name, label in known_as.items():
-        for dialect in named:
+    for server in servers:
+        name, label = server.name, known_as[server.name]
+        for dialect in _spoken(server, named):
             for priority in ("spdy", "swap"):
                 yield _arm(name, label, dialect, f"probe-{priority}", _PROBE, PRIORITY=priority)
         yield _arm(name, label, UNASKED, "probe", _PROBE, PRIORITY="none")
@@ -144,7 +160,7 @@ def _loading(servers: Sequence[Server], named: Iterable[str], probes: Experiment
     for server in servers:
         label = known_as[server.name]
         ways = [way for way in _WAYS if way != "native" or _has_native(server)]
-        for dialect in named:
+        for dialect in _spoken(server, named):
             if reading(*_asked_and_swapped(of_cells[server.name, dialect])).honoured:
                 for way in ways:
                     for priority in ("spdy", "swap"):

@@ -20,7 +20,7 @@ from experiments.host.matrix_servers import matrix_servers
 from experiments.host.programs import lack_of
 from experiments.studies.checked_run import run_checked
 from experiments.studies.matrix import probing
-from proxy.server import catalogue
+from proxy.server import catalogue, server_of
 from tests.conftest import make_lab, needs, priolab_here
 from tests.matrix_document import documented, row_like
 
@@ -62,9 +62,25 @@ EXPECTED: Mapping[str, tuple[Reading, Reading, Reading]] = {
     "node@trixie": _TREE,
     "node@sid": _FIELD,
     "traefik@3.7.15": _NOTHING,
+    "trafficserver@bookworm": _TREE,
 }
-"""By row of the matrix: the reading of each dialect in SOME."""
-OTHERS = ("haproxy", "lighttpd", "nghttpx", "apache", "caddy")
+"""By row of HTTP/2: the reading of each dialect in SOME."""
+OVER_HTTP3 = ("header", "update")
+EXPECTED_OVER_HTTP3: Mapping[str, tuple[Reading, Reading]] = {
+    "caddy-h3@trixie": (Reading.IGNORED, Reading.IGNORED),
+    "caddy-h3@sid": (Reading.IGNORED, Reading.IGNORED),
+    "caddy-h3@2.11.7": (Reading.PROPORTIONAL, Reading.PROPORTIONAL),
+    "envoy-h3@1.40.0": (Reading.IGNORED, Reading.STRICT),
+    "haproxy-h3@trixie": (Reading.IGNORED, Reading.IGNORED),
+    "haproxy-h3@sid": (Reading.IGNORED, Reading.IGNORED),
+    "nginx-h3@trixie": (Reading.IGNORED, Reading.IGNORED),
+    "nginx-h3@sid": (Reading.IGNORED, Reading.IGNORED),
+    "traefik-h3@3.7.15": (Reading.PROPORTIONAL, Reading.PROPORTIONAL),
+}
+"""By row of HTTP/3: the reading of each dialect in OVER_HTTP3."""
+HTTP3 = ("caddy-h3", "caddy-h3@2.11.7", "envoy-h3", "haproxy-h3", "nginx-h3", "traefik-h3")
+"""Servers that are measured again over HTTP/3."""
+OTHERS = ("haproxy", "lighttpd", "nghttpx", "apache", "caddy", "trafficserver")
 PREBUILT = ("envoy", "go")
 """Servers that are measured again in one dialect alone."""
 ONE = "header"
@@ -77,9 +93,19 @@ def test_every_version_is_as_expected(row: str) -> None:
     assert tuple(cells[dialect]["reading"] for dialect in SOME) == EXPECTED[row]
 
 
+@pytest.mark.parametrize("row", EXPECTED_OVER_HTTP3)
+def test_every_version_over_http3_is_as_expected(row: str) -> None:
+    """docs/matrix.json has a row for each version over HTTP/3, with the dialects that HTTP/3 has signals for."""
+    cells = documented()["servers"][row]["dialects"]
+    found = {dialect: cell["reading"] for dialect, cell in cells.items()}
+    assert found == dict(zip(OVER_HTTP3, EXPECTED_OVER_HTTP3[row], strict=True))
+
+
 def test_no_version_is_missing() -> None:
-    """The document, EXPECTED and the table of `make matrix` have the same rows."""
-    assert list(documented()["servers"]) == list(EXPECTED) == matrix_servers(ROOT)
+    """The document, the expected rows and the table of `make matrix` have the same rows. Twelve servers have HTTP/2."""
+    assert list(documented()["servers"]) == matrix_servers(ROOT)
+    assert set(documented()["servers"]) == {*EXPECTED, *EXPECTED_OVER_HTTP3}
+    assert len({row.partition("@")[0] for row in EXPECTED}) >= 12
     assert documented()["absent"] == {}
 
 
@@ -180,6 +206,31 @@ def test_a_part(guest: None, tmp_path: Path) -> None:
     (kept,) = (file.parent / "matrix").iterdir()
     assert list(json.loads(kept.read_text())["servers"]["nginx"]["dialects"]) == ["chrome"]
     assert "New: nginx in header; h2o (" in file.read_text()
+
+
+@pytest.fixture(scope="module")
+def over_http3(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    """Returns newly measured rows of the servers of HTTP/3 that are installed, by name."""
+    del guest
+    servers = [server for name in HTTP3 if not lack_of(server := server_of(name))]
+    lab = make_lab(tmp_path_factory.mktemp("matrix-http3"))
+    file = lab.root / "matrix.md"
+    names = ",".join(server.name for server in servers)
+    done = priolab_here("matrix", str(file), f"SERVER={names}", f"RESULTS={lab.results}", temporary=lab.temporary)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows: Mapping[str, Mapping[str, Any]] = json.loads(file.with_suffix(".json").read_text())["servers"]
+    return {name: row["dialects"] for name, row in rows.items()}
+
+
+@pytest.mark.parametrize("name", HTTP3)
+def test_http3_is_what_is_documented(over_http3: Mapping[str, Any], name: str) -> None:
+    """The measured readings, layers and shares over HTTP/3 equal docs/matrix.json, shares within 0.05."""
+    needs(name)
+    row = name if "@" in name else row_like(name)
+    for dialect, before in documented()["servers"][row]["dialects"].items():
+        cell = over_http3[name][dialect]
+        assert (cell["reading"], cell["layer"]) == (before["reading"], before["layer"])
+        assert cell["script_share"] == pytest.approx(before["script_share"], abs=_ALIKE)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.commands.console import Report
-from experiments.errors import LabError
+from experiments.errors import LabError, ScenarioError
 from experiments.studies import matrix
 from proxy.server import server_of
 
@@ -19,8 +19,8 @@ from proxy.server import server_of
             "SERVER=nginx@buster is not allowed; allowed: nginx, nginx@bookworm, nginx@trixie, nginx@sid,",
         ),
         ("ngnix", "SERVER=ngnix is not allowed; allowed: apache, caddy, "),
-        ("caddy-h3", "SERVER=caddy-h3 is not allowed; allowed: a server that speaks HTTP/2"),
-        ("spdy,nginx", "SERVER=spdy is not allowed; allowed: a server that speaks HTTP/2"),
+        ("spdy,nginx", "SERVER=spdy is not allowed; allowed: a server that speaks HTTP/2 or HTTP/3"),
+        ("nginx-h3@bookworm", "SERVER=nginx-h3@bookworm is not allowed; allowed: nginx-h3, nginx-h3@trixie, nginx-h3@"),
         ("./nowhere", "SERVER=./nowhere is not allowed; allowed: the path of a server's folder"),
         (
             "nginx@sid",
@@ -51,3 +51,27 @@ def test_arms_of_versions() -> None:
         "nginx@1.31.3.none.probe-reversed",
     ]
     assert [arm.scenario.server for arm in arms] == ["nginx@1.31.3"] * 4 + ["nginx@sid"] * 4
+
+
+def test_arms_over_http3() -> None:
+    """A server of HTTP/3 is probed in the dialects that HTTP/3 has signals for, each kind of signals once."""
+    servers = [server_of("caddy-h3@2.11.7"), server_of("nginx@sid")]
+    arms = list(matrix.probing(servers, ["plain", "header", "update", "chrome+header"]))
+    asked = {server.name: [arm.name for arm in arms if arm.scenario.server == server.name] for server in servers}
+    assert asked["caddy-h3@2.11.7"] == [
+        "caddy-h3@2.11.7.header.probe-spdy",
+        "caddy-h3@2.11.7.header.probe-swap",
+        "caddy-h3@2.11.7.update.probe-spdy",
+        "caddy-h3@2.11.7.update.probe-swap",
+        "caddy-h3@2.11.7.none.probe",
+        "caddy-h3@2.11.7.none.probe-reversed",
+    ]
+    assert len(asked["nginx@sid"]) == 2 * 4 + 2
+
+
+def test_a_dialect_that_http3_does_not_have() -> None:
+    """If a server speaks none of the dialects asked for, the error names those that it speaks."""
+    with pytest.raises(ScenarioError) as caught:
+        matrix._check_spoken([server_of("nginx"), server_of("caddy-h3")], ["chrome"], "chrome")
+    told = "DIALECT=chrome is not allowed; allowed: with SERVER=caddy-h3, header or update or header+update"
+    assert str(caught.value) == told
