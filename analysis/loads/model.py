@@ -138,7 +138,7 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
         ("TRACE", scenario.trace is None and scenario.trace_up is None),
         ("SHAPER_AT=front", scenario.shaper_at == "link"),
         ("RECORD", scenario.record_bytes is None),
-        ("CLIENT=chromium", scenario.client == "h2"),
+        (f"CLIENT={scenario.client}", scenario.client == "h2"),
     ):
         if not covered:
             raise NoPrediction(f"the model does not cover {knob}")

@@ -2,24 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from client.browsers.connections import Connection
 from client.chromium.netlog import END, Entry, Netlog
 
 SENT = "HTTP2_SESSION_SEND_HEADERS"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Connection:
-    """A TCP connection of the browser. requests: the number of requests; 0 if the browser only preconnected."""
-
-    local: str
-    remote: str
-    tls: str | None
-    alpn: str | None
-    requests: int
-    received_bytes: int
 
 
 def connections(netlog: Netlog) -> Iterator[Connection]:

@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from client.browsers.tls13 import Unreadable
+
+
 RESOLUTION_NS = 10**6
 BEGIN, END = 1, 2
 """The phases of the two entries that begin and end an event of some duration."""
@@ -25,7 +28,7 @@ _BEFORE_SWITCH = re.compile(r"\s+(?=--)")
 _UNTOLD = re.compile(r"(=)(?:/.*|.*@.*)")
 
 
-class NetlogError(Exception):
+class NetlogError(Unreadable):
     """The file is no net log of the expected form; the text says why."""
 
 

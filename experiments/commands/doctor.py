@@ -13,8 +13,7 @@ from experiments.errors import Unavailable
 from experiments.host.packages import CAPTURING, READING_CAPTURES
 from experiments.host.processes import find
 from experiments.host.programs import (
-    BROWSER_REMEDY,
-    DRIVER,
+    browser_remedy,
     browser_version,
     lack_of,
     lack_of_browser,
@@ -22,7 +21,7 @@ from experiments.host.programs import (
     server_version,
     version,
 )
-from experiments.host.tools import BROWSER
+from experiments.host.tools import BROWSERS, BrowserProgram
 from experiments.host.tuner_program import lack_of_compiler, lack_on_host
 from experiments.run.fabrics import FABRICS
 from experiments.scenario.knobs import scenario_from
@@ -89,7 +88,7 @@ def examine() -> list[Capability]:
         partial(_program, "ethtool", "ethtool", "--version"),
         *(partial(_server, server) for name, server in catalogue().items() if name != _NODE),
         *(partial(_program, name, package, "--version") for name, package in {**CAPTURING, **READING_CAPTURES}.items()),
-        _browser,
+        *(partial(_browser, browser) for browser in BROWSERS.values()),
         _tuner,
         partial(_program, "gcc", "gcc", "--version"),
         _guest,
@@ -100,11 +99,12 @@ def examine() -> list[Capability]:
         return [python, *(capability for answer in answers for capability in answer)]
 
 
-def _browser() -> list[Capability]:
-    """Examines the parts of CLIENT=chromium: the browser and its driver."""
-    lack = lack_of_browser()
-    detail = f"{lack} is not installed" if lack else f"{browser_version()}, {DRIVER} {package_version(DRIVER)}"
-    return [Capability(name=BROWSER, present=lack is None, detail=detail, remedy=BROWSER_REMEDY if lack else "")]
+def _browser(browser: BrowserProgram) -> list[Capability]:
+    """Examines the parts of a browser as the client: the browser and its driver."""
+    lack, driver = lack_of_browser(browser), browser.driver
+    detail = f"{lack} is not installed" if lack else f"{browser_version(browser)}, {driver} {package_version(driver)}"
+    remedy = browser_remedy(browser) if lack else ""
+    return [Capability(name=browser.name, present=lack is None, detail=detail, remedy=remedy)]
 
 
 def _tuner() -> list[Capability]:

@@ -22,13 +22,12 @@ from experiments.execution.instruments import instruments
 from experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
 from experiments.execution.request import Arm, Manner
 from experiments.host.program_logs import tail
-from experiments.host.programs import DRIVER
-from experiments.host.tools import BROWSER, Tools
+from experiments.host.tools import BROWSERS, Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run import capture
 from experiments.scenario.knobs import with_absolute_paths
-from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, as_record
+from experiments.scenario.scenario import LOWAT_AUTO, Scenario, as_record
 from experiments.testbed.fabric import Fabric
 from experiments.testbed.places import SERVER_NAME
 from netem.calibration import Tolerance
@@ -190,7 +189,7 @@ def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
     limit_s = _WALL_LIMIT_S
     if fabric.virtual_clock:
         limit_s += (scenario.reloads + 1) * scenario.page.total_bytes / _SLOWEST_BYTES_PER_S
-    if not fabric.virtual_clock or scenario.client is ClientKind.CHROMIUM:
+    if not fabric.virtual_clock or scenario.client.is_browser:
         limit_s += (scenario.reloads + 1) * _deadline_ns(scenario, manner) / 10**9
     return limit_s
 
@@ -210,7 +209,12 @@ def _deadline_ns(scenario: Scenario, manner: Manner) -> int:
 
 def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
     """Returns the versions of the programs that the run uses. `tools` may list a browser that only another arm uses."""
-    others = () if scenario.client is ClientKind.CHROMIUM else (BROWSER, DRIVER)
+    others = [
+        name
+        for browser in BROWSERS.values()
+        if browser.name != scenario.client
+        for name in (browser.name, browser.driver)
+    ]
     return {name: version for name, version in tools.versions.items() if name not in others}
 
 

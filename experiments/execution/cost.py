@@ -12,7 +12,7 @@ time, as measured in the scenarios `fast-link`, `maps` and `modem` with CLIENT=c
 from math import ceil, log2, sqrt
 
 from common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES
-from experiments.scenario.scenario import ClientKind, Scenario
+from experiments.scenario.scenario import Scenario
 from netem.sampling import Sample, intervals
 
 GUEST_S = 0.75
@@ -44,7 +44,7 @@ def cost_s(scenario: Scenario, *, virtual_clock: bool, sample: Sample) -> float:
     time_s = link_s(scenario)
     if not virtual_clock:
         return _REAL_START_S + time_s
-    by_browser = scenario.client is ClientKind.CHROMIUM
+    by_browser = scenario.client.is_browser
     browser_s = _BROWSER_START_S + _BROWSER_PER_LINK_S * time_s if by_browser else 0.0
     loads, found = scenario.reloads + 1, intervals(sample, scenario.link)
     samples = 1.0

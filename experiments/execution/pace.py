@@ -15,7 +15,7 @@ from pathlib import Path
 
 from experiments.host.cache import cache_folder
 from experiments.results.run_folder import read_json, write_json
-from experiments.scenario.scenario import ClientKind, Scenario
+from experiments.scenario.scenario import Scenario
 from experiments.testbed.fabric import Fabric
 
 _LEAST_S = 5.0
@@ -52,8 +52,8 @@ def used_s(who: int) -> float:
 
 def kind(scenarios: Sequence[Scenario], fabric: Fabric) -> str:
     """Returns the name under which the pace is kept: the fabric and, if a scenario uses a browser, the browser."""
-    by_browser = any(scenario.client is ClientKind.CHROMIUM for scenario in scenarios)
-    return f"{fabric.name} {ClientKind.CHROMIUM}" if by_browser else fabric.name
+    browser = next((scenario.client for scenario in scenarios if scenario.client.is_browser), None)
+    return f"{fabric.name} {browser}" if browser else fabric.name
 
 
 def learned(name: str) -> float | None:

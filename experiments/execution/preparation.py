@@ -6,10 +6,10 @@ from dataclasses import replace
 from experiments.execution.request import Manner
 from experiments.host import tuner_program
 from experiments.host.own_program import inspected
-from experiments.host.programs import check_levels
+from experiments.host.programs import browser_tools, check_levels
 from experiments.host.tools import Tools
 from experiments.run import capture
-from experiments.scenario.scenario import ClientKind, FrontKey, Scenario
+from experiments.scenario.scenario import FrontKey, Scenario
 
 
 def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[FrontKey, Tools]:
@@ -31,8 +31,11 @@ def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str],
     tuner = tuner_program.prepare(scenarios, manner.tuner)
     found = {}
     for key, asked in served.items():
-        most = next((scenario for scenario in asked if scenario.client is ClientKind.CHROMIUM), asked[0])
-        tools = manner.fabric.tools(most, capture=manner.capture)
+        tools = manner.fabric.tools(asked[0], capture=manner.capture)
+        for other in {scenario.client: scenario for scenario in asked}.values():
+            programs, versions = browser_tools(other)
+            versions = {name: text or "unknown" for name, text in versions.items()}
+            tools = replace(tools, programs={**tools.programs, **programs}, versions={**tools.versions, **versions})
         check_levels(asked, tools.versions[key[0]])
         found[key] = replace(tools, tuner=tuner)
     return found

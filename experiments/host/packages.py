@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from experiments.host.setup_request import SetupPart, SetupRequest
+from experiments.host.tools import BROWSERS, BrowserProgram
 from proxy.server import Server, server_of
 
 ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute2", "ethtool": "ethtool"})
@@ -13,7 +14,6 @@ ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute
 
 CAPTURING: Mapping[str, str] = MappingProxyType({"tcpdump": "tcpdump", "editcap": "wireshark-common"})
 READING_CAPTURES: Mapping[str, str] = MappingProxyType({"tshark": "tshark"})
-BROWSING: Mapping[str, str] = MappingProxyType({"chromium": "chromium"})
 
 KERNEL_PROGRAMS: Mapping[str, str] = MappingProxyType(
     {**{name: name for name in ("gcc", "make", "flex", "bison", "bc")}, "xz": "xz-utils"}
@@ -80,9 +80,10 @@ def wants_of(
         wants += _programs(CAPTURING)
     if request.part is SetupPart.TEST:
         wants += _programs(READING_CAPTURES)
-    if wants_browser(request) and request.runs_here:
-        is_named = "chromium" in request.clients or request.part is SetupPart.CHROMIUM
-        wants += _programs(BROWSING, without="" if is_named else "CLIENT=chromium cannot be used")
+    if request.runs_here:
+        for browser in wanted_browsers(request):
+            without = "" if is_named(browser, request) else f"CLIENT={browser.name} cannot be used"
+            wants.append(Want(packages=(browser.package,), programs=(browser.program,), without=without))
     if npm_servers(request, servers, needed=True) and request.runs_here:
         wants.append(Want(packages=("npm",), programs=("npm",)))
     if not kernel_built and (request.in_guests or request.part is SetupPart.ENVIRONMENT):
@@ -104,9 +105,14 @@ def wants_of(
     return tuple(wants)
 
 
-def wants_browser(request: SetupRequest) -> bool:
-    """Returns True if the request is for Chromium, or for tests, some of which use Chromium."""
-    return "chromium" in request.clients or request.part in (SetupPart.CHROMIUM, SetupPart.TEST)
+def wanted_browsers(request: SetupRequest) -> list[BrowserProgram]:
+    """Returns the browsers that the request is for. Tests use all browsers."""
+    return [each for each in BROWSERS.values() if is_named(each, request) or request.part is SetupPart.TEST]
+
+
+def is_named(browser: BrowserProgram, request: SetupRequest) -> bool:
+    """Returns True if the request names the browser, so that the set-up fails without it."""
+    return browser.name in request.clients or request.part == browser.name
 
 
 def npm_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:

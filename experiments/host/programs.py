@@ -16,14 +16,12 @@ from experiments.host.own_program import inspected, version_said
 from experiments.host.processes import find, program_environment
 from experiments.host.roots import Root, find_root
 from experiments.host.setup_plan import not_packaged
-from experiments.host.tools import BROWSER, FRONT, SECOND, Tools
+from experiments.host.tools import BROWSERS, FRONT, SECOND, BrowserProgram, Tools
 from experiments.host.wheels import program_in_cache, wheel_versions
-from experiments.scenario.scenario import ClientKind, Scenario
+from experiments.scenario.scenario import Scenario
 from proxy.server import SUITES, Server, absolute, catalogue, server_of
 
-DRIVER = "playwright"
 _PATIENCE_S = 20.0
-BROWSER_REMEDY = f"{setup_command('CLIENT=chromium')} installs both chromium and playwright"
 
 
 def unknown(limit_s: float) -> str:
@@ -210,17 +208,38 @@ def root_versions(server: Server, root: Root | None) -> dict[str, str]:
     return {f"root of SERVER={server.name}": root.name} if root else {}
 
 
-def lack_of_browser() -> str | None:
-    """Returns the first thing that CLIENT=chromium needs and that is not installed; None if nothing is missing."""
-    if find(BROWSER) is None:
-        return BROWSER
-    return None if find_spec(DRIVER) else f"the Python package {DRIVER}"
+def lack_of_browser(browser: BrowserProgram) -> str | None:
+    """Returns the first thing that a browser as the client needs and that is not installed; None if none is missing."""
+    if find(browser.program) is None:
+        return browser.program
+    return None if find_spec(browser.driver) else f"the Python package {browser.driver}"
 
 
-def browser_version() -> str | None:
+def browser_remedy(browser: BrowserProgram) -> str:
+    """Returns how to install a browser and its driver."""
+    return f"{setup_command(f'CLIENT={browser.name}')} installs both {browser.program} and {browser.driver}"
+
+
+def browser_version(browser: BrowserProgram) -> str | None:
     """Returns the version that the browser prints; None if the browser is not installed."""
-    program = find(BROWSER)
+    program = find(browser.program)
     return version(program, "--version", "--no-sandbox") if program else None
+
+
+def browser_tools(scenario: Scenario) -> tuple[dict[str, str], dict[str, str | None]]:
+    """Returns the scenario's browser, and the versions of browser and driver, by name; both empty without a browser.
+
+    Raises Unavailable.
+    """
+    if not scenario.client.is_browser:
+        return {}, {}
+    from importlib.metadata import version as package_version  # which other clients do not need
+
+    browser, what = BROWSERS[scenario.client], f"CLIENT={scenario.client}"
+    if lack := lack_of_browser(browser):
+        raise Unavailable(what, f"{lack} is not installed", browser_remedy(browser))
+    versions = {browser.name: browser_version(browser), browser.driver: package_version(browser.driver)}
+    return {browser.name: _found(browser.program, browser.package, what)}, versions
 
 
 def tools_for(scenario: Scenario, *, capture: bool) -> Tools:
@@ -239,13 +258,9 @@ def tools_for(scenario: Scenario, *, capture: bool) -> Tools:
     versions |= own_versions(scenario, server, versions[server.name])
     if scenario.program is None:
         versions |= wheel_versions(server)
-    if scenario.client is ClientKind.CHROMIUM:
-        if lack := lack_of_browser():
-            raise Unavailable("CLIENT=chromium", f"{lack} is not installed", BROWSER_REMEDY)
-        from importlib.metadata import version as package_version  # which other clients do not need
-
-        programs[BROWSER] = _found(BROWSER, BROWSER, "CLIENT=chromium")
-        versions |= {BROWSER: browser_version(), DRIVER: package_version(DRIVER)}
+    browsers, browser_versions = browser_tools(scenario)
+    programs |= browsers
+    versions |= browser_versions
     second_root = None
     if scenario.via is not None:
         second = scenario.via.front

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from experiments.host.packages import wants_browser
+from experiments.host.packages import wanted_browsers
 from experiments.host.pip_complaint import cause_of
 from experiments.host.processes import die_with_parent
 from experiments.host.setup_request import SetupPart, SetupRequest
@@ -35,10 +35,16 @@ _EXTRAS = {
     SetupPart.NOTEBOOK: ("notebook", "JupyterLab"),
     SetupPart.DEMO: ("demo", "the demo's web server"),
 }
-_SIGNS = {"dev": "pytest", "notebook": "jupyterlab", "demo": "starlette", "chromium": "playwright"}
+_SIGNS = {
+    "dev": "pytest",
+    "notebook": "jupyterlab",
+    "demo": "starlette",
+    "chromium": "playwright",
+    "firefox": "websockets",
+}
 """A Python package of each extra, by which an installed extra is recognized."""
 
-_BROWSER = ("chromium", "Playwright, which drives Chromium,")
+_BROWSERS = {"chromium": "Playwright, which drives Chromium,", "firefox": "websockets, which reaches Firefox,"}
 
 
 class EnvironmentFailed(Exception):
@@ -49,7 +55,7 @@ def extras(request: SetupRequest) -> list[tuple[str, str]]:
     """Returns the extras that the request needs, as name and description."""
     if request.part in _EXTRAS:
         return [_EXTRAS[request.part]]
-    return [_BROWSER] if wants_browser(request) and request.runs_here else []
+    return [(each.name, _BROWSERS[each.name]) for each in wanted_browsers(request) if request.runs_here]
 
 
 class PythonEnvironment:

@@ -35,6 +35,7 @@ class SetupPart(StrEnum):
     ENVIRONMENT = "environment"
     CAPTURE = "capture"
     CHROMIUM = "chromium"
+    FIREFOX = "firefox"
     SERVERS = "servers"
     MATRIX = "matrix"
     TEST = "test"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from common.clock_route import ClockRoute
 from proxy.tuner.tuner import TunerKind
@@ -9,8 +10,31 @@ from proxy.tuner.tuner import TunerKind
 FRONT, SECOND = "front", "second"
 """The names of the front's program and of the second front's (VIA) among the programs of a run."""
 
-BROWSER = "chromium"
-"""The browser's name among the programs of a run, and the name of its program."""
+
+@dataclass(frozen=True, kw_only=True)
+class BrowserProgram:
+    """A browser.
+
+    name: its name among the programs of a run, and the value of CLIENT. program: the name of its executable file.
+    package: Debian's package that has it. driver: the Python package that drives it.
+    """
+
+    name: str
+    program: str
+    package: str
+    driver: str
+
+
+BROWSERS: Mapping[str, BrowserProgram] = MappingProxyType(
+    {
+        each.name: each
+        for each in (
+            BrowserProgram(name="chromium", program="chromium", package="chromium", driver="playwright"),
+            BrowserProgram(name="firefox", program="firefox-esr", package="firefox-esr", driver="websockets"),
+        )
+    }
+)
+"""The browsers by name."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,13 +1,13 @@
-"""Builds the command that starts the client, and checks what a browser did (CLIENT=chromium)."""
+"""Builds the command that starts the client, and checks what a browser did."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.errors import InvalidRun
-from experiments.host.tools import BROWSER, Tools
+from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder, last_line, read_json
-from experiments.scenario.scenario import ClientKind, Scenario
+from experiments.scenario.scenario import Scenario
 from proxy.certificate_files import certificates_in
 
 
@@ -17,9 +17,9 @@ def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: To
     The client reads its plan from the run folder.
     """
     plan, certificates = str(folder.client / "plan.json"), certificates_in(folder.asked)
-    if scenario.client is ClientKind.CHROMIUM:
-        words = (plan, str(certificates.chain), str(folder.client), tools.programs[BROWSER])
-        return (python, "-P", "-m", "client.chromium", *words)
+    if scenario.client.is_browser:
+        words = (plan, str(certificates.chain), str(folder.client), tools.programs[scenario.client])
+        return (python, "-P", "-m", f"client.{scenario.client}", *words)
     return (python, "-P", "-m", "client", plan, str(certificates.ca), str(folder.client))
 
 
@@ -27,7 +27,7 @@ def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, 
     """Returns the entries of `observed` in run.json that come from client/browser.json.
 
     resolution_ns: the resolution of the clocks of Python and Node; None if unknown. The entry `clock_resolution_ns` is
-    the larger of resolution_ns and the resolution of the browser's net log. The entry `seeded` is False, because a
+    the larger of resolution_ns and the resolution of the browser's record. The entry `seeded` is False, because a
     browser's run does not follow from the seed: runs with the same seed agree to a few milliseconds, not byte for byte.
     """
     document = read_json(folder.client / "browser.json")
@@ -58,7 +58,7 @@ def check_browser(browser: Mapping[str, Any], favoured: Sequence[str]) -> None:
 
 
 def last_event_ns(folder: RunFolder) -> int:
-    """Returns the time of the browser's last event. The client ends later, because it still reads the net log."""
+    """Returns the time of the browser's last event. The client ends later, because it still reads its record."""
     t_ns: int = last_line(folder.client / "events.jsonl")["t_ns"]
     return t_ns
 

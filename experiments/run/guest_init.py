@@ -30,7 +30,6 @@ from experiments.results.order import BEGINS, ENDED, Order
 from experiments.results.run_folder import PARTIAL, RunFolder
 from experiments.run.guest_start import begin_anew, check, libc, mount
 from experiments.run.process import carry_out
-from experiments.scenario.scenario import ClientKind
 from experiments.testbed.guest import io_uring
 from experiments.testbed.guest.inside import InGuest
 from experiments.testbed.guest.rehearsal import keep_open, rehearse
@@ -125,7 +124,7 @@ def _carry_out(path: Path, order: Order) -> None:
     check(libc.unshare(_CLONE_NEWPID), "a new PID namespace")
 
     def run() -> None:
-        if order.scenario.client is ClientKind.CHROMIUM:
+        if order.scenario.client.is_browser:
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         mount("hostfs", str(_FOLDER), str(path))
         carry_out(RunFolder(_FOLDER), InGuest(), order, seeded=seeded, known_as=path)

@@ -20,7 +20,7 @@ from experiments.run.browser import client_command, last_event_ns
 from experiments.run.client_output import Listening
 from experiments.run.rate_checks import Span
 from experiments.run.second_hop import RunningHop
-from experiments.scenario.scenario import ClientKind, Scenario
+from experiments.scenario.scenario import Scenario
 from experiments.testbed.guest import io_uring
 from experiments.testbed.places import (
     CLIENT_PORT,
@@ -142,7 +142,7 @@ def load_pages(
             check_alive()
             look(time.monotonic_ns())
         client.check_success()
-        ended_ns = time.monotonic_ns() if scenario.client is ClientKind.H2 else last_event_ns(folder)
+        ended_ns = time.monotonic_ns() if not scenario.client.is_browser else last_event_ns(folder)
     span, came = Span(began_ns=began_ns, ended_ns=ended_ns), link.carried().since(before)
     if not over_tcp:
         return span, came
@@ -159,7 +159,7 @@ def load_pages(
 
 def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
     """Builds the client's plan. A browser's plan has no priorities, because the browser sends its own."""
-    own = scenario.client is ClientKind.CHROMIUM
+    own = scenario.client.is_browser
     plan = page_plan(
         scenario.page,
         address=places.addresses.front,

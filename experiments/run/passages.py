@@ -7,9 +7,8 @@ Rules:
 3. The captures are removed, also after a failure.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +17,9 @@ import h11
 from hpack import Decoder
 from hyperframe.frame import DataFrame, Frame, HeadersFrame
 
+from common import tcp_streams
 from common.formats.passages import Passage
+from common.tcp_streams import Direction
 from experiments.errors import StepFailed
 from experiments.results.run_folder import RunFolder, read_json
 from experiments.testbed.places import SECOND_PORT
@@ -28,80 +29,6 @@ _STEP = "the captures between the fronts"
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _HEAD_END = b"\r\n\r\n"
 _FRAME_HEAD_BYTES = 9
-_SEQUENCES = 2**32
-
-
-@dataclass(frozen=True, kw_only=True)
-class Segment:
-    """Payload of a packet. position_bytes: its position in the TCP stream of its direction."""
-
-    t_ns: int
-    position_bytes: int
-    payload: bytes
-
-    @property
-    def end_bytes(self) -> int:
-        """The position behind the payload."""
-        return self.position_bytes + len(self.payload)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Direction:
-    """The packets of one direction of a connection, as a capture has them, in order of time."""
-
-    segments: Sequence[Segment]
-
-    def first_ns(self, position_bytes: int) -> int | None:
-        """Returns when a packet with the byte at a position was first seen; None if there was none."""
-        times_ns = (each.t_ns for each in self.segments if each.position_bytes <= position_bytes < each.end_bytes)
-        return next(times_ns, None)
-
-    def stream(self) -> "Stream":
-        """Returns the bytes in their order, up to the first gap."""
-        content, times, waiting = bytearray(), [], dict[int, Segment]()
-        for segment in self.segments:
-            known = waiting.get(segment.position_bytes)
-            if known is None or known.end_bytes < segment.end_bytes:
-                waiting[segment.position_bytes] = segment
-            while (nearest := _next_of(waiting, len(content))) is not None:
-                content += nearest.payload[len(content) - nearest.position_bytes :]
-                times.append((len(content), segment.t_ns))
-        return Stream(
-            content=bytes(content), ends_bytes=[end for end, _ in times], times_ns=[t_ns for _, t_ns in times]
-        )
-
-
-def _next_of(waiting: dict[int, Segment], end_bytes: int) -> Segment | None:
-    """Takes segments that begin at or before end_bytes out of `waiting`; returns the first that ends behind it."""
-    for position in [position for position in waiting if position <= end_bytes]:
-        segment = waiting.pop(position)
-        if segment.end_bytes > end_bytes:
-            return segment
-    return None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stream:
-    """The bytes of one direction of a connection.
-
-    times_ns: for each position in ends_bytes, when all bytes before it were there.
-    """
-
-    content: bytes
-    ends_bytes: Sequence[int]
-    times_ns: Sequence[int]
-
-    def arrived_ns(self, position_bytes: int) -> int:
-        """Returns when the byte at a position, which is in the content, and all bytes before it were there."""
-        return self.times_ns[bisect_left(self.ends_bytes, position_bytes + 1)]
-
-
-@dataclass(kw_only=True)
-class _Seen:
-    """What a capture has of one direction of a connection. first: the sequence number of the stream's first byte."""
-
-    first: int | None = None
-    segments: list[Segment] = field(default_factory=list)
 
 
 def connections(capture: BinaryIO) -> dict[int, tuple[Direction, Direction]]:
@@ -109,19 +36,8 @@ def connections(capture: BinaryIO) -> dict[int, tuple[Direction, Direction]]:
 
     Connections whose beginning is not in the capture are left out. Raises ValueError if it is not a capture.
     """
-    seen: dict[int, tuple[_Seen, _Seen]] = {}
-    for at, packet in dpkt.pcap.Reader(capture):
-        tcp = dpkt.ethernet.Ethernet(packet).data.data
-        is_answer = tcp.sport == SECOND_PORT
-        way = seen.setdefault(tcp.dport if is_answer else tcp.sport, (_Seen(), _Seen()))[is_answer]
-        if tcp.flags & dpkt.tcp.TH_SYN:
-            way.first = (tcp.seq + 1) % _SEQUENCES
-        elif tcp.data and way.first is not None:
-            position = (tcp.seq - way.first) % _SEQUENCES
-            way.segments.append(Segment(t_ns=int(at * 10**9), position_bytes=position, payload=bytes(tcp.data)))
-    return {
-        port: (Direction(segments=up.segments), Direction(segments=down.segments)) for port, (up, down) in seen.items()
-    }
+    packets = ((int(at * 10**9), dpkt.ethernet.Ethernet(packet).data.data) for at, packet in dpkt.pcap.Reader(capture))
+    return tcp_streams.connections(packets, SECOND_PORT)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,7 @@ from experiments.run.setting_checks import (
     live_socket_state,
 )
 from experiments.run.traffic_checks import check_carried, check_cross, observed_cross
-from experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt
+from experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt
 from experiments.testbed.namespaces.cross_traffic import JOURNAL as CROSS_JOURNAL
 from experiments.testbed.namespaces.front_shaper import check_at, observed_at
 from experiments.testbed.places import (
@@ -128,7 +128,7 @@ def run_arm(
                 observed |= observed_cross(cross.carried(), folder.link / CROSS_JOURNAL)
                 check_cross(scenario, observed, span)
         check_unchanged(observed, places.settings())
-        if scenario.client is ClientKind.CHROMIUM:
+        if scenario.client.is_browser:
             observed |= observed_browser(folder, environment.resolution_ns)
             check_browser(observed["browser"], scenario.priorities.favoured(scenario.page))
         sockets = read_journal(folder.front / "sockets.jsonl", SocketSample)

@@ -70,7 +70,7 @@ def check_cross(scenario: Scenario, observed: Mapping[str, Any], span: Span) -> 
 
 def _arrived_bytes(folder: RunFolder, client: ClientKind) -> int:
     """Returns the bytes that arrived on all connections of the client. A browser opens spare connections."""
-    if client is ClientKind.CHROMIUM:
+    if client.is_browser:
         connections = read_json(folder.client / "browser.json")["connections"]
         return sum(int(connection["received_bytes"]) for connection in connections)
     return int(last_line(folder.client / "arrivals.jsonl")["tcp_bytes"])

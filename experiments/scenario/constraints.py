@@ -1,6 +1,7 @@
 """Constraints between knobs, for probes, bottlenecks at the front, protocols, browsers and servers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from client import dialects
 from client.plan import PROBE_LEAST_BYTES, PlanKind
@@ -173,51 +174,53 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
         raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or a number with SERVER={server.name}, which does not use TCP")
 
 
-_CHROMIUM_WINDOW_BYTES = 6 * 2**20
-"""The flow-control window that Chromium gives each stream."""
+_WINDOW_MIB: Mapping[ClientKind, int] = MappingProxyType({ClientKind.CHROMIUM: 6, ClientKind.FIREFOX: 12})
+"""The flow-control window that a browser gives each stream, in MiB."""
 
 
 def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given) -> None:
-    """With CLIENT=chromium, checks that this browser can do what the knobs ask for. Raises ScenarioError."""
-    if scenario.client is not ClientKind.CHROMIUM:
+    """With a browser as the client, checks that it can do what the knobs ask for. Raises ScenarioError."""
+    if not scenario.client.is_browser:
         return
+    asked, browser = f"with CLIENT={scenario.client}", scenario.client.product
+    window_mib = _WINDOW_MIB[scenario.client]
     for name, fits, allowed in (
         (
             "PLAN",
             scenario.plan is PlanKind.LOADS,
-            f"{PlanKind.LOADS} with CLIENT=chromium: Chromium sets its flow-control windows itself",
+            f"{PlanKind.LOADS} {asked}: {browser} sets its flow-control windows itself",
         ),
-        ("FIRST", scenario.first is None, "as-written with CLIENT=chromium: Chromium keeps to the page's order"),
+        ("FIRST", scenario.first is None, f"as-written {asked}: {browser} keeps to the page's order"),
         (
             "PAGE",
             _is_html(scenario.page),
-            "with CLIENT=chromium, a page that begins with HTML; all its other resources have `after`, and none `wait`",
+            f"{asked}, a page that begins with HTML; all its other resources have `after`, and none `wait`",
         ),
         (
             "PRIORITY",
             scenario.priorities is Priorities.SPDY,
-            "spdy with CLIENT=chromium: Chromium has its own priorities",
+            f"spdy {asked}: {browser} has its own priorities",
         ),
-        ("DIALECT", scenario.dialect == dialects.PLAIN, "plain with CLIENT=chromium: Chromium has its own priorities"),
+        ("DIALECT", scenario.dialect == dialects.PLAIN, f"plain {asked}: {browser} has its own priorities"),
         (
             "WINDOW",
             given("WINDOW").strip().upper() == usual("WINDOW"),
-            f"{usual('WINDOW')} with CLIENT=chromium: Chromium sets its flow-control windows itself",
+            f"{usual('WINDOW')} {asked}: {browser} sets its flow-control windows itself",
         ),
         (
             "SIZE" if scenario.size_bytes else "PAGE",
-            scenario.page.largest_bytes <= _CHROMIUM_WINDOW_BYTES,
-            "at most 6M per resource with CLIENT=chromium: Chromium's flow-control window per stream is 6M",
+            scenario.page.largest_bytes <= window_mib * 2**20,
+            f"at most {window_mib}M per resource {asked}: {browser}'s flow-control window per stream is {window_mib}M",
         ),
         (
             "RATE_STEPS",
             bool(scenario.reloads or not scenario.link.rate_steps),
-            "none with CLIENT=chromium and RELOADS=0: the first load begins before the connection exists",
+            f"none {asked} and RELOADS=0: the first load begins before the connection exists",
         ),
         (
             "SERVER",
             server.protocol == Protocol.HTTP2 and server.over_tcp,
-            "with CLIENT=chromium, a server that uses HTTP/2 over TCP",
+            f"{asked}, a server that uses HTTP/2 over TCP",
         ),
     ):
         if not fits:

@@ -58,6 +58,18 @@ class ClientKind(StrEnum):
     """The lab's own client, which uses the protocol of the server: HTTP/2, HTTP/3 or SPDY."""
     CHROMIUM = "chromium"
     """A real browser, with its own priorities and windows."""
+    FIREFOX = "firefox"
+    """Another real browser: Firefox ESR."""
+
+    @property
+    def is_browser(self) -> bool:
+        """True for a real browser."""
+        return self is not ClientKind.H2
+
+    @property
+    def product(self) -> str:
+        """The client's name for people."""
+        return self.value.capitalize() if self.is_browser else "the lab's own client"
 
 
 class ViaHttp(StrEnum):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import vl_convert
 
+from analysis.figures.arms import CLIENTS
 from analysis.records.runs import Experiment, load_environment
 from analysis.reproduction import drawing, page, paper
 from analysis.reproduction.article import Compared, SetUp, set_up
@@ -64,7 +65,7 @@ def _set_up(experiment: Experiment) -> list[Compared]:
     assert scenario.rate_bit_s is not None
     assert scenario.size_bytes is not None
     assert scenario.script_delay_ns is not None
-    client = "Chromium" if scenario.client == "chromium" else "the lab's own client"
+    client = "the lab's own client" if scenario.client == "h2" else CLIENTS[scenario.client]
     return set_up(
         SetUp(
             server=environment.versions.get(scenario.server, "unknown").rpartition(":")[2].strip().replace("/", " "),

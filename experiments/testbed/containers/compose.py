@@ -12,7 +12,7 @@ from experiments.host.roots import Root
 from experiments.host.tools import FRONT, Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
-from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
+from experiments.scenario.scenario import Scenario, ShaperAt
 from experiments.testbed.containers import docker_engine
 from experiments.testbed.containers.node_route import node_route
 from experiments.testbed.containers.own_files import image_server, mounted_program, program_inside, version_in_image
@@ -47,9 +47,9 @@ class Compose(HostKernel):
         if scenario.shaper_at is ShaperAt.FRONT:
             right = "the front's container may not shape its own egress"
             raise Unavailable("SHAPER_AT=front with FABRIC=compose", right, "use FABRIC=virtual or netns")
-        if scenario.client is ClientKind.CHROMIUM:
+        if scenario.client.is_browser:
             lack = "the client's image has no browser"
-            raise Unavailable("CLIENT=chromium with FABRIC=compose", lack, "use FABRIC=virtual or netns")
+            raise Unavailable(f"CLIENT={scenario.client} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
         if scenario.link.qdisc is not Qdisc.FIFO:
             untried = "the link's container makes no other queueing discipline than fifo"
             raise Unavailable(

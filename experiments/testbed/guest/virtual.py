@@ -20,7 +20,7 @@ from experiments.host.programs import tools_for
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.knobs import NAMED_BY_PATH
-from experiments.scenario.scenario import ClientKind, Scenario
+from experiments.scenario.scenario import Scenario
 from experiments.testbed.guest import kernel
 from experiments.testbed.guest.inside import InGuest
 from experiments.testbed.namespaces.front_shaper_check import check_egress
@@ -203,7 +203,7 @@ def _lack_of(option: str, lack: str) -> str | None:
 def memory_mib(scenario: Scenario) -> int:
     """Returns the MiB of memory for a guest with that scenario. A run without a guest needs at most as much."""
     own_mib = _MEMORY_MIB + _COPIES * scenario.page.total_bytes // 2 // _MIB
-    if scenario.client is not ClientKind.CHROMIUM:
+    if not scenario.client.is_browser:
         return own_mib
     payload_bytes = (scenario.reloads + 1) * scenario.page.total_bytes
     return own_mib + _BROWSER_MIB + ceil(_LOG_COPIES * payload_bytes / _MIB)

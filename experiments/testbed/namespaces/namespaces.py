@@ -21,7 +21,7 @@ from experiments.host.processes import CopiedProcess, Process
 from experiments.host.program_logs import tail
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
-from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt, Via
+from experiments.scenario.scenario import Scenario, ShaperAt, Via
 from experiments.testbed import tap
 from experiments.testbed.namespaces import front_place, front_shaper
 from experiments.testbed.namespaces.cross_traffic import crossing
@@ -127,7 +127,7 @@ class Namespaces:
         if self.second is not None:
             self.second.apply_settings(scenario)
         self._client.write_sysctl(_RMEM, CLIENT_RMEM)
-        if scenario.client is ClientKind.CHROMIUM:
+        if scenario.client.is_browser:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
                 self._client.write_sysctl(_NO_IPV6, "1")
         front = self._front

@@ -15,11 +15,10 @@ from typing import Any
 
 import pytest
 
-from client.chromium.account import Account, account
-from client.chromium.browser import Shown, arguments
-from client.chromium.netlog import NetlogError, keep, netlog_from, read
-from client.chromium.record import document
-from client.chromium.tls13 import (
+from client.browsers.account import Account
+from client.browsers.record import Browser, document
+from client.browsers.shown import Shown
+from client.browsers.tls13 import (
     APPLICATION_DATA,
     Direction,
     Secrets,
@@ -27,6 +26,9 @@ from client.chromium.tls13 import (
     client_random,
     read_secrets,
 )
+from client.chromium.account import account
+from client.chromium.browser import arguments
+from client.chromium.netlog import NetlogError, keep, netlog_from, read
 from client.http2.frames import priority_update
 from common.formats.events import Event, Kind
 from common.formats.plan import Plan, read_plan

@@ -2,7 +2,7 @@
 
 import pytest
 
-from client.chromium.asked import Saying, asked, urgency
+from client.browsers.asked import Saying, asked, urgency
 
 _IMAGE, _SCRIPT = 3, 5
 

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
-from client.chromium.account import Account, SentRequest
-from client.chromium.asked import Asked, Saying
-from client.chromium.browser import Shown, may_sandbox
-from client.chromium.netlog import RESOLUTION_NS, Netlog
+from client.browsers.account import Account, SentRequest
+from client.browsers.asked import Asked, Saying
+from client.browsers.shown import Shown, may_sandbox
 from common.formats.plan import Plan
 
 FORMAT = 1
@@ -17,18 +16,34 @@ _NO_RFC7540_PRIORITIES = "id:9 "
 _INITIAL_WINDOW = re.compile(r"id:4 .*value:(\d+)", re.ASCII)
 
 
-def document(plan: Plan, netlog: Netlog, account: Account, shown: Sequence[Shown]) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Browser:
+    """The browser that loaded the pages.
+
+    product: its name and version. switches: its command line; `...` replaces paths. driver: the Python package that
+    drives it. time_resolution_ns: the resolution of the times in its record. preferences: those that the lab sets.
+    """
+
+    product: str
+    switches: Sequence[str]
+    driver: str
+    time_resolution_ns: int
+    preferences: Mapping[str, bool | int | str] | None = None
+
+
+def document(plan: Plan, browser: Browser, account: Account, shown: Sequence[Shown]) -> dict[str, Any]:
     """Returns the content of browser.json; docs/results.md describes it."""
     names = {sent.stream_id: sent.resource for sent in account.requests}
     loads = range(1, plan.loads + 1)
     one, other = plan.page.important[0].name, plan.page.others[0].name
     return {
         "format": FORMAT,
-        "product": netlog.product,
-        "switches": netlog.switches,
-        "playwright": version("playwright"),
+        "product": browser.product,
+        "switches": browser.switches,
+        **({} if browser.preferences is None else {"preferences": browser.preferences}),
+        browser.driver: version(browser.driver),
         "sandbox": may_sandbox(),
-        "time_resolution_ns": RESOLUTION_NS,
+        "time_resolution_ns": browser.time_resolution_ns,
         "connections": [asdict(connection) for connection in account.connections],
         "settings": account.settings,
         "no_rfc7540_priorities": any(_NO_RFC7540_PRIORITIES in setting for setting in account.settings),

@@ -1,10 +1,10 @@
 """Decrypts one direction of a recorded TLS 1.3 connection with the secrets that the browser logged.
 
-The net log has the bytes of the browser's socket, with times. From these bytes this module gets the plaintext of each
+From the bytes of the browser's socket, which have times, this module gets the plaintext of each
 TLS record and the record's position in the TCP stream, as the lab's own client records them. See RFC 8446, 5.2 and 7.3.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +16,9 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from client.records import Record, RecordSplitter
 
 APPLICATION_DATA = 23
+_HANDSHAKE = 22
 _HEADER_BYTES, _IV_BYTES = 5, 12
-_RANDOM_AT, _RANDOM_BYTES = 11, 32  # of a ClientHello in the first record
+_RANDOM_AT, _RANDOM_BYTES = 11, 32  # of a hello in the first record
 _SUITES: Mapping[int, tuple[type[AESGCM] | type[ChaCha20Poly1305], int, type[hashes.HashAlgorithm]]] = {
     0x1301: (AESGCM, 16, hashes.SHA256),
     0x1302: (AESGCM, 32, hashes.SHA384),
@@ -35,9 +36,11 @@ Secrets = Mapping[tuple[str, bytes], bytes]
 
 
 def read_secrets(key_log: Path) -> Secrets:
-    """Reads the secrets in a file of the SSLKEYLOGFILE format."""
+    """Reads the secrets in a file of the SSLKEYLOGFILE format, in which comments begin with #."""
     secrets = {}
     for line in key_log.read_text().splitlines():
+        if line.startswith("#"):
+            continue
         label, random, secret = line.split()
         secrets[label, bytes.fromhex(random)] = bytes.fromhex(secret)
     return secrets
@@ -46,6 +49,28 @@ def read_secrets(key_log: Path) -> Secrets:
 def client_random(sent: bytes) -> bytes:
     """Returns the random of a connection's ClientHello. sent: the client's bytes, at least the first TLS record."""
     return sent[_RANDOM_AT : _RANDOM_AT + _RANDOM_BYTES]
+
+
+def suite_of(received: bytes) -> int:
+    """Returns the number of the cipher suite that the server chose. received: the server's bytes from its ServerHello on.
+
+    Raises Unreadable if the bytes do not begin with a whole ServerHello (RFC 8446, 4.1.3).
+    """
+    at = _RANDOM_AT + _RANDOM_BYTES
+    suite = received[at + 1 + received[at] :][:2] if len(received) > at else b""
+    if received[:1] != bytes([_HANDSHAKE]) or len(suite) != 2:
+        raise Unreadable("the front did not answer with a ServerHello")
+    return int.from_bytes(suite)
+
+
+def handshake_ended_ns(sent: Iterable[tuple[int, bytes]]) -> int | None:
+    """Returns when the client had sent its Finished, its first encrypted record; None if it did not.
+
+    sent: the client's bytes, each with its time.
+    """
+    splitter = RecordSplitter()
+    records = (record for t_ns, data in sent for record in splitter.feed(data, t_ns))
+    return next((record.received_ns for record in records if record.data[0] == APPLICATION_DATA), None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,65 @@
+"""`python -m client.firefox PLAN CERTIFICATE OUT BROWSER`: loads a plan's page with Firefox.
+
+PLAN: the file of the plan (common/formats/plan.py). CERTIFICATE: the front's certificate file. OUT: the folder for the
+results. BROWSER: the browser's executable file.
+
+The command prints the same lines and writes the same files as `python -m client`, and OUT/browser.json in addition. The
+browser loads the plan's page from the plan's address, as often as the plan says. The browser chooses its own priorities
+and flow-control windows.
+
+The exit code is 0 if every load finished and every page was complete: pictures rendered, scripts run, style sheets
+applied, fetches received. Otherwise it is 1, and the reason is the last line on standard error.
+"""
+
+import sys
+from pathlib import Path
+
+from client.browsers import command
+from client.browsers.record import Browser
+from client.browsers.shown import Shown
+from client.browsers.tls13 import Unreadable, read_secrets
+from client.firefox import profile
+from client.firefox.account import account
+from client.firefox.browser import SWITCHES, browse
+from client.firefox.capture import capturing
+from client.loads import LoadFailed
+from common.formats.plan import Plan
+
+_RESOLUTION_NS = 1
+
+
+def run(plan: Plan, certificate: Path, out: Path, program: Path, scratch: Path) -> None:
+    """Carries out all loads of the plan. Raises LoadFailed or Unreadable.
+
+    certificate: the front's certificate file. out: the folder for the results. program: the browser's executable file.
+    scratch: the folder for the profile.
+    """
+    product, shown, trouble = "Firefox", list[Shown](), None
+    keys = out / "keys.log"
+    with capturing(plan.address, plan.port) as capture:
+        try:
+            product, shown = browse(plan, certificate, program, keys, scratch, command.began)
+        except LoadFailed as error:
+            trouble = error
+    # The records of a failed load are written, too: they may show the reason.
+    try:
+        made = account(capture.packets(), read_secrets(keys) if keys.exists() else {}, plan, capture.address)
+    except Unreadable:
+        if trouble is None:
+            raise
+        raise trouble from None
+    browser = Browser(
+        product=product,
+        switches=SWITCHES,
+        driver="websockets",
+        time_resolution_ns=_RESOLUTION_NS,
+        preferences=profile.preferences(plan),
+    )
+    command.write_account(plan, out, made, browser, shown)
+    if found := trouble or made.trouble:
+        raise found
+    command.check_pages(shown)
+
+
+if __name__ == "__main__":
+    sys.exit(command.main("client.firefox", run))
