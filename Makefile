@@ -29,8 +29,8 @@ setup: ## install missing system packages, the Python environment and the guest 
 	@experiments/host/setup.sh
 
 # Each installs additional packages, for experiments, captures, a browser, every server, tests, checks or sweeps.
-.PHONY: setup-experiment setup-capture setup-chromium setup-servers setup-matrix setup-test setup-lint setup-sweep setup-compared
-setup-experiment setup-capture setup-chromium setup-servers setup-matrix setup-test setup-lint setup-sweep:
+.PHONY: setup-experiment setup-capture setup-chromium setup-firefox setup-servers setup-matrix setup-test setup-lint setup-sweep setup-compared
+setup-experiment setup-capture setup-chromium setup-firefox setup-servers setup-matrix setup-test setup-lint setup-sweep:
 	@experiments/host/setup.sh $(@:setup-%=%)
 
 # For targets that compare nginx with h2o.
@@ -172,6 +172,11 @@ sabotage: setup ## measure the scenarios that spoil the effect, and their cures;
 .PHONY: late
 late: setup-matrix ## measure late urgent requests, and equal urgencies, at servers that follow RFC 9218; writes docs/late-urgent.md and .json (two minutes)
 	@$(PRIOLAB) late docs/late-urgent.md
+
+.PHONY: transition
+transition: setup-chromium setup-firefox ## measure today's browsers at fronts that read RFC 7540 and RFC 9218; writes docs/transition.md (fifteen minutes)
+	@experiments/host/setup.sh SERVER=nginx@bookworm,h2o@bookworm,nghttpx@bookworm,nghttpx@sid,apache@bookworm,apache@sid,lighttpd@sid,node@sid,go
+	@$(PRIOLAB) transition docs/transition.md
 
 .PHONY: two-hops
 two-hops: setup-servers ## measure two fronts, one behind the other, with LOWAT at each; writes docs/two-hops.md and its pictures (one minute)

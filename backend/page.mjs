@@ -30,10 +30,11 @@ document.getElementById("script").textContent =
 `;
 
 /** Returns the tag that makes a browser request a resource; null if there is no tag for the resource's type. */
-function tag({ path, content_type: type }) {
-  if (type.startsWith("image/")) return `<img src="${path}" alt="${path}">\n`;
-  if (type.startsWith("text/javascript")) return `<script src="${path}"></script>\n`;
-  if (type.startsWith("text/css")) return `<link rel="stylesheet" href="${path}">\n`;
+function tag({ path, content_type: type, fetchpriority }) {
+  const hint = fetchpriority ? ` fetchpriority="${fetchpriority}"` : "";
+  if (type.startsWith("image/")) return `<img src="${path}" alt="${path}"${hint}>\n`;
+  if (type.startsWith("text/javascript")) return `<script src="${path}"${hint}></script>\n`;
+  if (type.startsWith("text/css")) return `<link rel="stylesheet" href="${path}"${hint}>\n`;
   return null;
 }
 
@@ -44,7 +45,8 @@ function tag({ path, content_type: type }) {
  */
 function fetching(resources, document) {
   if (!resources.length) return "";
-  const asked = resources.map(({ name, path, after, important }) => [name, path, after, important ? "high" : "low"]);
+  const asked = resources.map(({ name, path, after, important, fetchpriority }) =>
+    [name, path, after, fetchpriority ?? (important ? "high" : "low")]);
   return `<script>
 const done = {};
 window.fetched = Promise.all(${JSON.stringify(asked)}.map(([name, path, after, priority]) =>

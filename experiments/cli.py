@@ -473,6 +473,7 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "sabotage": ("measure every scenario that spoils the effect of LOWAT", _writing("sabotage")),
     "traces": ("measure LOWAT=auto on synthetic traces", _writing("traces")),
     "late": ("measure late urgent requests at servers that follow RFC 9218", _writing("late")),
+    "transition": ("measure today's browsers at fronts that read RFC 7540 and RFC 9218", _writing("transition")),
     "two-hops": ("measure two fronts, one behind the other, with LOWAT at each", _writing("two_hops")),
     "probe": ("test in which order a running server sends two resources, in every dialect", _probe),
     "gate": ("say whether a server keeps the order, name its faults, and quote the frames that prove it", _gate),

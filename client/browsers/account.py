@@ -10,9 +10,10 @@ Rules:
    resolution of the clock have the same time.
 """
 
+import re
 import struct
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from h2.errors import ErrorCodes
@@ -28,7 +29,11 @@ from client.records import Record
 from common.formats.events import Event, Kind
 from common.formats.plan import Plan, Position
 
+FIRST_WINDOW_BYTES = 65_535
+"""The window of a connection, and of its streams unless SETTINGS say otherwise (RFC 9113, 6.9.2)."""
+
 _SETTING = struct.Struct("!2s4s")
+_INITIAL_WINDOW = re.compile(r"id:4 .*value:(\d+)", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +55,8 @@ class Account:
 
     events, arrivals: the content of events.jsonl and arrivals.jsonl. settings: the SETTINGS that the browser sent, a text
     each, with number, name and value. server_settings: the values of the SETTINGS that the front sent, by number.
-    connection_window_bytes: the connection's flow-control window after the browser first enlarged it. frames_sent: the
+    connection_window_bytes: the connection's flow-control window after the browser first enlarged it.
+    stream_window_bytes: a stream's window after the browser first enlarged it; None if only its SETTINGS tell. frames_sent: the
     number of frames that the browser sent, by type. sayings: all priority signals, in order; the signal sent with a
     request precedes the later signals for the same stream. local: the browser's address and port.
     largest_record_bytes: plaintext bytes of the front's largest TLS record. trouble: the reason why a load failed; None
@@ -63,6 +69,7 @@ class Account:
     settings: list[str] = field(default_factory=list)
     server_settings: dict[str, int] = field(default_factory=dict)
     connection_window_bytes: int | None = None
+    stream_window_bytes: int | None = None
     frames_sent: Counter[str] = field(default_factory=Counter)
     requests: list[SentRequest] = field(default_factory=list)
     sayings: list[Saying] = field(default_factory=list)
@@ -226,6 +233,12 @@ class AccountWriter:
                 record_ns=record.started_ns if record else None,
             )
         )
+
+
+def initial_window_bytes(settings: Sequence[str]) -> int:
+    """Returns the initial window of streams in the browser's SETTINGS; if absent, RFC 9113's default (6.5.2)."""
+    said = (found for setting in settings if (found := _INITIAL_WINDOW.search(setting)))
+    return next((int(found[1]) for found in said), FIRST_WINDOW_BYTES)
 
 
 def settings_in(seen: Ended) -> dict[int, int]:

@@ -1,19 +1,17 @@
 """Makes browser.json: the browser, its connections and priority signals, and the state of each page after its load."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
-from client.browsers.account import Account, SentRequest
+from client.browsers.account import Account, SentRequest, initial_window_bytes
 from client.browsers.asked import Asked, Saying
 from client.browsers.shown import Shown, may_sandbox
 from common.formats.plan import Plan
 
 FORMAT = 1
 _NO_RFC7540_PRIORITIES = "id:9 "
-_INITIAL_WINDOW = re.compile(r"id:4 .*value:(\d+)", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +45,7 @@ def document(plan: Plan, browser: Browser, account: Account, shown: Sequence[Sho
         "connections": [asdict(connection) for connection in account.connections],
         "settings": account.settings,
         "no_rfc7540_priorities": any(_NO_RFC7540_PRIORITIES in setting for setting in account.settings),
-        "stream_window_bytes": _stream_window_bytes(account.settings),
+        "stream_window_bytes": account.stream_window_bytes or initial_window_bytes(account.settings),
         "connection_window_bytes": account.connection_window_bytes,
         "server_settings": account.server_settings,
         "frames_sent": dict(account.frames_sent),
@@ -55,12 +53,6 @@ def document(plan: Plan, browser: Browser, account: Account, shown: Sequence[Sho
         "asked_first": [_asked(number, account.asked(number, one, other), names) for number in loads],
         "pages": [asdict(page) for page in shown],
     }
-
-
-def _stream_window_bytes(settings: Sequence[str]) -> int:
-    """Returns the initial window of streams in the browser's SETTINGS; if absent, RFC 9113's default (6.5.2)."""
-    said = (found for setting in settings if (found := _INITIAL_WINDOW.search(setting)))
-    return next((int(found[1]) for found in said), 65_535)
 
 
 def _request(sent: SentRequest, account: Account, names: Mapping[int, str]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from typing import Any
 
 from client.browsers.tls13 import Unreadable
 
-
 RESOLUTION_NS = 10**6
 BEGIN, END = 1, 2
 """The phases of the two entries that begin and end an event of some duration."""

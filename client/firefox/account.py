@@ -16,7 +16,7 @@ from hpack import Decoder
 from hyperframe.frame import Frame as WireFrame
 from hyperframe.frame import HeadersFrame, PriorityFrame
 
-from client.browsers.account import Account, AccountWriter, settings_in
+from client.browsers.account import FIRST_WINDOW_BYTES, Account, AccountWriter, initial_window_bytes, settings_in
 from client.browsers.asked import Saying
 from client.browsers.connections import Connection
 from client.browsers.tls13 import Direction, Plaintext, Secrets, Unreadable, client_random, handshake_ended_ns, suite_of
@@ -24,8 +24,6 @@ from client.http2.walker import PREFACE, Ended, FrameKind, FrameWalker
 from client.loads import LoadFailed
 from common.formats.plan import Plan
 from common.tcp_streams import Stream, connections
-
-_FIRST_WINDOW_BYTES = 65_535  # RFC 9113, 6.9.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,7 +190,11 @@ class _Following:
             case FrameKind.SETTINGS:
                 self._made.settings += [_setting(*pair) for pair in settings_in(seen).items()]
             case FrameKind.WINDOW_UPDATE if number == 0 and self._made.connection_window_bytes is None:
-                self._made.connection_window_bytes = _FIRST_WINDOW_BYTES + int.from_bytes(seen.payload)
+                self._made.connection_window_bytes = FIRST_WINDOW_BYTES + int.from_bytes(seen.payload)
+            case FrameKind.WINDOW_UPDATE if number and self._made.stream_window_bytes is None:
+                # sent with the stream's request
+                first_bytes = initial_window_bytes(self._made.settings)
+                self._made.stream_window_bytes = first_bytes + int.from_bytes(seen.payload)
 
     def _status_of(self, seen: Ended) -> str:
         fields = self._answered_blocks.fields(seen) or {}

@@ -45,7 +45,8 @@ class Resource:
     delay_ns: the time for which the origin holds the response back. after: the name of the resource that must be
     complete before this one is requested; None to request it when the load begins. wait_ns: the time for which the
     client then waits before it requests this one. chunks: the pieces of a response
-    that the origin writes over time; empty if it writes the whole response at once.
+    that the origin writes over time; empty if it writes the whole response at once. fetchpriority: the value of the
+    HTML attribute of that name, for real browsers; None for no attribute.
 
     The priority: urgency and incremental are those of RFC 9218, 4. weight (1 to 256) and depends_on (the name of a
     resource) are those of RFC 7540, 5.3.
@@ -64,6 +65,7 @@ class Resource:
     after: str | None = None
     wait_ns: int = 0
     chunks: tuple[Chunk, ...] = ()
+    fetchpriority: str | None = None
 
     @property
     def first_ns(self) -> int:

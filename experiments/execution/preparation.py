@@ -34,8 +34,8 @@ def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str],
         tools = manner.fabric.tools(asked[0], capture=manner.capture)
         for other in {scenario.client: scenario for scenario in asked}.values():
             programs, versions = browser_tools(other)
-            versions = {name: text or "unknown" for name, text in versions.items()}
-            tools = replace(tools, programs={**tools.programs, **programs}, versions={**tools.versions, **versions})
+            said = {name: text or "unknown" for name, text in versions.items()}
+            tools = replace(tools, programs={**tools.programs, **programs}, versions={**tools.versions, **said})
         check_levels(asked, tools.versions[key[0]])
         found[key] = replace(tools, tuner=tuner)
     return found

@@ -36,7 +36,7 @@ _HTML, _SCRIPT, _JPEG = "text/html", "text/javascript", "image/jpeg"
 _SUFFIXES = {_JPEG: ".jpg", _SCRIPT: ".js", "text/css": ".css"}
 _TAGGED = (_JPEG, _SCRIPT, "text/css")
 _LEAST = {_JPEG: 2048, _SCRIPT: 256, "text/css": 16}
-_HTML_BYTES, _TAG_BYTES, _FETCHING_BYTES = 400, 36, 660  # upper bounds of what backend/page.mjs writes
+_HTML_BYTES, _TAG_BYTES, _FETCHING_BYTES, _HINT_BYTES = 400, 36, 660, 21  # upper bounds of what backend/page.mjs writes
 _REQUIRED = object()
 
 
@@ -126,6 +126,7 @@ _KEYS: dict[str, _Key] = {
     "after": _Key(parse=_text(_NAME), allowed="the name of an earlier resource of the page"),
     "wait": _Key(parse=_time, allowed=_TIMES, default=0),
     "chunks": _Key(parse=lambda value: value, allowed="a list of tables {at, bytes, every, count}"),
+    "fetchpriority": _Key(parse=_text(re.compile("high|low|auto")), allowed="high, low, auto"),
 }
 _SITE_KEYS = _KEYS | {
     "path": _Key(parse=_text(_SITE_PATH), allowed="a path such as /image.jpg, or /image?width=200"),
@@ -268,6 +269,7 @@ def _resource(where: str, table: Any, parameters: Parameters, used: list[str], *
         after=read["after"],
         wait_ns=read["wait"],
         chunks=chunks,
+        fetchpriority=read["fetchpriority"],
     )
 
 
@@ -336,6 +338,7 @@ def _html_bytes(page: Page, html: Resource) -> int:
     """
     waiting = [resource for resource in page.resources if resource.after is not None]
     tags = sum(_TAG_BYTES + 2 * len(each.path) + len(each.name) + len(each.after or "") for each in waiting)
+    tags += sum(_HINT_BYTES for each in waiting if each.fetchpriority)
     fetches = any(each.after != html.name or not each.content_type.startswith(_TAGGED) for each in waiting)
     return _HTML_BYTES + tags + (_FETCHING_BYTES + len(html.name) if fetches else 0)
 

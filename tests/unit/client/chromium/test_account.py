@@ -28,7 +28,7 @@ from client.browsers.tls13 import (
 )
 from client.chromium.account import account
 from client.chromium.browser import arguments
-from client.chromium.netlog import NetlogError, keep, netlog_from, read
+from client.chromium.netlog import RESOLUTION_NS, Netlog, NetlogError, keep, netlog_from, read
 from client.http2.frames import priority_update
 from common.formats.events import Event, Kind
 from common.formats.plan import Plan, read_plan
@@ -67,6 +67,13 @@ def secrets() -> Secrets:
 def made(log: Log, secrets: Secrets, plan: Plan) -> Account:
     """Returns the account of the whole log."""
     return account(netlog_from(log), secrets, plan)
+
+
+def _browser(netlog: Netlog) -> Browser:
+    """Returns the browser of the log, as browser.json describes it."""
+    return Browser(
+        product=netlog.product, switches=netlog.switches, driver="playwright", time_resolution_ns=RESOLUTION_NS
+    )
 
 
 def _of(made: Account, kind: Kind, load: int | None = None) -> list[Event]:
@@ -122,14 +129,14 @@ def test_priorities_are_told_with_the_requests(made: Account) -> None:
 def test_the_record_says_what_was_asked(made: Account, plan: Plan, log: Log) -> None:
     """RFC 7540's tree puts the script first; RFC 9218's field puts neither image nor script first."""
     netlog = netlog_from(log)
-    found = document(plan, netlog, made, [])
+    found = document(plan, _browser(netlog), made, [])
     assert found["asked_first"] == [
         {"load": load, "first": "script", "by_rfc7540": "script", "by_rfc9218": None} for load in (1, 2)
     ]
     assert [each["requests"] for each in found["connections"]] == [6, 0][: len(found["connections"])]
     assert any(f"value:{_STREAM_WINDOW}" in setting for setting in found["settings"])
     assert found["stream_window_bytes"] == _STREAM_WINDOW
-    assert document(plan, netlog, replace(made, settings=[]), [])["stream_window_bytes"] == 65_535
+    assert document(plan, _browser(netlog), replace(made, settings=[]), [])["stream_window_bytes"] == 65_535
     assert found["no_rfc7540_priorities"] is False
     script = next(each for each in found["requests"] if each["resource"] == "script")
     assert (script["weight"], script["depends_on"], script["field"]) == (183, "image", "u=2")
@@ -167,7 +174,7 @@ def test_the_command_line_is_told_without_paths_and_passwords(log: Log, plan: Pl
     )
     netlog = netlog_from(log)
     told = ("--headless", "--rules=MAP a 198.18.1.2:443, MAP * ~NOTFOUND", "--log=...", "--proxy-server=...")
-    assert document(plan, netlog, made, [])["switches"] == (*told, "--flag-switches-begin")
+    assert document(plan, _browser(netlog), made, [])["switches"] == (*told, "--flag-switches-begin")
 
 
 def _another_status(log: Log) -> None:

@@ -24,7 +24,7 @@ PARAMETERS = Parameters(size_bytes=716_800, script_delay_ns=200 * MS)
 A = '[[resource]]\nname = "a"\ntype = "text/plain"\nsize = 5\n'
 B = '[[resource]]\nname = "b"\ntype = "text/plain"\nsize = 5\nimportant = true\n'
 STREAM = '[[resource]]\nname = "b"\ntype = "text/event-stream"\nimportant = true\n'
-KEYS = "name, type, path, size, delay, important, urgency, incremental, weight, depends_on, after, wait, chunks"
+KEYS = "name, type, path, size, delay, important, urgency, incremental, weight, depends_on, after, wait, chunks, fetchpriority"
 
 
 def written(folder: Path, text: str | bytes, name: str = "mine.toml") -> Path:
@@ -113,6 +113,7 @@ def test_what_is_not_said(tmp_path: Path) -> None:
         "after": None,
         "wait_ns": 0,
         "chunks": (),
+        "fetchpriority": None,
     }
 
 
@@ -123,6 +124,7 @@ def test_what_is_said(tmp_path: Path) -> None:
         '[[resource]]\nname = "p"\ntype = "text/html"\nsize = "4k"\n'
         '[[resource]]\nname = "x"\ntype = "text/css"\npath = "/y/z.css"\nsize = "SIZE"\ndelay = "JS_DELAY"\n'
         'important = true\nurgency = 1\nincremental = true\nweight = 7\ndepends_on = "s"\nafter = "p"\nwait = "50ms"\n'
+        'fetchpriority = "low"\n'
         '[[resource]]\nname = "s"\ntype = "text/event-stream"\nsize = 9\n'
         'chunks = [{ at = "1s", bytes = 2 }, { at = "2s", bytes = 1, every = "3ms", count = 7 }]\n'
     )
@@ -143,6 +145,7 @@ def test_what_is_said(tmp_path: Path) -> None:
         "after": "p",
         "wait_ns": 50 * MS,
         "chunks": (),
+        "fetchpriority": "low",
     }
     assert page["s"].chunks == (
         Chunk(at_ns=1000 * MS, size_bytes=2),

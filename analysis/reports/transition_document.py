@@ -1,0 +1,190 @@
+"""Writes docs/transition.md: what browsers ask for, and what a site loses when its front moves to RFC 9218. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from analysis.reports.markdown import filled, row
+
+_TREE, _FIELD = "RFC 7540", "RFC 9218"
+_UNSET = "none"
+
+_INTRODUCTION = (
+    "Servers are moving from the priorities of RFC 7540, weights and dependencies in HEADERS and PRIORITY frames, to"
+    " those of RFC 9218, the header field `priority` and PRIORITY_UPDATE frames. A front that moves does not only read"
+    " other bytes: a browser that sends both kinds of signals need not ask for the same order in both. This page shows"
+    " what today's browsers send, and what becomes of two pages when their front moves."
+)
+_MADE = (
+    "`make transition` makes this page, figures in sentences included. Each row of the later tables is one run in the"
+    " guest over the default link, 128 kB/s and 300 ms, and shows the third load of the page. The browsers are"
+    " headless, with an empty cache; the lab changes none of their settings for priorities. The signals are read from the frames"
+    " that the browsers sent (client/browser.json in each run)."
+)
+_SENT = (
+    "`PAGE=signals` has a style sheet, a script, a picture and a `fetch()`, each without a hint, with"
+    ' `fetchpriority="high"`, and with `fetchpriority="low"` (for `fetch()` the option `priority`). *Then* are frames'
+    " that the browser sent later for the same request. No entry in a column means that the browser sent nothing."
+)
+_LOST = (
+    "*Reads* are the priorities that the front follows ([matrix.md](matrix.md)). *First* is the first byte of the"
+    " important resource that the ledger follows; *complete* is the last byte of all important resources; *others* is"
+    " the last byte of the other resources. All times count from the request of the page."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Front:
+    """A front. reads: the RFC whose priorities it follows. moved_from: the same server's version that follows RFC 7540.
+
+    moved_from is None if the server has no such version, or is one.
+    """
+
+    server: str
+    reads: str
+    moved_from: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A row: the page, the browser, the front's server and LOWAT."""
+
+    page: str
+    client: str
+    server: str
+    lowat: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """What a browser sent. browser: the content of browser.json with a front that sends no SETTINGS about priorities.
+
+    told: the same with a front that sends SETTINGS_NO_RFC7540_PRIORITIES=1.
+    """
+
+    browser: Mapping[str, Any]
+    told: Mapping[str, Any]
+
+
+def document(
+    sent: Mapping[str, Sent], fronts: Sequence[Front], arms: Mapping[Case, Mapping[str, Any]], pages: Sequence[str]
+) -> str:
+    """Returns the text of docs/transition.md.
+
+    sent: by CLIENT. arms: the arms of the summaries. pages: the pages' names, in the order of their sections.
+    """
+    lines = ["# From RFC 7540 to RFC 9218, with today's browsers", "", filled(_INTRODUCTION), "", filled(_MADE), ""]
+    lines += ["## What the browsers send", "", filled(_SENT), ""]
+    for client, each in sent.items():
+        lines += [*_signals(client, each), ""]
+    for page in pages:
+        lines += [f"## What `{page}` loses", "", *([filled(_LOST), ""] if page == pages[0] else [])]
+        for client in sent:
+            told = _told(page, client, sent[client].browser["product"], fronts, arms)
+            lines += [*(f"- {filled(each, '  ')}" for each in told)]
+        lines += ["", *_table(page, sent, fronts, arms), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _signals(client: str, sent: Sent) -> Iterable[str]:
+    browser = sent.browser
+    yield f"### {browser['product']} (`CLIENT={client}`)"
+    yield ""
+    yield row(["resource", "RFC 7540, in HEADERS", "RFC 9218, header field", "then"])
+    yield row(["---"] * 4)
+    for request in _first_load(browser):
+        field = f"`{request['field']}`" if request["field"] else ""
+        yield row([_called(request), _position(request), field, "; ".join(map(_later, request["later"]))])
+    yield ""
+    frames, told = browser["frames_sent"], sent.told
+    updates = _count(frames.get("PRIORITY_UPDATE", 0) + told["frames_sent"].get("PRIORITY_UPDATE", 0))
+    said = "sends" if browser["no_rfc7540_priorities"] else "does not send"
+    yield filled(
+        f"The browser {said} SETTINGS_NO_RFC7540_PRIORITIES. In both loads it sent {_count(frames.get('PRIORITY', 0))}"
+        f" PRIORITY frames, and {updates} PRIORITY_UPDATE frames, also to a front that sends"
+        f" SETTINGS_NO_RFC7540_PRIORITIES=1; in the HEADERS to that front it {_still(told)}. A stream's flow-control"
+        f" window is {browser['stream_window_bytes'] // 2**10} KiB."
+    )
+
+
+def _first_load(browser: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns the requests of the first load, in the order of kind and hint."""
+    requests = [request for request in browser["requests"] if request["load"] == 1]
+    kinds = ("page", "style", "script", "image", "fetch")
+    return sorted(requests, key=lambda each: (kinds.index(each["resource"].partition("-")[0]), each["resource"]))
+
+
+def _called(request: Mapping[str, Any]) -> str:
+    kind, _, hint = request["resource"].partition("-")
+    return f"{kind}, {hint}" if hint else kind
+
+
+def _position(said: Mapping[str, Any]) -> str:
+    if said["weight"] is None:
+        return ""
+    on = said["depends_on"] or (f"stream {said['parent_stream_id']}" if said["parent_stream_id"] else "the root")
+    return f"weight {said['weight']}{', exclusive' if said['exclusive'] else ''}, on {on}"
+
+
+def _later(said: Mapping[str, Any]) -> str:
+    return f"PRIORITY_UPDATE `{said['field']}`" if said["field"] is not None else f"PRIORITY {_position(said)}"
+
+
+def _still(told: Mapping[str, Any]) -> str:
+    weighty = any(request["weight"] is not None for request in told["requests"])
+    return "still sends weights" if weighty else "sends no weights"
+
+
+def _count(number: int) -> str:
+    return str(number) if number else "no"
+
+
+def _table(
+    page: str, clients: Iterable[str], fronts: Sequence[Front], arms: Mapping[Case, Mapping[str, Any]]
+) -> Iterable[str]:
+    yield row(["browser", "front", "reads", "LOWAT", "verdict", "first", "complete", "others"])
+    yield row([*["---"] * 5, *["---:"] * 3])
+    for client in clients:
+        for front in fronts:
+            for case, arm in arms.items():
+                if (case.page, case.client, case.server) == (page, client, front.server):
+                    times = ("first_byte_ms", "important_last_byte_ms", "others_last_byte_ms")
+                    lowat = "unset" if case.lowat == _UNSET else case.lowat
+                    named = [f"`{client}`", f"`{front.server}`", front.reads, lowat, str(arm["verdict"])]
+                    yield row([*named, *(_s(arm[name]) for name in times)])
+
+
+def _told(
+    page: str, client: str, product: str, fronts: Sequence[Front], arms: Mapping[Case, Mapping[str, Any]]
+) -> Iterable[str]:
+    """Yields the sentences about a page and a browser, with figures from the arms."""
+    ends = {
+        (case.server, case.lowat): arm["important_last_byte_ms"]
+        for case, arm in arms.items()
+        if (case.page, case.client) == (page, client)
+    }
+    by_lowat = {}
+    for lowat in dict.fromkeys(lowat for _, lowat in ends):
+        by_lowat[lowat] = [
+            median(ends[front.server, lowat] for front in fronts if front.reads == reads) for reads in (_TREE, _FIELD)
+        ]
+    words = [
+        f"with LOWAT {'unset' if lowat == _UNSET else f'at {lowat}'} after {_s(before)} at the fronts that read"
+        f" {_TREE}, and after {_s(after)} at those that read {_FIELD}"
+        for lowat, (before, after) in by_lowat.items()
+    ]
+    yield f"With {product} the important resources are complete {'; '.join(words)} (medians)."
+    for front in fronts:
+        if front.moved_from is None:
+            continue
+        moves = [
+            f"from {_s(ends[front.moved_from, lowat])} to {_s(ends[front.server, lowat])}"
+            f" with LOWAT {'unset' if lowat == _UNSET else f'at {lowat}'}"
+            for lowat in by_lowat
+        ]
+        yield f"`{front.moved_from}` to `{front.server}`, {product}: complete {', '.join(moves)}."
+
+
+def _s(time_ms: float) -> str:
+    return f"{time_ms / 1000:.2f} s"
