@@ -53,12 +53,12 @@ class SentRequest:
 class Account:
     """The report of a browser's actions.
 
-    events, arrivals: the content of events.jsonl and arrivals.jsonl. settings: the SETTINGS that the browser sent, a text
-    each, with number, name and value. server_settings: the values of the SETTINGS that the front sent, by number.
+    events, arrivals: the content of events.jsonl and arrivals.jsonl. settings: the SETTINGS that the browser sent, each
+    a text with number, name and value. server_settings: the values of the SETTINGS that the front sent, by number.
     connection_window_bytes: the connection's flow-control window after the browser first enlarged it.
-    stream_window_bytes: a stream's window after the browser first enlarged it; None if only its SETTINGS tell. frames_sent: the
-    number of frames that the browser sent, by type. sayings: all priority signals, in order; the signal sent with a
-    request precedes the later signals for the same stream. local: the browser's address and port.
+    stream_window_bytes: a stream's window after the browser first enlarged it; None if only its SETTINGS tell.
+    frames_sent: the number of frames that the browser sent, by type. sayings: all priority signals, in order; the
+    signal sent with a request precedes the later signals for the same stream. local: the browser's address and port.
     largest_record_bytes: plaintext bytes of the front's largest TLS record. trouble: the reason why a load failed; None
     if no load failed.
     """

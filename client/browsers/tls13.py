@@ -52,8 +52,9 @@ def client_random(sent: bytes) -> bytes:
 
 
 def suite_of(received: bytes) -> int:
-    """Returns the number of the cipher suite that the server chose. received: the server's bytes from its ServerHello on.
+    """Returns the number of the cipher suite that the server chose.
 
+    received: the server's bytes from its ServerHello on.
     Raises Unreadable if the bytes do not begin with a whole ServerHello (RFC 8446, 4.1.3).
     """
     at = _RANDOM_AT + _RANDOM_BYTES

@@ -24,7 +24,10 @@ PARAMETERS = Parameters(size_bytes=716_800, script_delay_ns=200 * MS)
 A = '[[resource]]\nname = "a"\ntype = "text/plain"\nsize = 5\n'
 B = '[[resource]]\nname = "b"\ntype = "text/plain"\nsize = 5\nimportant = true\n'
 STREAM = '[[resource]]\nname = "b"\ntype = "text/event-stream"\nimportant = true\n'
-KEYS = "name, type, path, size, delay, important, urgency, incremental, weight, depends_on, after, wait, chunks, fetchpriority"
+KEYS = (
+    "name, type, path, size, delay, important, urgency, incremental, weight, depends_on, after, wait, chunks,"
+    " fetchpriority"
+)
 
 
 def written(folder: Path, text: str | bytes, name: str = "mine.toml") -> Path:
