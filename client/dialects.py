@@ -9,9 +9,9 @@ Sources of the browsers' signals:
 - chrome, the tree: net/spdy/http2_priority_dependencies.cc of Chromium (commit 11517d5d); its weights:
   Spdy3PriorityToHttp2Weight. The header field, from Chrome 124 on: spdy_http_utils.cc; its values: Blink's
   TypeToPriority.
-- firefox, the groups, from Firefox 37 on: SendHello in netwerk/protocol/http/Http2Session.cpp (commit f90686c5). The
-  group and weight of a request: rmarx/quicker on GitHub (commit 199e95c5, http3.firefoxscheme.ts), made from captures
-  of 2018; those of the page's request: captures of later versions. The header field, from Firefox 128 on:
+- firefox, the groups, from Firefox 37 to 127: SendHello in netwerk/protocol/http/Http2Session.cpp (commit f90686c5).
+  The group and weight of a request: rmarx/quicker on GitHub (commit 199e95c5, http3.firefoxscheme.ts), made from
+  captures of 2018; those of the page's request: captures of later versions. The header field, from Firefox 128 on:
   nsHttpChannel::SetPriorityHeader.
 - safari, the weights: rmarx/quicker (commit 1f262e08, weightedroundrobin). According to P. Meenan
   (calendar.perfplanet.com, 2018), too, a script has three times the weight of an image. The table in Apple's CFNetwork
@@ -38,7 +38,8 @@ class Part(StrEnum):
     CHROME = "chrome"
     """A tree that is a single chain of exclusive dependencies, as Chrome sends it."""
     FIREFOX = "firefox"
-    """A tree in which requests depend on groups, as Firefox sends it. A group is a stream that is never opened."""
+    """A tree in which requests depend on groups, as Firefox sent it until version 127. A group is a stream that is
+    never opened. Today's Firefox sends weights alone; CLIENT=firefox is today's Firefox."""
     SAFARI = "safari"
     """A tree in which all requests depend on the root, with Safari's weights."""
     REPRIORITIZE = "reprioritize"

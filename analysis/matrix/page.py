@@ -58,7 +58,8 @@ def html(matrix: Matrix, past: Edition | None = None, runs: str = RUNS) -> str:
 <h1>Who keeps the order?</h1>
 <p>A row is a server in one version, a column a dialect. In each cell the client asks the server in the dialect to send
 the script before the image: in a probe, in which only the client's window limits the server, and over a slow link with
-a large send buffer, with LOWAT unset and with LOWAT set. {escape(measured_words(matrix))}</p>
+a large send buffer, with LOWAT unset and with LOWAT set. The dialect firefox is history: Firefox sent it until version
+127. {escape(measured_words(matrix))}</p>
 <p class="quiet keys">{_key()}</p>
 {_form(matrix)}
 <p class="quiet" id="count" role="status"></p>

@@ -19,7 +19,8 @@ Made by `make matrix`. Each row is a server in one version: `nginx@sid`, for exa
 ([versions.md](versions.md)). experiments/studies/matrix.toml names the versions. Each column is a dialect: a way in
 which a client says which response comes first (`DIALECT`, client/dialects.py). The client requests the image, then the
 script, and asks to get the script first. In some dialects, such as *plain+reprioritize*, its requests ask for the image
-first, and frames that it sends later ask for the script first.
+first, and frames that it sends later ask for the script first. The dialect *firefox* is history: Firefox sent these
+dependencies until version 127. [transition.md](transition.md) has what today's browsers send.
 
 **With nothing in the way.** In a probe both streams wait for a closed flow-control window, which the client opens by 8
 KiB at a time. So the server alone decides whose bytes come first. In one probe the client asks for the script first, in

@@ -343,9 +343,10 @@ _KNOBS = (
         allowed=f"parts joined by +: at most one of {', '.join(dialects.TREES)}, and any of "
         f"{', '.join(part for part in dialects.Part if part not in dialects.TREES)}",
         meaning="how the client sends priorities; plain: RFC 7540 weights; chrome, firefox, safari: RFC 7540 trees as"
-        " these browsers sent them; reprioritize: PRIORITY frames once the load's first byte has arrived; header:"
-        " header field of RFC 9218; update: PRIORITY_UPDATE frames once the load's first byte has arrived; no7540:"
-        " SETTINGS_NO_RFC7540_PRIORITIES. Over SPDY only plain is possible, and sends SPDY's priority levels",
+        " these browsers sent them (Firefox until version 127); reprioritize: PRIORITY frames once the load's first"
+        " byte has arrived; header: header field of RFC 9218; update: PRIORITY_UPDATE frames once the load's first byte"
+        " has arrived; no7540: SETTINGS_NO_RFC7540_PRIORITIES. Over SPDY only plain is possible, and sends SPDY's"
+        " priority levels",
     ),
     Knob(
         name="SIZE",

@@ -24,7 +24,7 @@ _SIZE = 8192
 _PAGE_SIZE = 558
 _WINDOW = 12 * 2**20
 _WEIGHTS = {"page": {42}, "script": {22}, "image": {12, 14}}
-_FIELDS = {"page": {"u=0, i"}, "script": {None}, "image": {"u=4, i", "u=5, i"}}
+_FIELDS: dict[str, set[str | None]] = {"page": {"u=0, i"}, "script": {None}, "image": {"u=4, i", "u=5, i"}}
 """By resource: the allowed weights, and values of the header field. Pictures of a page's first load may be urgenter."""
 
 
@@ -82,7 +82,8 @@ def test_each_record_has_its_place(made: Account) -> None:
     assert places == sorted(places)
     (connection,) = made.connections
     assert made.arrivals[-1][1] == connection.received_bytes >= places[-1]
-    assert (connection.local, connection.alpn, connection.requests) == (f"{_ADDRESS}:{made.local[1]}", "h2", 6)  # type: ignore[index]
+    assert made.local is not None
+    assert (connection.local, connection.alpn, connection.requests) == (f"{_ADDRESS}:{made.local[1]}", "h2", 6)
     assert all((event.record_ns or 0) <= event.t_ns for event in _of(made, Kind.DATA))
 
 

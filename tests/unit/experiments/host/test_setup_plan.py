@@ -317,6 +317,21 @@ def test_a_browser_is_for_those_who_want_it(
     assert ("chromium" in {*plan.install, *_optional(plan)}) is wanted
 
 
+@pytest.mark.parametrize(
+    ("part", "words", "named"),
+    [
+        (SetupPart.EVERYTHING, ("CLIENT=firefox",), {"firefox-esr"}),
+        (SetupPart.EVERYTHING, ("CLIENT=chromium,firefox",), {"chromium", "firefox-esr"}),
+        (SetupPart.FIREFOX, (), {"firefox-esr"}),
+        (SetupPart.CHROMIUM, (), {"chromium"}),
+    ],
+)
+def test_only_the_named_browser_is_installed(part: SetupPart, words: tuple[str, ...], named: set[str]) -> None:
+    """A set-up for one browser does not install the other; tests can do without either."""
+    assert {"chromium", "firefox-esr"} & set(_plan(*words, part=part).install) == named
+    assert {"chromium", "firefox-esr"} <= set(_optional(_plan(part=SetupPart.TEST)))
+
+
 @pytest.mark.parametrize("name", sorted(name for name, server in catalogue().items() if not server.base))
 def test_a_server_is_for_those_who_want_it(name: str) -> None:
     """A named server's packages are required, and npm if the server has npm packages. A root has its own packages."""

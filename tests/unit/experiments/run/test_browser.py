@@ -42,6 +42,9 @@ def test_each_client_is_told_what_it_needs(folder: RunFolder) -> None:
     assert own == ("python3", "-P", "-m", "client", str(plan), str(asked / "ca.pem"), str(client))
     chromium = client_command(scenario_from({"CLIENT": "chromium"}), folder, "python3", _TOOLS)
     assert chromium[1:4] == ("-P", "-m", "client.chromium")
+    tools = Tools(programs={"firefox": "/usr/bin/firefox-esr"}, versions={})
+    firefox = client_command(scenario_from({"CLIENT": "firefox"}), folder, "python3", tools)
+    assert firefox[3:] == ("client.firefox", str(plan), str(asked / "front.crt"), str(client), "/usr/bin/firefox-esr")
     assert chromium[4:] == (str(plan), str(asked / "front.crt"), str(client), "/usr/bin/chromium")
 
 
@@ -74,11 +77,20 @@ def test_containers_have_no_browser() -> None:
         Compose().check_usable(scenario_from({"CLIENT": "chromium"}), None)
 
 
-@pytest.mark.parametrize(("client", "named"), [("h2", ["nginx"]), ("chromium", ["nginx", "chromium", "playwright"])])
+@pytest.mark.parametrize(
+    ("client", "named"),
+    [
+        ("h2", ["nginx"]),
+        ("chromium", ["nginx", "chromium", "playwright"]),
+        ("firefox", ["nginx", "firefox", "websockets"]),
+    ],
+)
 def test_an_arm_names_what_it_uses(tmp_path: Path, client: str, named: list[str]) -> None:
     """An arm records the versions of the programs that it uses, and no browser of another arm."""
     knobs = {"CLIENT": client}
-    tools = Tools(programs={}, versions={"nginx": "1", "chromium": "2", "playwright": "3"})
+    tools = Tools(
+        programs={}, versions={"nginx": "1", "chromium": "2", "playwright": "3", "firefox": "4", "websockets": "5"}
+    )
     manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample=None)
     folder = RunFolder(tmp_path / "run")
     lay_out(Run(arm=Arm(name="control", knobs=knobs), repetition=1, seed=1), folder, manner, tools)

@@ -72,7 +72,9 @@ def test_the_catalogue() -> None:
     }
     small = {"maps": (3, 1, 1, 1), "tokens": (3, 1, 1, 1), "pair": (2, 0, 1, 1)}
     small |= dict.fromkeys(("twins", "turns", "mixed"), (2, 0, 1, 1))
-    assert counted == small | {"late": (8, 1, 1, 6), "news": (23, 1, 2, 20), "six": (6, 0, 1, 5)}
+    assert counted == small | {"late": (8, 1, 1, 6), "news": (23, 1, 2, 20), "six": (6, 0, 1, 5)} | {
+        "signals": (13, 1, 1, 11)
+    }
     assert pages["late"]["script"].wait_ns == 600 * MS
     assert pages["tokens"]["tokens"].chunks == (Chunk(at_ns=200 * MS, size_bytes=40, every_ns=20 * MS, count=400),)
     assert {each.size_bytes for each in pages["six"].resources} == {50_000_000}

@@ -162,7 +162,17 @@ def test_the_target_is_autos() -> None:
         ({"JITTER": "301ms"}, "JITTER=301ms", "at most DELAY"),
         ({"WINDOW": "2g"}, "WINDOW=2g", "65535 bytes to 2047M"),
         ({"DIALECT": "plain+chrome"}, "DIALECT=plain+chrome", "parts joined by +: at most one of plain, chrome"),
-        ({"CLIENT": "lynx"}, "CLIENT=lynx", "h2, chromium"),
+        ({"CLIENT": "lynx"}, "CLIENT=lynx", "h2, chromium, firefox"),
+        (
+            {"CLIENT": "firefox", "SIZE": "13M"},
+            "SIZE=13M",
+            "at most 12M per resource with CLIENT=firefox: Firefox's flow",
+        ),
+        (
+            {"CLIENT": "firefox", "DIALECT": "firefox"},
+            "DIALECT=firefox",
+            "plain with CLIENT=firefox: Firefox has its own",
+        ),
         (
             {"CLIENT": "chromium", "PRIORITY": "swap"},
             "PRIORITY=swap",
@@ -189,7 +199,7 @@ def test_the_target_is_autos() -> None:
         (
             {"PAGE": "nobody"},
             "PAGE=nobody",
-            "late, maps, mixed, news, pair, six, tokens, turns, twins, or a path that ends in .toml",
+            "late, maps, mixed, news, pair, signals, six, tokens, turns, twins, or a path that ends in .toml",
         ),
         ({"PAGE": "news", "SIZE": "1M"}, "SIZE=1M", "the default with PAGE=news, which does not use SIZE"),
         ({"PAGE": "six", "CLIENT": "chromium"}, "PAGE=six", "with CLIENT=chromium, a page that begins with HTML"),
