@@ -174,7 +174,7 @@ late: setup-matrix ## measure late urgent requests, and equal urgencies, at serv
 	@$(PRIOLAB) late docs/late-urgent.md
 
 .PHONY: transition
-transition: setup-chromium setup-firefox ## measure today's browsers at fronts that read RFC 7540 and RFC 9218; writes docs/transition.md (fifteen minutes)
+transition: setup-chromium setup-firefox ## measure today's browsers at fronts that read RFC 7540 and RFC 9218; writes docs/transition.md (a quarter to half an hour)
 	@experiments/host/setup.sh SERVER=nginx@bookworm,h2o@bookworm,nghttpx@bookworm,nghttpx@sid,apache@bookworm,apache@sid,lighttpd@sid,node@sid,go
 	@$(PRIOLAB) transition docs/transition.md
 
