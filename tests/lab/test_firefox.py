@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from tests.conftest import Done, Lab, needs
 from tests.lab.conftest import Runs
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
+from tests.lab.ordinary_lab import OrdinaryLab
+from tests.punctuality import any_late, until_punctual
 
 _FIREFOX = ("CLIENT=firefox", "FABRIC=netns")
 _QUICK = ("RATE=2mbit", "DELAY=100ms", "SAMPLE=50ms")
@@ -103,6 +106,18 @@ def _must_have_browsed(done: Done, arm: str) -> None:
     arrivals = (done.folder / f"{arm}.1" / "client" / "arrivals.jsonl").read_text().splitlines()
     (carrying,) = (each for each in browser["connections"] if each["requests"])
     assert json.loads(arrivals[-1])["tcp_bytes"] == carrying["received_bytes"]
+
+
+@pytest.mark.punctual
+@pytest.mark.usefixtures("netns")
+def test_an_ordinary_users_browser(ordinary_lab: OrdinaryLab) -> None:
+    """An ordinary user's client, too, may capture the browser's packets in the lab's places."""
+    words = ("SHAPER=ferry", "RATE=2mbit", "DELAY=20ms", "SIZE=100000", "RELOADS=1", "SAMPLE=50ms", "CONTROL=no")
+    run = partial(ordinary_lab.run_unseen, *_FIREFOX, *words, "LOWAT=16384")
+    done = until_punctual(run, lambda done: any_late(done.summary))
+    assert done.code == 0, done.trouble
+    _must_have_browsed(done, "lowat-16384")
+    nothing_is_left(ordinary_lab)
 
 
 def _browsers(pid: int) -> list[int]:
