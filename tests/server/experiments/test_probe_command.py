@@ -136,7 +136,7 @@ def test_a_site_that_lacks_a_path(tmp_path: Path, capsys: pytest.CaptureFixture[
         (
             [_URL, "--load", "mops"],
             2,
-            "--load=mops is not allowed; allowed: late, maps, mixed, news, pair, six, tokens, turns, twins, or",
+            "--load=mops is not allowed; allowed: late, maps, mixed, news, pair, signals, six, tokens, turns, twins",
         ),
         (
             [_URL, "--load", "missing.toml"],
