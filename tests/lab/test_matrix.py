@@ -209,43 +209,19 @@ def test_a_part(guest: None, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def over_http3(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    """Returns newly measured rows of the servers of HTTP/3 that are installed, by name."""
-    del guest
-    servers = [server for name in HTTP3 if not lack_of(server := server_of(name))]
-    lab = make_lab(tmp_path_factory.mktemp("matrix-http3"))
-    file = lab.root / "matrix.md"
-    names = ",".join(server.name for server in servers)
-    done = priolab_here("matrix", str(file), f"SERVER={names}", f"RESULTS={lab.results}", temporary=lab.temporary)
-    assert done.returncode == 0, done.stdout + done.stderr
-    rows: Mapping[str, Mapping[str, Any]] = json.loads(file.with_suffix(".json").read_text())["servers"]
-    return {name: row["dialects"] for name, row in rows.items()}
-
-
-@pytest.mark.parametrize("name", HTTP3)
-def test_http3_is_what_is_documented(over_http3: Mapping[str, Any], name: str) -> None:
-    """The measured readings, layers and shares over HTTP/3 equal docs/matrix.json, shares within 0.05."""
-    needs(name)
-    row = name if "@" in name else row_like(name)
-    for dialect, before in documented()["servers"][row]["dialects"].items():
-        cell = over_http3[name][dialect]
-        assert (cell["reading"], cell["layer"]) == (before["reading"], before["layer"])
-        assert cell["script_share"] == pytest.approx(before["script_share"], abs=_ALIKE)
-
-
-@pytest.fixture(scope="module")
 def others(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tuple[str, str], Mapping[str, float]]:
     """Returns the script's shares in probes of servers outside BASE, by server and dialect, then by the arm's role."""
     del guest
     here = [server for server in catalogue().values() if not lack_of(server)]
     arms = [*probing([server for server in here if server.name in OTHERS], SOME)]
     prebuilt = probing([server for server in here if server.name in PREBUILT], [ONE])
-    arms += [arm for arm in prebuilt if arm.scenario.priorities != Priorities.NONE]
+    over_http3 = probing([server for name in HTTP3 if not lack_of(server := server_of(name))], OVER_HTTP3)
+    arms += [arm for arm in (*prebuilt, *over_http3) if arm.scenario.priorities != Priorities.NONE]
     request = request_from({"RESULTS": str(tmp_path_factory.mktemp("probes")), "SAMPLE": "none", "CONTROL": "no"})
     request = replace(request, name="probes", arms=tuple(arms))
     found: dict[tuple[str, str], dict[str, float]] = {}
     for run in run_checked(request, Report(aside=True)).runs:
-        _, dialect, role = run.arm.split(".")
+        _, dialect, role = run.arm.rsplit(".", 2)
         assert run.record.probe is not None
         found.setdefault((run.scenario.server, dialect), {})[role] = run.record.probe.important_share
     return found
@@ -274,6 +250,20 @@ def test_the_prebuilt_servers_are_what_is_documented(
     found = {"spdy": of_script["probe-spdy"], "swap": of_script["probe-swap"]}
     before = row["dialects"][ONE]["script_share"]
     assert found == pytest.approx({asked: before[asked] for asked in found}, abs=_ALIKE)
+
+
+@pytest.mark.parametrize("name", HTTP3)
+@pytest.mark.parametrize("dialect", OVER_HTTP3)
+def test_http3_is_what_is_documented(
+    others: Mapping[tuple[str, str], Mapping[str, float]], name: str, dialect: str
+) -> None:
+    """The measured readings and shares over HTTP/3 equal docs/matrix.json, shares within 0.05."""
+    needs(name)
+    of_script, row = others[name, dialect], name if "@" in name else row_like(name)
+    before = documented()["servers"][row]["dialects"][dialect]
+    found = {"spdy": of_script["probe-spdy"], "swap": of_script["probe-swap"]}
+    assert reading(*found.values()) == before["reading"]
+    assert found == pytest.approx({asked: before["script_share"][asked] for asked in found}, abs=_ALIKE)
 
 
 @pytest.mark.parametrize("name", OTHERS)
