@@ -23,6 +23,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from playwright.sync_api import CDPSession, Error, Page, sync_playwright
 
+from client.browsers.beginnings import Beginnings
 from client.browsers.shown import LINGER_S, SEEN, Shown, may_sandbox, shown
 from client.loads import LoadFailed
 from common.formats.plan import Plan
@@ -84,7 +85,7 @@ def browse(
                 handle_sighup=False,
             )
             page = browser.new_page()
-            pages = _load_all(plan, page, began)
+            pages = _load_all(plan, page, Beginnings(plan, began))
             time.sleep(LINGER_S)
             browser.close()  # completes the net log
             return pages
@@ -102,12 +103,11 @@ def _reason(message: str) -> str:
     return next((line.partition(_FATAL)[2] for line in lines if _FATAL in line), lines[0])
 
 
-def _load_all(plan: Plan, page: Page, began: Callable[[int, int], None]) -> list[Shown]:
-    loads = _Loads(page.context.new_cdp_session(page), began)
+def _load_all(plan: Plan, page: Page, beginnings: Beginnings) -> list[Shown]:
+    _listen(page.context.new_cdp_session(page), beginnings)
     pages = []
     for number in range(1, plan.loads + 1):
-        print(f"@ load {number} of {plan.loads}", flush=True)
-        loads.number = number
+        beginnings.expect(number)
         timeout_ms = plan.load_deadline_ns / 10**6
         try:
             if number == 1:
@@ -120,22 +120,14 @@ def _load_all(plan: Plan, page: Page, began: Callable[[int, int], None]) -> list
     return pages
 
 
-class _Loads:
-    """A listener that reports the beginning of each load.
+def _listen(devtools: CDPSession, beginnings: Beginnings) -> None:
+    """Reports the browser's requests of documents, and turns its cache off."""
 
-    number: the number of the load that is going on or begins next.
-    """
-
-    def __init__(self, devtools: CDPSession, began: Callable[[int, int], None]) -> None:
-        self.number = 0
-        self._told = 0
-        self._began = began
-        devtools.on("Network.requestWillBeSent", self._hear)
-        devtools.send("Network.enable")
-        devtools.send("Network.setCacheDisabled", {"cacheDisabled": True})
-
-    def _hear(self, event: Mapping[str, Any]) -> None:
+    def hear(event: Mapping[str, Any]) -> None:
         """Handles DevTools' requestWillBeSent, whose timestamp is CLOCK_MONOTONIC in seconds, with microseconds."""
-        if event.get("type") == "Document" and self._told < self.number:
-            self._told = self.number
-            self._began(self.number, round(event["timestamp"] * 10**6) * 1000)
+        if event.get("type") == "Document":
+            beginnings.requested(round(event["timestamp"] * 10**6) * 1000)
+
+    devtools.on("Network.requestWillBeSent", hear)
+    devtools.send("Network.enable")
+    devtools.send("Network.setCacheDisabled", {"cacheDisabled": True})

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from client.browsers.beginnings import Beginnings
 from client.browsers.shown import LINGER_S, SEEN, Shown, may_sandbox, shown
 from client.firefox import profile
 from client.firefox.bidi import BidiError, Event, Session, session
@@ -49,10 +50,15 @@ def browse(
     began: called at the start of each load with its number and the time (CLOCK_MONOTONIC in nanoseconds).
     Raises LoadFailed, also if the browser cannot be started.
     """
-    heard = _Loads(began)
+    beginnings = Beginnings(plan, began)
+
+    def hear(method: str, event: Event) -> None:
+        if method == _REQUEST and event.get("navigation"):
+            beginnings.requested(time.monotonic_ns())
+
     try:
-        with _started(plan, certificate, program, key_log, scratch) as address, session(address, heard) as opened:
-            pages = _load_all(plan, opened, heard)
+        with _started(plan, certificate, program, key_log, scratch) as address, session(address, hear) as opened:
+            pages = _load_all(plan, opened, beginnings)
             time.sleep(LINGER_S)
             opened.command("browser.close", _END_S)
             return opened.product, pages
@@ -109,15 +115,14 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
     return found[1]
 
 
-def _load_all(plan: Plan, opened: Session, heard: "_Loads") -> list[Shown]:
+def _load_all(plan: Plan, opened: Session, beginnings: Beginnings) -> list[Shown]:
     timeout_s = plan.load_deadline_ns / 10**9
     context = opened.command("browsingContext.getTree", _START_S, maxDepth=0)["contexts"][0]["context"]
     opened.command("network.setCacheBehavior", _START_S, cacheBehavior="bypass")
     opened.command("session.subscribe", _START_S, events=[_REQUEST])
     pages = []
     for number in range(1, plan.loads + 1):
-        print(f"@ load {number} of {plan.loads}", flush=True)
-        heard.number = number
+        beginnings.expect(number)
         try:
             if number == 1:
                 url = f"https://{plan.authority}{plan.requests[0].path}"
@@ -137,17 +142,3 @@ def _load_all(plan: Plan, opened: Session, heard: "_Loads") -> list[Shown]:
             raise LoadFailed(f"load {number} of {plan.loads}: {said['exceptionDetails']['text']}")
         pages.append(shown(number, json.loads(said["result"]["value"])))
     return pages
-
-
-class _Loads:
-    """A listener that reports the beginning of each load. number: the load that is going on or begins next."""
-
-    def __init__(self, began: Callable[[int, int], None]) -> None:
-        self.number = 0
-        self._told = 0
-        self._began = began
-
-    def __call__(self, method: str, event: Event) -> None:
-        if method == _REQUEST and event.get("navigation") and self._told < self.number:
-            self._told = self.number
-            self._began(self.number, time.monotonic_ns())

@@ -173,13 +173,7 @@ def _pair(check: Check, made: Sequence[Seen], *, in_turn: bool) -> Finding:
     else:
         fault = _OF_PAIRS[check.kind]
     worse = asked if shares[0] <= 1 - shares[1] else swapped
-    return Finding(
-        check=check,
-        passed=False,
-        reason=reason,
-        faults=(fault,),
-        frames=tuple(worse.frames()),
-    )
+    return _fails(check, reason, fault, worse)
 
 
 def _incremental(check: Incremental, seen: Seen) -> Finding:
@@ -190,13 +184,11 @@ def _incremental(check: Incremental, seen: Seen) -> Finding:
     if found is check.must:
         return Finding(check=check, passed=True, reason=reason)
     fault = Fault.IGNORES_INCREMENTAL if check.must is Sharing.SHARED else Fault.TAKES_TURNS
-    return Finding(
-        check=check,
-        passed=False,
-        reason=reason,
-        faults=(fault,),
-        frames=tuple(seen.frames()),
-    )
+    return _fails(check, reason, fault, seen)
+
+
+def _fails(check: Check, reason: str, fault: Fault, seen: Seen) -> Finding:
+    return Finding(check=check, passed=False, reason=reason, faults=(fault,), frames=tuple(seen.frames()))
 
 
 def _late(check: Late, seen: Seen) -> Finding:

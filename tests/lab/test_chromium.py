@@ -16,17 +16,13 @@ from analysis.figures import picture
 from analysis.figures.album import FIGURES
 from analysis.records.runs import load_experiment
 from tests.conftest import Done, Lab, needs
+from tests.lab.browsing import ALIKE_MS, ENDLESS, LOADING, QUICK, SOON_S, must_have_browsed, must_need_lowat, read
 from tests.lab.conftest import Runs
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
 
 _CHROMIUM = ("CLIENT=chromium", "FABRIC=netns")
-_QUICK = ("RATE=2mbit", "DELAY=100ms", "SAMPLE=50ms")
-"""A faster link. A browser's timers keep a guest's clock from jumping, so link time costs processor time."""
-_ENDLESS = (*_CHROMIUM, "SHAPER=ferry", "RATE=unlimited", "DELAY=10ms", "CONTROL=no", "JS_DELAY=30s")
-_LOADING = "load 1 of 3"
-_SOON_S = 25.0
+_ENDLESS = (*_CHROMIUM, *ENDLESS)
 _FEWEST_PROCESSES = 5
-_ALIKE_MS = 100.0
 _MISSPOKEN = "the resource that the browser asked to come first: asked for script, observed image"
 _SAID = {"page": ("u=0, i", {256}), "image": ("u=2, i", {183, 220}), "script": ("u=2", {220})}
 """By resource: the value of the header field, and the allowed values of the last weight."""
@@ -35,12 +31,6 @@ _SAID = {"page": ("u=0, i", {256}), "image": ("u=2, i", {183, 220}), "script": (
 @pytest.fixture(autouse=True)
 def _browser() -> None:
     needs("chromium")
-
-
-def _read(done: Done, arm: str, name: str) -> Mapping[str, Any]:
-    assert done.folder is not None, done.err
-    document: Mapping[str, Any] = json.loads((done.folder / f"{arm}.1" / name).read_text())
-    return document
 
 
 def _kinds(folder: Path) -> list[tuple[str, str | None]]:
@@ -62,21 +52,15 @@ def _has_misspoken(done: Done) -> bool:
 @pytest.mark.usefixtures("netns")
 def test_lowat_keeps_the_browsers_order(lab: Lab) -> None:
     """The browser asks for the script first. The order is inverted without LOWAT and kept with LOWAT=16384."""
-    done = lab.run_on_time(*_CHROMIUM, *_QUICK, "LOWAT=16384", "RELOADS=1", "SIZE=300000", or_if=_has_misspoken)
-    assert done.code == 0, done.trouble
-    assert {name: done.arm(name)["verdict"] for name in ("control", "lowat-16384")} == {
-        "control": "inverted",
-        "lowat-16384": "kept",
-    }
-    for arm in ("control", "lowat-16384"):
-        _must_have_browsed(done, arm)
+    done = lab.run_on_time(*_CHROMIUM, *QUICK, "LOWAT=16384", "RELOADS=1", "SIZE=300000", or_if=_has_misspoken)
+    must_need_lowat(done, _must_have_browsed)
     nothing_is_left(lab)
 
 
 @pytest.mark.usefixtures("guest")
 def test_in_the_guest_a_browser_is_as_good(run: Runs, tmp_path: Path) -> None:
     """In the guest the times of lab's client and browser agree within 100 ms; only the browser's runs have no seed."""
-    done = run("CLIENT=h2,chromium", "LOWAT=16384", "RELOADS=1", "SIZE=300000", *_QUICK)
+    done = run("CLIENT=h2,chromium", "LOWAT=16384", "RELOADS=1", "SIZE=300000", *QUICK)
     assert done.code == 0, done.trouble
     for client in ("h2", "chromium"):
         arms = {name: done.arm(f"{client}-{name}") for name in ("control", "lowat-16384")}
@@ -85,11 +69,11 @@ def test_in_the_guest_a_browser_is_as_good(run: Runs, tmp_path: Path) -> None:
     for name in ("control", "lowat-16384"):
         own, browser = (done.arm(f"{client}-{name}") for client in ("h2", "chromium"))
         for resource in ("script", "image"):
-            assert browser[resource] == pytest.approx(own[resource], abs=_ALIKE_MS)
+            assert browser[resource] == pytest.approx(own[resource], abs=ALIKE_MS)
         assert browser["observed"]["clock_resolution_ns"] == 10**6 > own["observed"]["clock_resolution_ns"]
         assert browser["observed"]["browser"]["stream_window_bytes"] == 6 * 2**20
         _must_have_browsed(done, f"chromium-{name}")
-        versions = [set(_read(done, f"{client}-{name}", "env.json")["versions"]) for client in ("h2", "chromium")]
+        versions = [set(read(done, f"{client}-{name}", "env.json")["versions"]) for client in ("h2", "chromium")]
         assert versions[1] - versions[0] == {"chromium", "playwright"}
     assert done.folder is not None
     declaration = FIGURES["clients"](load_experiment(done.folder))
@@ -99,24 +83,14 @@ def test_in_the_guest_a_browser_is_as_good(run: Runs, tmp_path: Path) -> None:
 
 
 def _must_have_browsed(done: Done, arm: str) -> None:
-    browser, run = _read(done, arm, "client/browser.json"), _read(done, arm, "run.json")
-    assert run["scenario"]["client"] == "chromium"
-    assert run["observed"]["browser"]["product"] == browser["product"]
-    assert browser["product"].startswith("Chromium ")
-    assert [each["requests"] for each in browser["connections"] if each["requests"]] == [6]
+    browser = must_have_browsed(done, arm, "chromium")
     asked = [(each["load"], each["resource"]) for each in browser["requests"]]
-    # Image and script may come in either order, because the browser's preload scanner races its parser.
-    assert sorted(asked) == [(load, name) for load in (1, 2) for name in ("image", "page", "script")]
     assert [asked[0], asked[3]] == [(1, "page"), (2, "page")]
     for each in browser["requests"]:
         _must_have_said(each)
-    assert [each["first"] for each in browser["asked_first"]] == ["script", "script"]
-    assert browser["frames_sent"]["HEADERS"] == len(asked)
     for page in browser["pages"]:
-        assert page["image_complete"]
         assert page["image_width"] > 0
-        assert page["script_output"].startswith("the script ran ")
-    _must_add_up(done, arm, run)
+    _must_add_up(done, arm)
 
 
 def _must_have_said(request: Mapping[str, Any]) -> None:
@@ -134,17 +108,11 @@ def _must_have_said(request: Mapping[str, Any]) -> None:
         assert (last["exclusive"], last["parent_stream_id"]) == (True, 0)
 
 
-def _must_add_up(done: Done, arm: str, run: Mapping[str, Any]) -> None:
+def _must_add_up(done: Done, arm: str) -> None:
     assert done.folder is not None
     kinds = _kinds(done.folder / f"{arm}.1")
     assert kinds[:4] == [("connected", None), ("secured", None), ("load-started", None), ("request-sent", "page")]
     assert kinds[-2:] == [("ended", kinds[-2][1]), ("load-finished", None)]
-    ledger = run["ledger"]
-    assert ledger is not None, run["ledger_reason"]
-    assert sum(ledger["parts_ms"].values()) == pytest.approx(ledger["wait_ms"])
-    arrivals = (done.folder / f"{arm}.1" / "client" / "arrivals.jsonl").read_text().splitlines()
-    (carrying,) = (each for each in _read(done, arm, "client/browser.json")["connections"] if each["requests"])
-    assert json.loads(arrivals[-1])["tcp_bytes"] == carrying["received_bytes"]
     with gzip.open(done.folder / f"{arm}.1" / "client" / "netlog.json.gz") as file:
         events = json.load(file)["events"]
     assert events
@@ -156,13 +124,13 @@ def _must_add_up(done: Done, arm: str, run: Mapping[str, Any]) -> None:
 def test_an_interrupted_browser_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
     """An interrupted lab leaves no browser process and no profile."""
     traces = Traces()
-    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
+    with started(lab, traces, *_ENDLESS, until=LOADING) as running:
         time.sleep(random.Random(number).uniform(0.5, 1.5))
         traces.look(running.pid)
         browsers = [pid for pid in descendants(running.pid) if "/chromium" in words_of(pid)]
         assert len(browsers) >= _FEWEST_PROCESSES
         os.killpg(running.pid, number)
-        _, err = running.communicate(timeout=_SOON_S)
+        _, err = running.communicate(timeout=SOON_S)
         assert running.returncode == 128 + number
         assert f"interrupted by {number.name}; nothing was kept" in err
     nothing_is_left(lab)
@@ -173,12 +141,12 @@ def test_an_interrupted_browser_leaves_nothing(lab: Lab, number: signal.Signals)
 def test_a_killed_lab_leaves_no_browser(lab: Lab) -> None:
     """A lab ended by SIGKILL leaves its partial folder, but no browser process and no profile."""
     traces = Traces()
-    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
+    with started(lab, traces, *_ENDLESS, until=LOADING) as running:
         time.sleep(1.0)
         traces.look(running.pid)
         assert len([pid for pid in descendants(running.pid) if "/chromium" in words_of(pid)]) >= _FEWEST_PROCESSES
         running.kill()
-        running.communicate(timeout=_SOON_S)
+        running.communicate(timeout=SOON_S)
     traces.must_be_gone()
     nothing_is_left(lab, partial=1)
 
@@ -187,14 +155,14 @@ def test_a_killed_lab_leaves_no_browser(lab: Lab) -> None:
 def test_a_browser_that_is_killed_is_the_reason(lab: Lab) -> None:
     """If the browser is killed, the run fails within seconds and names the client, not the deadline."""
     traces = Traces()
-    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
+    with started(lab, traces, *_ENDLESS, until=LOADING) as running:
         time.sleep(1.5)
         traces.look(running.pid)
         browser = next(pid for pid in descendants(running.pid) if "--remote-debugging-pipe" in words_of(pid))
         # An IPv6 address that becomes valid later would be a network change, at which the browser aborts requests.
         assert Path(f"/proc/{browser}/net/if_inet6").read_text() == ""
         os.kill(browser, signal.SIGKILL)
-        running.communicate(timeout=_SOON_S)
+        running.communicate(timeout=SOON_S)
         assert running.returncode == 1
     must_have_failed(lab.latest(), "the client: ", "load 1 of 3")
     nothing_is_left(lab)

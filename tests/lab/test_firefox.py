@@ -1,28 +1,23 @@
 """CLIENT=firefox in namespaces and in the guest: the browser's requests, their records, and that nothing is left."""
 
-import json
 import os
 import signal
 import time
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import pytest
 
 from tests.conftest import Done, Lab, needs
+from tests.lab.browsing import ALIKE_MS, ENDLESS, LOADING, QUICK, SOON_S, must_have_browsed, must_need_lowat, read
 from tests.lab.conftest import Runs
 from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
 from tests.lab.ordinary_lab import OrdinaryLab
 from tests.punctuality import any_late, until_punctual
 
 _FIREFOX = ("CLIENT=firefox", "FABRIC=netns")
-_QUICK = ("RATE=2mbit", "DELAY=100ms", "SAMPLE=50ms")
-_ENDLESS = (*_FIREFOX, "SHAPER=ferry", "RATE=unlimited", "DELAY=10ms", "CONTROL=no", "JS_DELAY=30s")
-_LOADING = "load 1 of 3"
-_SOON_S = 25.0
+_ENDLESS = (*_FIREFOX, *ENDLESS)
 _FEWEST_PROCESSES = 3
-_ALIKE_MS = 100.0
 _WINDOW_BYTES = 12 * 2**20
 _SAID: Mapping[str, tuple[set[str | None], set[int]]] = {
     "page": ({"u=0, i"}, {42}),
@@ -37,75 +32,44 @@ def _browser() -> None:
     needs("firefox")
 
 
-def _read(done: Done, arm: str, name: str) -> Mapping[str, Any]:
-    assert done.folder is not None, done.err
-    document: Mapping[str, Any] = json.loads((done.folder / f"{arm}.1" / name).read_text())
-    return document
-
-
 @pytest.mark.punctual
 @pytest.mark.usefixtures("netns")
 def test_lowat_keeps_the_browsers_order(lab: Lab) -> None:
     """The browser asks for the script first. The order is inverted without LOWAT and kept with LOWAT=16384."""
-    done = lab.run_on_time(*_FIREFOX, *_QUICK, "LOWAT=16384", "RELOADS=1", "SIZE=300000")
-    assert done.code == 0, done.trouble
-    assert {name: done.arm(name)["verdict"] for name in ("control", "lowat-16384")} == {
-        "control": "inverted",
-        "lowat-16384": "kept",
-    }
-    for arm in ("control", "lowat-16384"):
-        _must_have_browsed(done, arm)
+    done = lab.run_on_time(*_FIREFOX, *QUICK, "LOWAT=16384", "RELOADS=1", "SIZE=300000")
+    must_need_lowat(done, _must_have_browsed)
     nothing_is_left(lab)
 
 
 @pytest.mark.usefixtures("guest")
 def test_in_the_guest_a_browser_is_as_good(run: Runs) -> None:
     """In the guest the times of lab's client and browser agree within 100 ms."""
-    done = run("CLIENT=h2,firefox", "LOWAT=16384", "RELOADS=1", "SIZE=300000", *_QUICK)
+    done = run("CLIENT=h2,firefox", "LOWAT=16384", "RELOADS=1", "SIZE=300000", *QUICK)
     assert done.code == 0, done.trouble
     for name in ("control", "lowat-16384"):
         own, browser = (done.arm(f"{client}-{name}") for client in ("h2", "firefox"))
         assert own["verdict"] == browser["verdict"]
         for resource in ("script", "image"):
-            assert browser[resource] == pytest.approx(own[resource], abs=_ALIKE_MS)
+            assert browser[resource] == pytest.approx(own[resource], abs=ALIKE_MS)
         assert browser["observed"]["seeded"] is False
         assert browser["observed"]["clock_resolution_ns"] == own["observed"]["clock_resolution_ns"]
         _must_have_browsed(done, f"firefox-{name}")
-        versions = [set(_read(done, f"{client}-{name}", "env.json")["versions"]) for client in ("h2", "firefox")]
+        versions = [set(read(done, f"{client}-{name}", "env.json")["versions"]) for client in ("h2", "firefox")]
         assert versions[1] - versions[0] == {"firefox", "websockets"}
 
 
 def _must_have_browsed(done: Done, arm: str) -> None:
-    browser, run = _read(done, arm, "client/browser.json"), _read(done, arm, "run.json")
-    assert run["scenario"]["client"] == "firefox"
-    assert run["observed"]["browser"]["product"] == browser["product"]
-    assert browser["product"].startswith("Firefox ")
-    # Whatever the browser connected to was the front; the requests were for the page alone, on one connection.
-    assert [each["requests"] for each in browser["connections"] if each["requests"]] == [6]
-    plan = _read(done, arm, "client/plan.json")
+    browser = must_have_browsed(done, arm, "firefox")
+    # Whatever the browser connected to was the front.
+    plan = read(done, arm, "client/plan.json")
     assert {each["remote"] for each in browser["connections"]} == {f"{plan['address']}:{plan['port']}"}
-    assert sorted((each["load"], each["resource"]) for each in browser["requests"]) == [
-        (load, name) for load in (1, 2) for name in ("image", "page", "script")
-    ]
     for each in browser["requests"]:
         fields, weights = _SAID[each["resource"]]
         assert each["field"] in fields
         assert each["weight"] in weights
         assert (each["parent_stream_id"], each["exclusive"], each["later"]) == (0, False, [])
-    assert [each["first"] for each in browser["asked_first"]] == ["script", "script"]
-    assert browser["frames_sent"]["HEADERS"] == 6
     assert not {"PRIORITY", "PRIORITY_UPDATE"} & browser["frames_sent"].keys()
     assert browser["stream_window_bytes"] == _WINDOW_BYTES
-    for page in browser["pages"]:
-        assert page["image_complete"]
-        assert page["script_output"].startswith("the script ran ")
-    ledger = run["ledger"]
-    assert ledger is not None, run["ledger_reason"]
-    assert sum(ledger["parts_ms"].values()) == pytest.approx(ledger["wait_ms"])
-    assert done.folder is not None
-    arrivals = (done.folder / f"{arm}.1" / "client" / "arrivals.jsonl").read_text().splitlines()
-    (carrying,) = (each for each in browser["connections"] if each["requests"])
-    assert json.loads(arrivals[-1])["tcp_bytes"] == carrying["received_bytes"]
 
 
 @pytest.mark.punctual
@@ -129,7 +93,7 @@ def _browsers(pid: int) -> list[int]:
 def test_a_lab_that_ends_leaves_no_browser(lab: Lab, number: signal.Signals) -> None:
     """An interrupted lab, and one that is killed, leave no browser process and no profile."""
     traces = Traces()
-    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
+    with started(lab, traces, *_ENDLESS, until=LOADING) as running:
         time.sleep(1.0)
         traces.look(running.pid)
         assert len(_browsers(running.pid)) >= _FEWEST_PROCESSES
@@ -137,7 +101,7 @@ def test_a_lab_that_ends_leaves_no_browser(lab: Lab, number: signal.Signals) -> 
             running.kill()
         else:
             os.killpg(running.pid, number)
-        running.communicate(timeout=_SOON_S)
+        running.communicate(timeout=SOON_S)
     traces.must_be_gone()
     nothing_is_left(lab, partial=int(number is signal.SIGKILL))
 
@@ -146,12 +110,12 @@ def test_a_lab_that_ends_leaves_no_browser(lab: Lab, number: signal.Signals) -> 
 def test_a_browser_that_is_killed_is_the_reason(lab: Lab) -> None:
     """If the browser is killed, the run fails within seconds and names the client, not the deadline."""
     traces = Traces()
-    with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
+    with started(lab, traces, *_ENDLESS, until=LOADING) as running:
         time.sleep(1.5)
         traces.look(running.pid)
         browser = next(pid for pid in _browsers(running.pid) if "--remote-debugging-port" in words_of(pid))
         os.kill(browser, signal.SIGKILL)
-        running.communicate(timeout=_SOON_S)
+        running.communicate(timeout=SOON_S)
         assert running.returncode == 1
     must_have_failed(lab.latest(), "the client: ", "load 1 of 3")
     nothing_is_left(lab)

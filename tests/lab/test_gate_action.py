@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,13 @@ def script(name: str) -> str:
     """Return the script of a step."""
     (step,) = (each for each in action()["runs"]["steps"] if each["name"] == name)
     return str(step["run"])
+
+
+def _said(step: str, environment: Mapping[str, str]) -> str:
+    """Run a step's script as an action does. Return its standard output."""
+    command = ["bash", "-eo", "pipefail", "-c", script(step)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=True)
+    return done.stdout
 
 
 def test_the_action() -> None:
@@ -72,15 +80,7 @@ def test_the_words_of_the_gate(tmp_path: Path, inputs: dict[str, str], words: li
     program.chmod(0o755)
     usual = {"PROGRAM": "", "EXPECT": "", "KNOBS": "", "JUNIT": "j.xml", "LIMIT": "60s"}
     environment = {**os.environ, **usual, **inputs, "GITHUB_ACTION_PATH": str(tmp_path)}
-    done = subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", script("Run the gate")],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
-    )
-    given = done.stdout.splitlines()
+    given = _said("Run the gate", environment).splitlines()
     assert given == ["gate", *words[:2], "--junit", "j.xml", "--limit", "60s", *words[2:]]
     options = cli.command_line(given).parse_known_args(given)[0]
     assert str(options.junit) == "j.xml"
@@ -95,15 +95,7 @@ def test_the_set_up(tmp_path: Path, server: str, knobs: str) -> None:
     setup.chmod(0o755)
     environment = {**os.environ, "PRIOLAB_KNOBS": "FABRIC=virtual", "SERVER": server}
     environment["GITHUB_ACTION_PATH"] = str(tmp_path)
-    done = subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", script("Set the lab up")],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
-    )
-    assert done.stdout == knobs
+    assert _said("Set the lab up", environment) == knobs
 
 
 @pytest.mark.usefixtures("guest")
