@@ -24,8 +24,7 @@ STEPS = Steps(size_bytes=8192, quiet_ns=10 * 10**6)
 servers send DATA frames of 16 KiB."""
 
 DECOY_QUERY = "?decoy"
-"""What the requests of a disturbance have after their path, so that the origin's log tells them from those of the load.
-"""
+"""The query of a disturbance's requests. It tells them from the load's requests in the origin's log."""
 
 DECOY = "decoy"
 """The name of the request whose stream the client resets (Disturbance.RESET)."""

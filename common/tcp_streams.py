@@ -91,7 +91,7 @@ class Stream:
 
 @dataclass(kw_only=True)
 class _Seen:
-    """What a capture has of one direction of a connection. first: the sequence number of the stream's first byte."""
+    """The captured part of one direction of a connection. first: the sequence number of the stream's first byte."""
 
     first: int | None = None
     opened_ns: int = 0

@@ -18,7 +18,7 @@ _ASKED = {"spdy": "script asked for first", "swap": "image asked for first"}
 
 
 class Sent:
-    """What clients sent in the matrix, each once, with a place in the page."""
+    """The signals that clients sent in the matrix, each once, with a place in the page."""
 
     def __init__(self, matrix: Matrix) -> None:
         self._dialects: dict[tuple[tuple[str, ...], ...], list[str]] = {}

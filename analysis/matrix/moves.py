@@ -31,7 +31,7 @@ class Move:
 
 @dataclass(frozen=True, kw_only=True)
 class Moves:
-    """What moved since an edition. since: its date. came, went: rows in words, and dialects of rows.
+    """The results that moved since an edition. since: its date. came, went: rows in words, and dialects of rows.
 
     versions: rows whose version is another, in words. cells: the results that moved, in the order of the newer edition.
     """

@@ -58,9 +58,10 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """What a browser sent. browser: the content of browser.json with a front that sends no SETTINGS about priorities.
+    """The signals of a browser.
 
-    told: the same with a front that sends SETTINGS_NO_RFC7540_PRIORITIES=1.
+    browser: the content of browser.json with a front that sends no SETTINGS about priorities. told: the same
+    with a front that sends SETTINGS_NO_RFC7540_PRIORITIES=1.
     """
 
     browser: Mapping[str, Any]

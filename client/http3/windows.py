@@ -24,7 +24,7 @@ class HeldConnection(QuicConnection):
 
     @property
     def left_bytes(self) -> int:
-        """What is left of the connection's window."""
+        """The bytes that the connection's window still permits."""
         return self._local_max_data.value - self._local_max_data.used
 
     def enlarge(self, stream_id: int | None, size_bytes: int) -> None:

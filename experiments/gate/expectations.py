@@ -23,7 +23,7 @@ Dialect = Annotated[str, msgspec.Meta(description="a dialect, as the knob DIALEC
 
 
 class Order(StrEnum):
-    """How a server must follow the order that the client asks for."""
+    """The strictness with which a server must follow the order that the client asks for."""
 
     STRICT = "strict"
     """The resource asked for first gets the whole window."""
@@ -32,7 +32,7 @@ class Order(StrEnum):
 
 
 class Sharing(StrEnum):
-    """How a server serves two incremental streams of the same urgency."""
+    """The ways to serve two incremental streams of the same urgency."""
 
     SHARED = "shared"
     IN_TURN = "in turn"

@@ -38,4 +38,4 @@ MEANING: Mapping[Fault, str] = MappingProxyType(
         Fault.TAKES_TURNS: "incremental streams of one urgency share the window",
     }
 )
-"""What each fault means."""
+"""The meaning of each fault, in words."""

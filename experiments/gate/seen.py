@@ -18,7 +18,7 @@ _TOLD = ("request-sent", "priority-sent", "disturbed", "reset", "goaway")
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What a trial showed.
+    """The result of a trial.
 
     events: the client's events. page: the page that was loaded. failure: the reason why the trial has no result; None
     if it has one. loads: the complete page loads with their verdicts, unless the trial is a probe. ledger: the ledger

@@ -34,8 +34,8 @@ _SIGNALS_AT = ("nginx@bookworm", "lighttpd@sid")
 """The fronts at which the signals are recorded: one without SETTINGS_NO_RFC7540_PRIORITIES, one with it."""
 
 _TRIES = 4
-"""How often a run is attempted. A run in which a browser's parser lost a race, so that it asked for the other order, is
-invalid, and is repeated."""
+"""The most attempts at a run. A browser whose parser loses a race asks for the other order. Such a run is invalid, and
+is repeated."""
 
 
 def cases() -> dict[Case, Arm]:

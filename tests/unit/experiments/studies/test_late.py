@@ -16,7 +16,7 @@ FIELD = "header+no7540"
 
 
 def test_fronts() -> None:
-    """Of each server that follows RFC 9218 alone the newest version is measured, and nginx for comparison."""
+    """The newest version of each server that follows RFC 9218 alone is measured, and nginx for comparison."""
     blind = cell(50, 50, control=None, lowat=None)
     found = matrix(
         replace(blind, server="nginx@bookworm", dialect=FIELD),
