@@ -78,14 +78,8 @@ list: environment ## list the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=
 doctor: environment ## show what the lab can do on this machine, and what is missing for the rest
 	@$(PRIOLAB) doctor
 
-# Tests often wait, so three workers share a processor. On real clocks, tests in containers run beside the others.
 test: setup-test ## run all tests: unit, contract, server, link, lab; then list the ten slowest
-	@kept=.pytest_cache; mkdir -p $$kept; rm -f $$kept/*.xml; status=0; \
-	.venv/bin/pytest --numprocesses=$$((3 * $$(nproc))) --dist=loadfile --no-loadscope-reorder --junitxml=$$kept/parallel.xml -m "not punctual" || status=$$?; \
-	.venv/bin/pytest --junitxml=$$kept/containers.xml -m "punctual and containers" tests/lab tests/link >$$kept/containers.log 2>&1 & beside=$$!; \
-	.venv/bin/pytest --junitxml=$$kept/punctual.xml -m "punctual and not containers" tests/lab tests/link || status=$$?; \
-	wait $$beside || status=$$?; cat $$kept/containers.log; \
-	.venv/bin/python -m tests.costliest $$kept/*.xml; exit $$status
+	@.venv/bin/python -m tests.whole
 
 .PHONY: test-unit test-fast
 test-unit: setup-lint ## run the unit tests: no sockets, no sleeps (half a minute)
