@@ -4,18 +4,20 @@ Rules:
 1. Tests that are not marked `punctual` are divided among processes, three for each processor, as tests often wait.
 2. Tests marked `punctual` run on real clocks: those in containers one after the other, beside them the others one after
    the other.
-3. If the first ones can be kept from taking a processor from the others (apart.py), all three parts run at once, else
-   the first part runs before the other two.
+3. The first part runs before the other two. With PRIOLAB_TESTS=beside all three run at once, if the first part can be
+   kept from taking a processor from the others (apart.py). On a busy machine the first part would hardly get one.
 4. The output of the first part is shown as it comes, that of the others when they have ended.
 """
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from experiments.host.processes import die_with_parent
 from tests.apart import idle_group
 from tests.costliest import costliest, table
 
@@ -47,7 +49,9 @@ class _Clocks:
     def _begun(name: str, marked: str) -> tuple[subprocess.Popen[bytes], Path]:
         log = _KEPT / f"{name}.log"
         with log.open("wb") as output:
-            return subprocess.Popen(_command(name, marked, *_CLOCKS), stdout=output, stderr=output), log
+            return subprocess.Popen(
+                _command(name, marked, *_CLOCKS), stdout=output, stderr=output, preexec_fn=die_with_parent
+            ), log
 
     def stop(self) -> None:
         """Stops what still runs."""
@@ -57,6 +61,8 @@ class _Clocks:
 
     def ended(self) -> list[int]:
         """Waits for both, shows their output, and returns their exit codes."""
+        if any(process.poll() is None for process, _ in self._parts):
+            print("waiting for the tests on real clocks", flush=True)
         codes = []
         for process, log in self._parts:
             codes.append(process.wait())
@@ -68,23 +74,32 @@ class _Clocks:
 def _all() -> Sequence[int]:
     """Runs the three parts, and returns their exit codes."""
     with ExitStack() as stack:
-        move: Callable[[], None] | None = stack.enter_context(idle_group())
+        move = stack.enter_context(idle_group()) if os.environ.get("PRIOLAB_TESTS") == "beside" else None
         if move is None:
-            first = subprocess.run(_parallel(), check=False).returncode
+            first = subprocess.run(_parallel(), preexec_fn=die_with_parent, check=False).returncode
         clocks = _Clocks()
         stack.callback(clocks.stop)
         if move is not None:
-            first = subprocess.run(_parallel(), preexec_fn=move, check=False).returncode
+            first = subprocess.run(_parallel(), preexec_fn=_apart(move), check=False).returncode
         return [first, *clocks.ended()]
 
 
+def _apart(move: Callable[[], None]) -> Callable[[], None]:
+    def begin() -> None:
+        die_with_parent()
+        move()
+
+    return begin
+
+
 def _main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the tests, too
     _KEPT.mkdir(exist_ok=True)
     for report in _KEPT.glob("*.xml"):
         report.unlink()
     codes = _all()
     print(table(costliest(sorted(_KEPT.glob("*.xml")))))
-    return max(codes)
+    return int(any(codes))
 
 
 if __name__ == "__main__":
