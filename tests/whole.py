@@ -93,7 +93,6 @@ def _apart(move: Callable[[], None]) -> Callable[[], None]:
 
 
 def _main() -> int:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the tests, too
     _KEPT.mkdir(exist_ok=True)
     for report in _KEPT.glob("*.xml"):
         report.unlink()
@@ -103,4 +102,5 @@ def _main() -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the tests, too
     sys.exit(_main())

@@ -1,0 +1,64 @@
+"""Tests of the program that runs all tests (whole.py), with small programs in place of pytest."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests import whole
+
+_PARTS = ("parallel", "containers", "punctual")
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Sets small programs in place of the three parts. Each appends its name to the returned file, and prints it."""
+    begun = tmp_path / "begun"
+    failing = tmp_path / "failing"
+    failing.write_text("")
+
+    def command(name: str, *_: str) -> list[str]:
+        program = f"print({name!r}); open({str(begun)!r}, 'a').write('{name} ')"
+        return [sys.executable, "-c", f"{program}; raise SystemExit({name!r} in open({str(failing)!r}).read())"]
+
+    monkeypatch.setattr(whole, "_KEPT", tmp_path)
+    monkeypatch.setattr(whole, "_command", command)
+    monkeypatch.delenv("PRIOLAB_TESTS", raising=False)
+    return begun
+
+
+def test_all_parts_run_the_first_one_alone(begun: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The part without real clocks ends before the others begin. The output of all is shown, and they are timed."""
+    assert whole._main() == 0
+    names = begun.read_text().split()
+    assert (names[0], set(names)) == ("parallel", set(_PARTS))
+    said = capfd.readouterr().out
+    assert all(name in said.splitlines() for name in _PARTS)
+    assert "The costliest tests" in said
+
+
+@pytest.mark.parametrize("part", _PARTS)
+def test_a_part_that_fails_is_a_failure(begun: Path, part: str) -> None:
+    """If one part fails, the exit code is 1, and the other parts run all the same."""
+    (begun.parent / "failing").write_text(part)
+    assert whole._main() == 1
+    assert set(begun.read_text().split()) == set(_PARTS)
+
+
+@pytest.mark.parametrize("can", [False, True])
+def test_beside_the_others_if_possible(begun: Path, monkeypatch: pytest.MonkeyPatch, *, can: bool) -> None:
+    """With PRIOLAB_TESTS=beside only the part without real clocks enters the group, if there is one."""
+    entered = begun.parent / "entered"
+
+    @contextmanager
+    def group() -> Iterator[object]:
+        yield (lambda: entered.open("a").write("once ")) if can else None
+
+    monkeypatch.setenv("PRIOLAB_TESTS", "beside")
+    monkeypatch.setattr(whole, "idle_group", group)
+    assert whole._main() == 0
+    assert set(begun.read_text().split()) == set(_PARTS)
+    assert entered.exists() == can
+    assert not can or entered.read_text() == "once "
