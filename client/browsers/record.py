@@ -19,12 +19,12 @@ class Browser:
     """The browser that loaded the pages.
 
     product: its name and version. switches: its command line; `...` replaces paths. driver: the Python package that
-    drives it. time_resolution_ns: the resolution of the times in its record. preferences: those that the lab sets.
+    drives it; None if the lab does. time_resolution_ns: the resolution of the times in its record. preferences: those that the lab sets.
     """
 
     product: str
     switches: Sequence[str]
-    driver: str
+    driver: str | None
     time_resolution_ns: int
     preferences: Mapping[str, bool | int | str] | None = None
 
@@ -39,7 +39,7 @@ def document(plan: Plan, browser: Browser, account: Account, shown: Sequence[Sho
         "product": browser.product,
         "switches": browser.switches,
         **({} if browser.preferences is None else {"preferences": browser.preferences}),
-        browser.driver: version(browser.driver),
+        **({} if browser.driver is None else {browser.driver: version(browser.driver)}),
         "sandbox": may_sandbox(),
         "time_resolution_ns": browser.time_resolution_ns,
         "connections": [asdict(connection) for connection in account.connections],

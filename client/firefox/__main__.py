@@ -15,17 +15,13 @@ import sys
 from pathlib import Path
 
 from client.browsers import command
+from client.browsers.capture import Capture
+from client.browsers.captured import RESOLUTION_NS, carry_out
 from client.browsers.record import Browser
 from client.browsers.shown import Shown
-from client.browsers.tls13 import Unreadable, read_secrets
 from client.firefox import profile
-from client.firefox.account import account
 from client.firefox.browser import SWITCHES, browse
-from client.firefox.capture import capturing
-from client.loads import LoadFailed
 from common.formats.plan import Plan
-
-_RESOLUTION_NS = 1
 
 
 def run(plan: Plan, certificate: Path, out: Path, program: Path, scratch: Path) -> None:
@@ -34,31 +30,18 @@ def run(plan: Plan, certificate: Path, out: Path, program: Path, scratch: Path) 
     certificate: the front's certificate file. out: the folder for the results. program: the browser's executable file.
     scratch: the folder for the profile.
     """
-    product, shown, trouble = "Firefox", list[Shown](), None
-    keys = out / "keys.log"
-    with capturing(plan.address, plan.port) as capture:
-        try:
-            product, shown = browse(plan, certificate, program, keys, scratch, command.began)
-        except LoadFailed as error:
-            trouble = error
-    # The records of a failed load are written, too: they may show the reason.
-    try:
-        made = account(capture.packets(), read_secrets(keys) if keys.exists() else {}, plan, capture.address)
-    except Unreadable:
-        if trouble is None:
-            raise
-        raise trouble from None
     browser = Browser(
-        product=product,
+        product="Firefox",
         switches=SWITCHES,
         driver="websockets",
-        time_resolution_ns=_RESOLUTION_NS,
+        time_resolution_ns=RESOLUTION_NS,
         preferences=profile.preferences(plan),
     )
-    command.write_account(plan, out, made, browser, shown)
-    if found := trouble or made.trouble:
-        raise found
-    command.check_pages(shown)
+
+    def load(keys: Path, _: Capture) -> tuple[str, list[Shown]]:
+        return browse(plan, certificate, program, keys, scratch, command.began)
+
+    carry_out(plan, out, browser, load)
 
 
 if __name__ == "__main__":

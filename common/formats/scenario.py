@@ -66,7 +66,7 @@ class ScenarioRecord:
     congestion_control: str
     gso_segments: int | None
     shaper_at: str
-    client: Literal["h2", "chromium", "firefox"]
+    client: Literal["h2", "chromium", "firefox", "webkit"]
     page: str
     plan: str
     first: str | None

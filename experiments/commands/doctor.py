@@ -102,7 +102,8 @@ def examine() -> list[Capability]:
 def _browser(browser: BrowserProgram) -> list[Capability]:
     """Examines the parts of a browser as the client: the browser and its driver."""
     lack, driver = lack_of_browser(browser), browser.driver
-    detail = f"{lack} is not installed" if lack else f"{browser_version(browser)}, {driver} {package_version(driver)}"
+    with_driver = f", {driver} {package_version(driver)}" if driver and not lack else ""
+    detail = f"{lack} is not installed" if lack else f"{browser_version(browser)}{with_driver}"
     remedy = browser_remedy(browser) if lack else ""
     return [Capability(name=browser.name, present=lack is None, detail=detail, remedy=remedy)]
 

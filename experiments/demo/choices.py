@@ -18,7 +18,7 @@ LOWATS = ("none", "1M", "524288", "262144", "131072", "65536", "32768", "16384",
 _WORTH_TRYING: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "CC": ("cubic", "bbr", "reno"),
-        "CLIENT": ("h2", "chromium", "firefox"),
+        "CLIENT": ("h2", "chromium", "firefox", "webkit"),
         "RATE": ("64kbps", "128kbps", "256kbps", "512kbps", "10mbit", "100mbit", "unlimited"),
         "DELAY": ("0ms", "20ms", "100ms", "300ms"),
         "QUEUE": ("10", "25", "100", "1000"),

@@ -214,6 +214,7 @@ def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
         for browser in BROWSERS.values()
         if browser.name != scenario.client
         for name in (browser.name, browser.driver)
+        if name is not None
     ]
     return {name: version for name, version in tools.versions.items() if name not in others}
 

@@ -83,7 +83,7 @@ def wants_of(
     if request.runs_here:
         for browser in wanted_browsers(request):
             without = "" if is_named(browser, request) else f"CLIENT={browser.name} cannot be used"
-            wants.append(Want(packages=(browser.package,), programs=(browser.program,), without=without))
+            wants += _programs(browser.programs, without=without)
     if npm_servers(request, servers, needed=True) and request.runs_here:
         wants.append(Want(packages=("npm",), programs=("npm",)))
     if not kernel_built and (request.in_guests or request.part is SetupPart.ENVIRONMENT):

@@ -210,20 +210,26 @@ def root_versions(server: Server, root: Root | None) -> dict[str, str]:
 
 def lack_of_browser(browser: BrowserProgram) -> str | None:
     """Returns the first thing that a browser as the client needs and that is not installed; None if none is missing."""
-    if find(browser.program) is None:
-        return browser.program
-    return None if find_spec(browser.driver) else f"the Python package {browser.driver}"
+    for program in browser.programs:
+        if find(program) is None:
+            return program
+    if browser.driver is None or find_spec(browser.driver):
+        return None
+    return f"the Python package {browser.driver}"
 
 
 def browser_remedy(browser: BrowserProgram) -> str:
-    """Returns how to install a browser and its driver."""
-    return f"{setup_command(f'CLIENT={browser.name}')} installs both {browser.program} and {browser.driver}"
+    """Returns how to install a browser and what drives it."""
+    parts = " and ".join((*browser.programs, *([browser.driver] if browser.driver else [])))
+    return f"{setup_command(f'CLIENT={browser.name}')} installs both {parts}"
 
 
 def browser_version(browser: BrowserProgram) -> str | None:
     """Returns the version that the browser prints; None if the browser is not installed."""
     program = find(browser.program)
-    return version(program, "--version", "--no-sandbox") if program else None
+    if program is None:
+        return None
+    return version(*(browser.asked or (program, "--version", "--no-sandbox")))
 
 
 def browser_tools(scenario: Scenario) -> tuple[dict[str, str], dict[str, str | None]]:
@@ -238,7 +244,9 @@ def browser_tools(scenario: Scenario) -> tuple[dict[str, str], dict[str, str | N
     browser, what = BROWSERS[scenario.client], f"CLIENT={scenario.client}"
     if lack := lack_of_browser(browser):
         raise Unavailable(what, f"{lack} is not installed", browser_remedy(browser))
-    versions = {browser.name: browser_version(browser), browser.driver: package_version(browser.driver)}
+    versions = {browser.name: browser_version(browser)}
+    if browser.driver is not None:
+        versions[browser.driver] = package_version(browser.driver)
     return {browser.name: _found(browser.program, browser.package, what)}, versions
 
 

@@ -36,6 +36,7 @@ class SetupPart(StrEnum):
     CAPTURE = "capture"
     CHROMIUM = "chromium"
     FIREFOX = "firefox"
+    WEBKIT = "webkit"
     SERVERS = "servers"
     MATRIX = "matrix"
     TEST = "test"

@@ -1,7 +1,7 @@
 """The programs that a run uses, and their versions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from common.clock_route import ClockRoute
@@ -16,13 +16,22 @@ class BrowserProgram:
     """A browser.
 
     name: its name among the programs of a run, and the value of CLIENT. program: the name of its executable file.
-    package: Debian's package that has it. driver: the Python package that drives it.
+    package: Debian's package that has it. driver: the Python package that drives it; None if the lab does. others:
+    further programs that it needs, with their packages. asked: the command that prints its version; None for the
+    program itself.
     """
 
     name: str
     program: str
     package: str
-    driver: str
+    driver: str | None = None
+    others: Mapping[str, str] = field(default_factory=dict)
+    asked: tuple[str, ...] | None = None
+
+    @property
+    def programs(self) -> Mapping[str, str]:
+        """All programs that it needs, with their packages."""
+        return {self.program: self.package, **self.others}
 
 
 BROWSERS: Mapping[str, BrowserProgram] = MappingProxyType(
@@ -31,6 +40,20 @@ BROWSERS: Mapping[str, BrowserProgram] = MappingProxyType(
         for each in (
             BrowserProgram(name="chromium", program="chromium", package="chromium", driver="playwright"),
             BrowserProgram(name="firefox", program="firefox-esr", package="firefox-esr", driver="websockets"),
+            # Neither of its programs prints a version without a display. libsoup sends its priorities.
+            BrowserProgram(
+                name="webkit",
+                program="WebKitWebDriver",
+                package="webkit2gtk-driver",
+                others=MappingProxyType({"broadwayd": "libgtk-3-bin"}),
+                asked=(
+                    "dpkg-query",
+                    "--show",
+                    "--showformat=${Package} ${Version} ",
+                    "webkit2gtk-driver",
+                    "libsoup-3.0-0",
+                ),
+            ),
         )
     }
 )

@@ -60,6 +60,8 @@ class ClientKind(StrEnum):
     """A real browser, with its own priorities and windows."""
     FIREFOX = "firefox"
     """Another real browser: Firefox ESR."""
+    WEBKIT = "webkit"
+    """A third real browser: WebKitGTK, with the network of libsoup."""
 
     @property
     def is_browser(self) -> bool:
@@ -69,6 +71,8 @@ class ClientKind(StrEnum):
     @property
     def product(self) -> str:
         """The client's name for people."""
+        if self is ClientKind.WEBKIT:
+            return "WebKitGTK"
         return self.value.capitalize() if self.is_browser else "the lab's own client"
 
 

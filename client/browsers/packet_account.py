@@ -1,4 +1,4 @@
-"""Converts the packets of Firefox's connections and its TLS secrets into the account of its actions. Pure.
+"""Converts the packets of a browser's connections and its TLS secrets into the account of its actions. Pure.
 
 Rules:
 1. All frames, sent and received, are decoded from the packets. So an event's time is the time at which the kernel

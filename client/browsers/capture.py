@@ -1,4 +1,4 @@
-"""Captures the packets of the browser's connections to the front, with the times at which the kernel handled them.
+"""Captures the packets of a browser's connections to the front, with the times at which the kernel handled them.
 
 Rules:
 1. The capture begins before the browser starts, and sees packets of all interfaces of this network namespace.
@@ -9,13 +9,14 @@ Rules:
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ctypes import addressof, create_string_buffer
 from ipaddress import IPv4Address
 
 import dpkt
 
+from client.browsers.tls13 import APPLICATION_DATA
 from client.loads import LoadFailed
 from common.arrival import ANCILLARY_BYTES, arrival_ns, stamp_arrivals
 
@@ -54,11 +55,26 @@ class Capture:
     def __init__(self, port: int) -> None:
         self._port = port
         self._raw: list[tuple[int, bytes]] = []
+        self._awaiting: Callable[[int], None] | None = None
         self.missed = 0
 
     def add(self, t_ns: int, data: bytes) -> None:
         """Adds an IPv4 packet."""
         self._raw.append((t_ns, data))
+        if (tell := self._awaiting) and self._is_request(data):
+            self._awaiting = None
+            tell(t_ns)
+
+    def await_request(self, tell: Callable[[int], None]) -> None:
+        """Calls `tell` once, with the time of the next packet in which the browser sends encrypted data to the front.
+
+        `tell` is called in another thread.
+        """
+        self._awaiting = tell
+
+    def _is_request(self, data: bytes) -> bool:
+        tcp = dpkt.ip.IP(data).data
+        return isinstance(tcp, dpkt.tcp.TCP) and tcp.dport == self._port and tcp.data[:1] == bytes([APPLICATION_DATA])
 
     @property
     def address(self) -> str:

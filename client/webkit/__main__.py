@@ -1,0 +1,41 @@
+"""`python -m client.webkit PLAN CERTIFICATE OUT BROWSER`: loads a plan's page with WebKitGTK.
+
+PLAN: the file of the plan (common/formats/plan.py). CERTIFICATE: the front's certificate file. OUT: the folder for the
+results. BROWSER: the executable file of WebKitWebDriver, which starts its browser.
+
+The command prints the same lines and writes the same files as `python -m client`, and OUT/browser.json in addition. The
+browser loads the plan's page from the plan's address, as often as the plan says. The browser chooses its own priorities
+and flow-control windows.
+
+The exit code is 0 if every load finished and every page was complete: pictures rendered, scripts run, style sheets
+applied, fetches received. Otherwise it is 1, and the reason is the last line on standard error.
+"""
+
+import sys
+from pathlib import Path
+
+from client.browsers import command
+from client.browsers.capture import Capture
+from client.browsers.captured import RESOLUTION_NS, carry_out
+from client.browsers.record import Browser
+from client.browsers.shown import Shown
+from client.webkit.browser import PRODUCT, SWITCHES, browse
+from common.formats.plan import Plan
+
+
+def run(plan: Plan, certificate: Path, out: Path, program: Path, scratch: Path) -> None:
+    """Carries out all loads of the plan. Raises LoadFailed or Unreadable.
+
+    certificate: the front's certificate file. out: the folder for the results. program: the executable file of
+    WebKitWebDriver. scratch: the folder for the browser's files.
+    """
+    browser = Browser(product=PRODUCT, switches=SWITCHES, driver=None, time_resolution_ns=RESOLUTION_NS)
+
+    def load(keys: Path, capture: Capture) -> tuple[str, list[Shown]]:
+        return browse(plan, certificate, program, keys, scratch, capture)
+
+    carry_out(plan, out, browser, load)
+
+
+if __name__ == "__main__":
+    sys.exit(command.main("client.webkit", run))
