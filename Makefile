@@ -29,8 +29,8 @@ setup: ## install missing system packages, the Python environment and the guest 
 	@experiments/host/setup.sh
 
 # Each installs additional packages, for experiments, captures, a browser, every server, tests, checks or sweeps.
-.PHONY: setup-experiment setup-capture setup-chromium setup-firefox setup-servers setup-matrix setup-test setup-lint setup-sweep setup-compared
-setup-experiment setup-capture setup-chromium setup-firefox setup-servers setup-matrix setup-test setup-lint setup-sweep:
+.PHONY: setup-experiment setup-capture setup-chromium setup-firefox setup-webkit setup-servers setup-matrix setup-test setup-lint setup-sweep setup-compared
+setup-experiment setup-capture setup-chromium setup-firefox setup-webkit setup-servers setup-matrix setup-test setup-lint setup-sweep:
 	@experiments/host/setup.sh $(@:setup-%=%)
 
 # For targets that compare nginx with h2o.
@@ -168,7 +168,7 @@ late: setup-matrix ## measure late urgent requests, and equal urgencies, at serv
 	@$(PRIOLAB) late docs/late-urgent.md
 
 .PHONY: transition
-transition: setup-chromium setup-firefox ## measure today's browsers at fronts that read RFC 7540 and RFC 9218; writes docs/transition.md (a quarter to half an hour)
+transition: setup-chromium setup-firefox setup-webkit ## measure today's browsers at fronts that read RFC 7540 and RFC 9218; writes docs/transition.md (a quarter to half an hour)
 	@experiments/host/setup.sh SERVER=nginx@bookworm,h2o@bookworm,nghttpx@bookworm,nghttpx@sid,apache@bookworm,apache@sid,lighttpd@sid,node@sid,go
 	@$(PRIOLAB) transition docs/transition.md
 

@@ -25,7 +25,8 @@ _MADE = (
 _SENT = (
     "`PAGE=signals` has a style sheet, a script, a picture and a `fetch()`, each without a hint, with"
     ' `fetchpriority="high"`, and with `fetchpriority="low"` (for `fetch()` the option `priority`). *Then* are frames'
-    " that the browser sent later for the same request. No entry in a column means that the browser sent nothing."
+    " that the browser sent later for the same request. No entry in a column means that the browser sent nothing. By"
+    " RFC 7540 a request without a weight has weight 16, and depends on the root."
 )
 _LOST = (
     "*Reads* are the priorities that the front follows ([matrix.md](matrix.md)). *First* is the first byte of the"
@@ -98,14 +99,11 @@ def _signals(client: str, sent: Sent) -> Iterable[str]:
         field = f"`{request['field']}`" if request["field"] else ""
         yield row([_called(request), _position(request), field, "; ".join(map(_later, request["later"]))])
     yield ""
-    frames, told = browser["frames_sent"], sent.told
-    updates = _count(frames.get("PRIORITY_UPDATE", 0) + told["frames_sent"].get("PRIORITY_UPDATE", 0))
     said = "sends" if browser["no_rfc7540_priorities"] else "does not send"
     yield filled(
-        f"The browser {said} SETTINGS_NO_RFC7540_PRIORITIES. In both loads it sent {_count(frames.get('PRIORITY', 0))}"
-        f" PRIORITY frames, and {updates} PRIORITY_UPDATE frames, also to a front that sends"
-        f" SETTINGS_NO_RFC7540_PRIORITIES=1; in the HEADERS to that front it {_still(told)}. A stream's flow-control"
-        f" window is {browser['stream_window_bytes'] // 2**10} KiB."
+        f"The browser {said} SETTINGS_NO_RFC7540_PRIORITIES. In both loads together it sent {_frames(browser)}. To a"
+        f" front that sends SETTINGS_NO_RFC7540_PRIORITIES=1 it sent {_frames(sent.told)}; in the HEADERS to that front"
+        f" it {_still(sent.told)}. A stream's flow-control window is {browser['stream_window_bytes'] // 2**10} KiB."
     )
 
 
@@ -133,12 +131,21 @@ def _later(said: Mapping[str, Any]) -> str:
 
 
 def _still(told: Mapping[str, Any]) -> str:
-    weighty = any(request["weight"] is not None for request in told["requests"])
-    return "still sends weights" if weighty else "sends no weights"
+    """Returns what the browser does once it knows the front's SETTINGS; the first request may come before them."""
+    later = [request for request in told["requests"] if request["load"] > 1]
+    if any(request["weight"] is not None for request in later):
+        return "still sends weights"
+    if any(request["field"] is not None for request in later):
+        return "sends no weights"
+    return (
+        "sends neither weights nor header fields once it has these SETTINGS. So it asks that front for no order, and"
+        " the verdict is undecided"
+    )
 
 
-def _count(number: int) -> str:
-    return str(number) if number else "no"
+def _frames(browser: Mapping[str, Any]) -> str:
+    numbers = (f"{browser['frames_sent'].get(kind, 0) or 'no'} {kind}" for kind in ("PRIORITY", "PRIORITY_UPDATE"))
+    return f"{' and '.join(numbers)} frames"
 
 
 def _table(

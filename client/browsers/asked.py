@@ -5,12 +5,14 @@ Rules of the tree (RFC 7540, 5.3):
    bandwidth in proportion to their weights.
 2. An exclusive dependency puts the stream between its parent and all other children of the parent.
 3. If a stream is to depend on one of its own descendants, this descendant is first moved to the stream's parent.
+4. A stream whose request has no signal depends on the root, with weight 16.
 """
 
 import re
 from dataclasses import dataclass
 
 _ROOT = 0
+_USUAL_WEIGHT = 16  # RFC 7540, 5.3.5
 _USUAL_URGENCY = 3  # RFC 9218, 4.1
 _URGENCY = re.compile(r"(?:^|,)\s*u=(\d)", re.ASCII)
 
@@ -53,6 +55,11 @@ class Tree:
                     self._parents[other] = stream_id
         self._parents[stream_id] = parent
         self._weights[stream_id] = weight
+
+    def add(self, stream_id: int) -> None:
+        """Adds a stream without a signal, unless the tree has it."""
+        if stream_id not in self._parents:
+            self.place(stream_id, _ROOT, _USUAL_WEIGHT, exclusive=False)
 
     def first_of(self, one: int, other: int) -> int | None:
         """Returns the stream that comes first by the tree; None if the tree lacks one of the two streams.
@@ -114,6 +121,8 @@ def asked(sayings: list[Saying], one: int, other: int) -> Asked:
     for said in sayings:
         if said.weight is not None:
             tree.place(said.stream_id, said.depends_on, said.weight, exclusive=said.exclusive)
+        else:
+            tree.add(said.stream_id)
         if said.field is not None and said.stream_id in urgencies:
             urgencies[said.stream_id] = urgency(said.field)
     by_field = None if urgencies[one] == urgencies[other] else min(urgencies, key=lambda stream: urgencies[stream])

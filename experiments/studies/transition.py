@@ -16,7 +16,7 @@ from experiments.scenario.knobs import with_defaults
 from experiments.studies.checked_run import run_in_guest
 
 _STEP = "the browsers' priorities"
-CLIENTS = ("chromium", "firefox")
+CLIENTS = ("chromium", "firefox", "webkit")
 _PAGES = ("news", "maps")
 _LOWATS = ("none", "16384")
 _FRONTS = (
