@@ -20,7 +20,9 @@ from analysis.reports.summary import typical
 from common.formats.page import MAPS
 from common.formats.scenario import ScenarioRecord
 
-CLIENTS: Mapping[str, str] = MappingProxyType({"h2": "h2", "chromium": "Chromium", "firefox": "Firefox", "webkit": "WebKitGTK"})
+CLIENTS: Mapping[str, str] = MappingProxyType(
+    {"h2": "h2", "chromium": "Chromium", "firefox": "Firefox", "webkit": "WebKitGTK"}
+)
 """The clients' names in figures."""
 
 

@@ -55,9 +55,7 @@ def extras(request: SetupRequest) -> list[tuple[str, str]]:
     """Returns the extras that the request needs, as name and description."""
     if request.part in _EXTRAS:
         return [_EXTRAS[request.part]]
-    return [
-        (each.name, _BROWSERS[each.name]) for each in wanted_browsers(request) if each.driver and request.runs_here
-    ]
+    return [(each.name, _BROWSERS[each.name]) for each in wanted_browsers(request) if each.driver and request.runs_here]
 
 
 class PythonEnvironment:

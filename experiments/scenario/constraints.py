@@ -174,7 +174,9 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
         raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or a number with SERVER={server.name}, which does not use TCP")
 
 
-_WINDOW_MIB: Mapping[ClientKind, int] = MappingProxyType({ClientKind.CHROMIUM: 6, ClientKind.FIREFOX: 12, ClientKind.WEBKIT: 32})
+_WINDOW_MIB: Mapping[ClientKind, int] = MappingProxyType(
+    {ClientKind.CHROMIUM: 6, ClientKind.FIREFOX: 12, ClientKind.WEBKIT: 32}
+)
 """The flow-control window that a browser gives each stream, in MiB."""
 
 

@@ -40,7 +40,9 @@ _IMAGE = _request("image", field="u=5, i", later=[_RAISED, _UPDATED])
 @pytest.fixture
 def text() -> str:
     """Returns the document of one browser and one page."""
-    sent = Sent(browser=_browser(_FETCH, _IMAGE, _PAGE, PRIORITY=1), told=_browser(_request("page", field="u=0")))
+    sent = Sent(
+        browser=_browser(_FETCH, _IMAGE, _PAGE, PRIORITY=1), told=_browser(_PAGE, _request("page", field="u=0", load=2))
+    )
     arms = {
         Case(page="news", client="lynx", server=server, lowat=lowat): {
             "verdict": "kept",
@@ -78,6 +80,24 @@ def test_figures_in_sentences(text: str) -> None:
     assert (
         "`old` to `new`, Lynx 3: complete from 2.50 s to 9.50 s with LOWAT unset, from 2.00 s to 9.00 s with" in words
     )
-    assert "it sent 1 PRIORITY frames, and no PRIORITY_UPDATE frames" in words
+    assert "it sent 1 PRIORITY and no PRIORITY_UPDATE frames. To a front that" in words
     assert "in the HEADERS to that front it sends no weights" in words
     assert text.index("| page |") < text.index("| image |") < text.index("| fetch, high |")
+
+
+@pytest.mark.parametrize(
+    ("request_said", "words"),
+    [
+        ({"weight": 22}, "it still sends weights."),
+        ({"field": "u=1"}, "it sends no weights."),
+        (
+            {},
+            "it sends neither weights nor header fields once it has these SETTINGS. So it asks that front for no order",
+        ),
+    ],
+)
+def test_what_a_told_browser_does(request_said: Mapping[str, Any], words: str) -> None:
+    """The sentence about a front with SETTINGS_NO_RFC7540_PRIORITIES=1 does not depend on the first load."""
+    told = _browser(_PAGE, _request("page", load=2, **request_said))
+    text = " ".join(document({"lynx": Sent(browser=_browser(_PAGE), told=told)}, (), {}, ()).split())
+    assert words in text

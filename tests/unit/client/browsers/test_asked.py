@@ -30,10 +30,17 @@ def _share(stream_id: int, weight: int, on: int = 0) -> Saying:
         ([_say(1, 256), _say(_IMAGE, 183, 1), _say(_SCRIPT, 220, 1)], _SCRIPT),
         ([_share(_IMAGE, 10, 99), _share(_SCRIPT, 20)], _SCRIPT),
         ([_share(_IMAGE, 10)], None),
+        ([_share(_IMAGE, 10), _say(_SCRIPT)], _SCRIPT),
+        ([_say(_IMAGE), _share(_SCRIPT, 10)], _IMAGE),
+        ([_share(_IMAGE, 10), _say(_SCRIPT), _share(_SCRIPT, 7)], _IMAGE),
+        ([_share(_SCRIPT, 10), _share(_IMAGE, 7), _say(_IMAGE, field="u=1")], _SCRIPT),
     ],
 )
 def test_by_the_tree(sayings: list[Saying], first: int | None) -> None:
-    """A parent comes before its children, siblings come by weight, and a later signal replaces an earlier one."""
+    """A parent comes before its children, siblings come by weight, and a later signal replaces an earlier one.
+
+    A request without a signal has weight 16.
+    """
     found = asked(sayings, _SCRIPT, _IMAGE)
     assert (found.by_tree, found.first, found.spoke_tree) == (first, first, True)
 

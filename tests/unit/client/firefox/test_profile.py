@@ -11,7 +11,7 @@ from client.firefox import profile
 from common.formats.plan import Plan, read_plan
 from proxy.certificates import issue
 
-_FOLDER = Path(__file__).parent / "recorded"
+_FOLDER = Path(__file__).parents[1] / "browsers" / "recorded" / "firefox"
 _END = "-----END CERTIFICATE-----\n"
 _DECIDES = ("http2", "spdy", "priority", "max-connections", "max-persistent", "speculative", "window", "allowance")
 """Parts of the names of preferences that would change what the lab measures."""

@@ -323,13 +323,16 @@ def test_a_browser_is_for_those_who_want_it(
         (SetupPart.EVERYTHING, ("CLIENT=firefox",), {"firefox-esr"}),
         (SetupPart.EVERYTHING, ("CLIENT=chromium,firefox",), {"chromium", "firefox-esr"}),
         (SetupPart.FIREFOX, (), {"firefox-esr"}),
+        (SetupPart.EVERYTHING, ("CLIENT=webkit",), {"webkit2gtk-driver", "libgtk-3-bin"}),
+        (SetupPart.WEBKIT, (), {"webkit2gtk-driver", "libgtk-3-bin"}),
         (SetupPart.CHROMIUM, (), {"chromium"}),
     ],
 )
 def test_only_the_named_browser_is_installed(part: SetupPart, words: tuple[str, ...], named: set[str]) -> None:
-    """A set-up for one browser does not install the other; tests can do without either."""
-    assert {"chromium", "firefox-esr"} & set(_plan(*words, part=part).install) == named
-    assert {"chromium", "firefox-esr"} <= set(_optional(_plan(part=SetupPart.TEST)))
+    """A set-up for one browser does not install another; tests can do without any."""
+    all_packages = {"chromium", "firefox-esr", "webkit2gtk-driver", "libgtk-3-bin"}
+    assert all_packages & set(_plan(*words, part=part).install) == named
+    assert all_packages <= set(_optional(_plan(part=SetupPart.TEST)))
 
 
 @pytest.mark.parametrize("name", sorted(name for name, server in catalogue().items() if not server.base))

@@ -1,18 +1,29 @@
 """Tests of a browser's start, and of the conditions for a valid run with a browser."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from common.formats.plan import read_plan
 from experiments.errors import InvalidRun, Unavailable
 from experiments.execution.conclusion import Run, lay_out, wall_limit_s
 from experiments.execution.request import Arm, Manner
 from experiments.host.tools import Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
-from experiments.run.browser import check_browser, client_command, last_event_ns, observed_browser, payload_span
+from experiments.run.browser import (
+    check_browser,
+    client_command,
+    last_event_ns,
+    observed_browser,
+    payload_span,
+    was_silenced,
+    withdraw_order,
+)
 from experiments.run.fabrics import FABRICS
 from experiments.run.setting_checks import check_connection
 from experiments.scenario.knobs import scenario_from
@@ -22,6 +33,7 @@ from experiments.testbed.guest.virtual import memory_mib
 from tests.unit.builders import process_sample
 
 _LOG_PER_PAYLOAD = 4.6
+_PLAN = Path(__file__).parents[2] / "client" / "browsers" / "recorded" / "webkit" / "plan.json"
 _TOOLS = Tools(programs={"chromium": "/usr/bin/chromium"}, versions={})
 
 
@@ -45,6 +57,9 @@ def test_each_client_is_told_what_it_needs(folder: RunFolder) -> None:
     tools = Tools(programs={"firefox": "/usr/bin/firefox-esr"}, versions={})
     firefox = client_command(scenario_from({"CLIENT": "firefox"}), folder, "python3", tools)
     assert firefox[3:] == ("client.firefox", str(plan), str(asked / "front.crt"), str(client), "/usr/bin/firefox-esr")
+    tools = Tools(programs={"webkit": "/usr/bin/WebKitWebDriver"}, versions={})
+    webkit = client_command(scenario_from({"CLIENT": "webkit"}), folder, "python3", tools)
+    assert webkit[3:] == ("client.webkit", *firefox[4:-1], "/usr/bin/WebKitWebDriver")
     assert chromium[4:] == (str(plan), str(asked / "front.crt"), str(client), "/usr/bin/chromium")
 
 
@@ -83,14 +98,14 @@ def test_containers_have_no_browser() -> None:
         ("h2", ["nginx"]),
         ("chromium", ["nginx", "chromium", "playwright"]),
         ("firefox", ["nginx", "firefox", "websockets"]),
+        ("webkit", ["nginx", "webkit"]),
     ],
 )
 def test_an_arm_names_what_it_uses(tmp_path: Path, client: str, named: list[str]) -> None:
     """An arm records the versions of the programs that it uses, and no browser of another arm."""
     knobs = {"CLIENT": client}
-    tools = Tools(
-        programs={}, versions={"nginx": "1", "chromium": "2", "playwright": "3", "firefox": "4", "websockets": "5"}
-    )
+    found = {"nginx": "1", "chromium": "2", "playwright": "3", "firefox": "4", "websockets": "5", "webkit": "6"}
+    tools = Tools(programs={}, versions=found)
     manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample=None)
     folder = RunFolder(tmp_path / "run")
     lay_out(Run(arm=Arm(name="control", knobs=knobs), repetition=1, seed=1), folder, manner, tools)
@@ -136,6 +151,41 @@ def test_what_a_browser_must_have_done(folder: RunFolder, document: dict[str, An
         with pytest.raises(InvalidRun) as caught:
             check_browser(found["browser"], ("script",))
         assert words in str(caught.value)
+
+
+_SILENT: Mapping[str, Any] = {"weight": None, "field": None, "later": []}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said", "silenced"),
+    [
+        ({"9": 1}, {}, True),
+        ({"9": 0}, {}, False),
+        ({}, {}, False),
+        ({"9": 1}, {"weight": 16}, False),
+        ({"9": 1}, {"field": "u=1"}, False),
+        ({"9": 1}, {"later": [{"weight": 7}]}, False),
+    ],
+)
+def test_a_browser_that_was_silenced(
+    folder: RunFolder, settings: Mapping[str, int], said: Mapping[str, Any], *, silenced: bool
+) -> None:
+    """A front may tell a browser to send no priorities of RFC 7540. Only the measured load counts."""
+    requests = [{"load": 1, **_SILENT, "weight": 256}, {"load": 2, **_SILENT}, {"load": 2, **_SILENT, **said}]
+    document = {**_document(6, first=None), "server_settings": settings, "requests": requests}
+    (folder.client / "browser.json").write_text(json.dumps(document))
+    assert was_silenced(folder) is silenced
+    check_browser(observed_browser(folder, 256)["browser"], ())
+
+
+def test_an_order_that_was_not_asked_for(folder: RunFolder) -> None:
+    """The plan then names no resource that should come first, and is the same in everything else."""
+    plan = read_plan(_PLAN)
+    assert plan.favoured
+    plan_file = folder.client / "plan.json"
+    plan_file.write_text(plan.to_json())
+    withdraw_order(folder)
+    assert read_plan(plan_file) == replace(plan, favoured=())
 
 
 @pytest.mark.parametrize(("own_ns", "coarser_ns"), [(256, 10**6), (None, 10**6), (4 * 10**6, 4 * 10**6)])

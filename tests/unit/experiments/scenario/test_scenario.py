@@ -162,11 +162,16 @@ def test_the_target_is_autos() -> None:
         ({"JITTER": "301ms"}, "JITTER=301ms", "at most DELAY"),
         ({"WINDOW": "2g"}, "WINDOW=2g", "65535 bytes to 2047M"),
         ({"DIALECT": "plain+chrome"}, "DIALECT=plain+chrome", "parts joined by +: at most one of plain, chrome"),
-        ({"CLIENT": "lynx"}, "CLIENT=lynx", "h2, chromium, firefox"),
+        ({"CLIENT": "lynx"}, "CLIENT=lynx", "h2, chromium, firefox, webkit"),
         (
             {"CLIENT": "firefox", "SIZE": "13M"},
             "SIZE=13M",
             "at most 12M per resource with CLIENT=firefox: Firefox's flow",
+        ),
+        (
+            {"CLIENT": "webkit", "SIZE": "33M"},
+            "SIZE=33M",
+            "at most 32M per resource with CLIENT=webkit: WebKitGTK's flow",
         ),
         (
             {"CLIENT": "firefox", "DIALECT": "firefox"},
