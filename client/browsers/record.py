@@ -19,7 +19,8 @@ class Browser:
     """The browser that loaded the pages.
 
     product: its name and version. switches: its command line; `...` replaces paths. driver: the Python package that
-    drives it; None if the lab does. time_resolution_ns: the resolution of the times in its record. preferences: those that the lab sets.
+    drives it; None if the lab itself does. time_resolution_ns: the resolution of the times in its record. preferences:
+    those that the lab sets.
     """
 
     product: str

@@ -289,7 +289,8 @@ _KNOBS = (
         parse=ClientKind,
         allowed=words_of(ClientKind),
         meaning="the client that loads the pages; h2: the lab's own client; chromium, firefox, webkit: real"
-        " browsers, headless, with their own priorities and windows; several values, separated by commas, make an arm each",
+        " browsers, headless, with their own priorities and windows; several values, separated by commas, make an arm"
+        " each",
     ),
     Knob(
         name="PAGE",

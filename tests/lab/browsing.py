@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from experiments.scenario.scenario import ClientKind
 from tests.conftest import Done
 
 QUICK = ("RATE=2mbit", "DELAY=100ms", "SAMPLE=50ms")
@@ -37,7 +38,7 @@ def must_have_browsed(done: Done, arm: str, client: str) -> Mapping[str, Any]:
     browser, run = read(done, arm, "client/browser.json"), read(done, arm, "run.json")
     assert run["scenario"]["client"] == client
     assert run["observed"]["browser"]["product"] == browser["product"]
-    assert browser["product"].startswith(f"{client.capitalize()} ")
+    assert browser["product"].startswith(f"{ClientKind(client).product} ")
     assert [each["requests"] for each in browser["connections"] if each["requests"]] == [6]
     # Image and script may come in either order, because the browser's preload scanner races its parser.
     assert sorted((each["load"], each["resource"]) for each in browser["requests"]) == [

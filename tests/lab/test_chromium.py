@@ -1,11 +1,7 @@
-"""CLIENT=chromium in namespaces and in the guest: the browser's requests, their records, and that nothing is left."""
+"""CLIENT=chromium in namespaces and in the guest: the browser's requests and their records."""
 
 import gzip
 import json
-import os
-import random
-import signal
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,13 +12,11 @@ from analysis.figures import picture
 from analysis.figures.album import FIGURES
 from analysis.records.runs import load_experiment
 from tests.conftest import Done, Lab, needs
-from tests.lab.browsing import ALIKE_MS, ENDLESS, LOADING, QUICK, SOON_S, must_have_browsed, must_need_lowat, read
+from tests.lab.browsing import ALIKE_MS, QUICK, must_have_browsed, must_need_lowat, read
 from tests.lab.conftest import Runs
-from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
+from tests.lab.endings import nothing_is_left
 
 _CHROMIUM = ("CLIENT=chromium", "FABRIC=netns")
-_ENDLESS = (*_CHROMIUM, *ENDLESS)
-_FEWEST_PROCESSES = 5
 _MISSPOKEN = "the resource that the browser asked to come first: asked for script, observed image"
 _SAID = {"page": ("u=0, i", {256}), "image": ("u=2, i", {183, 220}), "script": ("u=2", {220})}
 """By resource: the value of the header field, and the allowed values of the last weight."""
@@ -117,53 +111,3 @@ def _must_add_up(done: Done, arm: str) -> None:
         events = json.load(file)["events"]
     assert events
     assert not any("bytes" in event.get("params", {}) for event in events)
-
-
-@pytest.mark.usefixtures("netns")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_browser_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
-    """An interrupted lab leaves no browser process and no profile."""
-    traces = Traces()
-    with started(lab, traces, *_ENDLESS, until=LOADING) as running:
-        time.sleep(random.Random(number).uniform(0.5, 1.5))
-        traces.look(running.pid)
-        browsers = [pid for pid in descendants(running.pid) if "/chromium" in words_of(pid)]
-        assert len(browsers) >= _FEWEST_PROCESSES
-        os.killpg(running.pid, number)
-        _, err = running.communicate(timeout=SOON_S)
-        assert running.returncode == 128 + number
-        assert f"interrupted by {number.name}; nothing was kept" in err
-    nothing_is_left(lab)
-    traces.must_be_gone()
-
-
-@pytest.mark.usefixtures("netns")
-def test_a_killed_lab_leaves_no_browser(lab: Lab) -> None:
-    """A lab ended by SIGKILL leaves its partial folder, but no browser process and no profile."""
-    traces = Traces()
-    with started(lab, traces, *_ENDLESS, until=LOADING) as running:
-        time.sleep(1.0)
-        traces.look(running.pid)
-        assert len([pid for pid in descendants(running.pid) if "/chromium" in words_of(pid)]) >= _FEWEST_PROCESSES
-        running.kill()
-        running.communicate(timeout=SOON_S)
-    traces.must_be_gone()
-    nothing_is_left(lab, partial=1)
-
-
-@pytest.mark.usefixtures("netns")
-def test_a_browser_that_is_killed_is_the_reason(lab: Lab) -> None:
-    """If the browser is killed, the run fails within seconds and names the client, not the deadline."""
-    traces = Traces()
-    with started(lab, traces, *_ENDLESS, until=LOADING) as running:
-        time.sleep(1.5)
-        traces.look(running.pid)
-        browser = next(pid for pid in descendants(running.pid) if "--remote-debugging-pipe" in words_of(pid))
-        # An IPv6 address that becomes valid later would be a network change, at which the browser aborts requests.
-        assert Path(f"/proc/{browser}/net/if_inet6").read_text() == ""
-        os.kill(browser, signal.SIGKILL)
-        running.communicate(timeout=SOON_S)
-        assert running.returncode == 1
-    must_have_failed(lab.latest(), "the client: ", "load 1 of 3")
-    nothing_is_left(lab)
-    traces.must_be_gone()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from experiments.studies.transition import CLIENTS
 from tests.conftest import needs
 from tests.lab.conftest import Runs
 
@@ -32,15 +33,16 @@ def _sent(folder: Path) -> Mapping[str, Any]:
 @pytest.mark.usefixtures("guest")
 def test_the_signals_are_those_of_the_document(run: Runs) -> None:
     """Each browser sends each kind of resource with the weight and the header field that the document's row has."""
-    for name in ("chromium", "firefox"):
+    for name in CLIENTS:
         needs(name)
-    done = run("PAGE=signals", "CLIENT=chromium,firefox", "LOWAT=none", "RELOADS=1")
+    done = run("PAGE=signals", f"CLIENT={','.join(CLIENTS)}", "LOWAT=none", "RELOADS=1")
     assert done.code == 0, done.trouble
     assert done.folder is not None
-    for client in ("chromium", "firefox"):
+    for client in CLIENTS:
         documented, sent = _documented(client), _sent(done.folder / f"{client}-control.1")
         assert documented.keys() == sent.keys()
         for resource, (weight, field) in documented.items():
             if resource not in _IN_VIEW:
-                assert (str(sent[resource]["weight"]), sent[resource]["field"]) == (weight, field), resource
+                said = sent[resource]["weight"], sent[resource]["field"]
+                assert said == (weight and int(weight), field), resource
             assert not [later for later in sent[resource]["later"] if later["field"] is not None]

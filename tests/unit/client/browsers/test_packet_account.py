@@ -12,10 +12,10 @@ import dpkt
 import pytest
 
 from client.browsers.account import Account
+from client.browsers.capture import Packet
+from client.browsers.packet_account import account
 from client.browsers.record import Browser, document
 from client.browsers.tls13 import Secrets, Unreadable, read_secrets, suite_of
-from client.browsers.packet_account import account
-from client.browsers.capture import Packet
 from common.formats.events import Event, Kind
 from common.formats.plan import Plan, read_plan
 

@@ -1,0 +1,33 @@
+"""WebKitGTK's names: a process and its children reach one name only, and the machine's files stay as they are."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.testbed.namespaces.netns import entering
+
+_ADDRESS = "198.18.1.2"
+_ASK = """
+import socket, subprocess, sys
+from pathlib import Path
+from client.webkit.names import resolve_only
+resolve_only("maps.test", sys.argv[1], Path(sys.argv[2]))
+print(subprocess.run(["getent", "hosts", "maps.test"], capture_output=True, text=True, check=True).stdout.split()[0])
+for name in ("other.test", "deb.debian.org"):
+    try:
+        print(socket.gethostbyname(name))
+    except socket.gaierror as error:
+        print(error.errno == socket.EAI_NONAME)
+"""
+
+
+@pytest.mark.usefixtures("netns")
+def test_only_the_front_has_an_address(tmp_path: Path) -> None:
+    """The front's name has the plan's address, also for children. Other names are unknown at once."""
+    before = Path("/etc/hosts").read_text()
+    asked = [*entering(), sys.executable, "-c", _ASK, _ADDRESS, str(tmp_path)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=20)
+    assert done.stdout.split() == [_ADDRESS, "True", "True"], done.stderr
+    assert Path("/etc/hosts").read_text() == before
