@@ -9,7 +9,7 @@ Rules:
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.loads.verdict import Judgement
+from analysis.loads.verdict import NO_ORDER, Judgement
 from common.formats.events import Event
 from common.formats.page import Page
 from common.formats.run import ProbeRecord, Verdict
@@ -82,7 +82,7 @@ def judge_probe(probe: Probe, favoured: Sequence[str]) -> Judgement:
     """
     share = probe.important_share
     if not favoured:
-        reason = f"the client asked for no order; the front gave the {probe.important} {share:.0%} of the window"
+        reason = f"{NO_ORDER}; the front gave the {probe.important} {share:.0%} of the window"
         return Judgement(verdict=Verdict.UNDECIDED, reason=reason)
     share = share if probe.important in favoured else 1 - share
     waited = "while both streams waited for the client to open its flow-control window"

@@ -21,6 +21,9 @@ from analysis.loads.metrics import PageLoad, ResourceTimes, Traffic
 from common.formats.page import Resource, called
 from common.formats.run import Verdict
 
+NO_ORDER = "the client asked for no order"
+"""The reason of rule 2."""
+
 _STILL_THERE_AT_MOST = 0.05
 _KEPT_AT_MOST = 0.5
 _INVERTED_FROM = 0.9
@@ -72,7 +75,7 @@ def judge(load: PageLoad, favoured: Sequence[str], one_way_ns: int) -> Judgement
         reason = f"{left} of the {others.words} had left the front before {had}"
         return Judgement(verdict=Verdict.NOTHING, reason=reason)
     if not favoured:
-        return Judgement(verdict=Verdict.UNDECIDED, reason="the client asked for no order")
+        return Judgement(verdict=Verdict.UNDECIDED, reason=NO_ORDER)
     high, low = (important, others) if important.focal.name in favoured else (others, important)
     first_ns = high.focal.first_byte_ns
     before_bytes = low.traffic.bytes_before(first_ns)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from analysis.loads.verdict import NO_ORDER
 from analysis.reports.markdown import filled, row
 
 _TREE, _FIELD = "RFC 7540", "RFC 9218"
@@ -138,8 +139,8 @@ def _still(told: Mapping[str, Any]) -> str:
     if any(request["field"] is not None for request in later):
         return "sends no weights"
     return (
-        "sends neither weights nor header fields once it has these SETTINGS. So it asks that front for no order, and"
-        " the verdict is undecided"
+        "sends neither weights nor header fields once it has these SETTINGS. So it asks such a front for no order, and"
+        " the tables below say so"
     )
 
 
@@ -159,8 +160,12 @@ def _table(
                 if (case.page, case.client, case.server) == (page, client, front.server):
                     times = ("first_byte_ms", "important_last_byte_ms", "others_last_byte_ms")
                     lowat = "unset" if case.lowat == _UNSET else case.lowat
-                    named = [f"`{client}`", f"`{front.server}`", front.reads, lowat, str(arm["verdict"])]
+                    named = [f"`{client}`", f"`{front.server}`", front.reads, lowat, _verdict(arm)]
                     yield row([*named, *(_s(arm[name]) for name in times)])
+
+
+def _verdict(arm: Mapping[str, Any]) -> str:
+    return f"{arm['verdict']}{': asked for no order' if arm['verdict_reason'] == NO_ORDER else ''}"
 
 
 def _told(

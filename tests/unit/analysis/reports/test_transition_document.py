@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from analysis.loads.verdict import NO_ORDER
 from analysis.reports.transition_document import Case, Front, Sent, document
 
 _FRONTS = (
@@ -45,7 +46,8 @@ def text() -> str:
     )
     arms = {
         Case(page="news", client="lynx", server=server, lowat=lowat): {
-            "verdict": "kept",
+            "verdict": "undecided" if server == "older" else "kept",
+            "verdict_reason": NO_ORDER if server == "older" else "0% arrived before",
             "first_byte_ms": 1000.0,
             "important_last_byte_ms": complete_ms + (500 if lowat == "none" else 0),
             "others_last_byte_ms": 12_345.6,
@@ -64,6 +66,7 @@ def text() -> str:
         "| image |  | `u=5, i` | PRIORITY weight 220, exclusive, on the root; PRIORITY_UPDATE `u=1` |",
         "| fetch, high | weight 22, on page |  |  |",
         "| `lynx` | `old` | RFC 7540 | unset | kept | 1.00 s | 2.50 s | 12.35 s |",
+        "| `lynx` | `older` | RFC 7540 | unset | undecided: asked for no order | 1.00 s | 4.50 s | 12.35 s |",
         "| `lynx` | `new` | RFC 9218 | 16384 | kept | 1.00 s | 9.00 s | 12.35 s |",
     ],
 )
@@ -92,7 +95,7 @@ def test_figures_in_sentences(text: str) -> None:
         ({"field": "u=1"}, "it sends no weights."),
         (
             {},
-            "it sends neither weights nor header fields once it has these SETTINGS. So it asks that front for no order",
+            "it sends neither weights nor header fields once it has these SETTINGS. So it asks such a front for no order",
         ),
     ],
 )

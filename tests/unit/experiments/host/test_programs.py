@@ -8,8 +8,18 @@ import pytest
 
 from experiments.errors import Unavailable
 from experiments.host import programs
-from experiments.host.programs import check_levels, lack_of, program_of, remedy_for, root_versions, server_version
+from experiments.host.programs import (
+    browser_tools,
+    check_levels,
+    lack_of,
+    lack_of_browser,
+    program_of,
+    remedy_for,
+    root_versions,
+    server_version,
+)
 from experiments.host.roots import Root
+from experiments.host.tools import BROWSERS
 from experiments.scenario.knobs import scenario_from
 from proxy.server import Server, catalogue, server_of
 from proxy.switch import Switch
@@ -120,3 +130,17 @@ def test_a_server_may_be_incomplete(server: Server, tmp_path: Path) -> None:
     assert remedy_for(shell) == "`make setup SERVER=nginx` installs a-shell and a-module"
     (tmp_path / "module.so").touch()
     assert lack_of(shell) is None
+
+
+@pytest.mark.parametrize("client", sorted(BROWSERS))
+def test_a_browser_lacks_one_of_its_programs(monkeypatch: pytest.MonkeyPatch, client: str) -> None:
+    """The first missing program is named, and the remedy names all that the set-up installs."""
+    browser = BROWSERS[client]
+    for missing in browser.programs:
+        monkeypatch.setattr(programs, "find", lambda name, missing=missing: None if name == missing else f"/bin/{name}")
+        assert lack_of_browser(browser) == missing
+        with pytest.raises(Unavailable) as caught:
+            browser_tools(scenario_from({"CLIENT": client}))
+        assert str(caught.value).startswith(f"CLIENT={client} cannot be used here: {missing} is not installed")
+        assert all(program in str(caught.value) for program in browser.programs)
+        assert "\n" not in str(caught.value)
