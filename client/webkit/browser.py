@@ -63,7 +63,6 @@ def _environment(folder: str, key_log: Path) -> Mapping[str, str]:
         "NO_AT_BRIDGE": "1",
         # no plug-ins for films
         "GST_PLUGIN_SYSTEM_PATH_1_0": f"{folder}/none",
-        "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS": "1",
     }
 
 

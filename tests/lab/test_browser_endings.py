@@ -36,6 +36,10 @@ class _Program:
         lines = {each: words_of(each) for each in descendants(pid)}
         return [each for each, line in lines.items() if self.word in line and f"client.{self.client}" not in line]
 
+    def driver(self, pid: int) -> int:
+        """Returns the client that drives the browser, among the descendants of a process."""
+        return next(each for each in descendants(pid) if f"-m client.{self.client} " in words_of(each))
+
 
 _CHROMIUM = _Program(client="chromium", word="/chromium", main="--remote-debugging-pipe", processes=5)
 _FIREFOX = _Program(client="firefox", word="firefox", main="--remote-debugging-port", processes=3)
@@ -72,8 +76,12 @@ def test_a_lab_that_ends_leaves_no_browser(lab: Lab, browser: _Program, number: 
 
 
 @pytest.mark.usefixtures("netns")
-def test_a_browser_that_is_killed_is_the_reason(lab: Lab, browser: _Program) -> None:
-    """If the browser is killed, the run fails within seconds and names the client, not the deadline."""
+@pytest.mark.parametrize("victim", ["browser", "client"])
+def test_a_browser_that_is_killed_is_the_reason(lab: Lab, browser: _Program, victim: str) -> None:
+    """If the browser is killed, the run fails within seconds and names the client, not the deadline.
+
+    A client that is killed leaves no browser.
+    """
     traces = Traces()
     with started(lab, traces, *browser.knobs, until=LOADING) as running:
         time.sleep(1.5)
@@ -81,9 +89,9 @@ def test_a_browser_that_is_killed_is_the_reason(lab: Lab, browser: _Program) -> 
         main = next(pid for pid in browser.of(running.pid) if browser.main in words_of(pid))
         # An IPv6 address that becomes valid later would be a network change, at which Chromium aborts requests.
         assert Path(f"/proc/{main}/net/if_inet6").read_text() == ""
-        os.kill(main, signal.SIGKILL)
+        os.kill(main if victim == "browser" else browser.driver(running.pid), signal.SIGKILL)
         running.communicate(timeout=SOON_S)
         assert running.returncode == 1
-    must_have_failed(lab.latest(), "the client: ", "load 1 of 3")
+    must_have_failed(lab.latest(), "the client", *(["load 1 of 3"] if victim == "browser" else ["SIGKILL"]))
     nothing_is_left(lab)
     traces.must_be_gone()

@@ -95,7 +95,7 @@ def test_figures_in_sentences(text: str) -> None:
         ({"field": "u=1"}, "it sends no weights."),
         (
             {},
-            "it sends neither weights nor header fields once it has these SETTINGS. So it asks such a front for no order",
+            "it sends neither weights nor header fields once it has these SETTINGS. So it asks such a front",
         ),
     ],
 )
