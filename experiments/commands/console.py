@@ -133,11 +133,14 @@ class Report:
         self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets{place}{others}")
 
     @contextmanager
-    def progress(self, request: Request) -> Iterator[Progress]:
-        """Shows the runs' steps: on a terminal a live line for each arm, in a file or pipe a line for each step."""
+    def progress(self, request: Request, *, steps: bool = True) -> Iterator[Progress]:
+        """Shows the runs' steps: on a terminal a live line for each arm, in a file or pipe a line for each step.
+
+        steps: False to print in a file or pipe only how each run ended.
+        """
         started = time.monotonic()
         if not self.is_live:
-            yield self._plain_progress(started)
+            yield self._plain_progress(started, steps=steps)
             return
         from experiments.commands.experiment_display import arms_at_work, display
 
@@ -158,12 +161,12 @@ class Report:
         with self.ticking(lambda: f"{doing}, {time.monotonic() - started:.0f} s", is_plain=False):
             yield
 
-    def _plain_progress(self, started: float) -> Progress:
+    def _plain_progress(self, started: float, *, steps: bool) -> Progress:
         def show(name: str, step: str) -> None:
             self.say(f"{time.monotonic() - started:6.1f} s  {name}: {step}")
 
         return Progress(
-            step=show,
+            step=show if steps else lambda *_: None,
             ended=lambda name, status, reason: show(name, f"{status} {reason or ''}".strip()),
             reused=self.reused,
         )

@@ -20,6 +20,7 @@ from experiments.gate.expectations import Expectations
 from experiments.gate.expectations_file import DEFAULT, read_expectations
 from experiments.gate.judging import Result, judged
 from experiments.host.interruption import Interrupted, limited
+from experiments.host.plural import counted
 from experiments.results.run_folder import check_document, write_document
 
 KNOBS_ALLOWED = (
@@ -139,8 +140,8 @@ def in_lab(
     began_s = time.monotonic()
     request = runs.request_of(expected.check, words)
     if progress is None:
-        report.say(f"{len(expected.check)} checks of {target}, {len(request.arms)} runs")
-        with report.progress(request) as shown:
+        report.say(f"{counted(len(expected.check), 'check')} of {target}, {counted(len(request.arms), 'run')}")
+        with report.progress(request, steps=False) as shown:
             seen = runs.carry_out(request, expected.check, shown)
     else:
         seen = runs.carry_out(request, expected.check, progress)

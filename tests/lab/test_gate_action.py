@@ -101,7 +101,10 @@ def test_the_set_up(tmp_path: Path, server: str, knobs: str) -> None:
 @pytest.mark.usefixtures("guest")
 @pytest.mark.parametrize(("fault", "code", "last"), [(Fault.NONE, 0, "pass: "), (Fault.BUFFERS, 1, "FAIL: ")])
 def test_a_stock_runner(ordinary_lab: OrdinaryLab, fault: Fault, code: int, last: str) -> None:
-    """Without root, without user namespaces and with two processors, the gate says the same in under a minute."""
+    """Without root, without user namespaces and with two processors, the gate says the same in under a minute.
+
+    In a log each run has one line.
+    """
     lab = ordinary_lab
     front = front_folder(lab.root / "front", fault)
     expect, summary = lab.root / "expect.toml", lab.root / "tmp" / "summary.md"
@@ -114,7 +117,13 @@ def test_a_stock_runner(ordinary_lab: OrdinaryLab, fault: Fault, code: int, last
         GITHUB_STEP_SUMMARY=str(summary),
     )
     assert done.returncode == code, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1].startswith(last)
+    lines = done.stdout.splitlines()
+    assert lines[-1].startswith(last)
+    begun = re.fullmatch(r"3 checks of .*, (\d+) runs", lines[0])
+    assert begun is not None, lines[0]
+    ended = [line for line in lines if re.match(r" *\d+\.\d s  ", line)]
+    assert all(line.endswith(": ok") for line in ended), ended
+    assert len(ended) == int(begun[1])  # in a log, a line for each run
     assert summary.read_text().startswith(f"## priolab gate: {last}")
 
 
