@@ -42,12 +42,10 @@ export class BothArms {
     this.names = [];
     this.player = new Player((tMs) => this._show(tMs));
     controls(bar, this.player);
-    let seen = "";
+    /** The space for which everything was drawn. */
+    this.space = "";
     new ResizeObserver(() => {
-      // In a page that scrolls, the height follows from the drawings.
-      const now = `${place.clientWidth} ${this._scrolls ? "" : place.clientHeight} ${getComputedStyle(place).fontSize}`;
-      if (now !== seen) this._draw();
-      seen = now;
+      if (this._spaceNow !== this.space) this._draw();
     }).observe(place);
   }
 
@@ -71,8 +69,15 @@ export class BothArms {
     return getComputedStyle(this.place).overflowY === "visible";
   }
 
+  get _spaceNow() {
+    const { clientWidth, clientHeight } = this.place;
+    // In a page that scrolls, the height follows from the drawings.
+    return `${clientWidth} ${this._scrolls ? "" : clientHeight} ${getComputedStyle(this.place).fontSize}`;
+  }
+
   /** Redraws everything for the available space; returns the films. */
   _draw() {
+    this.space = this._spaceNow;
     const films = this.arms.map((shown) => (shown.film ? new Film(shown.film) : null));
     this.drawn = [];
     if (!films.length) return films;

@@ -1,8 +1,12 @@
 // @ts-check
 // The panel: knobs, and named scenarios that set them.
+//
+// A change replaces only the rows that look different afterwards. So the focus stays, and the browser does not have to
+// examine all fields again for its proposals.
 
 import { element } from "./svg.js";
 import { curve } from "./curve.js";
+import { arrange, fill, including, Kept, labelled, select } from "./rows.js";
 
 /** @typedef {import("./types.js").Choices} Choices */
 /** @typedef {import("./types.js").KnobOffer} KnobOffer */
@@ -11,27 +15,6 @@ import { curve } from "./curve.js";
 const OPEN = ["LOWAT", "SERVER", "PRIORITY", "CC", "RATE", "DELAY", "QUEUE"];
 const ARMS = /** @type {const} */ ([0, 1]);
 const PLACE = ["above", "below"];
-
-let made = 0;
-
-/** @param {HTMLElement} control @param {string} text */
-function labelled(control, text) {
-  const label = document.createElement("label");
-  control.id = `control-${(made += 1)}`;
-  label.htmlFor = control.id;
-  label.textContent = text;
-  const row = element("div", "knob");
-  row.append(label, control);
-  return row;
-}
-
-/** @param {readonly string[]} values @param {string} chosen */
-function select(values, chosen) {
-  const control = document.createElement("select");
-  const all = values.includes(chosen) ? values : [chosen, ...values];
-  for (const value of all) control.add(new Option(value, value, false, value === chosen));
-  return control;
-}
 
 export class Panel {
   /**
@@ -51,13 +34,16 @@ export class Panel {
     this.stops = [];
     this.chosen = "maps";
     this.rest = false;
+    this.kept = new Kept();
     this.draw();
   }
 
   draw() {
     const focus = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.focus : undefined;
+    this.kept.turn();
     const groups = [this._scenarios(), this._card(), this._compare(), ...this._knobs(), this._rest()];
-    this.place.replaceChildren(...groups.filter((group) => group !== null));
+    arrange(this.place, groups.filter((group) => group !== null));
+    this.showStops();
     if (focus) /** @type {HTMLElement | null} */ (this.place.querySelector(`[data-focus="${focus}"]`))?.focus();
   }
 
@@ -69,9 +55,15 @@ export class Panel {
   }
 
   _scenarios() {
+    const row = this.kept.keep("scenario", null, () => this._choices());
+    fill(row, this.choices.scenarios.some((each) => each.name === this.chosen) ? this.chosen : "");
+    return row;
+  }
+
+  _choices() {
     const control = document.createElement("select");
     control.dataset.focus = "scenario";
-    control.add(new Option("– knobs set by hand –", "", false, this.chosen === ""));
+    control.add(new Option("– knobs set by hand –", ""));
     for (const [label, some] of [
       ["scenarios", this.choices.scenarios.filter((each) => !each.card)],
       ["ways to spoil the effect", this.choices.scenarios.filter((each) => each.card)],
@@ -79,7 +71,7 @@ export class Panel {
       if (typeof label !== "string" || typeof some === "string" || !some.length) continue;
       const group = document.createElement("optgroup");
       group.label = label;
-      for (const each of some) group.append(new Option(each.title, each.name, false, each.name === this.chosen));
+      for (const each of some) group.append(new Option(each.title, each.name));
       control.append(group);
     }
     control.addEventListener("change", () => {
@@ -97,7 +89,11 @@ export class Panel {
 
   _card() {
     const found = this.choices.scenarios.find((each) => each.name === this.chosen);
-    if (!found) return null;
+    return found ? this.kept.keep("card", [this.chosen, this.choice.compare], () => this._about(found)) : null;
+  }
+
+  /** @param {Choices["scenarios"][number]} found */
+  _about(found) {
     const card = element("section", "card");
     card.setAttribute("aria-label", "about this scenario");
     if (!found.card) {
@@ -156,13 +152,18 @@ export class Panel {
 
   _compare() {
     const names = this.choices.knobs.filter((knob) => knob.values.length > 1).map((knob) => knob.name);
-    const control = select(names, this.choice.compare);
-    control.dataset.focus = "compare";
-    control.addEventListener("change", () => {
-      this.choice.differ(control.value);
-      this._touch();
+    const values = including(names, this.choice.compare);
+    const row = this.kept.keep("compare", values, () => {
+      const control = select(values);
+      control.dataset.focus = "compare";
+      control.addEventListener("change", () => {
+        this.choice.differ(control.value);
+        this._touch();
+      });
+      return labelled(control, "The arms differ in");
     });
-    return labelled(control, "The arms differ in");
+    fill(row, this.choice.compare);
+    return row;
   }
 
   _knobs() {
@@ -176,91 +177,107 @@ export class Panel {
     const differ = offer.name === this.choice.compare;
     return (differ ? ARMS : ARMS.slice(0, 1)).map((arm) => {
       const value = differ ? this.choice.values[arm] : this.choice.value(offer.name);
-      const control = offer.name === "LOWAT" ? this._slider(value, arm) : select(offer.values, value);
-      control.dataset.focus = `${offer.name}-${arm}`;
-      control.title = offer.meaning;
-      control.addEventListener("change", () => {
-        const at = /** @type {HTMLInputElement | HTMLSelectElement} */ (control).value;
-        this.choice.set(offer.name, offer.name === "LOWAT" ? this._lowats(value)[Number(at)] : at, arm);
-        this._touch();
-      });
-      const row = labelled(control, differ ? `${offer.name}, ${PLACE[arm]}` : offer.name);
-      if (differ) row.classList.add("differs");
-      if (offer.name === "LOWAT") row.append(this._reading(control, value, arm));
-      if (offer.name === "LOWAT" && arm === (differ ? 1 : 0)) row.append(this._curve());
+      const isSlider = offer.name === "LOWAT";
+      const values = including(isSlider ? this.choices.lowats : offer.values, value);
+      const name = `${offer.name}-${arm}`;
+      const row = this.kept.keep(name, [values, differ], () => this._control(offer, values, arm, differ));
+      if (isSlider) this._read(row, values, values.indexOf(value));
+      fill(row, isSlider ? String(values.indexOf(value)) : value);
       return row;
     });
   }
 
-  /** The slider's values, including the current one. @param {string} value */
-  _lowats(value) {
-    const stops = this.choices.lowats;
-    return stops.includes(value) ? stops : [value, ...stops];
-  }
-
-  /** @param {string} value @param {number} arm */
-  _slider(value, arm) {
-    const stops = this._lowats(value);
-    const control = document.createElement("input");
-    Object.assign(control, { type: "range", min: "0", max: String(stops.length - 1), step: "1" });
-    control.value = String(stops.indexOf(value));
-    control.setAttribute("aria-valuetext", value);
-    control.dataset.arm = String(arm);
-    return control;
+  /** @param {KnobOffer} offer @param {readonly string[]} values @param {0 | 1} arm @param {boolean} differ */
+  _control(offer, values, arm, differ) {
+    const isSlider = offer.name === "LOWAT";
+    const control = isSlider ? this._slider(values, arm) : select(values);
+    control.dataset.focus = `${offer.name}-${arm}`;
+    control.title = offer.meaning;
+    control.addEventListener("change", () => {
+      this.choice.set(offer.name, isSlider ? values[Number(control.value)] : control.value, arm);
+      this._touch();
+    });
+    const row = labelled(control, differ ? `${offer.name}, ${PLACE[arm]}` : offer.name);
+    if (differ) row.classList.add("differs");
+    if (isSlider) row.append(element("output", "reading"));
+    if (isSlider && arm === (differ ? 1 : 0)) row.append(this._curve());
+    return row;
   }
 
   /**
-   * Shows a slider's value, also while it moves; the page then shows the film of this value, if there is one.
-   * @param {HTMLElement} control @param {string} value @param {0 | 1} arm
+   * A slider shows its value also while it moves; the page then shows the film of this value, if there is one.
+   * @param {readonly string[]} values @param {0 | 1} arm
    */
-  _reading(control, value, arm) {
-    const reading = element("output", "reading", value);
+  _slider(values, arm) {
+    const control = document.createElement("input");
+    Object.assign(control, { type: "range", min: "0", max: String(values.length - 1), step: "1" });
+    control.dataset.arm = String(arm);
     control.addEventListener("input", () => {
-      const at = Number(/** @type {HTMLInputElement} */ (control).value);
-      reading.textContent = this._lowats(value)[at];
-      control.setAttribute("aria-valuetext", reading.textContent);
-      this.choice.set("LOWAT", reading.textContent, arm);
+      const at = Number(control.value);
+      if (control.parentElement) this._read(control.parentElement, values, at);
+      this.choice.set("LOWAT", values[at], arm);
       this.chosen = "";
       this.showStops();
       this.moving();
     });
-    return reading;
+    return control;
+  }
+
+  /** Writes the slider's value beside it. @param {Element} row @param {readonly string[]} values @param {number} at */
+  _read(row, values, at) {
+    const [slider, reading] = row.querySelectorAll("input, .reading");
+    slider.setAttribute("aria-valuetext", values[at]);
+    if (reading.textContent !== values[at]) reading.textContent = values[at];
   }
 
   /** @param {import("./stops.js").Stop[]} [stops] the results so far; without them, the shown values have changed */
   showStops(stops) {
     this.stops = stops ?? this.stops;
-    this.place.querySelector(".curve")?.replaceWith(this._curve());
+    const [there, wanted] = [this.place.querySelector(".curve"), this._curve()];
+    if (there !== wanted) there?.replaceWith(wanted);
   }
 
   _curve() {
     const { choice } = this;
     const marked = choice.compare === "LOWAT" ? choice.values : [choice.value("LOWAT")];
-    return curve(this.stops, marked, (value) => choice.nameOf("LOWAT", value));
+    const points = this.stops.map(({ value, shown }) => [value, shown?.arm.first_byte_ms, shown?.names.important]);
+    return this.kept.keep("curve", [points, marked], () => curve(this.stops, marked, (value) => choice.nameOf("LOWAT", value)));
   }
 
   /** All other knobs as text fields; the lab checks their values. */
   _rest() {
+    const details = this.kept.keep("rest", null, () => this._fold());
+    const others = this.choices.knobs.filter(({ name }) => !OPEN.includes(name) && name !== this.choice.compare);
+    const rows = others.map((offer) => {
+      const row = this.kept.keep(`${offer.name}-0`, null, () => this._field(offer));
+      fill(row, this.choice.value(offer.name));
+      return row;
+    });
+    arrange(details, [details.children[0], ...rows]);
+    return details;
+  }
+
+  _fold() {
     const details = document.createElement("details");
     details.open = this.rest;
     details.addEventListener("toggle", () => (this.rest = details.open));
     const summary = document.createElement("summary");
     summary.textContent = "All other knobs";
     details.append(summary);
-    for (const offer of this.choices.knobs) {
-      if (OPEN.includes(offer.name) || offer.name === this.choice.compare) continue;
-      const control = document.createElement("input");
-      control.type = "text";
-      control.value = this.choice.value(offer.name);
-      control.title = `${offer.meaning}; allowed: ${offer.allowed}`;
-      control.dataset.focus = `${offer.name}-0`;
-      control.spellcheck = false;
-      control.addEventListener("change", () => {
-        this.choice.set(offer.name, control.value, 0);
-        this._touch();
-      });
-      details.append(labelled(control, offer.name));
-    }
     return details;
+  }
+
+  /** @param {KnobOffer} offer */
+  _field(offer) {
+    const control = document.createElement("input");
+    control.type = "text";
+    control.title = `${offer.meaning}; allowed: ${offer.allowed}`;
+    control.dataset.focus = `${offer.name}-0`;
+    control.spellcheck = false;
+    control.addEventListener("change", () => {
+      this.choice.set(offer.name, control.value, 0);
+      this._touch();
+    });
+    return labelled(control, offer.name);
   }
 }

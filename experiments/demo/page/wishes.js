@@ -98,8 +98,9 @@ export class Wishes {
 
   /** @param {Wish} wish @param {readonly Shown[]} arms */
   _show(wish, arms) {
-    this.stage.show(wish, arms, false);
+    // Without the status line the stage has another size, for which the films are drawn.
     this.tell({ text: "" });
+    this.stage.show(wish, arms, false);
     this.settled();
   }
 
