@@ -10,7 +10,7 @@ import { Heading } from "./heading.js";
 import { marksOf } from "./marks.js";
 import { Phone } from "./phone.js";
 import { Player } from "./player.js";
-import { element } from "./svg.js";
+import { element, set } from "./svg.js";
 import { seconds } from "./words.js";
 
 /** @typedef {import("./types.js").Shown} Shown */
@@ -142,7 +142,7 @@ export class BothArms {
   _tell(drawing, index, ended) {
     const { arm, names } = this.arms[index];
     const result = `: ${arm.verdict_reason ?? arm.reason ?? ""}. First byte of the ${names.important} after ${seconds(arm.first_byte_ms)}, last after ${seconds(arm.important_last_byte_ms)}.`;
-    drawing.setAttribute("aria-label", `${this.names[index]}${ended ? result : ""}`);
+    set(drawing, { "aria-label": `${this.names[index]}${ended ? result : ""}` });
   }
 
   /** @param {number} tMs */

@@ -2,7 +2,7 @@
 // The player's controls: buttons, position with chapter marks, clock, the last chapter mark, speed.
 
 import { FASTEST, SLOWEST } from "./player.js";
-import { element } from "./svg.js";
+import { element, set, write } from "./svg.js";
 import { times } from "./words.js";
 
 const SPAN = Math.log(FASTEST / SLOWEST);
@@ -54,14 +54,14 @@ export function controls(bar, player) {
         }),
       );
     }
-    play.textContent = player.playing ? "Pause" : "Play";
+    write(play, player.playing ? "Pause" : "Play");
     scrub.value = String(Math.round(1000 * part(player.tMs)));
-    clock.textContent = `${(player.tMs / 1000).toFixed(2)} s`;
-    chapter.textContent = player.chapter;
-    scrub.setAttribute("aria-valuetext", `${clock.textContent} ${player.chapter}`.trim());
+    write(clock, `${(player.tMs / 1000).toFixed(2)} s`);
+    write(chapter, player.chapter);
+    set(scrub, { "aria-valuetext": `${clock.textContent} ${player.chapter}`.trim() });
     speed.value = String(Math.round((Math.log(player.speed / SLOWEST) / SPAN) * 100));
-    factor.textContent = times(player.speed);
-    speed.setAttribute("aria-valuetext", `${factor.textContent} real time`);
+    write(factor, times(player.speed));
+    set(speed, { "aria-valuetext": `${factor.textContent} real time` });
   });
   bar.append(play, next, track, clock, chapter, speed, factor);
 }

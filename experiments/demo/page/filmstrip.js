@@ -3,7 +3,7 @@
 
 import { tickStep } from "./lanes.js";
 import { Screen } from "./screen.js";
-import { element, make } from "./svg.js";
+import { element, make, write } from "./svg.js";
 import { gap } from "./words.js";
 
 /** @typedef {import("./film.js").Film} Film */
@@ -83,8 +83,8 @@ export class Filmstrip {
     }
     const [big, small] = this._gapAt(tMs);
     const [time, words] = this.gap.children;
-    if (time.textContent !== big) time.textContent = big;
-    if (words.textContent !== small) words.textContent = small;
+    write(time, big);
+    write(words, small);
   }
 
   /** Returns by how much one page is ready sooner than the other, as far as it is known. @param {number} tMs */

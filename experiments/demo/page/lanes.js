@@ -3,7 +3,7 @@
 // bar is the stream's share of the link's rate, so that streams that take turns look like it.
 
 import { STREAMS } from "./film.js";
-import { make, set, show } from "./svg.js";
+import { make, set, show, write } from "./svg.js";
 import { LETTER, seconds } from "./words.js";
 
 /** @typedef {import("./film.js").Stream} Stream */
@@ -145,13 +145,13 @@ export class Lanes {
     const waited = seconds(firstMs - existsMs);
     const label = answered && !inLane ? `${name} exists, waited ${waited}` : `${name} exists`;
     const toTheLeft = exists + label.length * LETTER * em > width;
-    this.parts["available-name"].textContent = label;
+    write(this.parts["available-name"], label);
     set(this.parts["available-name"], { x: toTheLeft ? exists - 4 : exists + 4, "text-anchor": toTheLeft ? "end" : "start" });
     set(this.parts.available, { x1: exists, x2: exists });
     for (const part of ["available", "available-name"]) show(this.parts[part], tMs >= existsMs);
     const text = this.parts.waiting;
     show(text, inLane);
-    text.textContent = answered ? `waited ${waited}` : `waiting ${seconds(Math.max(0, tMs - existsMs))}`;
+    write(text, answered ? `waited ${waited}` : `waiting ${seconds(Math.max(0, tMs - existsMs))}`);
     const onTheLeft = answered || now + long > width;
     set(text, {
       x: (answered ? this._x(firstMs) : now) + (onTheLeft ? -0.5 : 0.5) * em,

@@ -11,7 +11,7 @@ import { Panel } from "./panel.js";
 import { Presenter } from "./presenter.js";
 import { Stage } from "./stage.js";
 import { Stops } from "./stops.js";
-import { element } from "./svg.js";
+import { element, write } from "./svg.js";
 import { Talk } from "./talk.js";
 import { followZoom, toggleTheme } from "./theme.js";
 import { Wishes } from "./wishes.js";
@@ -213,7 +213,7 @@ class Page {
   _tell({ text, running = false, wrong = false }) {
     const status = at("status");
     status.classList.toggle("wrong", wrong);
-    at("said").textContent = text;
+    write(at("said"), text);
     status.hidden = !text;
     at("cancel").hidden = !running;
   }

@@ -2,7 +2,7 @@
 // The client's phone: its screen, and below it the page's moment when the important resources are complete.
 
 import { Screen } from "./screen.js";
-import { element, make } from "./svg.js";
+import { element, make, write } from "./svg.js";
 
 /** Width of a phone, divided by its height. */
 const ASPECT = 0.78;
@@ -35,7 +35,7 @@ export class Phone {
   show(tMs) {
     const ready = tMs >= this.film.readyMs;
     const text = ready ? `✓ ${this.film.document.ready}` : "loading";
-    if (this.caption.textContent !== text) this.caption.textContent = text;
+    write(this.caption, text);
     this.element.classList.toggle("ready", ready);
     this.screen.show(tMs);
   }

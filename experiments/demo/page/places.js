@@ -10,7 +10,7 @@
 // 3. Nothing is drawn before the instant at which it happened.
 
 import { STREAMS } from "./film.js";
-import { make, set, show } from "./svg.js";
+import { make, set, show, write } from "./svg.js";
 import { LETTER, size } from "./words.js";
 
 /** @typedef {import("./film.js").Film} Film */
@@ -190,7 +190,7 @@ export class Places {
     const width = this._width(important.size_bytes);
     set(this.parts.coming, { x: exit - widths.others - width, width });
     show(this.parts.coming, tMs >= (important.received_ms ?? important.sent_ms) && tMs < existsMs);
-    this.parts["front-bytes"].textContent = size(held.others + held.important);
+    write(this.parts["front-bytes"], size(held.others + held.important));
   }
 
   /** Writes a stream's bytes beside its bar, left or right of it, where there is room. @param {Stream} stream @param {number} bytes @param {number} x */
@@ -201,7 +201,7 @@ export class Places {
     const needed = (1.15 * words.length * LETTER + 0.3) * em;
     const left = x - needed > places.front.x + pad / 2;
     const end = x + this._width(bytes);
-    text.textContent = words;
+    write(text, words);
     set(text, { x: left ? x - needed : end + 0.3 * em });
     show(text, bytes > 0 && (left || end + needed < this._exit(places.front) + pad / 2));
   }
@@ -226,7 +226,7 @@ export class Places {
       total += bytes;
     }
     for (const stream of STREAMS) set(this.parts[`${name}-${stream}`], { d: paths[stream] });
-    this.parts[`${name}-bytes`].textContent = size(total);
+    write(this.parts[`${name}-bytes`], size(total));
     return total;
   }
 
@@ -240,7 +240,7 @@ export class Places {
     const nameX = Math.min(x, exit - this._width(unsent)) - 0.3 * this.em;
     show(this.parts.lowat, visible);
     show(this.parts["lowat-name"], visible && nameX - 4 * this.em > this.places.socket.x);
-    this.parts.lowat.dataset.bytes = bytes === null ? "" : String(bytes);
+    set(this.parts.lowat, { "data-bytes": bytes ?? "" });
     if (bytes === null) return;
     set(this.parts.lowat, { x1: x, x2: x });
     set(this.parts["lowat-name"], { x: nameX });
@@ -281,9 +281,9 @@ export class Places {
       total += bytes;
       set(this.parts[`client-${stream}`], { x: left, width: this._width(bytes) });
       const text = this.parts[`client-${stream}-text`];
-      text.textContent = tMs >= last_byte_ms ? "all" : bytes ? `${Math.floor((100 * bytes) / size_bytes)}%` : "";
+      write(text, tMs >= last_byte_ms ? "all" : bytes ? `${Math.floor((100 * bytes) / size_bytes)}%` : "");
       set(text, { x: left + Math.min(this._width(size_bytes) + 0.4 * this.em, this.full - 2.2 * this.em) });
     }
-    this.parts["client-bytes"].textContent = size(total);
+    write(this.parts["client-bytes"], size(total));
   }
 }

@@ -122,7 +122,7 @@ export class Screen {
     const line = make("line", { x1: x, x2: x + width, class: "front-line" });
     this.inside.append(clip, group, line);
     this.shows.push([delivery, (part) => {
-      group.dataset.part = String(part);
+      set(group, { "data-part": part });
       set(seen, { height: height * part });
       set(line, { y1: y + height * part, y2: y + height * part });
       show(line, part > 0 && part < 1);

@@ -1,5 +1,6 @@
 // @ts-check
-// Makes elements of SVG and HTML.
+// Makes and changes elements of SVG and HTML. What an element has already is not written again: a browser would lay the
+// element out and paint it again.
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
 
@@ -13,14 +14,22 @@ export function make(tag, attributes, text) {
   return made;
 }
 
-/** @param {SVGElement} element @param {Attributes} attributes */
+/** @param {Element} element @param {Attributes} attributes */
 export function set(element, attributes) {
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  for (const [name, value] of Object.entries(attributes)) {
+    const text = String(value);
+    if (element.getAttribute(name) !== text) element.setAttribute(name, text);
+  }
 }
 
 /** @param {SVGElement} element @param {boolean} visible */
 export function show(element, visible) {
-  element.setAttribute("visibility", visible ? "inherit" : "hidden");
+  set(element, { visibility: visible ? "inherit" : "hidden" });
+}
+
+/** @param {Element} element @param {string} text */
+export function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
 
 /** @param {string} tag @param {string} className @param {string} [text] */
