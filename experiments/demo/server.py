@@ -117,7 +117,8 @@ def application(queue: JobQueue, token: str, *, ahead: bool = False) -> Starlett
     ahead: True to let the page run the stops of its slider beforehand.
     """
     files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.suffix in _KINDS}
-    digest = hashlib.sha256(json.dumps([[name, files[name].decode()] for name in sorted(files)]).encode()).hexdigest()[:16]
+    told = json.dumps({name: content.decode() for name, content in sorted(files.items())})
+    digest = hashlib.sha256(told.encode()).hexdigest()[:16]
     front_page = files["index.html"].replace(b'"/page/', f'"/page/{digest}/'.encode())
 
     async def page(request: Request) -> Response:

@@ -398,7 +398,7 @@ def test_the_network_changes(made: MadeUp, browser: Browser) -> None:
 
     with browser.new_context() as context:
         page = context.new_page()
-        for path in ("**/page/film.js", "**/api/choices", "**/api/arms"):
+        for path in ("**/page/*/film.js", "**/api/choices", "**/api/arms"):
             page.route(path, lose)
         page.goto(made.address)
         shown(page)

@@ -14,6 +14,9 @@ from playwright.sync_api import Browser, Page, Playwright, ViewportSize, expect
 RUN_MS = 120_000
 """The longest wait for an arm; `make bench` measures how long an arm takes."""
 
+_LOOK_MS = 30
+"""The time between two looks at a condition. Looks at each frame would make the browser draw frames without changes."""
+
 _SAID = """
 addEventListener("DOMContentLoaded", () => {
   window.said = [];
@@ -201,11 +204,11 @@ def _note_foreign(url: str, home: str, faults: list[str]) -> None:
 
 
 def until(page: Page, condition: str, arg: Any = None, *, timeout_ms: float = RUN_MS) -> None:
-    """Waits until a function of JavaScript returns true, which is looked at in each frame of the page.
+    """Waits until a function of JavaScript returns true, which is looked at every 30 ms.
 
     `expect` and `wait_for` look again after up to a second only. Raises playwright's TimeoutError.
     """
-    page.wait_for_function(condition, arg=arg, timeout=timeout_ms)
+    page.wait_for_function(condition, arg=arg, timeout=timeout_ms, polling=_LOOK_MS)
 
 
 def shown(page: Page) -> list[str]:

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import time
@@ -44,10 +45,11 @@ def _routes() -> list[Route]:
 
 
 def _path(route: Route) -> str:
-    return route.path.replace("{name}", "main.js").replace("{number}", "1")
+    return route.path.replace("{name}", "main.js").replace("{number}", "1").replace("{digest}", "0")
 
 
-ACTIONS = [route for route in _routes() if route.path not in ("/", "/page/{name}")]
+FILES = ("/", "/page/{name}", "/page/{digest}/{name}")
+ACTIONS = [route for route in _routes() if route.path not in FILES]
 
 
 @pytest.fixture(scope="module")
@@ -121,11 +123,20 @@ def test_it_answers_to_no_other_name(demo: Demo, host: str) -> None:
                 assert demo.token.encode() not in body
 
 
+_WITH_DIGEST = r'(?<="/page/)([0-9a-f]{16})/(?=(?:boot\.js|style\.css)")'
+
+
+def _without_digest(front_page: str) -> str:
+    text, count = re.subn(_WITH_DIGEST, "", front_page)
+    assert count == 2
+    return text
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.0.0.1:80"])
 def test_it_answers_to_its_own(demo: Demo, host: str) -> None:
     """The demo accepts its own host names with any port, because a user may forward the port."""
     status, headers, body = _raw(demo, "GET", "/", {"Host": host})
-    assert (status, body) == (200, (PAGE / "index.html").read_bytes())
+    assert (status, _without_digest(body.decode())) == (200, (PAGE / "index.html").read_text())
     _is_guarded(headers)
 
 
@@ -224,6 +235,19 @@ def test_the_page_is_there(client: httpx.Client) -> None:
         assert (response.status_code, response.content) == (200, file.read_bytes())
         assert response.headers["content-type"].partition(";")[0] == kinds[file.suffix]
         _is_guarded(response.headers)
+
+
+def test_browsers_keep_the_pages_files(client: httpx.Client) -> None:
+    """The front page names files by a digest. Browsers may keep these; files with another digest are not there."""
+    (digest,) = set(re.findall(_WITH_DIGEST, client.get("/").text))
+    for name in ("boot.js", "main.js", "style.css"):
+        response = client.get(f"/page/{digest}/{name}", headers={TOKEN_HEADER: ""})
+        assert (response.status_code, response.content) == (200, (PAGE / name).read_bytes())
+        assert response.headers["cache-control"] == "private, max-age=31536000, immutable"
+        _is_guarded({**response.headers, "cache-control": "no-store"})
+        gone = client.get(f"/page/{digest[::-1]}/{name}")
+        assert gone.status_code == 404
+        _is_guarded(gone.headers)
 
 
 BAD_KNOBS = [
