@@ -69,6 +69,7 @@ class Server:
     upstream: the protocol with the second front: "http1" or "h2c". The values of both may have placeholders themselves.
     privileges: template values by the user who starts the server, "root" or "ordinary".
     scheduling: the order in which the server sends streams, in words.
+    reads_processor_clock: True if the server reads the processor's clock, which in a guest then gives the guest's time.
     record_bytes, batch_bytes, strict: how the server writes (analysis/loads/model.py, Writes). All three are None if
     the server's writes are not known well enough for a prediction.
     """
@@ -97,6 +98,7 @@ class Server:
     upstream: Switch
     privileges: Mapping[str, Mapping[str, str]]
     scheduling: str
+    reads_processor_clock: bool
     record_bytes: int | None
     batch_bytes: int | None
     strict: bool | None
@@ -293,6 +295,7 @@ def _read(folder: Path) -> Server:
         upstream=read_switch(entry, "upstream"),
         privileges=entry.get("privileges", {"root": {}, "ordinary": {}}),
         scheduling=entry.get("scheduling", "its server.toml does not describe the order"),
+        reads_processor_clock=entry.get("reads_processor_clock", False),
         record_bytes=writes.get("record_bytes"),
         batch_bytes=writes.get("batch_bytes"),
         strict=writes.get("strict"),

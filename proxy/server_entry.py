@@ -99,6 +99,7 @@ def _table(fields: Mapping[str, _Field]) -> _Field:
     return _Field(_is_table, "a table", fields)
 
 
+_FLAG = _Field(lambda value: isinstance(value, bool), "true or false")
 _NEEDED = ("program", "version", "command", "template")
 _NEEDED_OF_AN_EDITION = ("wheel", "path", "sha256")
 _EDITION: Mapping[str, _Field] = MappingProxyType(
@@ -120,10 +121,11 @@ _FIELDS: Mapping[str, _Field] = MappingProxyType(
         "template": _Field(lambda value: _is_word(value) and "/" not in value, "the name of a file in this folder"),
         "packages": _LIST,
         "image_version": _WORD,
-        "base": _Field(lambda value: isinstance(value, bool), "true or false"),
+        "base": _FLAG,
         "files": _LIST,
         "protocol": _Field(lambda value: value in _PROTOCOLS, " or ".join(_PROTOCOLS)),
         "scheduling": _WORD,
+        "reads_processor_clock": _FLAG,
         **{name: _switch(*levels) for name, levels in LEVELS.items()},
         "edition": _WORD,
         "editions": _Field(_is_table, "a table"),

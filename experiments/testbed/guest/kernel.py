@@ -23,7 +23,7 @@ from experiments.errors import StepFailed
 from experiments.host.cache import cache_folder
 from experiments.testbed.guest import kernel_source
 from experiments.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
-from experiments.testbed.guest.kernel_patches import CHANGES
+from experiments.testbed.guest.kernel_patches import CHANGES, processor_clock
 from experiments.testbed.guest.kernel_patches.edit import Change, Version
 from experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, version_of
 
@@ -110,12 +110,19 @@ def why_ptrace() -> str | None:
     return _seccomp_refusal()
 
 
-def words() -> list[str]:
-    """Returns the words of the kernel's command line that choose the way in which programs enter the kernel."""
+def words(*, own_clock: bool = False) -> list[str]:
+    """Returns the words of the kernel's command line that choose how programs enter the kernel, and read the clock.
+
+    own_clock: True if reads of the processor's clock are to give the guest's time, if this kernel can do that.
+    """
     here = version()
     if here is None or here < _SECCOMP_SINCE:
         return []
-    return ["seccomp=off" if why_ptrace() else "seccomp=on"]
+    found = ["seccomp=off" if why_ptrace() else "seccomp=on"]
+    made = record()
+    if own_clock and made is not None and processor_clock.NAME in made.changes:
+        found.append(processor_clock.WORD)
+    return found
 
 
 def build(tell: Callable[[str, float, float | None], None]) -> Path:

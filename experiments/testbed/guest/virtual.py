@@ -27,7 +27,7 @@ from experiments.testbed.namespaces.front_shaper_check import check_egress
 from experiments.testbed.namespaces.qdisc_check import check_qdisc
 from netem.link import Qdisc
 from netem.shaper import Shaper
-from proxy.server import absolute
+from proxy.server import absolute, server_of
 
 _ROOT = ROOT
 _START = _ROOT / "experiments" / "run" / "guest_start.py"
@@ -128,7 +128,7 @@ class Virtual(InGuest):
             "con0=null,fd:1",
             "quiet",
             "time-travel=inf-cpu",
-            *kernel.words(),
+            *kernel.words(own_clock=any(_reads_processor_clock(scenario) for scenario, _ in runs)),
             "root=none",
             "rootfstype=hostfs",
             "rootflags=/",
@@ -144,6 +144,11 @@ class Virtual(InGuest):
                 return folder
         reason = f"no folder for {memory_mib(scenario)} MiB of guest memory that allows execution"
         raise Unavailable(f"FABRIC={self.name}", reason, "set TMPDIR to a folder that is not mounted noexec")
+
+
+def _reads_processor_clock(scenario: Scenario) -> bool:
+    names = [scenario.server, *([scenario.via.server] if scenario.via else [])]
+    return any(server_of(name).reads_processor_clock for name in names)
 
 
 def _check_visible(scenario: Scenario) -> None:

@@ -3,13 +3,21 @@
 The changes are written for Linux 6.1, 6.12 and 7.2. A version between these gets the wording that fits its source.
 """
 
-from experiments.testbed.guest.kernel_patches import clock, clock_page, entry, faults, randomness
+from experiments.testbed.guest.kernel_patches import (
+    clock,
+    clock_page,
+    entry,
+    faults,
+    processor_clock,
+    randomness,
+)
 from experiments.testbed.guest.kernel_patches.edit import Change
 
 CHANGES: tuple[Change, ...] = (
     *clock.CHANGES,
     *clock_page.CHANGES,
     *randomness.CHANGES,
+    *processor_clock.CHANGES,
     *entry.CHANGES,
     *faults.CHANGES,
 )
