@@ -1,8 +1,6 @@
 """Tests of the program that runs all tests (whole.py), with small programs in place of pytest."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,7 +23,6 @@ def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
     monkeypatch.setattr(whole, "_KEPT", tmp_path)
     monkeypatch.setattr(whole, "_command", command)
-    monkeypatch.delenv("PRIOLAB_TESTS", raising=False)
     return begun
 
 
@@ -45,20 +42,3 @@ def test_a_part_that_fails_is_a_failure(begun: Path, part: str) -> None:
     (begun.parent / "failing").write_text(part)
     assert whole._main() == 1
     assert set(begun.read_text().split()) == set(_PARTS)
-
-
-@pytest.mark.parametrize("can", [False, True])
-def test_beside_the_others_if_possible(begun: Path, monkeypatch: pytest.MonkeyPatch, *, can: bool) -> None:
-    """With PRIOLAB_TESTS=beside only the part without real clocks enters the group, if there is one."""
-    entered = begun.parent / "entered"
-
-    @contextmanager
-    def group() -> Iterator[object]:
-        yield (lambda: entered.open("a").write("once ")) if can else None
-
-    monkeypatch.setenv("PRIOLAB_TESTS", "beside")
-    monkeypatch.setattr(whole, "idle_group", group)
-    assert whole._main() == 0
-    assert set(begun.read_text().split()) == set(_PARTS)
-    assert entered.exists() == can
-    assert not can or entered.read_text() == "once "
