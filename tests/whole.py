@@ -3,14 +3,13 @@
 Rules:
 1. Tests that are not marked `punctual` are divided among processes, three for each processor, as tests often wait.
 2. Then tests marked `punctual` run on real clocks: those in containers one after the other, beside them the others one
-   after the other. Their output is shown when they have ended.
+   after the other. The output of those in containers is shown when they have ended, all other output as it comes.
 """
 
 import os
 import signal
 import subprocess
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 from experiments.host.processes import die_with_parent
@@ -36,21 +35,21 @@ def _parallel() -> int:
 
 def _on_real_clocks() -> list[int]:
     """Runs the tests on real clocks, in two processes; returns the exit codes."""
-    marks = {"containers": "punctual and containers", "punctual": "punctual and not containers"}
-    logs = {name: _KEPT / f"{name}.log" for name in marks}
-    print("running the tests on real clocks", flush=True)
-    with ExitStack() as stack:
-        running = []
-        for name, marked in marks.items():
-            output = stack.enter_context(logs[name].open("wb"))
-            process = subprocess.Popen(
-                _command(name, marked, *_CLOCKS), stdout=output, stderr=output, preexec_fn=die_with_parent
-            )
-            stack.callback(process.kill)
-            running.append(process)
-        codes = [process.wait() for process in running]
-    for log in logs.values():
-        print(log.read_text(errors="replace"), end="", flush=True)
+    log = _KEPT / "containers.log"
+    with log.open("wb") as output:
+        containers = subprocess.Popen(
+            _command("containers", "punctual and containers", *_CLOCKS),
+            stdout=output,
+            stderr=output,
+            preexec_fn=die_with_parent,
+        )
+    try:
+        others = _command("punctual", "punctual and not containers", *_CLOCKS)
+        code = subprocess.run(others, preexec_fn=die_with_parent, check=False).returncode
+        codes = [code, containers.wait()]
+    finally:
+        containers.kill()
+    print(log.read_text(errors="replace"), end="", flush=True)
     return codes
 
 

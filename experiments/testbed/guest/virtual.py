@@ -27,7 +27,7 @@ from experiments.testbed.namespaces.front_shaper_check import check_egress
 from experiments.testbed.namespaces.qdisc_check import check_qdisc
 from netem.link import Qdisc
 from netem.shaper import Shaper
-from proxy.server import absolute, server_of
+from proxy.server import absolute
 
 _ROOT = ROOT
 _START = _ROOT / "experiments" / "run" / "guest_start.py"
@@ -147,8 +147,8 @@ class Virtual(InGuest):
 
 
 def _reads_processor_clock(scenario: Scenario) -> bool:
-    names = [scenario.server, *([scenario.via.server] if scenario.via else [])]
-    return any(server_of(name).reads_processor_clock for name in names)
+    fronts = [scenario.front, *([scenario.via.front] if scenario.via else [])]
+    return any(front.reads_processor_clock for front in fronts)
 
 
 def _check_visible(scenario: Scenario) -> None:
