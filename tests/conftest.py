@@ -21,7 +21,8 @@ from analysis.reports.summary import summarize
 from common.uring import Ring
 from experiments import cli
 from experiments.commands.doctor import Capability, examine, link_options
-from experiments.execution import keeper
+from experiments.execution import command_process, keeper
+from experiments.execution.command_process import keep_guests
 from experiments.host.interruption import STOPS
 from experiments.host.programs import lack_of
 from proxy.server import catalogue, server_of
@@ -157,6 +158,21 @@ def needs(name: str) -> None:
     capability = _capabilities()[name]
     if not capability.present:
         pytest.skip(f"{name} is missing: {capability.detail}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kept_guests() -> Iterator[None]:
+    """Keeps guests from test to test: the start of a guest takes as long as two runs."""
+    with keep_guests():
+        yield
+
+
+@pytest.fixture(scope="module")
+def own_guests() -> Iterator[None]:
+    """Lets the tests of a module start guests of their own, which end with their runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command_process, "_kept", None)
+        yield
 
 
 @pytest.fixture(params=[name for name, each in catalogue().items() if each.protocol == "h2"])

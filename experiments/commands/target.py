@@ -38,7 +38,7 @@ _UNKNOWN_ISSUER = re.compile(r"local issuer|self-signed|self signed")
 def scratch_folder() -> Iterator[Path]:
     """Yields a temporary folder. A keeper process removes the folder when this process ends, even by SIGKILL."""
     with tempfile.TemporaryDirectory(prefix="priolab-probe-") as scratch:
-        command = [sys.executable, "-I", "-S", str(keeper.__file__), scratch, "any", "sleep", "infinity"]
+        command = [sys.executable, "-I", "-S", str(keeper.__file__), scratch, "any", "none", "sleep", "infinity"]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=program_environment(), start_new_session=True
         ):

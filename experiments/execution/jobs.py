@@ -2,58 +2,37 @@
 
 Rules:
 1. The functions of this module run in one thread. Any interruption (Ctrl-C, SIGTERM, an error) ends every job.
-2. A job is the child of its keeper. If the lab is killed, the keeper ends the job. If the keeper is killed, the lab
-   ends the job: it finds the job's processes by the path of the scratch folder in their environment.
-3. Output lines of a job that begin with "@ " are its progress lines. All output goes to the job's log.
-4. A job may be unable to begin because other jobs hold what it needs. The lab tries again whenever a job has ended.
+2. Output lines of a job that begin with "@ " are its progress lines. All output goes to the job's log. A process that
+   can do further work prints the line "@ idle" when it has done its work.
+3. A job may be unable to begin because other jobs hold what it needs. The lab tries again whenever a job has ended.
 """
 
 import os
 import selectors
-import shutil
-import signal
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from experiments.errors import StepFailed, Unavailable
-from experiments.execution import cpu_claims, keeper
-from experiments.host.processes import program_environment
+from experiments.execution.command_process import Work, give_back, process_for
 from experiments.host.program_logs import last_lines
+from experiments.results.order import IDLE
 
 _PROGRESS = "@ "
-_STOP_S = 90.0
 _SAID_BYTES = 4096
 _DESERTED_S = 1.0
-_GONE_S = 5.0
-_MARK = "PRIOLAB_JOB"
-
-
-def make_scratch() -> Path:
-    """Makes the scratch folder of a job, without white space in its path. The keeper removes the folder."""
-    base = tempfile.gettempdir()
-    return Path(tempfile.mkdtemp(prefix="priolab-", dir="/tmp" if any(map(str.isspace, base)) else base))  # noqa: S108
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """The work of a job.
-
-    command: receives the path of the job's scratch folder, and returns the job's command line; raises Unavailable if
-    the job cannot begin now. one_cpu: True to keep the job on one processor, if possible one that no other job uses.
-    log: the file for the output.
-    """
+    """A job to run. log: the file for the output."""
 
     name: str
-    command: Callable[[Path], list[str]]
-    one_cpu: bool
+    work: Work
     log: Path
     overdue: Callable[[float], str | None]
     """Receives the job's wall time in seconds; returns the reason to end the job, or None if the job may go on."""
@@ -80,33 +59,19 @@ def too_long(name: str, limit_s: float, log: Path) -> str:
 
 
 class _Job:
-    """A running job: its process, its log and its scratch folder."""
+    """A running job: its process and its log."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self._started = time.monotonic()
-        self._scratch = make_scratch()
         self._rest = b""
         self._said = b""
-        self._log = task.log.open("wb")
         self._deserted_s: float | None = None
-        self._claim = cpu_claims.claim() if task.one_cpu else None
+        self._log = task.log.open("wb")
         try:
-            command = [sys.executable, "-I", "-S", str(keeper.__file__), str(self._scratch)]
-            command.append(str(self._claim.cpu) if self._claim else "any")
-            self._process = subprocess.Popen(
-                [*command, *task.command(self._scratch)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                bufsize=0,
-                env=program_environment() | {_MARK: str(self._scratch)},
-            )
+            self._process = process_for(task.work)
         except BaseException:
             self._log.close()
-            self._give_up_processor()
-            shutil.rmtree(self._scratch, ignore_errors=True)
             raise
 
     def __enter__(self) -> Self:
@@ -116,8 +81,7 @@ class _Job:
         self.end()
 
     def fileno(self) -> int:
-        assert self._process.stdout is not None
-        return self._process.stdout.fileno()
+        return self._process.output
 
     @property
     def overdue(self) -> str | None:
@@ -125,17 +89,14 @@ class _Job:
 
     def _deserted(self) -> str | None:
         """Returns an error if the keeper ended a second ago, but a process of the job still holds its output pipe."""
-        if self._process.poll() is None:
+        code = self._process.exit_code
+        if code is None:
             return None
         now_s = time.monotonic()
         self._deserted_s = self._deserted_s or now_s
         if now_s - self._deserted_s < _DESERTED_S:
             return None
-        return str(
-            StepFailed(
-                self.task.name, f"its keeper process ended with exit code {self._process.returncode}", self.task.log
-            )
-        )
+        return str(StepFailed(self.task.name, f"its keeper process ended with exit code {code}", self.task.log))
 
     @property
     def wall_s(self) -> float:
@@ -156,47 +117,15 @@ class _Job:
         steps = [line.decode(errors="replace").strip() for line in lines]
         return [step.removeprefix(_PROGRESS) for step in steps if step.startswith(_PROGRESS)] if data else None
 
-    def end(self) -> None:
-        """Ends the job, if it has not ended by itself. Further calls do nothing."""
+    def end(self, *, idle: bool = False) -> None:
+        """Ends the job, if it has not ended. Further calls do nothing. idle: True if its process has done its work."""
         if self._log.closed:
             return
-        assert self._process.stdin is not None
-        self._process.stdin.close()  # this makes the keeper end the job
-        try:
-            self._process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        if self._process.returncode < 0:
-            _kill_marked(self._scratch)
-        self._give_up_processor()
         self._log.close()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-        keeper.clean_up(str(self._scratch))  # needed only if the keeper itself was killed
-
-    def _give_up_processor(self) -> None:
-        if self._claim:
-            self._claim.give_up()
-
-
-def _kill_marked(scratch: Path) -> None:
-    """Kills the processes of a job whose keeper was killed. Finds them by the path of the job's scratch folder."""
-    mark = f"{_MARK}={scratch}".encode()
-    end_s = time.monotonic() + _GONE_S
-    while (left := list(_marked(mark))) and time.monotonic() < end_s:
-        for pid in left:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(_GONE_S / 100)
-
-
-def _marked(mark: bytes) -> Iterator[int]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    yield int(entry.name)
+        if idle:
+            give_back(self._process)
+        else:
+            self._process.end()
 
 
 def run_all(
@@ -232,19 +161,21 @@ def run_all(
             for key, _ in selector.select(timeout=0.5):
                 job = key.fileobj  # type: ignore[assignment]
                 steps = job.read()
+                idle = steps is not None and IDLE in steps
                 for step in steps or ():
-                    progress(job.task.name, step)
-                if steps is None:
+                    if step != IDLE:
+                        progress(job.task.name, step)
+                if steps is None or idle:
                     selector.unregister(job)
                     running.remove(job)
-                    _finish(job, None)
+                    _finish(job, None, idle=idle)
             for job, why in [(job, why) for job in running if (why := job.overdue)]:
                 selector.unregister(job)
                 running.remove(job)
                 _finish(job, why)
 
 
-def _finish(job: _Job, trouble: str | None) -> None:
+def _finish(job: _Job, trouble: str | None, *, idle: bool = False) -> None:
     wall_s = job.wall_s
-    job.end()
+    job.end(idle=idle)
     job.task.finished(Finish(wall_s=wall_s, trouble=trouble, said=job.said))

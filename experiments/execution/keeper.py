@@ -1,11 +1,12 @@
 """The keeper of a job: runs the job's command, and makes sure that no process of the job outlives the lab.
 
-    keeper.py SCRATCH CPU COMMAND...
+    keeper.py SCRATCH CPU INPUT COMMAND...
 
 Rules:
 1. Standard input is a pipe from the lab. The pipe closes when the lab no longer needs the job, or was killed. When the
    pipe closes or the command ends, the keeper kills the processes of the job's session and cgroup, and every orphan
-   that has become the keeper's child.
+   that has become the keeper's child. INPUT is `lab` if the command reads what the lab writes into this pipe, and
+   `none` if the command reads nothing.
 2. If the keeper is killed, the lab kills the processes of the cgroup, and the processes whose environment has the path
    of the scratch folder (jobs.py).
 3. CPU is the number of the one processor that the job may use, or `any`.
@@ -102,7 +103,7 @@ def clean_up(scratch: str) -> None:
 
 def main() -> int:
     """Runs the job's command; returns its exit code, or 128 plus the number of the signal that ended the command."""
-    scratch, cpu, *command = sys.argv[1:]
+    scratch, cpu, given, *command = sys.argv[1:]
     if cpu != "any":
         os.sched_setaffinity(0, {int(cpu)})
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -111,13 +112,16 @@ def main() -> int:
     try:
         with subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=None if given == "lab" else subprocess.DEVNULL,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=functools.partial(_enter, group_of(scratch)),
         ) as job:
-            ended = os.pidfd_open(job.pid)
-            select.select([sys.stdin.fileno(), ended], [], [])
+            either = select.poll()
+            either.register(sys.stdin.fileno(), 0)  # the end of the pipe alone, which poll(2) always reports
+            either.register(os.pidfd_open(job.pid), select.POLLIN)
+            either.poll()
+            os.close(sys.stdin.fileno())  # so that the lab cannot give further work to a command that has ended
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(job.pid, signal.SIGKILL)
             code = job.wait()

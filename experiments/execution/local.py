@@ -21,6 +21,7 @@ from typing import Self
 
 from experiments.errors import StepFailed
 from experiments.execution import jobs
+from experiments.execution.command_process import Work
 from experiments.execution.conclusion import Ending, Run, conclude, lay_out, wall_limit_s
 from experiments.execution.executor import OnEnded, RunStore, runs_s, start_s, unwritable
 from experiments.execution.preparation import prepare
@@ -106,13 +107,21 @@ class Local:
     def _tasks(
         self, waiting: dict[str, Run], folders: "_RunFolders", commands: dict[str, "_Command"]
     ) -> Iterator[jobs.Task]:
+        fabric = self._manner.fabric
         while runs := self._listed(waiting, folders, commands.values()):
             command = commands[runs[0].name] = _Command(runs, folders, waiting, self._manner, self._progress)
             run_folders = [(run.arm.scenario, folders.building(run)) for run in runs]
             yield jobs.Task(
                 name=runs[0].name,
-                command=partial(self._manner.fabric.command, run_folders),
-                one_cpu=self._manner.fabric.virtual_clock,
+                work=Work(
+                    command=partial(fabric.command, run_folders),
+                    one_cpu=fabric.virtual_clock,
+                    kind=fabric.kind([run.arm.scenario for run in runs]),
+                    further=partial(fabric.further, run_folders),
+                    programs=frozenset(
+                        program for run in runs for program in self._tools[run.arm.scenario.front_key].programs.values()
+                    ),
+                ),
                 log=run_folders[0][1].path / "console.log",
                 overdue=command.overdue,
                 finished=partial(_finished, commands, runs[0].name),

@@ -22,6 +22,9 @@ BEGINS, ENDED = "begins ", "ended "
 The rest of the line is the run's name.
 """
 
+IDLE = "idle"
+"""The progress line of a process that has carried out its runs and waits for others."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Order(RunOptions):

@@ -13,6 +13,7 @@ Rules:
 3. A run's output is printed between the lines "@ begins NAME" and "@ ended NAME".
 4. The first run of the list belongs to this guest. Each further run is on offer to several guests: this guest claims it
    before it begins it, and passes over a run that another guest has claimed.
+5. Then the guest prints the line "@ idle", and waits for the name of a file that lists further runs.
 """
 
 import ctypes
@@ -21,12 +22,13 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
 from experiments.host.tools import FRONT
-from experiments.results.order import BEGINS, ENDED, Order
+from experiments.results.order import BEGINS, ENDED, IDLE, Order
 from experiments.results.run_folder import PARTIAL, RunFolder
 from experiments.run.guest_start import begin_anew, check, libc, mount
 from experiments.run.process import carry_out
@@ -48,6 +50,10 @@ _ALIGNMENT_NS = 1024 * 10**9
 # From this time on, the timestamps of eighty runs have the same number of digits. One more digit would make lines
 # longer and fill buffers sooner, and programs would then read the clock at other times.
 _FIRST_NS = 16 * _ALIGNMENT_NS
+# Until this time a guest may wait for forty further runs, whose timestamps have this number of digits, too.
+_LAST_NS = 56 * _ALIGNMENT_NS
+_HOST_LINE = Path("/sys/module/um_arch/parameters/host_line")  # kernel_patches/host_line.py
+_LINE_BYTES = 4096
 
 
 def _wait_for_alignment() -> None:
@@ -69,17 +75,21 @@ def _take_turns() -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
 
 
-def _prepare(orders: Sequence[Order]) -> None:
+def _keep_programs(orders: Iterable[Order], kept: set[tuple[str | None, str]]) -> None:
+    """Keeps the programs of the orders open. kept: the root and the path of those that are open; gets the others."""
+    programs = {
+        (order.root if name == FRONT else None, program) for order in orders for name, program in order.programs.items()
+    }
+    for root, program in sorted(programs - kept, key=lambda each: (each[0] or "", each[1])):
+        keep_open([program], Path(root) if root else None)
+    kept |= programs
+
+
+def _rehearse() -> None:
     """Rehearses before the first run to fill caches, so that every run starts from the same state.
 
     The rehearsal makes the namespaces of a run, and removes them. Raises ChildProcessError if the rehearsal fails.
     """
-    keep_open(
-        {program for order in orders for name, program in order.programs.items() if not (order.root and name == FRONT)}
-    )
-    for root, program in sorted({(order.root, order.programs[FRONT]) for order in orders if order.root}):
-        keep_open([program], Path(root))
-    known_beforehand(orders[0].programs["node"])
     if not _in_a_child(rehearse):
         raise ChildProcessError("the rehearsal failed, so a run would depend on the runs before it")
 
@@ -135,23 +145,45 @@ def _carry_out(path: Path, order: Order) -> None:
     print(f"@ {ENDED}{name}", flush=True)
 
 
+def _listed(file: TextIO) -> list[Path]:
+    with file:
+        return [Path(line) for line in file.read().splitlines()]
+
+
+def _further() -> list[Path]:
+    """Waits for the lab to name a file that lists further run folders. Returns none if the lab wants no more."""
+    if not _HOST_LINE.exists() or time.monotonic_ns() > _LAST_NS:
+        return []
+    print(f"@ {IDLE}", flush=True)
+    line = os.open(_HOST_LINE, os.O_RDONLY)
+    name = os.read(line, _LINE_BYTES).decode().rstrip("\n")
+    os.close(line)
+    return _listed(Path(name).open()) if name else []
+
+
 def carry_out_runs() -> None:
     """Carries out runs whose folders the file at descriptor 9 lists, the first of them and all that it can claim.
 
     Raises OSError and ChildProcessError.
     """
     _take_turns()
-    with os.fdopen(_LIST) as file:
-        paths = [Path(line) for line in file.read().splitlines()]
     # Network namespaces made later can use only the congestion controls that the first one allows.
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
     io_uring.forbid()
-    orders: dict[Path, Order] = {}
-    for path in paths:
-        with suppress(FileNotFoundError):  # another guest has carried out the run
-            orders[path] = Order.read(RunFolder(path))
-    _prepare(list(orders.values()))
-    gc.freeze()
-    for path, order in orders.items():
-        if path == paths[0] or _claim(path):
-            _carry_out(path, order)
+    kept: set[tuple[str | None, str]] = set()
+    paths = _listed(os.fdopen(_LIST))
+    while paths:
+        orders: dict[Path, Order] = {}
+        for path in paths:
+            with suppress(FileNotFoundError):  # another guest has carried out the run
+                orders[path] = Order.read(RunFolder(path))
+        is_first = not kept
+        _keep_programs(orders.values(), kept)
+        known_beforehand(next(iter(orders.values())).programs["node"])
+        if is_first:
+            _rehearse()
+        gc.freeze()
+        for path, order in orders.items():
+            if path == paths[0] or _claim(path):
+                _carry_out(path, order)
+        paths = _further()

@@ -1,7 +1,7 @@
 """The interface of a fabric: a way to make places. The table of fabrics is experiments/run/fabrics.py."""
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +25,14 @@ class HostKernel:
     def kernel_record(self) -> Mapping[str, Any]:
         """Returns run.json's entry for this machine's kernel: the release, and nothing else."""
         return {"release": platform.release()}
+
+    def kind(self, scenarios: Sequence[Scenario]) -> Hashable | None:  # noqa: ARG002
+        """Returns None: a command ends with its runs."""
+        return None
+
+    def further(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> str:
+        """Is never called, because a command ends with its runs."""
+        raise NotImplementedError
 
 
 class MakesPlaces(Protocol):
@@ -83,4 +91,16 @@ class Fabric(MakesPlaces, Protocol):
 
         scratch: a folder for the command's files, which is removed after the command. If this method writes a program
         `afterwards` into the scratch folder, the lab runs this program when the command has ended, however it ended.
+        """
+
+    def kind(self, scenarios: Sequence[Scenario]) -> Hashable | None:
+        """Returns a value that is equal for all scenarios that one command can carry out.
+
+        Returns None if a command that has carried out these scenarios can carry out no others.
+        """
+
+    def further(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> str:
+        """Returns the line for the standard input of a command that has carried out its orders: these are the next.
+
+        scratch: the command's folder.
         """

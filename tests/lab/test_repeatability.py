@@ -8,7 +8,7 @@ import pytest
 from experiments.results.journal_lines import JOURNALS, lines
 from tests.conftest import Done, Lab, make_lab
 
-pytestmark = pytest.mark.usefixtures("guest")
+pytestmark = pytest.mark.usefixtures("guest", "own_guests")
 
 _RANDOM = ("LOSS=3%", "JITTER=10ms", "CC=bbr", "SERVER=h2o", "SIZE=102400", "RELOADS=0", "SAMPLE=100ms")
 

@@ -23,7 +23,7 @@ from experiments.errors import StepFailed
 from experiments.host.cache import cache_folder
 from experiments.testbed.guest import kernel_source
 from experiments.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
-from experiments.testbed.guest.kernel_patches import CHANGES, processor_clock
+from experiments.testbed.guest.kernel_patches import CHANGES, host_line, processor_clock
 from experiments.testbed.guest.kernel_patches.edit import Change, Version
 from experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, version_of
 
@@ -119,10 +119,19 @@ def words(*, own_clock: bool = False) -> list[str]:
     if here is None or here < _SECCOMP_SINCE:
         return []
     found = ["seccomp=off" if why_ptrace() else "seccomp=on"]
-    made = record()
-    if own_clock and made is not None and processor_clock.NAME in made.changes:
+    if own_clock and _has(processor_clock.NAME):
         found.append(processor_clock.WORD)
     return found
+
+
+def can_wait() -> bool:
+    """True if a guest can wait for further runs when it has carried out its own."""
+    return _has(host_line.NAME)
+
+
+def _has(change: str) -> bool:
+    made = record()
+    return made is not None and change in made.changes
 
 
 def build(tell: Callable[[str, float, float | None], None]) -> Path:

@@ -6,7 +6,7 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from math import ceil
 from pathlib import Path
@@ -100,42 +100,35 @@ class Virtual(InGuest):
 
         The kernel splits its command line at blanks, so init is a script in the scratch folder.
         """
-        scenario = max((scenario for scenario, _ in runs), key=memory_mib)
+        scenarios = [scenario for scenario, _ in runs]
         init = scratch / "init"
-        environment = {
-            "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS]),
-            "LANG": "C.UTF-8",
-            "TZ": "UTC",
-            "TMPDIR": "/run",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "XDG_CACHE_HOME": str(cache_folder().parent),
-            "PYTHONPATH": str(_ROOT),  # this checkout's code, also if another checkout is installed
-        }
-        if any(scenario.program for scenario, _ in runs) and (searched := os.environ.get(_LIBRARY_PATH)):
-            environment[_LIBRARY_PATH] = searched
-        exports = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
-        folders = scratch / "runs"
-        folders.write_text("".join(f"{folder.path}\n" for _, folder in runs))
+        exports = [f"export {name}={shlex.quote(value)}" for name, value in _environment(scenarios).items()]
+        folders = _write_list(runs, scratch)
         run = f"{shlex.join([sys.executable, '-P', str(_START)])} 9<{shlex.quote(str(folders))}"  # in the root folder
         init.write_text("\n".join(["#!/bin/sh", *exports, f"exec {run}", ""]))
         init.chmod(0o755)
         return [
             "env",
-            f"TMPDIR={self._memory_folder(scenario)}",
+            f"TMPDIR={self._memory_folder(max(scenarios, key=memory_mib))}",
             str(kernel.path()),
-            f"mem={memory_mib(scenario)}M",
-            "con=null",
-            "con0=null,fd:1",
-            "quiet",
-            "time-travel=inf-cpu",
-            *kernel.words(own_clock=any(_reads_processor_clock(scenario) for scenario, _ in runs)),
-            "root=none",
-            "rootfstype=hostfs",
-            "rootflags=/",
-            "ro",
+            *_kernel_words(scenarios),
             f"init={init}",
             f"uml_dir={scratch}",
         ]
+
+    def kind(self, scenarios: Sequence[Scenario]) -> Hashable | None:
+        """Returns the settings of a guest that can carry out these scenarios; None if this guest cannot wait for more.
+
+        A browser's guest has much memory, so it is not kept.
+        """
+        if any(scenario.client.is_browser for scenario in scenarios) or not kernel.can_wait():
+            return None
+        environment = _environment(scenarios)
+        return str(kernel.path()), *_kernel_words(scenarios), *environment.items()
+
+    def further(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> str:
+        """Returns the path of a file that lists the run folders."""
+        return str(_write_list(runs, scratch))
 
     def _memory_folder(self, scenario: Scenario) -> Path:
         """Returns the folder for the guest's memory file, which is mapped executable. Raises Unavailable."""
@@ -144,6 +137,44 @@ class Virtual(InGuest):
                 return folder
         reason = f"no folder for {memory_mib(scenario)} MiB of guest memory that allows execution"
         raise Unavailable(f"FABRIC={self.name}", reason, "set TMPDIR to a folder that is not mounted noexec")
+
+
+def _environment(scenarios: Sequence[Scenario]) -> Mapping[str, str]:
+    """Returns the environment of a guest's first process."""
+    variables = {
+        "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS]),
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "TMPDIR": "/run",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "XDG_CACHE_HOME": str(cache_folder().parent),
+        "PYTHONPATH": str(_ROOT),  # this checkout's code, also if another checkout is installed
+    }
+    if any(scenario.program for scenario in scenarios) and (searched := os.environ.get(_LIBRARY_PATH)):
+        variables[_LIBRARY_PATH] = searched
+    return variables
+
+
+def _kernel_words(scenarios: Sequence[Scenario]) -> list[str]:
+    return [
+        f"mem={max(map(memory_mib, scenarios))}M",
+        "con=null",
+        "con0=null,fd:1",
+        "quiet",
+        "time-travel=inf-cpu",
+        *kernel.words(own_clock=any(map(_reads_processor_clock, scenarios))),
+        "root=none",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+    ]
+
+
+def _write_list(runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> Path:
+    """Writes the list of run folders into a new file in the scratch folder; returns the file's path."""
+    file = scratch / f"runs{len(list(scratch.glob('runs*'))) or ''}"
+    file.write_text("".join(f"{folder.path}\n" for _, folder in runs))
+    return file
 
 
 def _reads_processor_clock(scenario: Scenario) -> bool:

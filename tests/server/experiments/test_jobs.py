@@ -10,13 +10,13 @@ import pytest
 
 from experiments.errors import Unavailable
 from experiments.execution import jobs, keeper
+from experiments.execution.command_process import Work
 
 
 def task(folder: Path, name: str, ended: dict[str, str | None], command: Callable[[], list[str]]) -> jobs.Task:
     return jobs.Task(
         name=name,
-        command=lambda _: command(),
-        one_cpu=False,
+        work=Work(command=lambda _: command(), one_cpu=False),
         log=folder / f"{name}.log",
         overdue=lambda wall_s: f"{name} is overdue" if wall_s > 0.5 else None,
         finished=lambda finish: ended.update({name: finish.trouble}),
@@ -109,7 +109,8 @@ def test_a_killed_keeper_takes_what_hides_with_it(tmp_path: Path) -> None:
         seen.append(str(group))
         return ["sh", "-c", f"{hides} sleep 0.2; kill -KILL $PPID; sleep 67.875"]
 
-    patient = replace(task(tmp_path, "first", {}, list), command=command, overdue=lambda _: None)
+    work = Work(command=command, one_cpu=False)
+    patient = replace(task(tmp_path, "first", {}, list), work=work, overdue=lambda _: None)
     jobs.run_all([patient], side_by_side=1, progress=lambda *_: None)
     assert "67.875" not in _command_lines()
     assert (tmp_path / "grouped").exists()

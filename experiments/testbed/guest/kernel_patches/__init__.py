@@ -8,6 +8,7 @@ from experiments.testbed.guest.kernel_patches import (
     clock_page,
     entry,
     faults,
+    host_line,
     processor_clock,
     randomness,
 )
@@ -20,4 +21,5 @@ CHANGES: tuple[Change, ...] = (
     *processor_clock.CHANGES,
     *entry.CHANGES,
     *faults.CHANGES,
+    *host_line.CHANGES,
 )
