@@ -208,13 +208,19 @@ def _sweep(parser: ArgumentParser) -> None:
 
 
 def _reproduce(parser: ArgumentParser) -> None:
+    from experiments.execution.command_process import keep_guests
     from experiments.studies.reproduce import reproduce
 
     _add_words(parser, "KNOB=VALUE", "FABRIC, SHAPER, RESULTS or REUSE")
     parser.add_argument(
         "--out", type=Path, help="folder for the web page that shows the comparison (default: results/reproduction)"
     )
-    parser.set_defaults(do=lambda options, report: 0 if reproduce(_words(options, report), options.out, report) else 1)
+
+    @keep_guests()
+    def do(options: Namespace, report: Report) -> int:
+        return 0 if reproduce(_words(options, report), options.out, report) else 1
+
+    parser.set_defaults(do=do)
 
 
 def _show(parser: ArgumentParser) -> None:
@@ -375,7 +381,9 @@ def _writing(study: str) -> Callable[[ArgumentParser], None]:
     """Returns a function that adds the options of a study whose result is a document. study: the study's module."""
 
     def add(parser: ArgumentParser) -> None:
-        write = import_module(f"experiments.studies.{study}").write
+        from experiments.execution.command_process import keep_guests
+
+        write = keep_guests()(import_module(f"experiments.studies.{study}").write)
         parser.add_argument("file", type=Path, help="the document to write; its pictures go into the same folder")
         parser.set_defaults(do=lambda options, report: write(options.file, report))
 

@@ -11,7 +11,7 @@ Rules:
 3. A load that fails makes the test fail with one line.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import pytest
@@ -56,9 +56,21 @@ def link() -> Mapping[str, str]:
     return {"RATE": "128kbps", "DELAY": "300ms"}
 
 
+@pytest.fixture(scope="session")
+def _priolab_guests(front: Mapping[str, str]) -> Iterator[None]:  # noqa: ARG001
+    """Keeps guests from load to load: the start of a guest takes as long as two loads."""
+    from experiments.execution.command_process import keep_guests
+
+    with keep_guests():
+        yield
+
+
 @pytest.fixture
 def load(
-    front: Mapping[str, str], link: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
+    front: Mapping[str, str],
+    link: Mapping[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+    _priolab_guests: None,
 ) -> "Callable[..., Loaded]":
     """A function that loads a page, and returns a Loaded: verdict, ledger and frames.
 

@@ -80,6 +80,8 @@ def wants_of(
         wants += _programs(CAPTURING)
     if request.part is SetupPart.TEST:
         wants += _programs(READING_CAPTURES)
+        shell = "chromium-headless-shell"
+        wants += _programs({shell: shell}, without="the demo's page is tested in the whole of Chromium")
     if request.runs_here:
         for browser in wanted_browsers(request):
             without = "" if is_named(browser, request) else f"CLIENT={browser.name} cannot be used"

@@ -163,8 +163,11 @@ def exported(guest: None, run: Runs) -> Exported:  # noqa: ARG001
 
 @pytest.fixture(scope="module")
 def browser(chromium: None) -> Iterator[Browser]:  # noqa: ARG001
-    """Yields a browser for all tests of a module; each visit has a context of its own."""
-    program = find("chromium")
+    """Yields a browser for all tests of a module; each visit has a context of its own.
+
+    The browser is Chromium without its own windows, if that is installed: it needs two thirds of the processor time.
+    """
+    program = find("chromium-headless-shell") or find("chromium")
     assert program
     with sync_playwright() as playwright, launched(playwright, program) as opened:
         yield opened

@@ -49,7 +49,7 @@ def test_a_results_folder_that_cannot_be_written() -> None:
     assert "/proc/nowhere cannot be written" in done.stderr
 
 
-@pytest.mark.usefixtures("guest")
+@pytest.mark.usefixtures("guest", "own_guests")
 def test_a_load_that_never_ends_meets_its_deadline(lab: Lab) -> None:
     """If a load exceeds its deadline, the reason names the load and the unfinished resources."""
     done = lab.run_here("FABRIC=virtual", "DEADLINE=2s", "CONTROL=no", "SAMPLE=none")

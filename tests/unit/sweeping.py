@@ -15,7 +15,7 @@ from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import Scenario
 from experiments.sweep.grid import expand, grid_from
 from experiments.sweep.sweep import Sweep
-from experiments.testbed.fabric import Fabric
+from experiments.testbed.fabric import Fabric, HostKernel
 from netem.calibration import REAL, Tolerance
 
 _MADE = Path(__file__).parents[1] / "golden" / "format-3" / "control.1"
@@ -27,7 +27,7 @@ TINY = {"SIZE": ("20480",), "RELOADS": ("0",)}
 
 
 @dataclass
-class CopyingFabric:
+class CopyingFabric(HostKernel):
     """A fabric whose runs are copies of a finished run.
 
     troubles: by arm, the shell commands instead of copying; `$0` is the run's folder.

@@ -335,6 +335,15 @@ def test_only_the_named_browser_is_installed(part: SetupPart, words: tuple[str, 
     assert all_packages <= set(_optional(_plan(part=SetupPart.TEST)))
 
 
+def test_the_page_is_tested_without_windows() -> None:
+    """Only tests want the Chromium that has no windows, and they can do without it."""
+    shell = "chromium-headless-shell"
+    assert shell in _optional(_plan(part=SetupPart.TEST))
+    for part in (SetupPart.EVERYTHING, SetupPart.CHROMIUM):
+        plan = _plan("CLIENT=chromium", part=part)
+        assert shell not in {*plan.install, *_optional(plan)}
+
+
 @pytest.mark.parametrize("name", sorted(name for name, server in catalogue().items() if not server.base))
 def test_a_server_is_for_those_who_want_it(name: str) -> None:
     """A named server's packages are required, and npm if the server has npm packages. A root has its own packages."""
