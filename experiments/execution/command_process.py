@@ -115,7 +115,7 @@ class CommandProcess:
             return False
         try:
             self._input.write(f"{work.further(self.scratch)}\n".encode())
-        except BrokenPipeError:
+        except OSError:  # it has just ended, or somebody has removed its scratch folder
             return False
         return True
 

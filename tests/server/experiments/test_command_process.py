@@ -1,6 +1,7 @@
 """Tests of processes that are kept for further work: who gets them, and when they end."""
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -14,6 +15,11 @@ from experiments.execution.command_process import Work, keep_guests
 _WAITS = 'echo "@ began $$"; echo "@ idle"; while read line; do echo "@ $line $$"; echo "@ idle"; done'
 
 _LONG_S = 3.0
+
+
+def _written(scratch: Path) -> str:
+    (scratch / "further").write_text("written")
+    return f"went on in {scratch.name}"
 
 
 class Worker:
@@ -35,7 +41,7 @@ class Worker:
             command=command,
             one_cpu=False,
             kind=kind,
-            further=lambda scratch: f"went on in {scratch.name}",
+            further=_written,
             programs=frozenset({str(program)} if program else ()),
         )
         task = jobs.Task(
@@ -124,6 +130,15 @@ def test_one_that_has_ended_is_replaced(work: Worker, whose: str) -> None:
     scratch = work.scratch
     assert work()[0].startswith("began")
     assert not scratch.exists()
+
+
+@pytest.mark.usefixtures("kept")
+def test_one_without_its_folder_is_replaced(work: Worker) -> None:
+    """If the scratch folder of an idle process was removed, the next job starts another process."""
+    pid = _pid(work())
+    shutil.rmtree(work.scratch)
+    assert _pid(work()) != pid
+    assert _gone(pid)
 
 
 @pytest.mark.usefixtures("kept")
