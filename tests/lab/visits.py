@@ -14,6 +14,9 @@ from playwright.sync_api import Browser, Page, Playwright, ViewportSize, expect
 RUN_MS = 120_000
 """The longest wait for an arm; `make bench` measures how long an arm takes."""
 
+_EXPECT_MS = 20_000
+"""The longest wait of `expect`. With Playwright's own 5 s a page that loads on a busy machine was too slow once."""
+
 _LOOK_MS = 30
 """The time between two looks at a condition. Looks at each frame would make the browser draw frames without changes."""
 
@@ -95,6 +98,8 @@ _KEPT: WeakKeyDictionary[Browser, dict[str, list[Page]]] = WeakKeyDictionary()
 _REFUSAL = "the server responded with a status of 400"
 _PART = 0.2
 """The part of a line's height, at the top and at the bottom, that letters hardly use."""
+
+expect.set_options(timeout=_EXPECT_MS)
 
 
 def launched(playwright: Playwright, program: str) -> Browser:
