@@ -21,7 +21,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from common.netlink import Inquiry
-from common.uring import Ring, address, checked, raise_error
+from common.uring import Ring, address, checked, raise_error, reading, receiving, sending
 
 SAMPLES = 20
 """The samples of a batch."""
@@ -59,6 +59,8 @@ class Batches:
         self._interval_ns = interval_ns
         self._first_ns = self._expired = 0
         self._inquiries: list[Sequence[Inquiry]] = []
+        self._asked: list[Inquiry] = []
+        self._chain = self._blank = b""
         self._recorded = SAMPLES
         self._buffer = mmap.mmap(-1, mmap.PAGESIZE)
         self._polled: set[int] = set()
@@ -112,13 +114,20 @@ class Batches:
             self._start_timer(time.monotonic_ns())
         self._inquiries, self._recorded = inquiries, 0
         asked = [inquiry for of_sampler in inquiries for inquiry in of_sampler]
+        if asked != self._asked:
+            self._prepare(asked)
+        # Answers end where zeros begin; a sample is complete when its last answer has a header.
+        self._buffer[:] = self._blank
+        self._ring.add(self._chain)
+        self._leave_out(SAMPLES)
+
+    def _prepare(self, asked: list[Inquiry]) -> None:
+        """Prepares what all batches of these requests have in common: the chain, and the buffer before a batch."""
+        self._asked = asked
         self._places(asked)
         requests = b"".join(inquiry.request.ljust(_REQUEST_BYTES, b"\0") for inquiry in asked)
-        # Answers end where zeros begin; a sample is complete when its last answer has a header.
-        self._buffer[:] = requests.ljust(len(self._buffer), b"\0")
-        for number in range(SAMPLES):
-            self._add(number, asked)
-        self._leave_out(SAMPLES)
+        self._blank = requests.ljust(len(self._buffer), b"\0")
+        self._chain = b"".join(request for number in range(SAMPLES) for request in self._requests(number, asked))
 
     def _leave_out(self, samples: int) -> None:
         """Tells the samplers to take no samples themselves while the kernel takes so many samples for them."""
@@ -135,17 +144,17 @@ class Batches:
         if len(self._buffer) < needed:
             self._buffer = mmap.mmap(-1, needed)
 
-    def _add(self, number: int, asked: Sequence[Inquiry]) -> None:
-        """Adds the requests of a sample to the ring's chain. number: the sample's number in the batch."""
-        ring, base, at = self._ring, address(self._buffer), self._samples_at + number * self._sample_bytes
-        ring.read(self._timer, base + at, _COUNT.size)
+    def _requests(self, number: int, asked: Sequence[Inquiry]) -> Iterator[bytes]:
+        """Yields the requests of a sample to the kernel. number: the sample's number in the batch."""
+        base, at = address(self._buffer), self._samples_at + number * self._sample_bytes
+        yield reading(self._timer, base + at, _COUNT.size)
         offsets = iter(self._offsets[1:])
         for index, inquiry in enumerate(asked):
-            ring.send(inquiry.descriptor, base + index * _REQUEST_BYTES, len(inquiry.request))
+            yield sending(inquiry.descriptor, base + index * _REQUEST_BYTES, len(inquiry.request))
             for size in inquiry.answer_bytes:
                 offset = next(offsets)
                 ends = number == SAMPLES - 1 and offset == self._offsets[-1]
-                ring.receive(inquiry.descriptor, base + at + offset, size, last=_BATCH if ends else None)
+                yield receiving(inquiry.descriptor, base + at + offset, size, last=_BATCH if ends else None)
 
     def _record(self) -> None:
         """Passes the complete samples to the samplers."""

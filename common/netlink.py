@@ -38,6 +38,18 @@ def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
     return found
 
 
+def attribute_in(data: bytes, start: int, wanted: int) -> bytes:
+    """Returns the payload of the attribute of the type `wanted`; empty without one. Stops parsing there."""
+    while start + _ATTRIBUTE.size <= len(data):
+        length, kind = _ATTRIBUTE.unpack_from(data, start)
+        if length < _ATTRIBUTE.size:
+            break
+        if kind & _KIND == wanted:
+            return data[start + _ATTRIBUTE.size : start + length]
+        start += (length + 3) & ~3
+    return b""
+
+
 def question(kind: int, *payload: bytes, dump: bool) -> bytes:
     """Encodes a request that reads something, for `Conversation.ask`. kind: the message type.
 

@@ -1,9 +1,9 @@
 """A ring of requests to the kernel: io_uring(7), as far as the lab needs it.
 
 Rules:
-1. The methods read, send and receive add requests to a chain. A `receive` with the argument `last` ends the chain. Each
-   request of a chain begins when the one before it has succeeded. Only the end of a chain is reported. After a failure
-   `enter` raises OSError, and the ring is of no more use.
+1. The functions reading, sending and receiving return requests of a chain; `add` adds them. The argument `last` of
+   `receiving` ends the chain. Each request of a chain begins when the one before it has succeeded. Only the end of a
+   chain is reported. After a failure `enter` raises OSError, and the ring is of no more use.
 2. Requests move on only while the process is inside `enter`, so between two calls nothing changes.
 3. The ring holds addresses of the caller's buffers. They must exist until the ring is closed.
 """
@@ -44,6 +44,25 @@ def address(buffer: mmap.mmap | bytearray) -> int:
     return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
 
+def reading(descriptor: int, buffer: int, size: int) -> bytes:
+    """Returns a request of a chain: to read from the file's position. buffer: an address. size: in bytes."""
+    return _SQE.pack(_READ, _LINK | _SILENT, 0, descriptor, _CURRENT_POSITION, buffer, size, 0, _UNNAMED)
+
+
+def sending(descriptor: int, buffer: int, size: int) -> bytes:
+    """Returns a request of a chain: to send a message. buffer: an address. size: in bytes."""
+    return _SQE.pack(_SEND, _LINK | _SILENT, 0, descriptor, 0, buffer, size, 0, _UNNAMED)
+
+
+def receiving(descriptor: int, buffer: int, size: int, *, last: int | None = None) -> bytes:
+    """Returns a request of a chain: to receive a message.
+
+    last: the name by which the end of the chain is reported; None if the chain goes on.
+    """
+    flags, name = (_LINK | _SILENT, _UNNAMED) if last is None else (0, last)
+    return _SQE.pack(_RECV, flags, 0, descriptor, 0, buffer, size, 0, name)
+
+
 class Ring:
     """A ring that a single thread uses. A context manager; the exit cancels the requests that are not complete."""
 
@@ -78,25 +97,19 @@ class Ring:
         self._sqes.close()
         os.close(self._descriptor)
 
-    def read(self, descriptor: int, buffer: int, size: int) -> None:
-        """Adds a request to the chain: to read from the file's position. buffer: an address. size: in bytes."""
-        self._add(_READ, _LINK | _SILENT, descriptor, buffer, size, offset=_CURRENT_POSITION)
-
-    def send(self, descriptor: int, buffer: int, size: int) -> None:
-        """Adds a request to the chain: to send a message. buffer: an address. size: in bytes."""
-        self._add(_SEND, _LINK | _SILENT, descriptor, buffer, size)
-
-    def receive(self, descriptor: int, buffer: int, size: int, *, last: int | None = None) -> None:
-        """Adds a request to the chain: to receive a message.
-
-        last: the name by which the end of the chain is reported; None if the chain goes on.
-        """
-        flags, name = (_LINK | _SILENT, _UNNAMED) if last is None else (0, last)
-        self._add(_RECV, flags, descriptor, buffer, size, name=name)
+    def add(self, requests: bytes) -> None:
+        """Adds requests, in the form in which reading, sending and receiving return them."""
+        count = len(requests) // _SQE.size
+        first = self._tail % self._entries
+        before_end = min(count, self._entries - first) * _SQE.size
+        self._sqes[_SQE.size * first : _SQE.size * first + before_end] = requests[:before_end]
+        self._sqes[: len(requests) - before_end] = requests[before_end:]
+        self._tail += count
+        self._pending += count
 
     def poll(self, descriptor: int, name: int) -> None:
         """Adds a request to report `name` once, when the descriptor is readable. Not a part of the chain."""
-        self._add(_POLL_ADD, 0, descriptor, 0, 0, options=_POLLIN, name=name)
+        self.add(_SQE.pack(_POLL_ADD, 0, 0, descriptor, 0, 0, 0, _POLLIN, name))
 
     def enter(self, timeout_ns: int) -> list[tuple[int, int]]:
         """Hands the added requests to the kernel; waits for a report, or until the timeout or a signal.
@@ -113,23 +126,6 @@ class Ring:
         if result < 0 and ctypes.get_errno() not in (errno.ETIME, errno.EINTR):
             checked(result)
         return list(self._reports())
-
-    def _add(
-        self,
-        code: int,
-        flags: int,
-        descriptor: int,
-        at: int,
-        size: int,
-        *,
-        offset: int = 0,
-        options: int = 0,
-        name: int = _UNNAMED,
-    ) -> None:
-        place = _SQE.size * (self._tail % self._entries)
-        _SQE.pack_into(self._sqes, place, code, flags, 0, descriptor, offset, at, size, options, name)
-        self._tail += 1
-        self._pending += 1
 
     def _reports(self) -> Iterator[tuple[int, int]]:
         (head,) = _INDEX.unpack_from(self._queues, self._head_at)

@@ -10,12 +10,11 @@ Rules:
 import socket
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from common.formats.samples import QueueContents, queue_line
-from common.netlink import Conversation, Inquiry, attributes, question
+from common.netlink import Conversation, Inquiry, attribute_in, question
 from netem import tc
 
 _GET_QDISC, _STATS = 38, 3  # RTM_GETQDISC, TCA_STATS, <linux/rtnetlink.h>
@@ -24,8 +23,7 @@ _ANSWER_BYTES = 8192  # a qdisc has some 400 bytes
 _TC_STATS = struct.Struct("=12xI12x2I")  # struct tc_stats, <linux/pkt_sched.h>: drops, qlen, backlog
 
 
-@dataclass(frozen=True, kw_only=True)
-class Statistics:
+class Statistics(NamedTuple):
     """The packets and bytes in a qdisc, and the packets that it has dropped so far."""
 
     packets: int = 0
@@ -41,6 +39,7 @@ class Qdiscs:
 
     def __init__(self) -> None:
         self._names = dict(socket.if_nameindex())
+        self._known: dict[tuple[int, int], tc.Stage] = {}
         self._question = question(_GET_QDISC, bytes(_HEADER.size), dump=True)
         self._conversation = Conversation(socket.NETLINK_ROUTE)
 
@@ -61,8 +60,11 @@ class Qdiscs:
         found = {}
         for answer in answers:
             _, device, handle = _HEADER.unpack_from(answer)
-            stage = tc.Stage(device=self._names.get(device, ""), handle=handle >> 16)
-            found[stage] = _read(attributes(answer, _HEADER.size).get(_STATS, b""))
+            stage = self._known.get((device, handle))
+            if stage is None:
+                stage = tc.Stage(device=self._names.get(device, ""), handle=handle >> 16)
+                self._known[device, handle] = stage
+            found[stage] = _read(attribute_in(answer, _HEADER.size, _STATS))
         return found
 
 
@@ -76,11 +78,11 @@ class QueueJournal:
 
         places: a Qdiscs for each place. interval_ns: the sampling interval; None turns sampling off.
         """
-        self._stages = stages
+        self._directions = {direction: _Direction(of) for direction, of in stages.items()}
         self._places = places
         self._interval_ns = interval_ns
         self._next_ns = 0
-        self._last = dict.fromkeys(self._stages, QueueContents())
+        self._last = dict.fromkeys(stages, (0, 0, 0, 0, 0))
         self._lines = journal.open("w")
 
     def __enter__(self) -> Self:
@@ -119,34 +121,47 @@ class QueueJournal:
 
     def _record(self, t_ns: int, places: Iterable[Mapping[tc.Stage, Statistics]]) -> None:
         found = {stage: seen for place in places for stage, seen in place.items()}
-        for direction, stages in self._stages.items():
-            line = _line(found, stages)
-            if line != self._last[direction]:
-                self._last[direction] = line
+        for direction, queues in self._directions.items():
+            contents = queues.contents(found)
+            if contents != self._last[direction]:
+                self._last[direction] = contents
+                packets, size_bytes, delayed_packets, delayed_bytes, dropped = contents
+                line = QueueContents(
+                    packets=packets,
+                    bytes=size_bytes,
+                    delay_line_packets=delayed_packets,
+                    delay_line_bytes=delayed_bytes,
+                    dropped=dropped,
+                )
                 self._lines.write(queue_line(t_ns, direction, line) + "\n")
 
 
-def _line(found: Mapping[tc.Stage, Statistics], stages: tc.Stages) -> QueueContents:
-    bottleneck = [_own(found, stages, stage) for stage in stages.bottleneck]
-    line = QueueContents(
-        packets=sum(part.packets for part in bottleneck),
-        bytes=sum(part.bytes for part in bottleneck),
-        dropped=bottleneck[0].dropped if bottleneck else 0,
-    )
-    if stages.delay_line is None:
-        return line
-    delay_line = _own(found, stages, stages.delay_line)
-    return replace(line, delay_line_packets=delay_line.packets, delay_line_bytes=delay_line.bytes)
+class _Direction:
+    """The qdiscs of one direction. A qdisc with another one inside it counts the packets of both."""
+
+    def __init__(self, stages: tc.Stages) -> None:
+        def pair(stage: tc.Stage) -> tuple[tc.Stage, tc.Stage | None]:
+            within = stage._replace(handle=stage.handle + 1)
+            return stage, within if within in (stages.delay_line, *stages.bottleneck) else None
+
+        self._bottleneck = [pair(stage) for stage in stages.bottleneck]
+        self._delay_line = [pair(stage) for stage in (stages.delay_line,) if stage is not None]
+
+    def contents(self, found: Mapping[tc.Stage, Statistics]) -> tuple[int, int, int, int, int]:
+        """Returns the values of QueueContents: packets, bytes, those of the delay line, and dropped packets."""
+        dropped = found.get(self._bottleneck[0][0], _NOTHING).dropped if self._bottleneck else 0
+        return *_total(found, self._bottleneck), *_total(found, self._delay_line), dropped
 
 
-def _own(found: Mapping[tc.Stage, Statistics], stages: tc.Stages, stage: tc.Stage) -> Statistics:
-    """Returns the statistics of the qdisc `stage` without those of the nested qdisc, which the kernel includes."""
-    whole = found.get(stage, _NOTHING)
-    within = replace(stage, handle=stage.handle + 1)
-    if within not in (stages.delay_line, *stages.bottleneck):
-        return whole
-    inner = found.get(within, _NOTHING)
-    return replace(whole, packets=max(0, whole.packets - inner.packets), bytes=max(0, whole.bytes - inner.bytes))
+def _total(found: Mapping[tc.Stage, Statistics], pairs: Iterable[tuple[tc.Stage, tc.Stage | None]]) -> tuple[int, int]:
+    """Returns packets and bytes of qdiscs, without those of the qdisc inside each."""
+    packets = size_bytes = 0
+    for stage, within in pairs:
+        whole = found.get(stage, _NOTHING)
+        inner = _NOTHING if within is None else found.get(within, _NOTHING)
+        packets += max(0, whole.packets - inner.packets)
+        size_bytes += max(0, whole.bytes - inner.bytes)
+    return packets, size_bytes
 
 
 def _read(data: bytes) -> Statistics:

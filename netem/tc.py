@@ -19,6 +19,7 @@ affect packets that already wait, so a link with rate steps is made differently 
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from common.packets import PACKET_BYTES
 from netem.link import Link
@@ -78,8 +79,7 @@ def up(link: Link, device: str) -> list[Command]:
     return nested([_delay_line(link.delay_up_ns)] if link.delay_up_ns else [], device)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stage:
+class Stage(NamedTuple):
     """A qdisc. handle: the major number of its handle."""
 
     device: str
