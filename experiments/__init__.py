@@ -17,6 +17,7 @@ FLOORS = (
     ("studies", "benches", "gate"),
     ("cli",),
     ("__main__",),
+    ("in_turn",),
 )
 CONCLUDING = "execution"
 """The layer that writes run.json. This layer and the layers below decide the results."""

@@ -14,13 +14,22 @@ from experiments.host.interruption import STOPS
 
 def main() -> int:
     """Runs the command line; returns the exit code."""
-    _from_now_on(_end)
-    from experiments.cli import main as command
+    return guarded(_command)
 
+
+def guarded(program: Callable[[], int]) -> int:
+    """Calls a function that imports what it needs and handles signals then; returns its result, the exit code."""
+    _from_now_on(_end)
     try:
-        return command()
+        return program()
     finally:
         _from_now_on(signal.SIG_IGN)
+
+
+def _command() -> int:
+    from experiments.cli import main as command
+
+    return command()
 
 
 def _from_now_on(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:

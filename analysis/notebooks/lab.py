@@ -9,11 +9,13 @@ What the helpers show is the same each time, and has no paths and no times of th
 with their outputs. `views` has the pictures and tables.
 """
 
+import atexit
 import os
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
@@ -28,6 +30,7 @@ from analysis.records.runs import Experiment, Run, load_experiment
 from analysis.reports.summary import typical
 from analysis.reproduction.figures import Figures
 from analysis.sweeps.folder import Sweep, load_sweep
+from common import in_turn
 from common.formats.run import LedgerRecord
 
 _HERE = Path(__file__).resolve().parents[2]
@@ -151,19 +154,59 @@ class _Line:
         self.tell(f"{len(statuses)} run{'' if len(statuses) == 1 else 's'}, {counted}")
 
 
+class _Commands:
+    """The process that carries out this kernel's commands in turn; it ends with the kernel."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._environment: dict[str, str] = {}
+
+    def ask(self, words: Sequence[str]) -> subprocess.Popen[str]:
+        """Has the process carry out a command. The process is a new one if there is none in this environment."""
+        asked = in_turn.request(words)
+        if self._process is not None and self._environment == os.environ:
+            assert self._process.stdin is not None
+            with suppress(BrokenPipeError):  # the process has ended
+                self._process.stdin.write(f"{asked}\n")
+                self._process.stdin.flush()
+                return self._process
+        self.end()
+        self._environment = dict(os.environ)
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", in_turn.PROCESS, asked],
+            cwd=_ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+        )
+        return self._process
+
+    def end(self) -> None:
+        """Ends the process, if there is one."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.communicate()
+            self._process = None
+
+
+_commands = _Commands()
+atexit.register(_commands.end)
+
+
 def _folder(command_name: str, words: Sequence[str], line: _Line) -> Path:
-    words = (*words, "REUSE=yes", f"RESULTS={_RESULTS}")
-    command = [sys.executable, "-P", "-m", "experiments", command_name, *words, "--print-folder"]
-    with subprocess.Popen(
-        command, cwd=_ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        last = ""
-        for said in process.stderr:
+    process = _commands.ask((command_name, *words, "REUSE=yes", f"RESULTS={_RESULTS}", "--print-folder"))
+    assert process.stdout is not None
+    last, answer = "", None
+    try:
+        for said in process.stdout:
+            if answer := in_turn.answer_of(said):
+                break
             last = said.strip() or last
             line.tell(last)
-        folder = process.stdout.read().strip()
-    if process.returncode != 0:
+    finally:
+        if answer is None or answer.code >= in_turn.STOPPED:
+            _commands.end()
+    if answer is None or answer.code:
         raise RuntimeError(last)
-    return Path(folder)
+    return Path(answer.out.strip())

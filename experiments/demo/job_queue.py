@@ -3,8 +3,8 @@
 Rules:
 1. A request consists of the knobs of one scenario; any other request is refused before a job starts.
 2. A finished arm is shown at once. All requests for an arm that is running or waiting share one job; each has a claim.
-3. A job is a process of `priolab run`; its results are an experiment like any other. If the demo's process ends, the
-   job's process ends, too.
+3. A job is the command `priolab run`; its results are an experiment like any other. Its process then waits for the next
+   job. If the demo's process ends, the jobs' processes end, too.
 4. A job is cancelled when its last claim is given up. A request gives its claim up when it cancels, or when it has had
    no listener for 30 s. This time lets a page that is being reloaded connect again.
 5. A job that fails has ended; the job's text is the reason.
@@ -22,7 +22,7 @@ from pathlib import Path
 from experiments.demo.arm_view import FinishedArm
 from experiments.demo.finished_arms import FinishedArms
 from experiments.demo.job import CANCELLED, WAITING, Claim, DemoJob, JobState, News
-from experiments.demo.job_process import carry_out, tell_to_end
+from experiments.demo.job_process import JobProcesses, tell_to_end
 from experiments.errors import LabError, ScenarioError
 from experiments.execution.invocation import request_from
 from experiments.execution.request import Request
@@ -49,6 +49,7 @@ class JobQueue:
         self._finished = FinishedArms(results)
         self._side_by_side = side_by_side
         self._moved = asyncio.Condition()
+        self._processes = JobProcesses()
         self._running: list[DemoJob] = []
         self._jobs: list[DemoJob] = []
         self._claims: dict[str, Claim] = {}
@@ -179,6 +180,7 @@ class JobQueue:
             self._end(job)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_STOP_S)
+        await self._processes.close()
 
     def _move(self) -> None:
         """Lets waiting jobs look again if they may begin."""
@@ -219,7 +221,7 @@ class JobQueue:
             return
         job.say(JobState.RUNNING, "starting")
         try:
-            code, said, out = await carry_out(job)
+            code, said, out = await self._processes.carry_out(job)
         except OSError as error:
             job.say(JobState.FAILED, f"priolab run could not be started: {error.strerror}")
         except Exception as error:  # a bug in the demo: the traceback goes to the terminal, the job has failed

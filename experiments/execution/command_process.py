@@ -26,7 +26,7 @@ _GONE_S = 5.0
 _MARK = "PRIOLAB_JOB"
 
 MOST_KEPT = 4
-"""The most processes that are kept at a time."""
+"""The most processes that are kept at a time, unless the program that keeps them wants fewer."""
 
 
 def make_scratch() -> Path:
@@ -143,7 +143,8 @@ class CommandProcess:
 class _Kept:
     """The processes that wait for further work, the one that has waited longest first."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._owner = os.getpid()
         self._processes: list[CommandProcess] = []
         self._lock = threading.Lock()
@@ -157,7 +158,7 @@ class _Kept:
         """Adds a process. Ends the one that has waited longest if there are too many."""
         with self._lock:
             self._processes.append(process)
-            oldest = self._processes.pop(0) if len(self._processes) > MOST_KEPT else None
+            oldest = self._processes.pop(0) if len(self._processes) > self._most else None
         if oldest:
             oldest.end()
 
@@ -186,16 +187,16 @@ _kept: _Kept | None = None
 
 
 @contextmanager
-def keep_guests() -> Iterator[None]:
+def keep_guests(most: int = MOST_KEPT) -> Iterator[None]:
     """Keeps guests that have carried out their runs, so that the next experiment of this process need not start any.
 
-    They end when the outermost such context ends, or with this process.
+    most: how many may wait at a time. They end when the outermost such context ends, or with this process.
     """
     global _kept
     if _kept is not None and _kept.is_own:
         yield
         return
-    mine = _kept = _Kept()
+    mine = _kept = _Kept(most)
     try:
         yield
     finally:

@@ -22,6 +22,7 @@ from experiments.demo import job_queue
 from experiments.demo import server as demo_server
 from experiments.demo.arm_view import FinishedArm
 from experiments.demo.job import DemoJob, JobState
+from experiments.demo.job_process import JobProcesses
 from experiments.demo.job_queue import JobQueue
 from experiments.demo.listener import listening
 from experiments.demo.recorded import recorded
@@ -126,7 +127,7 @@ def made_up_demo(results: Path, *, seed: int = 1, ahead: bool = False) -> Iterat
     with pytest.MonkeyPatch.context() as patch, listening("0") as listener:
         settle(patch)
         patch.setattr(job_queue, "FinishedArms", lambda _: made)
-        patch.setattr(job_queue, "carry_out", made.carry_out)
+        patch.setattr(JobProcesses, "carry_out", lambda _, job: made.carry_out(job))
         patch.setattr(job_queue, "_SECOND_THOUGHTS_S", 0.01)
         patch.setattr(demo_server, "document", _document)
         patch.setattr(demo_server, "_FIRST", ())

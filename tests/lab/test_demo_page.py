@@ -210,12 +210,12 @@ def test_one_arm_that_cannot_be_takes_the_other_with_it(demo: Demo, at: Visit) -
     page.get_by_text("All other knobs").click()
     _knob(page, "The arms differ in").select_option("BUFFERING")
     expect(page.locator(".arm-name").first).to_have_text("BUFFERING on", timeout=RUN_MS)
-    before = demo.experiments()
+    before, waiting = demo.experiments(), _of_jobs(demo)
     with page.expect_response(re.compile("/cancel$")):
         _knob(page, "SERVER").select_option("h2o")
     expect(page.locator("#status.wrong #said")).to_contain_text("BUFFERING=off is not allowed")
-    _until(lambda: not any("experiments run" in line for line in demo.lab.processes()))
-    assert not list(demo.lab.results.glob("*.partial"))
+    _until(lambda: _of_jobs(demo) <= waiting)
+    _until(lambda: not list(demo.lab.results.glob("*.partial")))
     assert demo.experiments() == before
 
 
@@ -233,20 +233,25 @@ def test_a_remote_works_wherever_the_focus_is(at: Visit) -> None:
 def test_a_run_is_cancelled(demo: Demo, at: Visit) -> None:
     """Escape cancels both runs, which leave no partial folder; no film stays; a button shows the earlier arms again."""
     page = at()
-    before, arms = demo.experiments(), shown(page)
+    before, arms, waiting = demo.experiments(), shown(page), _of_jobs(demo)
     _knob(page, "DELAY").select_option("20ms")
     expect(page.locator("#cancel")).to_be_visible(timeout=RUN_MS)
-    _until(lambda: any("priolab" in line or "experiments run" in line for line in demo.lab.processes()))
+    _until(lambda: bool(list(demo.lab.results.glob("*.partial"))))
     page.keyboard.press("Escape")
     expect(page.locator("#said")).to_have_text("Cancelled.")
     expect(page.locator("#cancel")).to_be_hidden()
-    _until(lambda: not any("experiments run" in line for line in demo.lab.processes()))
+    _until(lambda: _of_jobs(demo) <= waiting)
     _until(lambda: not list(demo.lab.results.glob("*.partial")))
     expect(page.locator("#stages .arm")).to_have_count(0)
     page.get_by_role("button", name="Back to the earlier arms").click()
     assert shown(page) == arms
     expect(_knob(page, "DELAY")).to_have_value("300ms")
     assert demo.experiments() == before
+
+
+def _of_jobs(demo: Demo) -> set[str]:
+    """Return the command lines of the processes that carry out jobs, or wait for one."""
+    return {line for line in demo.lab.processes() if "experiments.in_turn" in line}
 
 
 def _until(holds: Callable[[], bool]) -> None:

@@ -9,7 +9,7 @@ from experiments.testbed.guest import kernel
 from tests.conftest import Lab
 from tests.refusing import refuse_seccomp
 
-pytestmark = pytest.mark.usefixtures("guest")
+pytestmark = pytest.mark.usefixtures("guest", "own_guests")
 
 _WORDS = ("FABRIC=virtual", "CONTROL=no", "LOWAT=16384", "SIZE=100000", "RELOADS=0", "DELAY=50ms", "RATE=1mbit")
 

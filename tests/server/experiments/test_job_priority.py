@@ -17,7 +17,7 @@ _MOST_BACKGROUND = 4
 
 def _begun(child: Child, lowat: str) -> int:
     """Return how many processes were started for this value."""
-    return sum(f"LOWAT={lowat} " in f"{line} " for line in child.begun())
+    return sum(f'"LOWAT={lowat}"' in line for line in child.begun())
 
 
 async def _runs(job: DemoJob, child: Child, lowat: str, times: int = 1) -> None:

@@ -1,0 +1,60 @@
+"""Carries out commands in turn, in one process: `python -m experiments.in_turn REQUEST`.
+
+The demo and the notebooks start it (common/in_turn.py). Each command but the first saves the start of Python. Its runs
+find the guest of the command before (docs/decisions/0011-guest.md).
+
+Rules:
+1. The first request is the argument. Each line of standard input is a further one; the end of the input ends the
+   process.
+2. Commands write to standard error. The answers go to standard output.
+3. A signal that stops a command ends the process, too. It also ends a process that waits.
+4. If code that decides results has changed since the process began, it begins anew before the next command.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
+
+from common.in_turn import PROCESS, STOPPED, Answer, answer_line, words_of
+from experiments.__main__ import guarded
+
+_MOST_KEPT = 2
+"""The demo has several such processes, and guests that wait have memory."""
+
+
+def _requests() -> Iterator[str]:
+    yield sys.argv[1]
+    while line := sys.stdin.readline():
+        yield line
+
+
+def _carry_out() -> int:
+    from experiments.cli import main
+    from experiments.execution.command_process import keep_guests
+    from experiments.host.interruption import Interrupted
+    from experiments.results import digest
+
+    began_with = digest.code()
+    newer = None
+    try:
+        with keep_guests(_MOST_KEPT):
+            for line in _requests():
+                if digest.code() != began_with:
+                    newer = line
+                    break
+                with redirect_stdout(StringIO()) as out:
+                    code = main(words_of(line))
+                print(answer_line(Answer(code=code, out=out.getvalue())), flush=True)
+                if code >= STOPPED:
+                    return code
+    except Interrupted as interruption:
+        return interruption.code
+    if newer is not None:
+        os.execv(sys.executable, [sys.executable, "-P", "-m", PROCESS, newer])  # noqa: S606
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(guarded(_carry_out))
