@@ -1,7 +1,8 @@
 """Computes digests of the lab's own files. A changed byte, a new file or a missing file changes the digest."""
 
 import hashlib
-from collections.abc import Iterable
+import os
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 from experiments import CONCLUDING, FLOORS
@@ -19,14 +20,30 @@ def digest(root: Path, names: Iterable[str], *, apart: Iterable[str] = (), seed:
     seed: further text that the digest depends on.
     """
     found = hashlib.sha256(seed.encode())
-    left_out = tuple(root / name for name in apart)
+    left_out = frozenset(apart)
     for name in names:
-        path = root / name
-        files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+        files = [name] if (root / name).is_file() else sorted(_files(root, name, left_out), key=_parts)
         for file in files:
-            if _MADE_BY_RUNNING not in file.parts and not any(file.is_relative_to(folder) for folder in left_out):
-                found.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes())
+            found.update(f"{file}\0".encode() + (root / file).read_bytes())
     return found.hexdigest()
+
+
+def _parts(path: str) -> list[str]:
+    return path.split("/")
+
+
+def _files(root: Path, folder: str, left_out: Container[str]) -> Iterator[str]:
+    """Yields the paths of all files in a folder, relative to root, in any order."""
+    if folder in left_out or not (root / folder).is_dir():
+        return
+    with os.scandir(root / folder) as entries:
+        for entry in entries:
+            path = f"{folder}/{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != _MADE_BY_RUNNING:
+                    yield from _files(root, path, left_out)
+            elif entry.is_file() and path not in left_out:
+                yield path
 
 
 def deciding() -> list[str]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,13 @@ _COPIES = 8
 # A browser's net log has 4.6 bytes per byte of payload. The log is in the guest's memory three times: as a file,
 # as text, and as Python values.
 _LOG_COPIES = 3 * 4.6
+
+
+@cache
+def _compile() -> None:
+    """Compiles the lab's Python modules, which every guest would compile anew: a guest cannot write host files."""
+    for package in _IN_THE_GUEST:
+        compileall.compile_dir(_ROOT / package, quiet=2)
 
 
 class Virtual(InGuest):
@@ -91,9 +99,8 @@ class Virtual(InGuest):
         return tools_for(scenario, capture=capture)
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:  # noqa: ARG002
-        """Compiles the lab's Python modules, which every guest would compile anew: a guest cannot write host files."""
-        for package in _IN_THE_GUEST:
-            compileall.compile_dir(_ROOT / package, quiet=2)
+        """Compiles the lab's Python modules, once in this process."""
+        _compile()
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """Returns the command that starts the guest kernel.
