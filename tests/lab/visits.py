@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Browser, Page, Playwright, ViewportSize, expect
+from playwright.sync_api import Browser, Error, Page, Playwright, ViewportSize, expect
 
 RUN_MS = 120_000
 """The longest wait for an arm; `make bench` measures how long an arm takes."""
@@ -92,6 +92,8 @@ _PLAYS_OR_ENDED = """
 NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
 """What a browser reports when other tests make or remove network interfaces; the page tries again."""
 
+_NAVIGATIONS = 4
+
 _KEPT: WeakKeyDictionary[Browser, dict[str, list[Page]]] = WeakKeyDictionary()
 """The pages of earlier visits, by how their contexts were opened."""
 
@@ -100,6 +102,19 @@ _PART = 0.2
 """The part of a line's height, at the top and at the bottom, that letters hardly use."""
 
 expect.set_options(timeout=_EXPECT_MS)
+
+
+def navigate(go: Callable[[], object]) -> None:
+    """Calls `go`, such as `page.reload`, again while other tests' network interfaces make the browser give up."""
+    for _ in range(_NAVIGATIONS):
+        try:
+            go()
+        except Error as error:
+            if NETWORK_CHANGED not in str(error):
+                raise
+        else:
+            return
+    go()
 
 
 def launched(playwright: Playwright, program: str) -> Browser:
@@ -137,7 +152,7 @@ def visit(
         page.emulate_media(color_scheme=color_scheme)
         for event, listener in listeners.items():
             page.on(event, listener)
-        page.goto(address)
+        navigate(lambda: page.goto(address))
         yield page
         for event, listener in listeners.items():
             page.remove_listener(event, listener)
