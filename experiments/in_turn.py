@@ -6,7 +6,7 @@ find the guest of the command before (docs/decisions/0011-guest.md).
 Rules:
 1. The first request is the argument. Each line of standard input is a further one; the end of the input ends the
    process.
-2. Commands write to standard error. The answers go to standard output.
+2. What a command writes to standard error passes through. What it writes to standard output is a part of its answer.
 3. A signal that stops a command ends the process, too. It also ends a process that waits.
 4. If code that decides results has changed since the process began, it begins anew before the next command.
 """

@@ -208,5 +208,5 @@ def _folder(command_name: str, words: Sequence[str], line: _Line) -> Path:
         if answer is None or answer.code >= in_turn.STOPPED:
             _commands.end()
     if answer is None or answer.code:
-        raise RuntimeError(last)
+        raise RuntimeError(last or f"priolab {command_name} ended without an answer")
     return Path(answer.out.strip())

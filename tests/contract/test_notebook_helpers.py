@@ -1,6 +1,7 @@
 """The notebooks' helpers, with a recorded experiment: what they return, and what they show."""
 
 import re
+import subprocess
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from IPython.display import Image, Markdown
 from analysis.notebooks import lab, views
 from analysis.records.runs import Experiment, load_experiment
 from analysis.sweeps.folder import load_sweep
+from common.in_turn import Answer, answer_of
 
 _TESTS = Path(__file__).parent.parent
 _GOLDEN = _TESTS / "golden" / "format-3"
@@ -115,6 +117,31 @@ def test_a_command_tells_its_outcome(screen: Screen, monkeypatch: pytest.MonkeyP
     arms = lab.sweep("LOWAT=none,4096").arms
     total = sum(arm.asked for arm in arms)
     assert re.match(rf"`priolab sweep LOWAT=none,4096`: {total} runs, \d+ ok", screen.texts[-1])
+
+
+def _answered(process: "subprocess.Popen[str]") -> Answer:
+    assert process.stdout is not None
+    return next(filter(None, map(answer_of, process.stdout)))
+
+
+def test_one_process_carries_out_the_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands share a process, unless the environment has changed or the process has ended; `end` ends it."""
+    commands = lab._Commands()
+    first = commands.ask(("list",))
+    assert _answered(first).code == 0
+    assert commands.ask(("list", "maps")) is first
+    assert "maps" in _answered(first).out
+    monkeypatch.setenv("PRIOLAB_RESULTS", "elsewhere")
+    second = commands.ask(("list",))
+    assert second is not first
+    assert first.poll() is not None
+    assert _answered(second).code == 0
+    second.kill()
+    second.wait()
+    third = commands.ask(("list",))
+    assert _answered(third).code == 0
+    commands.end()
+    assert third.poll() is not None
 
 
 def test_a_failed_command_is_an_error(screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
