@@ -59,7 +59,6 @@ class Batches:
         self._interval_ns = interval_ns
         self._first_ns = self._expired = 0
         self._inquiries: list[Sequence[Inquiry]] = []
-        self._asked: list[Inquiry] = []
         self._chain = self._blank = b""
         self._recorded = SAMPLES
         self._buffer = mmap.mmap(-1, mmap.PAGESIZE)
@@ -112,18 +111,18 @@ class Batches:
             return
         if not self._first_ns:
             self._start_timer(time.monotonic_ns())
-        self._inquiries, self._recorded = inquiries, 0
-        asked = [inquiry for of_sampler in inquiries for inquiry in of_sampler]
-        if asked != self._asked:
-            self._prepare(asked)
+        if inquiries != self._inquiries:
+            self._prepare(inquiries)
+        self._recorded = 0
         # Answers end where zeros begin; a sample is complete when its last answer has a header.
         self._buffer[:] = self._blank
         self._ring.add(self._chain)
         self._leave_out(SAMPLES)
 
-    def _prepare(self, asked: list[Inquiry]) -> None:
+    def _prepare(self, inquiries: list[Sequence[Inquiry]]) -> None:
         """Prepares what all batches of these requests have in common: the chain, and the buffer before a batch."""
-        self._asked = asked
+        self._inquiries = inquiries
+        asked = [inquiry for of_sampler in inquiries for inquiry in of_sampler]
         self._places(asked)
         requests = b"".join(inquiry.request.ljust(_REQUEST_BYTES, b"\0") for inquiry in asked)
         self._blank = requests.ljust(len(self._buffer), b"\0")

@@ -28,26 +28,21 @@ def attribute(kind: int, *payload: bytes) -> bytes:
 
 def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
     """Parses the netlink attributes that begin at `start`; returns their payloads by attribute type."""
-    found: dict[int, bytes] = {}
-    while start + _ATTRIBUTE.size <= len(data):
-        length, kind = _ATTRIBUTE.unpack_from(data, start)
-        if length < _ATTRIBUTE.size:
-            break
-        found[kind & _KIND] = data[start + _ATTRIBUTE.size : start + length]
-        start += (length + 3) & ~3
-    return found
+    return dict(_each_attribute(data, start))
 
 
 def attribute_in(data: bytes, start: int, wanted: int) -> bytes:
-    """Returns the payload of the attribute of the type `wanted`; empty without one. Stops parsing there."""
+    """Returns the payload of the first attribute of the type `wanted`; empty without one. Stops parsing there."""
+    return next((payload for kind, payload in _each_attribute(data, start) if kind == wanted), b"")
+
+
+def _each_attribute(data: bytes, start: int) -> Iterator[tuple[int, bytes]]:
     while start + _ATTRIBUTE.size <= len(data):
         length, kind = _ATTRIBUTE.unpack_from(data, start)
         if length < _ATTRIBUTE.size:
-            break
-        if kind & _KIND == wanted:
-            return data[start + _ATTRIBUTE.size : start + length]
+            return
+        yield kind & _KIND, data[start + _ATTRIBUTE.size : start + length]
         start += (length + 3) & ~3
-    return b""
 
 
 def question(kind: int, *payload: bytes, dump: bool) -> bytes:

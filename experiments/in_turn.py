@@ -13,7 +13,6 @@ Rules:
 
 import os
 import sys
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 
@@ -24,35 +23,29 @@ _MOST_KEPT = 2
 """The demo has several such processes, and guests that wait have memory."""
 
 
-def _requests() -> Iterator[str]:
-    yield sys.argv[1]
-    while line := sys.stdin.readline():
-        yield line
-
-
 def _carry_out() -> int:
     from experiments.cli import main
     from experiments.execution.command_process import keep_guests
     from experiments.host.interruption import Interrupted
+    from experiments.host.processes import module
     from experiments.results import digest
 
-    began_with = digest.code()
-    newer = None
+    began_with, request = digest.code(), sys.argv[1]
     try:
         with keep_guests(_MOST_KEPT):
-            for line in _requests():
-                if digest.code() != began_with:
-                    newer = line
-                    break
+            while request:
                 with redirect_stdout(StringIO()) as out:
-                    code = main(words_of(line))
+                    code = main(words_of(request))
                 print(answer_line(Answer(code=code, out=out.getvalue())), flush=True)
                 if code >= STOPPED:
                     return code
+                request = sys.stdin.readline()
+                if request and digest.code() != began_with:
+                    break
     except Interrupted as interruption:
         return interruption.code
-    if newer is not None:
-        os.execv(sys.executable, [sys.executable, "-P", "-m", PROCESS, newer])  # noqa: S606
+    if request:
+        os.execv(sys.executable, [*module(PROCESS), request])  # noqa: S606
     return 0
 
 

@@ -39,7 +39,6 @@ class Qdiscs:
 
     def __init__(self) -> None:
         self._names = dict(socket.if_nameindex())
-        self._known: dict[tuple[int, int], tc.Stage] = {}
         self._question = question(_GET_QDISC, bytes(_HEADER.size), dump=True)
         self._conversation = Conversation(socket.NETLINK_ROUTE)
 
@@ -60,10 +59,7 @@ class Qdiscs:
         found = {}
         for answer in answers:
             _, device, handle = _HEADER.unpack_from(answer)
-            stage = self._known.get((device, handle))
-            if stage is None:
-                stage = tc.Stage(device=self._names.get(device, ""), handle=handle >> 16)
-                self._known[device, handle] = stage
+            stage = tc.Stage(device=self._names.get(device, ""), handle=handle >> 16)
             found[stage] = _read(attribute_in(answer, _HEADER.size, _STATS))
         return found
 
@@ -82,7 +78,7 @@ class QueueJournal:
         self._places = places
         self._interval_ns = interval_ns
         self._next_ns = 0
-        self._last = dict.fromkeys(stages, (0, 0, 0, 0, 0))
+        self._last = dict.fromkeys(stages, QueueContents())
         self._lines = journal.open("w")
 
     def __enter__(self) -> Self:
@@ -125,15 +121,7 @@ class QueueJournal:
             contents = queues.contents(found)
             if contents != self._last[direction]:
                 self._last[direction] = contents
-                packets, size_bytes, delayed_packets, delayed_bytes, dropped = contents
-                line = QueueContents(
-                    packets=packets,
-                    bytes=size_bytes,
-                    delay_line_packets=delayed_packets,
-                    delay_line_bytes=delayed_bytes,
-                    dropped=dropped,
-                )
-                self._lines.write(queue_line(t_ns, direction, line) + "\n")
+                self._lines.write(queue_line(t_ns, direction, contents) + "\n")
 
 
 class _Direction:
@@ -147,10 +135,17 @@ class _Direction:
         self._bottleneck = [pair(stage) for stage in stages.bottleneck]
         self._delay_line = [pair(stage) for stage in (stages.delay_line,) if stage is not None]
 
-    def contents(self, found: Mapping[tc.Stage, Statistics]) -> tuple[int, int, int, int, int]:
-        """Returns the values of QueueContents: packets, bytes, those of the delay line, and dropped packets."""
-        dropped = found.get(self._bottleneck[0][0], _NOTHING).dropped if self._bottleneck else 0
-        return *_total(found, self._bottleneck), *_total(found, self._delay_line), dropped
+    def contents(self, found: Mapping[tc.Stage, Statistics]) -> QueueContents:
+        """Returns what is in the bottleneck and in the delay line."""
+        packets, size_bytes = _total(found, self._bottleneck)
+        delay_line_packets, delay_line_bytes = _total(found, self._delay_line)
+        return QueueContents(
+            packets=packets,
+            bytes=size_bytes,
+            delay_line_packets=delay_line_packets,
+            delay_line_bytes=delay_line_bytes,
+            dropped=found.get(self._bottleneck[0][0], _NOTHING).dropped if self._bottleneck else 0,
+        )
 
 
 def _total(found: Mapping[tc.Stage, Statistics], pairs: Iterable[tuple[tc.Stage, tc.Stage | None]]) -> tuple[int, int]:

@@ -37,9 +37,8 @@ class JobProcesses:
                 self._waiting.append(process)
             return code, said, out
         finally:
-            if process.returncode is None and process not in self._waiting:
-                tell_to_end(process)
-                await _see_to_its_end(process)
+            if process not in self._waiting:
+                await _end(process)
 
     async def _asked_again(self, asked: str) -> Process | None:
         """Returns a process that waited, and has been asked; None if there is none."""
@@ -51,15 +50,13 @@ class JobProcesses:
                 await process.stdin.drain()
                 if process.returncode is None:
                     return process
-            await _see_to_its_end(process)
+            await _end(process)
         return None
 
     async def close(self) -> None:
         """Ends the processes that wait."""
         ending, self._waiting = self._waiting, []
-        for process in ending:
-            tell_to_end(process)
-        await asyncio.gather(*map(_see_to_its_end, ending))
+        await asyncio.gather(*map(_end, ending))
 
 
 async def _begun(asked: str) -> Process:
@@ -82,7 +79,8 @@ def tell_to_end(process: Process) -> None:
         process.send_signal(signal.SIGTERM)
 
 
-async def _see_to_its_end(process: Process) -> None:
+async def _end(process: Process) -> None:
+    tell_to_end(process)
     try:
         await asyncio.wait_for(process.wait(), _STOP_S)
     except TimeoutError:

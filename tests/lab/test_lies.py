@@ -204,7 +204,7 @@ def test_a_lie_makes_the_run_invalid(name: str, told: Done) -> None:
     assert arm["reason"].startswith(LIES[name].seen)
 
 
-CLOCKS: dict[str, tuple[str, str | tuple[str, ...]]] = {
+CLOCKS = {
     "ahead": (
         "now + 300_000_000",
         "time at which the origin received a request for the page: asked for during the page loads",
@@ -215,11 +215,7 @@ CLOCKS: dict[str, tuple[str, str | tuple[str, ...]]] = {
     ),
     "half speed": (
         "began + (now - began) // 2",
-        # Which comes first depends on how long the client takes to begin.
-        (
-            "time from the origin's response with the page in load 1 to the client: asked",
-            "time at which the origin received a request for the ",
-        ),
+        "time from the origin's response with the page in load 1 to the client: asked",
     ),
 }
 
@@ -232,9 +228,11 @@ def test_a_client_whose_clock_is_another(name: str, lab: Lab, tmp_path: Path, mo
     (tmp_path / "sitecustomize.py").write_text(
         "import sys, time\n"
         "if sys.orig_argv[2:4] == ['-m', 'client']:\n"
-        "    real, began = time.monotonic_ns, time.monotonic_ns()\n"
+        "    real, began = time.monotonic_ns, None\n"
         "    def monotonic_ns():\n"
+        "        global began\n"
         "        now = real()\n"
+        "        began = began or now  # not when the process starts, which takes long on a busy machine\n"
         f"        return {clock}\n"
         "    time.monotonic_ns = monotonic_ns\n"
     )

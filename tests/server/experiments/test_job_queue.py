@@ -1,7 +1,6 @@
 """Tests of the job queue, with a script in place of the lab."""
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -34,17 +33,6 @@ out=$(. ./go)
 code=$?
 printf '\\036{{"code": %d, "out": "%s"}}\\n' $code "$out"
 exit $code
-"""
-
-_IN_TURN = """#!/bin/sh
-cd {root} || exit 9
-echo "$$ $*" >>begun
-printf '\\036{{"code": 0, "out": "{root}/results/made\\\\n"}}\\n'
-while read -r request; do
-    echo "$$ $request" >>begun
-    printf '\\036{{"code": 0, "out": "{root}/results/made\\\\n"}}\\n'
-done
-echo ended >>ended
 """
 
 _PYTHON = sys.executable
@@ -308,51 +296,6 @@ def test_a_job_that_fails(child: Child, script: str, text: str) -> None:
         async with _opened(child) as queue:
             *_, last = await _heard(queue, _claim(queue.ask({})))
             assert (last.state, last.text, last.shown) == (JobState.FAILED, text, None)
-
-    _run(scene())
-
-
-@pytest.fixture
-def in_turn(child: Child) -> Child:
-    """Replace Python by a script that carries out one command after another."""
-    (child.root / "fake").write_text(_IN_TURN.format(root=child.root))
-    return child
-
-
-def _pids(child: Child) -> list[int]:
-    return [int(line.partition(" ")[0]) for line in child.begun()]
-
-
-def test_a_process_carries_out_jobs_in_turn(in_turn: Child) -> None:
-    """A process that has carried out a job is asked for the next one; `close` ends it."""
-
-    async def scene() -> None:
-        async with _opened(in_turn) as queue:
-            for lowat in ("5000", "5001", "5002"):
-                *_, last = await _heard(queue, _claim(queue.ask({"LOWAT": lowat})))
-                assert last.state is JobState.DONE
-            (pid,) = set(_pids(in_turn))
-            assert Path(f"/proc/{pid}").exists()
-
-    _run(scene())
-    requests = [words_of(line[line.index("[") :]) for line in in_turn.begun()]
-    assert [f"LOWAT={lowat}" in words for lowat, words in zip(("5000", "5001", "5002"), requests, strict=True)] == [
-        True
-    ] * 3
-
-
-def test_a_process_that_ended_while_it_waited(in_turn: Child) -> None:
-    """If a process was killed while it waited, the next job gets another one."""
-
-    async def scene() -> None:
-        async with _opened(in_turn) as queue:
-            await _heard(queue, _claim(queue.ask({"LOWAT": "5000"})))
-            (first,) = _pids(in_turn)
-            os.kill(first, signal.SIGKILL)
-            await _until(lambda: not Path(f"/proc/{first}").exists())
-            *_, last = await _heard(queue, _claim(queue.ask({"LOWAT": "5001"})))
-            assert last.state is JobState.DONE
-            assert len(set(_pids(in_turn))) == 2
 
     _run(scene())
 
