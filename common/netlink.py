@@ -26,23 +26,19 @@ def attribute(kind: int, *payload: bytes) -> bytes:
     return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), kind) + value + bytes(-len(value) % 4)
 
 
-def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
-    """Parses the netlink attributes that begin at `start`; returns their payloads by attribute type."""
-    return dict(_each_attribute(data, start))
+def attributes(data: bytes, start: int = 0, *, until: int | None = None) -> dict[int, bytes]:
+    """Parses the netlink attributes that begin at `start`; returns their payloads by attribute type.
 
-
-def attribute_in(data: bytes, start: int, wanted: int) -> bytes:
-    """Returns the payload of the first attribute of the type `wanted`; empty without one. Stops parsing there."""
-    return next((payload for kind, payload in _each_attribute(data, start) if kind == wanted), b"")
-
-
-def _each_attribute(data: bytes, start: int) -> Iterator[tuple[int, bytes]]:
-    while start + _ATTRIBUTE.size <= len(data):
+    until: the type of the attribute after which parsing stops; None to parse all.
+    """
+    found: dict[int, bytes] = {}
+    while start + _ATTRIBUTE.size <= len(data) and until not in found:
         length, kind = _ATTRIBUTE.unpack_from(data, start)
         if length < _ATTRIBUTE.size:
-            return
-        yield kind & _KIND, data[start + _ATTRIBUTE.size : start + length]
+            break
+        found[kind & _KIND] = data[start + _ATTRIBUTE.size : start + length]
         start += (length + 3) & ~3
+    return found
 
 
 def question(kind: int, *payload: bytes, dump: bool) -> bytes:

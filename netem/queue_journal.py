@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from common.formats.samples import QueueContents, queue_line
-from common.netlink import Conversation, Inquiry, attribute_in, question
+from common.netlink import Conversation, Inquiry, attributes, question
 from netem import tc
 
 _GET_QDISC, _STATS = 38, 3  # RTM_GETQDISC, TCA_STATS, <linux/rtnetlink.h>
@@ -60,7 +60,7 @@ class Qdiscs:
         for answer in answers:
             _, device, handle = _HEADER.unpack_from(answer)
             stage = tc.Stage(device=self._names.get(device, ""), handle=handle >> 16)
-            found[stage] = _read(attribute_in(answer, _HEADER.size, _STATS))
+            found[stage] = _read(attributes(answer, _HEADER.size, until=_STATS).get(_STATS, b""))
         return found
 
 

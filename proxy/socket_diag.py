@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Self
 
 from common.formats.samples import ConnectionSample, SocketSample
-from common.netlink import Conversation, Inquiry, attribute_in, attributes, question
+from common.netlink import Conversation, Inquiry, attributes, question
 
 _NETLINK_SOCK_DIAG, _BY_FAMILY = 4, 20  # <linux/netlink.h>, <linux/sock_diag.h>
 _ESTABLISHED = 1  # TCP_ESTABLISHED, <net/tcp_states.h>
@@ -140,7 +140,7 @@ def _tcp_info(data: bytes) -> dict[str, int]:
 
 def _carried_bytes(answer: bytes) -> int:
     """Returns roughly the bytes that the server has handed to the kernel."""
-    info = _tcp_info(attribute_in(answer, _HEADER_BYTES, _INFO))
+    info = _tcp_info(attributes(answer, _HEADER_BYTES).get(_INFO, b""))
     return info["bytes_sent"] + info["notsent_bytes"]
 
 
