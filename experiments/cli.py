@@ -77,12 +77,14 @@ def _kept(options: Namespace) -> str:
 
 
 def command_line(arguments: Sequence[str]) -> ArgumentParser:
-    """Builds the parser. It knows the names of all commands, and the options of the command that the arguments name."""
+    """Builds the parser. If the first argument is a command, the parser knows this command alone, with its options."""
     parser = ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (about, add_options) in _COMMANDS.items():
+    named = arguments[0] if arguments else ""
+    for name in [named] if named in _COMMANDS else _COMMANDS:
+        about, add_options = _COMMANDS[name]
         command = commands.add_parser(name, help=about, allow_abbrev=False)
-        if name in arguments:
+        if name == named:
             add_options(command)
     return parser
 

@@ -31,7 +31,8 @@ from netem.ferry.ring import NotSetUp
 from netem.queue_journal import Qdiscs, QueueJournal
 from netem.router import FERRY, Router, State
 from netem.sampling import AUTO, intervals, parse_sample
-from netem.shaper import Shaper, stages
+from netem.shaper import stages
+from netem.shaper_kind import Shaper
 from netem.stepped import kernel_changes
 from netem.words import link_from
 

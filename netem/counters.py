@@ -13,7 +13,7 @@ from typing import Any
 
 from netem import router, tc
 from netem.ferry.process import ask
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 
 def read(

@@ -8,7 +8,8 @@ from typing import Any, Self
 
 from netem.control import HOME
 from netem.link import Link
-from netem.shaper import TRIAL, Shaper, chosen, commands, devices, lack_of, lack_of_netem
+from netem.shaper import TRIAL, chosen, commands, devices, lack_of, lack_of_netem
+from netem.shaper_kind import Shaper
 
 FERRY = HOME / "ferry"
 """The socket at which a ferry in the link's place answers (netem/ferry/process.py)."""

@@ -7,20 +7,12 @@ their bytes are counted in the same way.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from enum import StrEnum
 
 from netem import overtaking, stepped, tc
 from netem.ferry import loops as ferry_loops
 from netem.link import Link, Qdisc
+from netem.shaper_kind import Shaper
 from netem.tc import Command
-
-
-class Shaper(StrEnum):
-    """The shapers: the kernel's netem, or the lab's ferry, gives the link its rate, delay, queue, loss and jitter."""
-
-    NETEM = "netem"
-    FERRY = "ferry"
-
 
 TRIAL: tuple[Command, ...] = (
     ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"),

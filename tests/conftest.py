@@ -23,8 +23,8 @@ from experiments import cli
 from experiments.commands.doctor import Capability, examine, link_options
 from experiments.execution import command_process, keeper
 from experiments.execution.command_process import keep_guests
+from experiments.host.installed import lack_of
 from experiments.host.interruption import STOPS
-from experiments.host.programs import lack_of
 from proxy.server import catalogue, server_of
 from tests.page import axe
 from tests.punctuality import any_late, until_punctual

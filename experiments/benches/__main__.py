@@ -27,7 +27,7 @@ from experiments.execution.local import Local, bearable
 from experiments.execution.progress import Progress
 from experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 _ROUNDS = 3
 _CASES: dict[str, dict[str, str]] = {

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from analysis.records.link_words import link_words
 from common.formats.scenario import ScenarioRecord
-from experiments.commands.live_lines import Line, about
+from experiments.commands.durations import about
 from experiments.commands.printable import shown
 from experiments.commands.tables import bare_table, put
 from experiments.commands.wrapping import wrapped
@@ -24,6 +24,7 @@ from netem import units, words
 
 if TYPE_CHECKING:
     from experiments.commands.doctor import Capability, LinkOption
+    from experiments.commands.live_lines import Line
 
 _WIDTH_OF_A_FILE = 160
 _TICK_S = 5.0
@@ -82,7 +83,7 @@ class Report:
         line: Callable[[], str],
         *,
         is_plain: bool = True,
-        below: Callable[[int], Sequence[Line]] = lambda _: (),
+        below: "Callable[[int], Sequence[Line]]" = lambda _: (),
     ) -> Iterator[Callable[[], None]]:
         """Shows a line that changes; yields a function to call after a change. line: returns the present line.
 

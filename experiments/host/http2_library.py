@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from common.formats.plan import Protocol
-from experiments.host.programs import program_of, root_of
+from experiments.host.installed import program_of, root_of
 from proxy.server import Server
 
 _LIBRARY = "libnghttp2-14"

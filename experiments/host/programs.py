@@ -9,15 +9,16 @@ from pathlib import Path
 from experiments.errors import Unavailable
 from experiments.host.apt import obtainable
 from experiments.host.home import setup_command
+from experiments.host.installed import lack_of, program_of, root_of
 from experiments.host.machine import distribution
 from experiments.host.npm import lacks_modules
 from experiments.host.own_files import digest_of
 from experiments.host.own_program import inspected, version_said
 from experiments.host.processes import find, program_environment
-from experiments.host.roots import Root, find_root
+from experiments.host.roots import Root
 from experiments.host.setup_plan import not_packaged
 from experiments.host.tools import BROWSERS, FRONT, SECOND, BrowserProgram, Tools
-from experiments.host.wheels import program_in_cache, wheel_versions
+from experiments.host.wheels import wheel_versions
 from experiments.scenario.scenario import Scenario
 from proxy.server import SUITES, Server, absolute, catalogue, server_of
 
@@ -47,34 +48,6 @@ def version(*command: str) -> str | None:
     return lines[0].replace(command[0], Path(command[0]).name) if lines else None
 
 
-def check_edition(server: Server) -> None:
-    """Checks that the lab can run the server's edition. Raises Unavailable."""
-    if server.edition is not None and server.edition not in SUITES and server.wheel is None:
-        reason = f"the lab cannot run a server of the edition {server.edition} yet"
-        raise Unavailable(f"SERVER={server.name}", reason, f"use SERVER={server.folder.name}")
-
-
-def root_of(server: Server) -> Root | None:
-    """Returns the root of a server whose edition is a Debian suite; None for other servers, and if none is made."""
-    return find_root(server) if server.edition in SUITES else None
-
-
-def program_of(server: Server) -> str | None:
-    """Returns the path of the server's program; None if it is not installed. Raises Unavailable.
-
-    The one place that finds a server's program, also that of an edition. The path is in the server's root if it has one
-    (root_of).
-    """
-    check_edition(server)
-    if server.edition in SUITES:
-        root = root_of(server)
-        return root.program if root else None
-    if server.wheel is not None:
-        program = program_in_cache(server)
-        return str(program) if program else None
-    return find(server.program)
-
-
 def server_version(server: Server) -> str | None:
     """Returns the version that the server prints; None if the server is not installed. Raises Unavailable."""
     program = program_of(server)
@@ -83,20 +56,6 @@ def server_version(server: Server) -> str | None:
     if root := root_of(server):
         return root.version
     return version(*server.arguments(server.version, {"program": program}))
-
-
-def lack_of(server: Server, program: str | None = None) -> str | None:
-    """Returns the first thing that the server needs and that is not installed; None if nothing is missing.
-
-    program: the path of the program that runs as the server; None for the installed one. Raises Unavailable.
-    """
-    if program is None and program_of(server) is None:
-        return server.name if server.edition else server.program
-    if server.edition in SUITES:
-        return None  # a root has all that the server needs
-    if lack := next((file for file in server.files if not Path(file).exists()), None):
-        return lack
-    return "an npm package" if lacks_modules(server) else None
 
 
 def remedy_for(server: Server) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from netem.sampling import AUTO, Sample
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 
 @dataclass(frozen=True, kw_only=True)

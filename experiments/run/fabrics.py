@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from experiments.errors import ScenarioError, Unavailable
 from experiments.scenario.scenario import Scenario
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 if TYPE_CHECKING:
     from experiments.testbed.fabric import Fabric

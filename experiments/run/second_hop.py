@@ -19,7 +19,7 @@ from experiments.scenario.scenario import Scenario, Via
 from experiments.testbed.places import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Look, Places, SecondPlaces
 from netem import calibration
 from netem.calibration import Tolerance
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 from proxy.certificate_files import certificates_in
 from proxy.front import Front, FrontSettings
 

@@ -51,7 +51,7 @@ from experiments.testbed.places import (
 from netem import calibration, disciplines
 from netem.calibration import Tolerance
 from netem.link import Qdisc
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 from proxy.certificate_files import certificates_in
 from proxy.front import Front, FrontSettings
 from proxy.switch import HTTP1

@@ -20,7 +20,7 @@ from experiments.results.run_folder import check_document, read_json, write_docu
 from experiments.run.fabrics import choose
 from experiments.scenario.knobs import KNOBS, with_defaults
 from experiments.studies import kernels
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 _SERVER = KNOBS["SERVER"].default
 _REPETITIONS = 5

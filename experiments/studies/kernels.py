@@ -15,7 +15,7 @@ from experiments.execution.request import Arm, Manner, Request
 from experiments.results.journal_lines import JOURNALS, lines
 from experiments.run.fabrics import FABRICS
 from experiments.testbed.guest import kernel, kernel_source
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 TITLE = "## Kernels"
 _REPEATS = 10

@@ -36,8 +36,9 @@ from experiments.execution.progress import Progress
 from experiments.execution.request import Arm, Request
 from experiments.host.home import ROOT
 from experiments.host.http2_library import http2_library
+from experiments.host.installed import lack_of
 from experiments.host.matrix_servers import matrix_servers
-from experiments.host.programs import lack_of, remedy_for, server_version
+from experiments.host.programs import remedy_for, server_version
 from experiments.results.run_folder import check_document
 from experiments.scenario.knobs import KNOBS, with_defaults
 from experiments.studies import matrix_files

@@ -22,7 +22,7 @@ from experiments.execution.invocation import words_of_make
 from experiments.execution.local import Local, bearable
 from experiments.execution.progress import Progress
 from experiments.host.home import pip_install
-from experiments.host.programs import lack_of
+from experiments.host.installed import lack_of
 from experiments.results.run_folder import wrecks
 from experiments.sweep import estimate, table
 from experiments.sweep.folder import SweepFolder, record_of, unfinished, wreck_in_words

@@ -3,12 +3,13 @@
 from argparse import Namespace
 
 from experiments.commands.console import Report
+from experiments.host.installed import lack_of
 from experiments.host.plural import counted
-from experiments.host.programs import absences
 from experiments.scenario.named import catalogue
 from experiments.scenario.pages import page_titles
 from experiments.sweep import sweep_file
 from experiments.sweep.sweep_request import SweepRequest, sweep_request_from
+from proxy.server import catalogue as servers
 
 
 def show(options: Namespace, report: Report) -> int:
@@ -26,8 +27,11 @@ def show(options: Namespace, report: Report) -> int:
     for name, title in page_titles().items():
         report.say(f"{name}  {title}")
     show_named(report)
-    for line in absences():
-        report.say(line, "yellow")
+    if any(map(lack_of, servers().values())):
+        from experiments.host.programs import absences  # imports what asks apt
+
+        for line in absences():
+            report.say(line, "yellow")
     return 0
 
 

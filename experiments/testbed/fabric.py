@@ -12,7 +12,7 @@ from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import Scenario
 from experiments.testbed.places import Places
 from netem.calibration import Tolerance
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 
 class HostKernel:

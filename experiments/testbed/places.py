@@ -15,7 +15,7 @@ from experiments.scenario.scenario import Scenario, ShaperAt
 from netem.calibration import Calibration, Tolerance
 from netem.carried import Received
 from netem.link import Link
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 from proxy.tuner.tuner import TunerKind
 
 if TYPE_CHECKING:  # `priolab run` imports this module; only the process of a run needs these modules

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.commands.export import export
-from experiments.host.programs import lack_of
+from experiments.host.installed import lack_of
 from proxy.server import server_of
 from tests.conftest import Done, needs
 from tests.lab.conftest import Runs

@@ -16,8 +16,8 @@ from analysis.matrix.cells import OwnOrder, Reading, own_order, reading
 from client.priorities import Priorities
 from experiments.commands.console import Report
 from experiments.execution.invocation import request_from
+from experiments.host.installed import lack_of
 from experiments.host.matrix_servers import matrix_servers
-from experiments.host.programs import lack_of
 from experiments.studies.checked_run import run_checked
 from experiments.studies.matrix import probing
 from proxy.server import catalogue, server_of

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from experiments.host.roots import Root, obtain
+from experiments.host.root_making import obtain
+from experiments.host.roots import Root
 from experiments.results.journal_lines import JOURNALS, lines
 from proxy.server import server_of
 from tests.conftest import Lab

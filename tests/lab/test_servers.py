@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from experiments.host.programs import lack_of, server_version
+from experiments.host.installed import lack_of
+from experiments.host.programs import server_version
 from experiments.results.journal_lines import JOURNALS, lines
 from proxy.server import catalogue
 from tests.conftest import Done, needs

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from experiments.host.installed import program_of
 from experiments.host.npm import modules_of
 from experiments.host.processes import Process
-from experiments.host.programs import program_of
 from proxy.certificates import issue
 from proxy.front import Front, FrontSettings
 from proxy.front import Process as FrontProcess

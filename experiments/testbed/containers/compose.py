@@ -6,8 +6,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from experiments.errors import StepFailed, TimedOut, Unavailable
+from experiments.host.installed import check_edition
 from experiments.host.processes import module
-from experiments.host.programs import check_edition, own_versions, root_versions, unknown
+from experiments.host.programs import own_versions, root_versions, unknown
 from experiments.host.roots import Root
 from experiments.host.tools import FRONT, Tools
 from experiments.results.order import Order
@@ -22,7 +23,7 @@ from experiments.testbed.namespaces.netns import no_netem
 from experiments.testbed.places import Places
 from netem import calibration
 from netem.link import Qdisc
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 from proxy.server import SUITES, server_of
 
 _AVAILABLE_CC = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")

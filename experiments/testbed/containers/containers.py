@@ -43,7 +43,7 @@ from experiments.testbed.places import (
 from netem.calibration import Calibration, Tolerance
 from netem.carried import received
 from netem.link import Link
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 from proxy.front import Front
 from proxy.gauge import ENDED, TUNING
 from proxy.tuner.tuner import TunerKind

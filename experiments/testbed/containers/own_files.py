@@ -14,9 +14,10 @@ from typing import Any
 
 from experiments.errors import TimedOut, Unavailable
 from experiments.host import processes
+from experiments.host.installed import program_of
 from experiments.host.own_program import OwnProgram, inspected, version_in
 from experiments.host.processes import captured, program_environment
-from experiments.host.programs import program_of, remedy_for
+from experiments.host.programs import remedy_for
 from experiments.scenario.scenario import Scenario
 from proxy.server import Server, catalogue
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from experiments.errors import StepFailed
 from experiments.host.program_logs import last_lines
-from experiments.host.roots import Root, find_root, obtain
+from experiments.host.root_making import obtain
+from experiments.host.roots import Root, find_root
 from experiments.testbed.containers import docker_engine
 from proxy.server import SUITES, Server
 

@@ -6,7 +6,7 @@ from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.testbed.places import Places, run_label
 from netem import calibration
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 
 class InGuest:

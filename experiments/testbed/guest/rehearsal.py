@@ -20,7 +20,7 @@ from experiments.scenario.scenario import ShaperAt
 from experiments.testbed.namespaces.front_tuner import FrontTuner
 from experiments.testbed.namespaces.namespaces import Namespaces
 from netem.link import Link
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 _LIBRARY = re.compile(r"(/\S+) \(0x")  # as ld.so(8) lists them
 _LINK = Link(rate_bit_s=10**9, delay_ns=10**6, jitter_ns=10**5, delay_up_ns=10**6, loss=1e-4)

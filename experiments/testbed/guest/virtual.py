@@ -27,7 +27,7 @@ from experiments.testbed.guest.inside import InGuest
 from experiments.testbed.namespaces.front_shaper_check import check_egress
 from experiments.testbed.namespaces.qdisc_check import check_qdisc
 from netem.link import Qdisc
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 from proxy.server import absolute
 
 _ROOT = ROOT

@@ -19,7 +19,8 @@ from experiments.scenario.scenario import Scenario
 from experiments.testbed.namespaces.namespace import Namespace
 from experiments.testbed.namespaces.wiring import ADDRESSES, TO_CROSS, wire_cross
 from experiments.testbed.places import ActiveCross
-from netem.shaper import Shaper, also_from
+from netem.shaper import also_from
+from netem.shaper_kind import Shaper
 
 JOURNAL = "cross.jsonl"
 _PORT = 5201

@@ -19,7 +19,7 @@ from experiments.testbed.places import ActiveLink
 from netem import egress, ends, tc
 from netem.link import Link
 from netem.queue_journal import Qdiscs, QueueJournal
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from experiments.errors import Unavailable
 from experiments.scenario.scenario import Scenario, ShaperAt
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 _WHAT = "SHAPER_AT=front"
 

@@ -16,7 +16,8 @@ from netem.control import tell_begin
 from netem.ferry.process import Order
 from netem.link import Link
 from netem.queue_journal import Qdiscs, QueueJournal
-from netem.shaper import TRIAL, Shaper, chosen, commands, devices, lack_of, lack_of_netem, stages, sysctls
+from netem.shaper import TRIAL, chosen, commands, devices, lack_of, lack_of_netem, stages, sysctls
+from netem.shaper_kind import Shaper
 from netem.stepped import kernel_changes
 
 _FERRY = "the link (ferry)"

@@ -34,7 +34,7 @@ from experiments.testbed.namespaces.wiring import ADDRESSES, WIRE, gso_segments,
 from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveCross, ActiveLink, ActiveTuner, Sampling
 from netem.calibration import Calibration, Tolerance
 from netem.link import Link
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 from proxy.front import Front
 from proxy.sampler import FrontLost, Sampler
 

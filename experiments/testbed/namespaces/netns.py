@@ -21,7 +21,8 @@ from experiments.testbed.namespaces.qdisc_check import check_qdisc
 from experiments.testbed.places import Places, run_label
 from netem import calibration
 from netem.link import Qdisc
-from netem.shaper import TRIAL, Shaper, lack_of_netem
+from netem.shaper import TRIAL, lack_of_netem
+from netem.shaper_kind import Shaper
 
 _OTHER = "use another FABRIC"
 

@@ -7,7 +7,8 @@ from experiments.host import processes
 from experiments.host.processes import find
 from experiments.scenario.scenario import Scenario
 from netem.link import Qdisc
-from netem.shaper import Shaper, lack_of
+from netem.shaper import lack_of
+from netem.shaper_kind import Shaper
 
 _UNKNOWN_TO_TC = "hence option"
 

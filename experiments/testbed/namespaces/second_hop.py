@@ -16,7 +16,7 @@ from experiments.testbed.namespaces.namespace import Namespace
 from experiments.testbed.namespaces.wiring import BEFORE_SECOND, SECOND, TO_SECOND, WIRE, wire_hop
 from experiments.testbed.places import SECOND_PORT, ActiveLink, Sampling
 from netem.calibration import Calibration, Tolerance
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 from proxy.connections import ConnectionSampler
 from proxy.front import Front
 

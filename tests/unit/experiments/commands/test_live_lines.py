@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from experiments.commands.arms_at_work import ArmsAtWork, Planned
-from experiments.commands.live_lines import about, clock, lines
+from experiments.commands.durations import about, clock
+from experiments.commands.live_lines import lines
 
 PLACES = "places of client, link, front and origin"
 

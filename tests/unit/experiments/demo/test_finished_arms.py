@@ -12,7 +12,7 @@ from experiments.demo.arm_view import FinishedArm
 from experiments.demo.finished_arms import FinishedArms
 from experiments.execution.fingerprint import fingerprint
 from experiments.execution.request import Request
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 from tests.unit.demonstrating import CODE, KERNEL, VERSIONS, request_of, settle
 
 ASKED = request_of({"LOWAT": "16384"})

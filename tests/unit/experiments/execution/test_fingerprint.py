@@ -17,7 +17,7 @@ from experiments.host import home
 from experiments.results import digest
 from experiments.testbed.guest.virtual import Virtual
 from experiments.testbed.namespaces.netns import Netns
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 VERSIONS = {"nginx": "nginx/1.22.1", "h2": "4.4.1"}
 

@@ -8,8 +8,9 @@ import pytest
 
 from experiments.errors import StepFailed
 from experiments.host import npm
+from experiments.host.installed import lack_of
 from experiments.host.npm import install, modules_of
-from experiments.host.programs import lack_of, remedy_for
+from experiments.host.programs import remedy_for
 from proxy.server import Server, catalogue
 
 NPM = "an npm package"

