@@ -122,7 +122,7 @@ def _instead(page: Page, chance: random.Random) -> None:
 
 
 def _reload(page: Page, _: random.Random) -> None:
-    navigate(page.reload)
+    navigate(page, page.reload)
     until(page, _HAS_PANEL)
 
 
@@ -148,7 +148,7 @@ def test_no_film_under_other_knobs(made: MadeUp, browser: Browser) -> None:
         faults: list[str] = []
         page.on("console", lambda message: faults.append(message.text))
         page.on("pageerror", lambda error: faults.append(f"{error}"))
-        navigate(lambda: page.goto(made.address))
+        navigate(page, lambda: page.goto(made.address))
         page.locator("#panel .knob").first.wait_for(state="attached")
         compared = 0
         for number in range(SEQUENCES):
@@ -227,7 +227,7 @@ def test_a_lab_that_has_ended(made: MadeUp, browser: Browser) -> None:
     """When the lab has ended, a changed knob shows the reason in place of the films; known films can still be shown."""
     with browser.new_context() as context:
         page = context.new_page()
-        navigate(lambda: page.goto(made.address))
+        navigate(page, lambda: page.goto(made.address))
         shown(page)
         made.end()
         _rate(page, "64kbps")
@@ -253,13 +253,13 @@ def test_the_address_has_the_state(at: Callable[..., Page]) -> None:
     assert clock != "0.00 s"
     expect(page).to_have_url(re.compile(r"\?differ=LOWAT&above=none&below=65536&RATE=64kbps&t=\d+&speed=3.00$"))
     page.wait_for_function(_TIME_IN_ADDRESS, arg=1000 * float(clock.removesuffix(" s")))
-    navigate(page.reload)
+    navigate(page, page.reload)
     expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 64 KiB"])
     expect(page.locator(".clock")).to_have_text(clock)
     expect(page.locator(".play")).to_have_text("Play")
     expect(page.locator(".factor")).to_have_text("3×")  # noqa: RUF001
     copied = page.context.new_page()
-    navigate(lambda: copied.goto(page.url))
+    navigate(copied, lambda: copied.goto(page.url))
     expect(copied.locator(".arm-name")).to_have_text(["no limit", "limit 64 KiB"])
     expect(copied.locator(".clock")).to_have_text(clock)
     expect(copied.get_by_label("RATE", exact=True)).to_have_value("64kbps")
@@ -283,7 +283,7 @@ def test_a_step_has_an_address(at: Callable[..., Page]) -> None:
     expect(page.locator(".step-count")).to_have_text("end")
     expect(page.locator(".arm")).to_have_count(0)
     assert page.url.endswith("?step=end")
-    navigate(page.reload)
+    navigate(page, page.reload)
     expect(page.locator(".step-title")).to_have_text(closing().title)
     page.go_back()
     expect(page.locator(".step-title")).to_have_text(steps()[-1].title)
@@ -306,7 +306,7 @@ def test_a_link_without_the_token(made: MadeUp, browser: Browser) -> None:
     """A link alone does not open the demo: the token comes from the printed address, or from a page that has it."""
     with browser.new_context() as context:
         page = context.new_page()
-        navigate(lambda: page.goto(made.address.partition("#")[0] + "?step=2"))
+        navigate(page, lambda: page.goto(made.address.partition("#")[0] + "?step=2"))
         expect(page.locator("#stages")).to_contain_text("the token is missing")
 
 
@@ -352,7 +352,7 @@ def test_the_speaker_has_notes(at: Callable[..., Page]) -> None:
     page.keyboard.press("End")
     expect(notes.locator("#say")).to_have_text(closing().say)
     expect(notes.locator("#next")).to_have_text("")
-    navigate(notes.reload)
+    navigate(notes, notes.reload)
     expect(notes.locator("#title")).to_have_text(closing().title)
     notes.get_by_role("button", name="Back").click()
     expect(page.locator(".step-title")).to_have_text(steps()[-1].title)
@@ -379,7 +379,7 @@ def test_what_is_new_can_be_read(
     overflows = "(list) => list.scrollWidth > list.clientWidth || list.getBoundingClientRect().right > innerWidth"
     assert not page.locator(".closing-points").evaluate(overflows)
     assert violations(page, axe_script) == []
-    navigate(lambda: page.goto(page.url.partition("?")[0] + "page/notes.html"))
+    navigate(page, lambda: page.goto(page.url.partition("?")[0] + "page/notes.html"))
     page.wait_for_timeout(100)
     assert layout_faults(page, smallest_px=11, fewest=4) == []
     assert violations(page, axe_script) == []
@@ -401,6 +401,6 @@ def test_the_network_changes(made: MadeUp, browser: Browser) -> None:
         page = context.new_page()
         for path in ("**/page/*/film.js", "**/api/choices", "**/api/arms"):
             page.route(path, lose)
-        navigate(lambda: page.goto(made.address))
+        navigate(page, lambda: page.goto(made.address))
         shown(page)
         assert {path: lost.count(path) for path in lost} == {"film.js": 2, "choices": 2, "arms": 2}

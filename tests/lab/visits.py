@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Browser, Error, Page, Playwright, ViewportSize, expect
+from playwright.sync_api import Browser, Error, Page, Playwright, Request, ViewportSize, expect
 
 RUN_MS = 120_000
 """The longest wait for an arm; `make bench` measures how long an arm takes."""
@@ -104,17 +104,31 @@ _PART = 0.2
 expect.set_options(timeout=_EXPECT_MS)
 
 
-def navigate(go: Callable[[], object]) -> None:
-    """Calls `go`, such as `page.reload`, again while other tests' network interfaces make the browser give up."""
-    for _ in range(_NAVIGATIONS):
-        try:
-            go()
-        except Error as error:
-            if NETWORK_CHANGED not in str(error):
-                raise
-        else:
-            return
-    go()
+def navigate(page: Page, go: Callable[[], object]) -> None:
+    """Calls `go`, such as `page.reload`, again while other tests' network interfaces make the browser give up.
+
+    The browser may give up on the page itself, and also on one of its scripts.
+    """
+    failed: list[str] = []
+
+    def note(request: Request) -> None:
+        failed.append(str(request.failure))
+
+    page.on("requestfailed", note)
+    try:
+        for _ in range(_NAVIGATIONS):
+            failed.clear()
+            try:
+                go()
+            except Error as error:
+                if NETWORK_CHANGED not in str(error):
+                    raise
+            else:
+                if not any(NETWORK_CHANGED in reason for reason in failed):
+                    return
+        go()
+    finally:
+        page.remove_listener("requestfailed", note)
 
 
 def launched(playwright: Playwright, program: str) -> Browser:
@@ -152,7 +166,7 @@ def visit(
         page.emulate_media(color_scheme=color_scheme)
         for event, listener in listeners.items():
             page.on(event, listener)
-        navigate(lambda: page.goto(address))
+        navigate(page, lambda: page.goto(address))
         yield page
         for event, listener in listeners.items():
             page.remove_listener(event, listener)
