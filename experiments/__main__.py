@@ -4,6 +4,7 @@ While the modules of the command line are imported, there is nothing to clean up
 the process at once, with a message of one line. When the command has ended, signals are ignored.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Callable
@@ -27,8 +28,10 @@ def guarded(program: Callable[[], int]) -> int:
 
 
 def _command() -> int:
+    gc.disable()  # what an import makes stays, so looks for garbage find none
     from experiments.cli import main as command
 
+    gc.enable()
     return command()
 
 

@@ -233,24 +233,10 @@ class Report:
 
     def catalogue(self, entries: Mapping[str, Entry]) -> None:
         """Lists the named scenarios; the scenarios that spoil the effect of LOWAT come last."""
-        for entry in entries.values():
-            if not entry.card:
-                self._entry(entry)
-        self.say("")
-        self.say("ways to spoil the effect of LOWAT", "bold underline")
-        for entry in entries.values():
-            if entry.card:
-                self._entry(entry)
-                self.say(f"    Layer: {LAYERS[entry.card.layer]}.")
-                self.say(f"    How to recognize it: {entry.card.tell}")
-                if entry.card.cure:
-                    self.say(f"    Cure: {entry.card.cure}")
-
-    def _entry(self, entry: Entry) -> None:
-        knobs = " ".join(f"{name}={value}" for name, value in entry.knobs.items())
-        self._write(self._console, f"[bold]{shown(entry.name)}[/]  {shown(knobs)}")
-        self.say(f"    {entry.title}.")
-        self.say(f"    Expect: {entry.expect}.")
+        plain = [line for entry in entries.values() if not entry.card for line in _about(entry)]
+        cards = [line for entry in entries.values() if entry.card for line in _about(entry)]
+        heading = "[bold underline]ways to spoil the effect of LOWAT[/]"
+        self._write(self._console, "\n".join([*plain, "", heading, *cards]))
 
     def capabilities(self, capabilities: "Sequence[Capability]") -> None:
         """Prints this machine's capabilities."""
@@ -284,3 +270,16 @@ def short(path: Path) -> str:
 def _fronts(scenario: Scenario) -> str:
     """Returns the names of the scenario's front and second front."""
     return f"{scenario.server} and {scenario.via.server} behind it" if scenario.via else scenario.server
+
+
+def _about(entry: Entry) -> Iterator[str]:
+    """Yields the lines about a named scenario, in rich's markup."""
+    knobs = " ".join(f"{name}={value}" for name, value in entry.knobs.items())
+    yield f"[bold]{shown(entry.name)}[/]  {shown(knobs)}"
+    yield f"    {shown(entry.title)}."
+    yield f"    Expect: {shown(entry.expect)}."
+    if entry.card:
+        yield f"    Layer: {LAYERS[entry.card.layer]}."
+        yield f"    How to recognize it: {shown(entry.card.tell)}"
+        if entry.card.cure:
+            yield f"    Cure: {shown(entry.card.cure)}"

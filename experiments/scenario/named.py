@@ -91,7 +91,7 @@ def _files() -> Mapping[str, Path]:
 
 @cache
 def _entry(name: str) -> Entry:
-    return read_entry(_files()[name])
+    return _read(_files()[name])
 
 
 @cache
@@ -106,7 +106,18 @@ def sabotage() -> Mapping[str, Entry]:
 
 
 def read_entry(path: Path) -> Entry:
-    """Reads a scenario file: `title`, `expect`, a table `knobs`, and optionally `card`. Raises ScenarioError."""
+    """Reads a scenario file: `title`, `expect`, a table `knobs`, and optionally `card`. Raises ScenarioError.
+
+    Checks the values of the knobs, too, which the lab's tests do for the catalogue.
+    """
+    entry = _read(path)
+    scenario_from(entry.knobs)
+    if entry.card:
+        scenario_from({**entry.knobs, **entry.card.cure_knobs})
+    return entry
+
+
+def _read(path: Path) -> Entry:
     where = f"SCENARIO={path}"
     try:
         document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
@@ -118,13 +129,12 @@ def read_entry(path: Path) -> Entry:
         raise ScenarioError(f"{where}: knobs", repr(table), "a table of KNOB = value")
     _check_knobs(where, table)
     knobs = {name: str(value) for name, value in table.items()}
-    scenario_from(knobs)
     title, expect = str(document.get("title", path.stem)), str(document.get("expect", ""))
-    card = _card(f"{where}: card", document["card"], knobs) if "card" in document else None
+    card = _card(f"{where}: card", document["card"]) if "card" in document else None
     return Entry(name=path.stem, title=title, expect=expect, knobs=knobs, card=card)
 
 
-def _card(where: str, table: Any, knobs: Mapping[str, str]) -> Card:
+def _card(where: str, table: Any) -> Card:
     names = [field.name for field in fields(Card)]
     if not isinstance(table, dict) or not all(isinstance(value, str) and value for value in table.values()):
         raise ScenarioError(where, repr(table), f"a table of {', '.join(names)}, each a text")
@@ -140,7 +150,6 @@ def _card(where: str, table: Any, knobs: Mapping[str, str]) -> Card:
     if len(card.cure_knobs) < len(words):
         raise ScenarioError(f"{where}: cure", str(card.cure), "each knob once")
     _check_knobs(f"{where}: cure", card.cure_knobs)
-    scenario_from({**knobs, **card.cure_knobs})
     return card
 
 
