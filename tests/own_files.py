@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from experiments.host.processes import find
+from experiments.host.search_path import find
 from proxy.server import catalogue
 
 NGINX = catalogue()["nginx"]

@@ -28,7 +28,8 @@ from common.formats.page import MAPS
 from common.formats.plan import Plan
 from experiments.errors import StepFailed
 from experiments.host.origin_process import CLOCK, ONE_THREAD
-from experiments.host.processes import find, run
+from experiments.host.processes import run
+from experiments.host.search_path import find
 from experiments.scenario.pages import Parameters, page_of
 
 _SIZE_BYTES = 700 * 1024

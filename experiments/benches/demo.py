@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.errors import StepFailed
-from experiments.host.processes import find
+from experiments.host.search_path import find
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

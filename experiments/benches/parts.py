@@ -18,7 +18,7 @@ from experiments.benches.guest import guest_command
 from experiments.errors import StepFailed
 from experiments.host.home import ROOT
 from experiments.host.origin_process import ONE_THREAD
-from experiments.host.processes import find
+from experiments.host.search_path import find
 from experiments.testbed.guest import kernel
 
 _ROUNDS = 3

@@ -12,7 +12,6 @@ from experiments.commands.console import Report
 from experiments.errors import Unavailable
 from experiments.host.installed import lack_of
 from experiments.host.packages import CAPTURING, READING_CAPTURES
-from experiments.host.processes import find
 from experiments.host.programs import (
     browser_remedy,
     browser_version,
@@ -21,6 +20,7 @@ from experiments.host.programs import (
     server_version,
     version,
 )
+from experiments.host.search_path import find
 from experiments.host.tools import BROWSERS, BrowserProgram
 from experiments.host.tuner_program import lack_of_compiler, lack_on_host
 from experiments.run.fabrics import FABRICS

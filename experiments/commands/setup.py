@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.errors import LabError, StepFailed, Unavailable
-from experiments.host import apt, machine, npm, root_making, wheel_fetching
+from experiments.host import apt, machine, npm_installing, root_making, wheel_fetching
 from experiments.host.home import ROOT, is_clone
 from experiments.host.interruption import Interrupted, raise_interrupted
 from experiments.host.machine import Machine, Rights
 from experiments.host.packages import Want, npm_servers, wants_of, wheel_servers
-from experiments.host.processes import find
 from experiments.host.python_environment import (
     EnvironmentFailed,
     PythonEnvironment,
@@ -28,6 +27,7 @@ from experiments.host.python_environment import (
     lacks_extra,
     lacks_venv,
 )
+from experiments.host.search_path import find
 from experiments.host.setup_plan import SetupPlan, decide, remedy
 from experiments.host.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
 from experiments.testbed.guest import kernel
@@ -206,13 +206,13 @@ def _install_from_npm(request: SetupRequest) -> None:
         return
     servers = catalogue()
     for server in npm_servers(request, servers, needed=True):
-        npm.install(server)
+        npm_installing.install(server)
     absent: set[Path | None] = set()
     for server in npm_servers(request, servers, needed=False):
         if server.npm in absent:  # two servers may need the same packages
             continue
         try:
-            npm.install(server)
+            npm_installing.install(server)
         except StepFailed as error:
             absent.add(server.npm)
             complain(f"npm: {error}")
@@ -221,7 +221,7 @@ def _install_from_npm(request: SetupRequest) -> None:
     page = ROOT / "tests" / "page"
     if request.part in (SetupPart.TEST, SetupPart.LINT) and page.is_dir():
         try:
-            npm.install_for(page, f"{page} needs")
+            npm_installing.install_for(page, f"{page} needs")
         except StepFailed as error:
             complain(f"npm: {error}")
             complain("note: without these npm packages, the demo's page is not checked")

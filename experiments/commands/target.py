@@ -21,7 +21,8 @@ from common.formats.plan import Plan
 from common.formats.reading import read_journal
 from experiments.errors import ScenarioError, StepFailed
 from experiments.execution import keeper
-from experiments.host.processes import Process, module, program_environment
+from experiments.host.processes import Process, module
+from experiments.host.search_path import program_environment
 from netem import units
 
 STEP = "probing"

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from experiments.errors import Unavailable
 from experiments.execution import cpu_claims, keeper
-from experiments.host.processes import program_environment, readable
+from experiments.host.processes import readable
+from experiments.host.search_path import program_environment
 
 _STOP_S = 90.0
 _GONE_S = 5.0

@@ -15,7 +15,7 @@ from experiments.execution.local import Local, bearable
 from experiments.execution.progress import Progress
 from experiments.execution.request import Request
 from experiments.host.home import ROOT, is_clone
-from experiments.host.processes import program_environment
+from experiments.host.search_path import program_environment
 from experiments.results.results_folder import folder_name, results_folder
 from experiments.results.run_folder import PartialFolder, RunFolder, write_json
 from experiments.scenario.scenario import ClientKind, Scenario

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from experiments.host.interruption import held_back
 from experiments.host.machine import Rights
-from experiments.host.processes import find
+from experiments.host.search_path import find
 
 _LISTS = Path("/var/lib/apt/lists")
 _DPKG = Path("/var/lib/dpkg")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from experiments.errors import Unavailable
 from experiments.host.npm import lacks_modules
-from experiments.host.processes import find
 from experiments.host.roots import Root, find_root
+from experiments.host.search_path import find
 from experiments.host.wheels import program_in_cache
 from proxy.server import SUITES, Server
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from experiments.host.cache import cache_folder
 from experiments.host.packages import Want
-from experiments.host.processes import find
+from experiments.host.search_path import find
 
 _RELEASE = Path("/etc/os-release")
 _SETTINGS = Path("/proc/sys")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from experiments.errors import Unavailable
 from experiments.host.elf import read_elf
-from experiments.host.processes import CALMER, captured, program_environment
+from experiments.host.processes import CALMER, captured
+from experiments.host.search_path import program_environment
 from proxy.server import absolute
 
 _PATIENCE_S = 20.0

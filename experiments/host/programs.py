@@ -14,8 +14,8 @@ from experiments.host.machine import distribution
 from experiments.host.npm import lacks_modules
 from experiments.host.own_files import digest_of
 from experiments.host.own_program import inspected, version_said
-from experiments.host.processes import find, program_environment
 from experiments.host.roots import Root
+from experiments.host.search_path import find, program_environment
 from experiments.host.setup_plan import not_packaged
 from experiments.host.tools import BROWSERS, FRONT, SECOND, BrowserProgram, Tools
 from experiments.host.wheels import wheel_versions

@@ -1,7 +1,7 @@
 """Finds the programs of servers that come from wheels, in the cache."""
 
 import hashlib
-import platform
+import os
 from pathlib import Path
 
 from experiments.host.cache import cache_folder
@@ -21,13 +21,13 @@ def wheel_versions(server: Server) -> dict[str, str]:
     """Returns wheel and digest of a server's program, as an entry of a run's versions; empty without a wheel."""
     if server.wheel is None:
         return {}
-    digest = server.wheel.sha256.get(platform.machine())
+    digest = server.wheel.sha256.get(os.uname().machine)
     return {f"wheel of SERVER={server.name}": f"{server.wheel.requirement}, sha256 {digest}"}
 
 
 def program_folder(server: Server, wheel: Wheel) -> Path | None:
     """Returns the program's folder, which may not exist; None if there is no wheel for this machine."""
-    digest = wheel.sha256.get(platform.machine())
+    digest = wheel.sha256.get(os.uname().machine)
     if digest is None:
         return None
     made_of = digest.encode() + b"".join(file.read_bytes() for file in wheel_sources(wheel))

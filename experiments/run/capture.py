@@ -14,7 +14,8 @@ from contextlib import contextmanager
 
 from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
-from experiments.host.processes import Process, find
+from experiments.host.processes import Process
+from experiments.host.search_path import find
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder, write_json
 from experiments.testbed.places import Places

@@ -141,8 +141,7 @@ def catalogue() -> Mapping[str, Path]:
 
 def page_titles() -> Mapping[str, str]:
     """Returns the title of each page of the catalogue, by the page's name."""
-    parameters = Parameters(size_bytes=SIZE_MOST, script_delay_ns=0)
-    return {name: read_page(path, parameters).title for name, path in catalogue().items()}
+    return {name: _title(f"PAGE={name}", _document(path), path) for name, path in catalogue().items()}
 
 
 def page_of(text: str, parameters: Parameters) -> Page:
@@ -177,12 +176,7 @@ def read_page(path: Path, parameters: Parameters, *, of_site: bool = False) -> P
     of_site: True for a page of a running site, see `site_page`.
     """
     where = f"PAGE={printable(str(path))}"
-    try:
-        document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
-    except (OSError, ValueError) as error:
-        raise ScenarioError(
-            "PAGE", printable(str(path)), f"a readable TOML file ({getattr(error, 'strerror', None) or error})"
-        ) from error
+    document = _document(path)
     _check_keys(where, document, ("title", "ready", "resource"))
     tables = document.get("resource")
     if not isinstance(tables, list) or not 2 <= len(tables) <= _RESOURCES_MOST:
@@ -194,13 +188,28 @@ def read_page(path: Path, parameters: Parameters, *, of_site: bool = False) -> P
         resources.append(_resource(f"{where}: resource {number}", table, parameters, used, of_site=of_site))
     page = Page(
         name=_name(path),
-        title=_line(where, document, "title", _TITLE_MOST) or printable(path.stem),
+        title=_title(where, document, path),
         ready=_line(where, document, "ready", _READY_MOST) or Page.ready,
         parameters=tuple(dict.fromkeys(used)),
         resources=tuple(resources),
     )
     _check_page(where, page, of_site=of_site)
     return page
+
+
+def _document(path: Path) -> Mapping[str, Any]:
+    try:
+        document: Mapping[str, Any] = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
+    except (OSError, ValueError) as error:
+        raise ScenarioError(
+            "PAGE", printable(str(path)), f"a readable TOML file ({getattr(error, 'strerror', None) or error})"
+        ) from error
+    return document
+
+
+def _title(where: str, document: Mapping[str, Any], path: Path) -> str:
+    """Returns the title of the page in a file. where: the name of the file, for errors. Raises ScenarioError."""
+    return _line(where, document, "title", _TITLE_MOST) or printable(path.stem)
 
 
 def _name(path: Path) -> str:

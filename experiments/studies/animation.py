@@ -18,7 +18,7 @@ from playwright.sync_api import sync_playwright
 from experiments.commands.console import Report
 from experiments.demo import slides
 from experiments.demo.story import steps
-from experiments.host.processes import find
+from experiments.host.search_path import find
 
 _STEP = "LOWAT"
 _SIZE = {"width": 1000, "height": 600}

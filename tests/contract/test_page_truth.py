@@ -15,7 +15,7 @@ from analysis.records.runs import Run, load_experiment
 from analysis.reports.film import Film, film_of
 from common.formats.samples import SocketSample
 from experiments.demo.server import PAGE
-from experiments.host.processes import find
+from experiments.host.search_path import find
 from tests.conftest import needs
 from tests.lab.visits import expected
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from experiments.errors import StepFailed, TimedOut, Unavailable
 from experiments.host import home, processes
-from experiments.host.processes import find
 from experiments.host.programs import unknown
 from experiments.host.roots import Root
+from experiments.host.search_path import find
 from experiments.results import digest
 from experiments.results.run_folder import RunFolder
 from experiments.testbed.places import run_label

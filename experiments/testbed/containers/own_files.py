@@ -16,8 +16,9 @@ from experiments.errors import TimedOut, Unavailable
 from experiments.host import processes
 from experiments.host.installed import program_of
 from experiments.host.own_program import OwnProgram, inspected, version_in
-from experiments.host.processes import captured, program_environment
+from experiments.host.processes import captured
 from experiments.host.programs import remedy_for
+from experiments.host.search_path import program_environment
 from experiments.scenario.scenario import Scenario
 from proxy.server import Server, catalogue
 

@@ -21,8 +21,9 @@ from pathlib import Path
 from experiments.errors import StepFailed
 from experiments.host.cache import cache_folder
 from experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS
-from experiments.host.processes import die_with_parent, program_environment
+from experiments.host.processes import die_with_parent
 from experiments.host.program_logs import tail
+from experiments.host.search_path import program_environment
 from experiments.testbed.guest.kernel_patches.edit import Change, Effect, Version
 from experiments.testbed.guest.kernel_source import words
 

@@ -16,8 +16,9 @@ from typing import Any
 from experiments.errors import Unavailable
 from experiments.host.cache import cache_folder
 from experiments.host.home import ROOT
-from experiments.host.processes import CALMER, SYSTEM_FOLDERS, find
+from experiments.host.processes import CALMER
 from experiments.host.programs import tools_for
+from experiments.host.search_path import SYSTEM_FOLDERS, find
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.knobs import NAMED_BY_PATH

@@ -15,10 +15,10 @@ from client import __main__ as client
 from common import clock_quality
 from common.clock_route import ClockRoute, route_of
 from experiments.errors import StepFailed
-from experiments.host import processes
 from experiments.host.origin_process import CLOCK_READER, OriginSettings, RunningOrigin, wait_for_origin
 from experiments.host.processes import CopiedProcess, Process
 from experiments.host.program_logs import tail
+from experiments.host.search_path import program_environment
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import Scenario, ShaperAt, Via
@@ -290,7 +290,7 @@ def _become_client(command: Sequence[str]) -> int:
 @cache
 def _node_route(node: str) -> ClockRoute:
     """Returns the way in which Node reads the clock. The answer is cached; a guest asks for it before its first run."""
-    return route_of([node, *CLOCK_READER], processes.program_environment())
+    return route_of([node, *CLOCK_READER], program_environment())
 
 
 def known_beforehand(node: str) -> None:

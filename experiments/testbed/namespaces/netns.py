@@ -8,8 +8,8 @@ from pathlib import Path
 from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
 from experiments.host.machine import no_namespaces
-from experiments.host.processes import find
 from experiments.host.programs import tools_for
+from experiments.host.search_path import find
 from experiments.host.tools import Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder

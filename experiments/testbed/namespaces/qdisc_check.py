@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
-from experiments.host.processes import find
+from experiments.host.search_path import find
 from experiments.scenario.scenario import Scenario
 from netem.link import Qdisc
 from netem.shaper import lack_of

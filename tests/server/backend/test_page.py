@@ -10,7 +10,7 @@ import pytest
 
 from common.formats.page import Page
 from experiments.errors import ScenarioError
-from experiments.host.processes import find
+from experiments.host.search_path import find
 from experiments.scenario.pages import Parameters, page_of, read_page
 from tests.pages import MS, page_file
 

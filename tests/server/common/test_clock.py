@@ -12,7 +12,7 @@ import pytest
 from common import clock_route
 from common.clock_route import CALLS, ClockRoute, Route, route_of, route_of_python
 from experiments.host.origin_process import CLOCK, CLOCK_READER, ONE_THREAD
-from experiments.host.processes import find, program_environment
+from experiments.host.search_path import find, program_environment
 
 _MACHINE = os.uname().machine
 _READ = "import time; time.clock_gettime_ns(time.CLOCK_MONOTONIC)"

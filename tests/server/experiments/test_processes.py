@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import StepFailed
-from experiments.host.processes import Process, run, search_path, wait_until
+from experiments.host.processes import Process, run, wait_until
+from experiments.host.search_path import search_path
 
 _SOON_S = 5.0
 

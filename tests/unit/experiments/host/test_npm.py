@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import StepFailed
-from experiments.host import npm
 from experiments.host.installed import lack_of
-from experiments.host.npm import install, modules_of
+from experiments.host.npm import folder_for, modules_of
+from experiments.host.npm_installing import install, install_for
 from experiments.host.programs import remedy_for
 from proxy.server import Server, catalogue
 
@@ -91,8 +91,8 @@ def test_a_folder_of_its_own(server: Server, fake_npm: FakeNpm) -> None:
     """Packages of a folder that belongs to no server can be installed, too."""
     asked = fake_npm("mkdir node_modules")
     assert server.npm
-    folder = npm.install_for(server.npm, "somebody needs")
-    assert folder == npm.folder_for(server.npm)
+    folder = install_for(server.npm, "somebody needs")
+    assert folder == folder_for(server.npm)
     assert (folder / "node_modules").is_dir()
     assert asked.read_text().count("\n") == 1
 
@@ -100,7 +100,7 @@ def test_a_folder_of_its_own(server: Server, fake_npm: FakeNpm) -> None:
 def test_a_folder_that_asks_for_nothing(tmp_path: Path) -> None:
     """The error names the missing file."""
     with pytest.raises(StepFailed, match=r"package\.json: No such file"):
-        npm.install_for(tmp_path, "nobody needs")
+        install_for(tmp_path, "nobody needs")
 
 
 def test_an_npm_that_fails(server: Server, fake_npm: FakeNpm) -> None:
