@@ -28,9 +28,10 @@ def guarded(program: Callable[[], int]) -> int:
 
 
 def _command() -> int:
-    gc.disable()  # what an import makes stays, so looks for garbage find none
+    gc.disable()  # what imports make stays, so a search for garbage would find none
     from experiments.cli import main as command
 
+    gc.freeze()
     gc.enable()
     return command()
 

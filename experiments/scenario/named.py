@@ -3,6 +3,7 @@
 An entry with a card is a scenario that spoils the effect of LOWAT. The entries with a card are the sabotage catalogue.
 """
 
+import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -159,9 +160,7 @@ def _check_keys(where: str, table: Mapping[str, Any], known: Any) -> None:
 
 def _check_knobs(where: str, table: Mapping[str, Any]) -> None:
     if strangers := [name for name in table if name not in KNOBS]:
-        from difflib import get_close_matches  # imports much, which only a misspelt name needs
-
-        near = get_close_matches(strangers[0].upper(), KNOBS, n=2, cutoff=_NEAR)
+        near = difflib.get_close_matches(strangers[0].upper(), KNOBS, n=2, cutoff=_NEAR)
         which = f"did you mean {' or '.join(near)}?" if near else ", ".join(KNOBS)
         allowed = f"knobs of the scenario ({which}); give execution options on the command line"
         raise ScenarioError(where, strangers[0], allowed)
