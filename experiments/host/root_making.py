@@ -1,4 +1,13 @@
-"""Makes roots: fetches a suite's packages, and unpacks them into a folder of the cache (experiments/host/roots.py)."""
+"""Makes roots (roots.py): fetches a suite's packages, and unpacks them into a folder of the cache.
+
+Rules:
+1. The record is written before the folder gets its name. A folder that is under construction has a name that ends in
+   .partial. The process that makes a root holds a lock; whoever gets the lock removes partial folders.
+2. The packages' maintainer scripts are not run. The lab adds the few files that servers need: users and groups.
+3. No file in a root is setuid or setgid, because the root may be readable for others, and is never updated.
+
+Uses the standard library alone, because the set-up runs before the Python environment exists.
+"""
 
 import fcntl
 import hashlib

@@ -3,12 +3,8 @@
 Rules:
 1. A root is a folder SUITE-SERVER-DIGEST in the user's cache, beside its record SUITE-SERVER-DIGEST.json. The digest is
    that of the packages' digests, so a root of that name always has the same content.
-2. The record is written before the folder gets its name. A folder that is under construction has a name that ends in
-   .partial. The process that makes a root holds a lock; whoever gets the lock removes partial folders.
-3. Once made, a root is used until a newer one is asked for (`priolab roots NAME@SUITE`). Then the suite is asked again,
-   because suites change. The newest root is used; older ones stay.
-4. The packages' maintainer scripts are not run. The lab adds the few files that servers need: users and groups.
-5. No file in a root is setuid or setgid, because the root may be readable for others, and is never updated.
+2. Once made (root_making.py), a root is used until a newer one is asked for (`priolab roots NAME@SUITE`). Then the
+   suite is asked again, because suites change. The newest root is used; older ones stay.
 
 Uses the standard library alone, because the set-up runs before the Python environment exists.
 """
