@@ -233,8 +233,8 @@ class Report:
 
     def catalogue(self, entries: Mapping[str, Entry]) -> None:
         """Lists the named scenarios; the scenarios that spoil the effect of LOWAT come last."""
-        plain = [line for entry in entries.values() if not entry.card for line in _about(entry)]
-        cards = [line for entry in entries.values() if entry.card for line in _about(entry)]
+        plain = [line for entry in entries.values() if not entry.card for line in _lines_of(entry)]
+        cards = [line for entry in entries.values() if entry.card for line in _lines_of(entry)]
         heading = "[bold underline]ways to spoil the effect of LOWAT[/]"
         self._write(self._console, "\n".join([*plain, "", heading, *cards]))
 
@@ -272,7 +272,7 @@ def _fronts(scenario: Scenario) -> str:
     return f"{scenario.server} and {scenario.via.server} behind it" if scenario.via else scenario.server
 
 
-def _about(entry: Entry) -> Iterator[str]:
+def _lines_of(entry: Entry) -> Iterator[str]:
     """Yields the lines about a named scenario, in rich's markup."""
     knobs = " ".join(f"{name}={value}" for name, value in entry.knobs.items())
     yield f"[bold]{shown(entry.name)}[/]  {shown(knobs)}"

@@ -81,12 +81,12 @@ def remedy_for(server: Server) -> str:
     return f"{setup_command(f'SERVER={server.name}')} installs {' and '.join(parts)}"
 
 
-def absences() -> list[str]:
-    """Returns a line for each server that is not installed here and has no package in this distribution."""
+def absences(absent: Iterable[Server]) -> list[str]:
+    """Returns a line for each of the absent servers that has no package in this distribution."""
     return [
         f"SERVER={server.name} cannot be installed here: {remedy_for(server)}"
-        for server in catalogue().values()
-        if lack_of(server) and _not_packaged(server)
+        for server in absent
+        if _not_packaged(server)
     ]
 
 

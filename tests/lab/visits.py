@@ -123,9 +123,9 @@ def navigate(page: Page, go: Callable[[], object]) -> None:
             except Error as error:
                 if NETWORK_CHANGED not in str(error):
                     raise
-            else:
-                if not any(NETWORK_CHANGED in reason for reason in failed):
-                    return
+                failed.append(str(error))
+            if not any(NETWORK_CHANGED in reason for reason in failed):
+                return
         go()
     finally:
         page.remove_listener("requestfailed", note)
