@@ -79,20 +79,22 @@ def docker(*words: str, timeout_s: float = _ANSWER_S) -> str:
 def compose_command() -> tuple[str, ...]:
     """Returns the command of compose: the plugin of docker, or the older docker-compose. Raises Unavailable.
 
-    A job does not look for the command, but takes it from the environment variable PRIOLAB_ARM_COMPOSE.
+    The older one is not started to look for it, because its start takes a second of processor time. A job does not
+    look for the command, but takes it from the environment variable PRIOLAB_ARM_COMPOSE.
     """
     if told := os.environ.get(ARM_COMPOSE):
         return tuple(told.split())
     reason, remedy = "neither `docker compose` nor docker-compose is installed", "install one of the two"
-    for command in (("docker", "compose"), ("docker-compose",)):
-        try:
-            processes.run([*command, "version"], step="looking for compose", timeout_s=_PROBE_S)
-        except TimedOut as error:
-            reason, remedy = f"`{' '.join(command)} version` took more than {error.limit_s:g} s", _IF_TOO_SLOW
-        except StepFailed:
-            continue
-        else:
-            return command
+    try:
+        processes.run(["docker", "compose", "version"], step="looking for compose", timeout_s=_PROBE_S)
+    except TimedOut as error:
+        reason, remedy = f"`docker compose version` took more than {error.limit_s:g} s", _IF_TOO_SLOW
+    except StepFailed:
+        pass
+    else:
+        return "docker", "compose"
+    if find("docker-compose"):
+        return ("docker-compose",)
     raise Unavailable("FABRIC=compose", reason, remedy)
 
 

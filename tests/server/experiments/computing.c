@@ -195,6 +195,36 @@ static int fork_both_sides(void)
 	return kept;
 }
 
+/* A child reads what was there at the fork, whatever its parent writes later, and not what its parent may not read. */
+static int fork_memory(void)
+{
+	struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	char *pages = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int written[2], kept = 1, status = 1;
+
+	for (int i = 0; i < 64; i++)
+		pages[i * 4096] = (char) (i + 1);
+	mprotect(pages + 63 * 4096, 4096, PROT_NONE);
+	if (pipe(written))
+		return 0;
+	if (fork() == 0) {
+		char byte;
+		kept &= read(written[0], &byte, 1) == 1;
+		for (int i = 0; i < 63; i++)
+			kept &= pages[i * 4096] == i + 1;
+		sigaction(SIGSEGV, &act, NULL);
+		caught = 0;
+		forbidden = pages + 63 * 4096;
+		_exit(!(kept && *forbidden == 64 && caught == 1));
+	}
+	for (int i = 0; i < 63; i++)
+		pages[i * 4096] = 100;
+	kept &= write(written[1], "w", 1) == 1;
+	wait(&status);
+	munmap(pages, 64 * 4096);
+	return kept && status == 0;
+}
+
 static void *yielding(void *seed)
 {
 	intptr_t kept = 1;
@@ -260,7 +290,8 @@ int main(int count, char **words)
 	} cases[] = {
 		{ "system call", plain_call },	   { "page fault", page_fault },     { "memory", memory_itself },
 		{ "signal", signal_handler },	   { "fault", forbidden_access },    { "fork", fork_both_sides },
-		{ "threads", threads },		   { "processes", processes },	     { "exec", another_program },
+		{ "fork's memory", fork_memory },  { "threads", threads },	     { "processes", processes },
+		{ "exec", another_program },
 	};
 
 	if (count > 1 && strcmp(words[1], "child") == 0)

@@ -9,7 +9,10 @@ import pytest
 from experiments.testbed.guest import kernel
 
 _FOLDER = Path(__file__).parent
-_COMPUTING = ("system call", "page fault", "memory", "signal", "fault", "fork", "threads", "processes", "exec")
+_COMPUTING = (
+    *("system call", "page fault", "memory", "signal", "fault", "fork", "fork's memory", "threads"),
+    *("processes", "exec"),
+)
 _READING = ("steps", "time of day", "timers", "processes")
 _BY_CHANGE = {
     "in place": "programs read the clock without a system call",

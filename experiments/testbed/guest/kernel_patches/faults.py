@@ -1,15 +1,19 @@
-"""Makes page faults take less time. A run has 24,000 page faults.
+"""Makes page faults take less time. A run had 24,000 page faults when nothing was changed.
 
 Without the changes a page fault stops a program three times, and takes 30 us.
 
 Rules:
-1. A fault maps the sixteen pages around its address, as the kernel itself does for files (`fault_around_bytes`). Pages
-   that exist are mapped at once. If a program writes to private memory, missing pages are made before it uses them.
+1. A fault maps the pages around its address, as the kernel itself does for files (`fault_around_bytes`): 32 pages, and
+   in kernels before 6.11 sixteen. Pages that exist are mapped at once. If a program writes to private memory, missing
+   pages are made before it uses them, and pages that it shares with the process that forked it are copied.
 2. The host reports the address of a fault, but not whether the program read or wrote. A fault on a page that is mapped
    correctly counts as a write. A fault on a missing page counts as a write if the memory is writable and private. Any
    other fault counts as a read. If the program did write, the fault repeats, and by then the page is present.
 3. So the host's fault handler need not run inside the program, and the floating-point registers need not be restored.
    Faults other than SEGV_MAPERR and SEGV_ACCERR are handled without the change.
+4. fork(2) marks the new process's pages as not yet accessed. The kernel would map such a page without any access, to
+   see the first access as a fault. Only a kernel that runs short of memory has a use for this, and a guest does not, so
+   the pages are readable at once. This saves a quarter of a run's page faults.
 """
 
 from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
@@ -21,7 +25,7 @@ _HANDLE = """/*
 _WRITES_AROUND = Edit(
     "arch/um/kernel/trap.c",
     _HANDLE,
-    """#define PRIOLAB_AROUND (16 * PAGE_SIZE)
+    """#define PRIOLAB_AROUND (32 * PAGE_SIZE)
 
 static void priolab_around(struct vm_area_struct *vma, unsigned long address)
 {
@@ -53,6 +57,7 @@ _SINCE_6_11 = (
 """,
     ),
 )
+_MORE_OF_A_FILE = Edit("mm/memory.c", "	65536 >> PAGE_SHIFT;\n", "	131072 >> PAGE_SHIFT;\n")
 _UNTIL_6_10 = (
     Edit(
         "arch/um/kernel/tlb.c",
@@ -107,9 +112,9 @@ static void priolab_around(struct vm_area_struct *vma, unsigned long address, in
 
 CHANGES = (
     Change(  # rule 1
-        name="a page fault brings in sixteen pages",
+        name="a page fault brings in many pages",
         effect=Effect.SPEED,
-        wordings=(_UNTIL_6_10, _SINCE_6_11),
+        wordings=(_UNTIL_6_10, (*_SINCE_6_11, _MORE_OF_A_FILE), _SINCE_6_11),
     ),
     Change(  # rules 2 and 3
         name="a page fault takes two stops",
@@ -157,6 +162,25 @@ CHANGES = (
                     "	*code_out = SEGV_ACCERR;\n	if (is_write) {",
                     "	if (is_write < 0)\n		is_write = priolab_writes(vma, address);\n"
                     "	*code_out = SEGV_ACCERR;\n	if (is_write) {",
+                ),
+            ),
+        ),
+    ),
+    Change(  # rule 4
+        name="a forked program reads its pages without faults",
+        effect=Effect.SPEED,
+        since=(6, 16),
+        wordings=(
+            (
+                Edit(
+                    "arch/um/kernel/tlb.c",
+                    """			if (!pte_young(*pte)) {
+				r = 0;
+				w = 0;
+			} else if (!pte_dirty(*pte))
+""",
+                    """			if (!pte_dirty(*pte))
+""",
                 ),
             ),
         ),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from experiments.errors import TimedOut, Unavailable
+from experiments.errors import StepFailed, TimedOut, Unavailable
 from experiments.execution import experiment
 from experiments.host import processes
 from experiments.testbed.containers import compose, docker_engine
@@ -47,10 +47,25 @@ def test_an_engine_that_does_not_answer_in_time() -> None:
 
 
 def test_a_slow_compose_is_not_a_missing_one(monkeypatch: pytest.MonkeyPatch, slow: None) -> None:
-    """The error for a slow docker-compose gives the time and not that it is missing."""
+    """If the plugin of docker is slow, the older program is used; without it the error gives the time."""
     del slow
     monkeypatch.setattr(docker_engine, "compose_command", docker_engine.compose_command.__wrapped__)
-    with pytest.raises(Unavailable, match=r"`docker-compose version` took more than 30 s; see whether"):
+    assert docker_engine.compose_command() == ("docker-compose",)
+    monkeypatch.setattr(docker_engine, "find", lambda _: None)
+    with pytest.raises(Unavailable, match=r"`docker compose version` took more than 30 s; see whether"):
+        docker_engine.compose_command()
+
+
+def test_no_compose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If docker has no plugin, and the older program is missing, the error says what to install."""
+
+    def run(*_: Any, step: str, **__: Any) -> str:
+        raise StepFailed(step, "'compose' is not a docker command")
+
+    monkeypatch.setattr(processes, "run", run)
+    monkeypatch.setattr(docker_engine, "find", lambda _: None)
+    monkeypatch.setattr(docker_engine, "compose_command", docker_engine.compose_command.__wrapped__)
+    with pytest.raises(Unavailable, match="neither `docker compose` nor docker-compose is installed"):
         docker_engine.compose_command()
 
 
