@@ -28,8 +28,8 @@ _ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 class News:
     """The progress of a job.
 
-    text: the present step, or the reason of a failure. wall_s: seconds since the job was requested. shown: the result;
-    None until the job is done.
+    text: the present step, or the reason of a failure. wall_s: seconds from the first request until the job's end, or
+    until now. shown: the result; None until the job is done.
     """
 
     state: JobState
@@ -44,8 +44,9 @@ class DemoJob:
 
     words: the knobs on the command line of the job's process. claims: the numbers of the requests that want the result,
     each with True if the request can wait (see `is_background`). began_s: the time of the first request, by the
-    monotonic clock. is_interrupted: True if the job's process was asked to end, to be started again later. changed: the
-    event that the next change of the job's state, text or claims sets. state, text, shown: see News.
+    monotonic clock. ended_s: the time of the job's end; None before it. is_interrupted: True if the job's process was
+    asked to end, to be started again later. changed: the event that the next change of the job's state, text or claims
+    sets. state, text, shown: see News.
     """
 
     request: Request
@@ -55,6 +56,7 @@ class DemoJob:
     text: str = WAITING
     shown: FinishedArm | None = None
     began_s: float = field(default_factory=time.monotonic)
+    ended_s: float | None = None
     process: asyncio.subprocess.Process | None = None
     is_interrupted: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -72,13 +74,14 @@ class DemoJob:
     @property
     def news(self) -> News:
         """The job's present progress."""
-        return News(
-            state=self.state, text=self.text, wall_s=round(time.monotonic() - self.began_s, 1), shown=self.shown
-        )
+        wall_s = (self.ended_s or time.monotonic()) - self.began_s
+        return News(state=self.state, text=self.text, wall_s=round(wall_s, 1), shown=self.shown)
 
     def say(self, state: JobState, text: str) -> None:
         """Sets state and text, and wakes the listeners."""
         self.state, self.text = state, text
+        if self.is_over:
+            self.ended_s = time.monotonic()
         self.wake()
 
     def wake(self) -> None:
