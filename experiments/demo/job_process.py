@@ -28,7 +28,14 @@ class JobProcesses:
         Raises OSError.
         """
         asked = request(("run", "--print-folder", *job.words))
-        process = await self._asked_again(asked) or await _begun(asked)
+        if process := await self._asked_again(asked):
+            code, said, out = await self._followed(process, job)
+            if said or out or process.returncode is None or job.is_over or job.is_interrupted:
+                return code, said, out
+            # The process had ended before it could read the request.
+        return await self._followed(await _begun(asked), job)
+
+    async def _followed(self, process: Process, job: DemoJob) -> tuple[int, list[str], str]:
         job.process = process
         if job.is_over or job.is_interrupted:  # in the meantime
             tell_to_end(process)

@@ -9,8 +9,8 @@ import pytest
 
 from experiments.demo.job import Claim, DemoJob, JobState
 from experiments.demo.job_queue import Busy
-from tests.server.experiments.test_job_queue import Child, _claim, _heard, _opened, _run, _until
-from tests.server.experiments.test_job_queue import child as child
+from tests.server.experiments.queued import Child, claimed, heard, opened, run, until
+from tests.server.experiments.queued import child as child
 
 _MOST_BACKGROUND = 4
 
@@ -21,19 +21,19 @@ def _begun(child: Child, lowat: str) -> int:
 
 
 async def _runs(job: DemoJob, child: Child, lowat: str, times: int = 1) -> None:
-    await _until(lambda: job.state is JobState.RUNNING and _begun(child, lowat) == times)
+    await until(lambda: job.state is JobState.RUNNING and _begun(child, lowat) == times)
 
 
 def test_a_wish_interrupts(child: Child) -> None:
     """A wish interrupts a run in the background, which starts again when no wish waits or runs."""
 
     async def scene() -> None:
-        async with _opened(child, side_by_side=2) as queue:
-            ahead = _claim(queue.ask({"LOWAT": "5000"}, background=True))
+        async with opened(child, side_by_side=2) as queue:
+            ahead = claimed(queue.ask({"LOWAT": "5000"}, background=True))
             await _runs(ahead.job, child, "5000")
-            hearing = asyncio.create_task(_heard(queue, ahead))
-            wish = _claim(queue.ask({"LOWAT": "5001"}))
-            await _until(lambda: child.ended() == 1 and ahead.job.state is JobState.WAITING)
+            hearing = asyncio.create_task(heard(queue, ahead))
+            wish = claimed(queue.ask({"LOWAT": "5001"}))
+            await until(lambda: child.ended() == 1 and ahead.job.state is JobState.WAITING)
             await _runs(wish.job, child, "5001")
             assert _begun(child, "5000") == 1, "a place is free, but a wish runs"
             child.may(f"echo {child.results}/made")
@@ -41,17 +41,17 @@ def test_a_wish_interrupts(child: Child) -> None:
             assert wish.job.state is JobState.DONE
             assert _begun(child, "5000") == 2
 
-    _run(scene())
+    run(scene())
 
 
 def test_a_wish_precedes(child: Child) -> None:
     """A run in the background does not begin while a wish waits; one such run goes on at a time."""
 
     async def scene() -> None:
-        async with _opened(child, side_by_side=2) as queue:
-            ahead = [_claim(queue.ask({"LOWAT": f"500{number}"}, background=True)) for number in range(2)]
-            wishes = [_claim(queue.ask({"LOWAT": f"501{number}"})) for number in range(3)]
-            await _until(lambda: len(child.begun()) == 2)
+        async with opened(child, side_by_side=2) as queue:
+            ahead = [claimed(queue.ask({"LOWAT": f"500{number}"}, background=True)) for number in range(2)]
+            wishes = [claimed(queue.ask({"LOWAT": f"501{number}"})) for number in range(3)]
+            await until(lambda: len(child.begun()) == 2)
             await asyncio.sleep(0.3)
             assert [claim.job.state for claim in ahead] == [JobState.WAITING] * 2
             for claim in wishes:
@@ -63,7 +63,7 @@ def test_a_wish_precedes(child: Child) -> None:
             await _runs(ahead[1].job, child, "5001")
             assert len(child.begun()) == 4
 
-    _run(scene())
+    run(scene())
 
 
 def test_a_wish_for_what_is_run(child: Child) -> None:
@@ -72,69 +72,69 @@ def test_a_wish_for_what_is_run(child: Child) -> None:
     """
 
     async def scene() -> None:
-        async with _opened(child, side_by_side=2) as queue:
-            ahead = _claim(queue.ask({"LOWAT": "5000"}, background=True))
+        async with opened(child, side_by_side=2) as queue:
+            ahead = claimed(queue.ask({"LOWAT": "5000"}, background=True))
             await _runs(ahead.job, child, "5000")
-            wish = _claim(queue.ask({"LOWAT": "5000"}))
+            wish = claimed(queue.ask({"LOWAT": "5000"}))
             assert wish.job is ahead.job
-            other = _claim(queue.ask({"LOWAT": "5001"}))
+            other = claimed(queue.ask({"LOWAT": "5001"}))
             await _runs(other.job, child, "5001")
             assert child.ended() == 0
             queue.cancel(other)
-            await _until(lambda: child.ended() == 1)
+            await until(lambda: child.ended() == 1)
             queue.cancel(wish)
             queue.cancel(wish)
-            assert (await _heard(queue, wish))[-1].state is JobState.CANCELLED
+            assert (await heard(queue, wish))[-1].state is JobState.CANCELLED
             assert not ahead.job.is_over
             queue.cancel(ahead)
             assert ahead.job.is_over
-            await _until(lambda: child.ended() == 2)
+            await until(lambda: child.ended() == 2)
 
-    _run(scene())
+    run(scene())
 
 
 def test_a_wish_given_up_beside_another(child: Child) -> None:
     """A run that only the background still wants is interrupted while a wish runs."""
 
     async def scene() -> None:
-        async with _opened(child, side_by_side=2) as queue:
-            wish = _claim(queue.ask({"LOWAT": "5000"}))
-            ahead = _claim(queue.ask({"LOWAT": "5000"}, background=True))
-            other = _claim(queue.ask({"LOWAT": "5001"}))
+        async with opened(child, side_by_side=2) as queue:
+            wish = claimed(queue.ask({"LOWAT": "5000"}))
+            ahead = claimed(queue.ask({"LOWAT": "5000"}, background=True))
+            other = claimed(queue.ask({"LOWAT": "5001"}))
             await _runs(wish.job, child, "5000")
             await _runs(other.job, child, "5001")
             queue.cancel(wish)
-            await _until(lambda: child.ended() == 1 and ahead.job.state is JobState.WAITING)
+            await until(lambda: child.ended() == 1 and ahead.job.state is JobState.WAITING)
             assert other.job.state is JobState.RUNNING
-            again = _claim(queue.ask({"LOWAT": "5000"}))
+            again = claimed(queue.ask({"LOWAT": "5000"}))
             await _runs(again.job, child, "5000", times=2)
 
-    _run(scene())
+    run(scene())
 
 
 def test_interrupted_and_cancelled(child: Child) -> None:
     """A run that is given up while it is interrupted does not start again."""
 
     async def scene() -> None:
-        async with _opened(child, side_by_side=1) as queue:
-            ahead = _claim(queue.ask({"LOWAT": "5000"}, background=True))
+        async with opened(child, side_by_side=1) as queue:
+            ahead = claimed(queue.ask({"LOWAT": "5000"}, background=True))
             await _runs(ahead.job, child, "5000")
-            wish = _claim(queue.ask({"LOWAT": "5001"}))
+            wish = claimed(queue.ask({"LOWAT": "5001"}))
             queue.cancel(ahead)
             await _runs(wish.job, child, "5001")
             queue.cancel(wish)
-            await _until(lambda: child.ended() == 2)
+            await until(lambda: child.ended() == 2)
             await asyncio.sleep(0.3)
             assert len(child.begun()) == 2
 
-    _run(scene())
+    run(scene())
 
 
 def test_the_background_takes_no_wishs_place(child: Child) -> None:
     """Few runs wait in the background, and they do not count among the wishes."""
 
     async def scene() -> None:
-        async with _opened(child, side_by_side=1) as queue:
+        async with opened(child, side_by_side=1) as queue:
             for number in range(_MOST_BACKGROUND):
                 assert isinstance(queue.ask({"LOWAT": f"500{number}"}, background=True), Claim)
             with pytest.raises(Busy, match="4 arms"):
@@ -144,7 +144,7 @@ def test_the_background_takes_no_wishs_place(child: Child) -> None:
             with pytest.raises(Busy, match="16 arms"):
                 queue.ask({"LOWAT": "7000"})
 
-    _run(scene())
+    run(scene())
 
 
 def test_the_request_says_so(child: Child) -> None:
@@ -152,7 +152,7 @@ def test_the_request_says_so(child: Child) -> None:
     from experiments.demo.server import TOKEN_HEADER, application
 
     async def scene() -> None:
-        async with _opened(child) as queue:
+        async with opened(child) as queue:
             transport = httpx.ASGITransport(application(queue, "token"))
             headers = {TOKEN_HEADER: "token"}
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as client:
@@ -169,5 +169,5 @@ def test_the_request_says_so(child: Child) -> None:
                 assert [each["knobs"]["LOWAT"] for each in shipped] == ["none", "131072"]
                 assert (await client.get("/api/choices")).json()["ahead"] is False
 
-    _run(scene())
+    run(scene())
     assert Path(child.results).exists()

@@ -8,8 +8,8 @@ import pytest
 
 from common.in_turn import words_of
 from experiments.demo.job import JobState
-from tests.server.experiments.test_job_queue import Child, _claim, _heard, _opened, _run, _until
-from tests.server.experiments.test_job_queue import child as child
+from tests.server.experiments.queued import Child, claimed, heard, opened, run, until
+from tests.server.experiments.queued import child as child
 
 _LOWATS = ("5000", "5001", "5002")
 _IN_TURN = """#!/bin/sh
@@ -39,14 +39,14 @@ def test_a_process_carries_out_jobs_in_turn(in_turn: Child) -> None:
     """A process that has carried out a job is asked for the next one; `close` ends it."""
 
     async def scene() -> None:
-        async with _opened(in_turn) as queue:
+        async with opened(in_turn) as queue:
             for lowat in _LOWATS:
-                *_, last = await _heard(queue, _claim(queue.ask({"LOWAT": lowat})))
+                *_, last = await heard(queue, claimed(queue.ask({"LOWAT": lowat})))
                 assert last.state is JobState.DONE
             (pid,) = set(_pids(in_turn))
             assert Path(f"/proc/{pid}").exists()
 
-    _run(scene())
+    run(scene())
     requests = [words_of(line[line.index("[") :]) for line in in_turn.begun()]
     assert all(f"LOWAT={lowat}" in words for lowat, words in zip(_LOWATS, requests, strict=True))
 
@@ -55,13 +55,28 @@ def test_a_process_that_ended_while_it_waited(in_turn: Child) -> None:
     """If a process was killed while it waited, the next job gets another one."""
 
     async def scene() -> None:
-        async with _opened(in_turn) as queue:
-            await _heard(queue, _claim(queue.ask({"LOWAT": "5000"})))
+        async with opened(in_turn) as queue:
+            await heard(queue, claimed(queue.ask({"LOWAT": "5000"})))
             (first,) = _pids(in_turn)
             os.kill(first, signal.SIGKILL)
-            await _until(lambda: not Path(f"/proc/{first}").exists())
-            *_, last = await _heard(queue, _claim(queue.ask({"LOWAT": "5001"})))
+            await until(lambda: not Path(f"/proc/{first}").exists())
+            *_, last = await heard(queue, claimed(queue.ask({"LOWAT": "5001"})))
             assert last.state is JobState.DONE
             assert len(set(_pids(in_turn))) == 2
 
-    _run(scene())
+    run(scene())
+
+
+def test_a_process_that_ends_when_it_is_asked(in_turn: Child) -> None:
+    """If a process ends without a word when it is asked for another job, another process carries out this job."""
+    script = (in_turn.root / "fake").read_text()
+    (in_turn.root / "fake").write_text(script.replace("while read -r request; do", "read -r request; while false; do"))
+
+    async def scene() -> None:
+        async with opened(in_turn) as queue:
+            for lowat in _LOWATS:
+                *_, last = await heard(queue, claimed(queue.ask({"LOWAT": lowat})))
+                assert last.state is JobState.DONE
+            assert len(set(_pids(in_turn))) == len(_LOWATS)
+
+    run(scene())
