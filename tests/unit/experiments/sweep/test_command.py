@@ -14,6 +14,7 @@ from experiments.commands.console import Report
 from experiments.errors import GridError, Unavailable
 from experiments.execution import conclusion, pace
 from experiments.execution.local import Local
+from experiments.host import programs
 from experiments.sweep import command, listing
 from experiments.sweep.sweep import sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
@@ -204,3 +205,18 @@ def test_the_named_sweeps(capsys: pytest.CaptureFixture[str]) -> None:
     listing.show_named(Report())
     said = capsys.readouterr().out
     assert "networks: Which LOWAT is best for which network (sweep: 144 arms in 24 networks, and 24 twins" in said
+
+
+def test_the_list_names_servers_that_no_package_has(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A server that is missing and has no package here gets a line with the alternatives; one with a package, none."""
+    missing = {"h2o", "nginx"}
+    monkeypatch.setattr(listing, "lack_of", lambda server: server.name if server.name in missing else None)
+    monkeypatch.setattr(programs, "_obtainable", lambda: {"h2o": False, "nginx": True})
+    listing.show(argparse.Namespace(words=[]), Report())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "SERVER=h2o cannot be installed here: " in said
+    assert "has no package h2o: use " in said
+    assert "put a h2o of your own in PATH" in said
+    assert "SERVER=nginx cannot" not in said
