@@ -11,10 +11,10 @@ import pytest
 from tests.conftest import Done, Lab
 from tests.own_files import PLAIN, build, server_folder, wrapper
 
-_SHORT = ("LOWAT=131072", "CONTROL=no", "RELOADS=0", "SAMPLE=100ms")
+_SHORT = ("LOWAT=16384", "CONTROL=no", "RELOADS=0", "SAMPLE=100ms")
 _REAL = ("RATE=512kbps", "DELAY=50ms", *_SHORT)
 _BUILDS = "PROGRAM=./old/nginx,./new/nginx"
-_ARMS = ("old-nginx-lowat-131072", "new-nginx-lowat-131072")
+_ARMS = ("old-nginx-lowat-16384", "new-nginx-lowat-16384")
 
 
 @pytest.fixture
@@ -81,10 +81,10 @@ def test_a_folder_outside_the_tree(lab: Lab, files: Path) -> None:
     """A server's folder is given by its path. The results have the path as given, a digest, and the configuration."""
     done = lab.run_here("FABRIC=virtual", "SERVER=./mine", *_SHORT)
     assert done.code == 0, done.trouble
-    assert done.arm("lowat-131072")["verdict"] == "kept"
-    assert "sha256 " in _versions(done, "lowat-131072")["SERVER=./mine"]
+    assert done.arm("lowat-16384")["verdict"] == "kept"
+    assert "sha256 " in _versions(done, "lowat-16384")["SERVER=./mine"]
     assert done.folder
-    run = done.folder / "lowat-131072.1"
+    run = done.folder / "lowat-16384.1"
     document = json.loads((run / "run.json").read_text())
     assert document["scenario"]["server"] == document["knobs"]["SERVER"] == "./mine"
     assert (run / "asked" / "own-mine.conf").exists()
@@ -98,9 +98,9 @@ def test_a_folder_in_containers(lab: Lab) -> None:
     done = lab.run_on_time("FABRIC=compose", "SERVER=./mine", *_REAL)
     assert done.code == 0, done.trouble
     assert done.folder
-    command = json.loads((done.folder / "lowat-131072.1" / "asked" / "front.json").read_text())
+    command = json.loads((done.folder / "lowat-16384.1" / "asked" / "front.json").read_text())
     assert command[0] == "/priolab-own/program/server"
-    override = json.loads((done.folder / "lowat-131072.1" / "asked" / "compose.json").read_text())
+    override = json.loads((done.folder / "lowat-16384.1" / "asked" / "compose.json").read_text())
     own = [each for each in override["services"]["front"]["volumes"] if each["target"].startswith("/priolab-own")]
     assert [each["read_only"] for each in own] == [True, True]
 
@@ -110,11 +110,11 @@ def test_a_configuration(lab: Lab) -> None:
     """A configuration of the user's own replaces the template, beside an arm with the lab's own."""
     done = lab.run_here("FABRIC=virtual", "CONFIG=stock,plain.conf", *_SHORT)
     assert done.code == 0, done.trouble
-    stock, plain = (done.arm(f"{name}-lowat-131072") for name in ("stock", "plain.conf"))
+    stock, plain = (done.arm(f"{name}-lowat-16384") for name in ("stock", "plain.conf"))
     assert stock["script"] == plain["script"]
     assert done.folder
-    assert "CONFIG=plain.conf" in _versions(done, "plain.conf-lowat-131072")
-    assert "CONFIG=plain.conf" not in _versions(done, "stock-lowat-131072")
+    assert "CONFIG=plain.conf" in _versions(done, "plain.conf-lowat-16384")
+    assert "CONFIG=plain.conf" not in _versions(done, "stock-lowat-16384")
 
 
 @pytest.mark.usefixtures("guest", "files")
@@ -122,10 +122,10 @@ def test_a_broken_configuration(lab: Lab) -> None:
     """A configuration that the server refuses gives its first error in one line, with the path of the log."""
     done = lab.run_here("FABRIC=virtual", "CONFIG=broken.conf", *_SHORT)
     assert done.code == 1
-    arm = done.arm("lowat-131072")
+    arm = done.arm("lowat-16384")
     assert arm["status"] == "failed"
     assert done.folder
-    log = done.folder / "lowat-131072.1" / "front" / "output.log"
+    log = done.folder / "lowat-16384.1" / "front" / "output.log"
     assert 'broken.conf: it did not start: nginx: [emerg] unknown directive "frobnicate" in ' in arm["reason"]
     assert arm["reason"].endswith(f"(log: {log})")
     assert log.exists()
