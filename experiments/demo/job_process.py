@@ -28,7 +28,7 @@ class JobProcesses:
         Raises OSError.
         """
         asked = request(("run", "--print-folder", *job.words))
-        if process := await self._asked_again(asked):
+        while process := await self._asked_again(asked):
             code, said, out = await self._followed(process, job)
             if said or out or process.returncode is None or job.is_over or job.is_interrupted:
                 return code, said, out

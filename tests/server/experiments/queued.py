@@ -37,20 +37,20 @@ class Child:
 
     @property
     def results(self) -> Path:
-        """Return the job queue's results folder."""
+        """Returns the job queue's results folder."""
         return self.root / "results"
 
     def may(self, script: str) -> None:
-        """Let the script go on: it executes these commands."""
+        """Lets the script go on: it executes these commands."""
         (self.root / "go.new").write_text(script)
         (self.root / "go.new").rename(self.root / "go")
 
     def begun(self) -> list[str]:
-        """Return the process id and the arguments of each process that was started."""
+        """Returns the process id and the arguments of each process that was started."""
         return self._lines("begun")
 
     def ended(self) -> int:
-        """Return how many processes received SIGTERM."""
+        """Returns how many processes received SIGTERM."""
         return len(self._lines("ended"))
 
     def _lines(self, name: str) -> list[str]:
@@ -60,7 +60,7 @@ class Child:
 
 @pytest.fixture
 def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
-    """Replace Python by the script; check at the end that none of its processes is left."""
+    """Replaces Python by the script; checks at the end that none of its processes is left."""
     settle(monkeypatch)
     fake = tmp_path / "fake"
     fake.write_text(_FAKE.format(root=tmp_path))

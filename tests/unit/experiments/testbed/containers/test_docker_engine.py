@@ -11,6 +11,9 @@ from experiments.execution import experiment
 from experiments.host import processes
 from experiments.testbed.containers import compose, docker_engine
 
+_look_for_compose = docker_engine.compose_command.__wrapped__
+"""Looks for compose anew at each call."""
+
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,11 +52,10 @@ def test_an_engine_that_does_not_answer_in_time() -> None:
 def test_a_slow_compose_is_not_a_missing_one(monkeypatch: pytest.MonkeyPatch, slow: None) -> None:
     """If the plugin of docker is slow, the older program is used; without it the error gives the time."""
     del slow
-    monkeypatch.setattr(docker_engine, "compose_command", docker_engine.compose_command.__wrapped__)
-    assert docker_engine.compose_command() == ("docker-compose",)
+    assert _look_for_compose() == ("docker-compose",)
     monkeypatch.setattr(docker_engine, "find", lambda _: None)
     with pytest.raises(Unavailable, match=r"`docker compose version` took more than 30 s; see whether"):
-        docker_engine.compose_command()
+        _look_for_compose()
 
 
 def test_no_compose(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,17 +66,15 @@ def test_no_compose(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(processes, "run", run)
     monkeypatch.setattr(docker_engine, "find", lambda _: None)
-    monkeypatch.setattr(docker_engine, "compose_command", docker_engine.compose_command.__wrapped__)
     with pytest.raises(Unavailable, match="neither `docker compose` nor docker-compose is installed"):
-        docker_engine.compose_command()
+        _look_for_compose()
 
 
 def test_a_job_does_not_look_for_compose(monkeypatch: pytest.MonkeyPatch, slow: None) -> None:
     """The process of a run takes the command of compose from its environment, and starts no program to find it."""
     del slow
-    monkeypatch.setattr(docker_engine, "compose_command", docker_engine.compose_command.__wrapped__)
     monkeypatch.setenv(docker_engine.ARM_COMPOSE, "docker compose")
-    assert docker_engine.compose_command() == ("docker", "compose")
+    assert _look_for_compose() == ("docker", "compose")
 
 
 def test_a_slow_git_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
