@@ -104,6 +104,7 @@ def test_the_five_minutes(prepared: Prepared, browser: Browser) -> None:
         with page.context.expect_page() as opening:
             page.keyboard.press("s")
         notes = opening.value
+        speed = page.get_by_label("speed of the film")
         told = 0
         for number, step in enumerate(steps(), start=1):
             expect(page.locator(".step-count")).to_have_text(f"{number} of {len(steps())}")
@@ -113,7 +114,7 @@ def test_the_five_minutes(prepared: Prepared, browser: Browser) -> None:
             expect(page.locator(".play")).to_have_text("Play")
             for _ in range(8):
                 page.keyboard.press("-")  # a film that is this slow is seen to play before it pauses at its first mark
-            expect(page.get_by_label("speed of the film")).to_have_attribute("aria-valuetext", "0.1× real time")
+            expect(speed).to_have_attribute("aria-valuetext", re.compile("^0[.]1[^0-9]"))
             page.keyboard.press("Space")
             expect(page.locator(".play")).to_have_text("Pause")
             page.keyboard.press("Space")
