@@ -1,7 +1,7 @@
 """Runs all tests: `python -m tests.whole`. The exit code is 0 if all have passed. Called by `make test`.
 
 Rules:
-1. Tests that are not marked `punctual` are divided among processes, three for each processor, as tests often wait.
+1. Tests that are not marked `punctual` are divided among processes, two for each processor, as tests often wait.
 2. Then tests marked `punctual` run on real clocks: those in containers one after the other, beside them the others one
    after the other. The output of those in containers is shown when they have ended, all other output as it comes.
 """
@@ -16,7 +16,7 @@ from experiments.host.processes import die_with_parent
 from tests.costliest import costliest, table
 
 _KEPT = Path(".pytest_cache")
-_PER_PROCESSOR = 3
+_PER_PROCESSOR = 2
 _CLOCKS = ("tests/lab", "tests/link")
 
 
