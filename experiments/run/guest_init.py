@@ -14,6 +14,8 @@ Rules:
 4. The first run of the list belongs to this guest. Each further run is on offer to several guests: this guest claims it
    before it begins it, and passes over a run that another guest has claimed.
 5. Then the guest prints the line "@ idle", and waits for the name of a file that lists further runs.
+6. If the environment has QUIC, the OpenSSL of the QUIC client allocates its random number generators first, for the
+   reason that guest_start.py gives for Python's own OpenSSL.
 """
 
 import ctypes
@@ -33,7 +35,7 @@ from experiments.results.run_folder import PARTIAL, RunFolder
 from experiments.run.guest_start import begin_anew, check, libc, mount
 from experiments.run.process import carry_out
 from experiments.testbed.guest import io_uring
-from experiments.testbed.guest.inside import InGuest
+from experiments.testbed.guest.inside import QUIC, InGuest
 from experiments.testbed.guest.rehearsal import keep_open, rehearse
 from experiments.testbed.namespaces.namespaces import known_beforehand
 
@@ -67,6 +69,13 @@ def _wait_for_alignment() -> None:
     # time.sleep would read the clock itself before it sleeps; each reading takes 256 ns here.
     check(libc.clock_nanosleep(time.CLOCK_MONOTONIC, _TIMER_ABSTIME, until, None), "waiting for the clock")
     libc.prctl(_PR_SET_TIMERSLACK, 0)  # back to the default
+
+
+def _settle_quics_openssl() -> None:
+    """Makes a key with `cryptography`, whose OpenSSL then allocates its random number generators."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    X25519PrivateKey.generate()
 
 
 def _take_turns() -> None:
@@ -166,6 +175,8 @@ def carry_out_runs() -> None:
 
     Raises OSError and ChildProcessError.
     """
+    if QUIC in os.environ:
+        _settle_quics_openssl()
     _take_turns()
     # Network namespaces made later can use only the congestion controls that the first one allows.
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)

@@ -8,6 +8,9 @@ from experiments.testbed.places import Places, run_label
 from netem import calibration
 from netem.shaper_kind import Shaper
 
+QUIC = "PRIOLAB_QUIC"
+"""The environment variable of a guest in which a client uses QUIC."""
+
 
 class InGuest:
     """Makes the places of a run in the guest in which this process runs."""

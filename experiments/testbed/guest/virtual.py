@@ -24,7 +24,7 @@ from experiments.results.run_folder import RunFolder
 from experiments.scenario.knobs import NAMED_BY_PATH
 from experiments.scenario.scenario import Scenario
 from experiments.testbed.guest import kernel
-from experiments.testbed.guest.inside import InGuest
+from experiments.testbed.guest.inside import QUIC, InGuest
 from experiments.testbed.namespaces.front_shaper_check import check_egress
 from experiments.testbed.namespaces.qdisc_check import check_qdisc
 from netem.link import Qdisc
@@ -160,6 +160,8 @@ def _environment(scenarios: Sequence[Scenario]) -> Mapping[str, str]:
     }
     if any(scenario.program for scenario in scenarios) and (searched := os.environ.get(_LIBRARY_PATH)):
         variables[_LIBRARY_PATH] = searched
+    if not all(scenario.front.over_tcp for scenario in scenarios):
+        variables[QUIC] = "yes"
     return variables
 
 

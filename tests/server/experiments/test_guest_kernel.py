@@ -67,6 +67,17 @@ def test_programs_see_one_clock_however_they_read_it(tmp_path: Path, *, slower: 
     assert said == [*(f"kept {case}" for case in _READING), *by_change]
 
 
+@pytest.mark.usefixtures("guest", "gcc")
+def test_the_first_process_is_the_same_in_every_guest(tmp_path: Path) -> None:
+    """The first random number and the place of the stack are the same, whatever the time and the command line."""
+    folders = [tmp_path / name for name in ("a", "another", "a-third")]
+    for folder in folders:
+        folder.mkdir()
+    said = [_said_in_a_guest("drawing.c", folder, slower=False) for folder in folders]
+    assert [len(lines) for lines in said] == [1, 1, 1]
+    assert said[0] == said[1] == said[2]
+
+
 @pytest.mark.usefixtures("guest")
 def test_every_change_that_is_needed_is_in_force() -> None:
     """The guest kernel has all patches that its version needs.
