@@ -69,7 +69,8 @@ class Traces:
     def must_be_gone(self) -> None:
         """Waits until all recorded traces are gone. Raises AssertionError after ten seconds."""
         end = time.monotonic() + _SETTLE_S
-        # The kernel reuses the numbers of namespaces, so processes that start from now on are not checked.
+        # The kernel reuses the numbers of namespaces, so processes that start from now on are not checked, nor those
+        # of other tests. A process that a lab leaves behind is no longer a descendant of any test.
         ended = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
         while (left := self._left(ended)) and time.monotonic() < end:
             time.sleep(0.1)
@@ -77,12 +78,13 @@ class Traces:
 
     def _left(self, ended: int) -> list[str]:
         mounts = Path("/proc/self/mountinfo").read_text()
+        others = _of_other_workers()
         return [
             *(f"process {pid}" for pid, began in self.processes if _start_time(pid) == began),
             *(
                 f"{name} of process {pid} ({words_of(pid)})"
                 for pid in _pids()
-                if (began := _start_time(pid)) is not None and began < ended
+                if pid not in others and (began := _start_time(pid)) is not None and began < ended
                 for name in self._spaces(pid) & self.namespaces
             ),
             *(f"{name} mounted" for name in self.namespaces if name in mounts),
@@ -131,6 +133,13 @@ def descendants(pid: int) -> list[int]:
     for member in family:
         family += [child for child, parent in parents.items() if parent == member]
     return family
+
+
+def _of_other_workers() -> set[int]:
+    """Returns the ids of all processes that other workers of pytest-xdist have started."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return set()
+    return {*descendants(os.getppid())} - {*descendants(os.getpid())}
 
 
 def words_of(pid: int) -> str:
