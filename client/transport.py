@@ -20,6 +20,7 @@ from typing import Self, TypeVar
 
 from client.records import Record, RecordSplitter
 from common import arrival
+from common.tls import trusting
 
 _OLDEST_STAMP_NS = 10**6
 _PATIENCE = 1 / 16  # the socket's timeout as a fraction of the time left; a deadline is exceeded by at most this
@@ -57,7 +58,7 @@ def tls_context(ca_file: Path, key_log: Path | None) -> ssl.SSLContext:
 
     key_log: None to write no keys.
     """
-    context = ssl.create_default_context(cafile=str(ca_file))
+    context = trusting(ca_file)
     if key_log is not None:
         context.keylog_filename = str(key_log)
     return context

@@ -19,6 +19,7 @@ from h2.connection import H2Connection
 from h2.events import ConnectionTerminated, ResponseReceived, StreamReset
 from h2.exceptions import ProtocolError
 
+from common.tls import trusting
 from proxy.switch import H2C, HTTP1
 
 NAMES = ("maps.test", "localhost", "127.0.0.1")
@@ -49,7 +50,7 @@ def ask(
         with socket.create_connection(address, timeout=timeout_s) as plain:
             return (_ask_over_http1 if protocol == HTTP1 else _ask_over_http2)(plain, server_name, path)
     offered = "http/1.1" if protocol.startswith("spdy/") else _HTTP2
-    context = ssl.create_default_context(cafile=str(ca_file))
+    context = trusting(ca_file)
     context.set_alpn_protocols([offered])
     with (
         socket.create_connection(address, timeout=timeout_s) as plain,

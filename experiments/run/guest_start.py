@@ -1,11 +1,13 @@
 """The guest's first process, `python -P guest_start.py 9<LIST`: prepares OpenSSL, then calls guest_init for the runs.
 
-LIST is a file that names the run folders. OpenSSL uses the memory addresses of its own data as random numbers, so the
-addresses must be the same in every guest. Therefore OpenSSL allocates this data before any other code of the lab is in
-memory; this file imports the standard library alone, is started by its path, and has no other argument. A change of
-this file moves the addresses, and so changes the event logs of runs.
+LIST is a file that names the run folders. OpenSSL mixes the memory addresses of its own data into its random numbers.
+The addresses depend on the names of folders and on the build of Python. So the client's OpenSSL gets the kernel's
+random numbers as they are. If it cannot be told so, it allocates this data before any other code of the lab is in
+memory. Then the addresses are at least the same in every guest of this checkout. For that, this file imports the
+standard library alone, is started by its path, and has no other argument.
 """
 
+import _ssl
 import contextlib
 import ctypes
 import os
@@ -18,6 +20,8 @@ from pathlib import Path
 _POWER_OFF = 0x4321_FEDC  # <linux/reboot.h>
 _SEED = Path("/sys/module/random/parameters/seed")
 _DAY_NS = 1_767_225_600 * 10**9  # 2026-01-01
+_Bytes = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
+_Status = ctypes.CFUNCTYPE(ctypes.c_int)
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -44,6 +48,37 @@ def begin_anew(seed: int) -> bool:
     return False
 
 
+def _random_bytes(buffer: int, count: int) -> int:
+    """Fills the buffer with random numbers from the kernel. Returns 1, for success."""
+    ctypes.memmove(buffer, os.urandom(count), count)
+    return 1
+
+
+class _Method(ctypes.Structure):
+    """RAND_METHOD of <openssl/rand.h>."""
+
+    _fields_ = (
+        ("seed", ctypes.c_void_p),
+        ("bytes", _Bytes),
+        ("cleanup", ctypes.c_void_p),
+        ("add", ctypes.c_void_p),
+        ("pseudorand", _Bytes),
+        ("status", _Status),
+    )
+
+
+_METHOD = _Method(bytes=_Bytes(_random_bytes), pseudorand=_Bytes(_random_bytes), status=_Status(lambda: 1))
+
+
+def _draw_from_the_kernel() -> bool:
+    """Makes Python's OpenSSL take all its random numbers from the kernel. Returns False if OpenSSL is out of reach."""
+    try:
+        choose = ctypes.CDLL(_ssl.__file__).RAND_set_rand_method
+    except AttributeError:  # Python has OpenSSL within itself
+        return False
+    return bool(choose(ctypes.byref(_METHOD)))
+
+
 def _settle_openssl() -> None:
     """Begins a TLS handshake, for which OpenSSL allocates its two random number generators, public and private."""
     connection = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(
@@ -59,7 +94,8 @@ def _main() -> None:
         mount("proc", "/proc")
         mount("sysfs", "/sys")
         begin_anew(0)
-        _settle_openssl()
+        if not _draw_from_the_kernel():
+            _settle_openssl()
         from experiments.run.guest_init import carry_out_runs
 
         carry_out_runs()

@@ -1,6 +1,10 @@
 """The same scenario and seed give the same events, to the nanosecond, alone, in a sweep, and beside other runs."""
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +20,11 @@ _DIGITS = 14
 """The number of digits of every time in a guest's run. Longer lines would fill buffers sooner and so change the run."""
 
 _TUNED = (*JOURNALS, "front/lowat.jsonl")
+
+_KEYS = "client/keys.log"
+_FIXED = ("FABRIC=virtual", "CONTROL=no", "LOWAT=16384", "SIZE=102400", "RELOADS=0")
+_CHECKOUT = Path(__file__).resolve().parents[2]
+_CODE = ("analysis", "backend", "client", "common", "experiments", "netem", "proxy")
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +91,19 @@ def test_repetitions_have_seeds_of_their_own(twice: Done) -> None:
     assert twice.folder is not None
     documents = [json.loads(path.read_text()) for path in sorted(twice.folder.glob("*/run.json"))]
     assert [document["seed"] for document in documents] == [7, 8]
+
+
+def test_names_of_folders_have_no_effect(lab: Lab, tmp_path: Path) -> None:
+    """A copy of the lab in a folder with another name, run with another PATH, has the same journals and TLS keys."""
+    copy = tmp_path / "a-checkout-whose-path-is-longer-than-most"
+    for folder in _CODE:
+        shutil.copytree(_CHECKOUT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    here = lab.run_unseen(*_FIXED)
+    command = [sys.executable, "-P", "-m", "experiments", "run", f"RESULTS={copy}", *_FIXED, "--print-folder"]
+    path = os.pathsep.join([os.environ["PATH"], "/a/folder/that/does/not/exist"])
+    environment = lab.environment | {"PYTHONPATH": str(copy), "PATH": path}
+    there = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    assert there.returncode == 0, there.stderr
+    for file in (*JOURNALS, _KEYS):
+        written = (Path(there.stdout.strip()) / "lowat-16384.1" / file).read_bytes()
+        assert written == (_folder(here, "lowat-16384.1") / file).read_bytes(), file

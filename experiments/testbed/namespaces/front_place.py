@@ -4,7 +4,7 @@ import contextlib
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +13,7 @@ from typing import cast
 
 from experiments.errors import StepFailed
 from experiments.host.processes import Process
+from experiments.host.search_path import LIBRARY_PATH
 from experiments.testbed.namespaces.front_root import mounted, started_in
 from experiments.testbed.namespaces.namespace import Namespace
 from netem.calibration import Calibration, Tolerance
@@ -21,11 +22,13 @@ from netem.link import Link
 from proxy.front import Front
 from proxy.live_socket import choose_congestion_control
 from proxy.readiness import NotReady
+from proxy.server import Server
 
 LOWAT = "net.ipv4.tcp_notsent_lowat"
 WMEM = "net.ipv4.tcp_wmem"
 CC = "net.ipv4.tcp_congestion_control"
 _FAR_END_S = 5.0
+_PASSED_ON = ("HOME", "LANG", "TMPDIR", LIBRARY_PATH)
 
 
 def apply_settings(
@@ -42,6 +45,15 @@ def apply_settings(
         place.write_sysctl(CC, congestion_control)
     if lowat_bytes is not None:
         place.write_sysctl(LOWAT, str(lowat_bytes))
+
+
+def _environment(server: Server) -> Mapping[str, str]:
+    """Returns the environment of a front's server. A server of the catalogue does not get all of the user's variables.
+
+    OpenSSL uses addresses of its own memory as random numbers, and these depend on the length of the environment. So
+    the user's PATH and the path of the checkout would change what the server sends.
+    """
+    return os.environ if server.own else {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
 
 
 @contextmanager
@@ -62,12 +74,13 @@ def started(
     settings = front.settings
     with ExitStack() as stack:
         try:
-            start = partial(place.start, name, cgroup=cgroup)
+            environment = _environment(settings.server)
+            start = partial(place.start, name, cgroup=cgroup, environment=environment)
             if settings.root is not None:
                 shared = (settings.config.parent, settings.log.parent, settings.state)
                 readable = (settings.server.folder,) if settings.server.is_the_labs else ()
                 tree = stack.enter_context(mounted(settings.root, shared, readable))
-                start = partial(started_in, tree, start)
+                start = partial(started_in, tree, environment, start)
             with place.entered():
                 running = front.running(start, origin.check_alive)
                 process = cast("Process", stack.enter_context(running))

@@ -127,13 +127,15 @@ def _check(result: int, what: str) -> None:
         raise StepFailed("the front's root", f"{what}: {os.strerror(ctypes.get_errno())}")
 
 
-def started_in(root: Path, start: Callable[..., Process], command: Sequence[str], log: Path) -> Process:
+def started_in(
+    root: Path, environment: Mapping[str, str], start: Callable[..., Process], command: Sequence[str], log: Path
+) -> Process:
     """Starts a program in a root. start: starts a program from command, log, environment and root.
 
     A command may begin with `env NAME=VALUE ...`, though a root may have no env(1).
     """
     variables, words = without_env(command)
-    return start(words, log, environment={**os.environ, **variables} if variables else None, root=root)
+    return start(words, log, environment={**environment, **variables}, root=root)
 
 
 def without_env(command: Sequence[str]) -> tuple[Mapping[str, str], tuple[str, ...]]:

@@ -6,6 +6,7 @@ was the command's file system, the number of mounts before, during and after, an
 """
 
 import json
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ def main() -> None:
     readable = [folder for folder in [shared.with_name("readable")] if folder.exists()]
     with mounted(root, [shared], readable) as place:
         during, names = _mounts(), sorted(path.name for path in place.iterdir())
-        with started_in(place, partial(Process, "the command"), sys.argv[4:], log) as process:
+        with started_in(place, os.environ, partial(Process, "the command"), sys.argv[4:], log) as process:
             process.wait(_PATIENCE_S)
             succeeded = process.succeeded
     seen = {"succeeded": succeeded, "names": names, "mounts": [before, during, _mounts()], "left": place.exists()}
