@@ -128,7 +128,8 @@ def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
 def test_ten_at_once_have_the_verdicts_of_a_lone_one(tmp_path: Path) -> None:
     """Ten labs at the same time have the verdicts of a single lab, and each has results of its own.
 
-    Labs that report that the busy machine delayed their processes too long are run again, one after the other.
+    Ten labs on few processors delay each other's processes. A lab may report that they were delayed too long, and then
+    runs again alone. If the machine itself was not late, at most half of the labs may do so.
     """
     expected = {"control": "inverted", "lowat-16384": "kept"}
     lone = make_lab(_made(tmp_path / "lone")).run_on_time(*_MAPS)
@@ -157,16 +158,22 @@ def test_ten_at_once_have_the_verdicts_of_a_lone_one(tmp_path: Path) -> None:
                 process.wait()
     said = [line for text in errors for line in text.splitlines()]
     assert [line for line in said if not (line.startswith(_ANNOUNCED) or _STEP.match(line))] == []
+    late = []
     for lab, process in zip(labs, running, strict=True):
         verdicts = _verdicts(lab.latest())
-        if witness.worst_ns > REAL.round_trip_ns and any(map(was_late, verdicts.values())):
-            on_time = {arm: verdict for arm, verdict in verdicts.items() if not was_late(verdict)}
-            assert on_time.items() <= expected.items()
-            assert _verdicts(lab.run_on_time(*_MAPS)) == expected
-        else:
+        on_time = {arm: verdict for arm, verdict in verdicts.items() if not was_late(verdict)}
+        if on_time == verdicts:
             assert (process.returncode, verdicts) == (0, expected)
+        else:
+            assert process.returncode == 1
+            assert on_time.items() <= expected.items()
+            late.append(lab)
         nothing_is_left(lab)
     traces.must_be_gone()
+    assert len(late) <= _AT_ONCE // 2 or witness.worst_ns > REAL.round_trip_ns
+    for lab in late:
+        assert _verdicts(lab.run_on_time(*_MAPS)) == expected
+        nothing_is_left(lab)
 
 
 def _made(folder: Path) -> Path:
