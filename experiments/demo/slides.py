@@ -35,7 +35,10 @@ _OF_THE_LIVE_PAGE = tuple(f"<dt>{key}</dt>" for key in ("p", "s", "Esc"))
 
 
 def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[Path]:
-    """Runs the missing arms of the story, and writes index.html and a picture of each step. Raises LabError."""
+    """Runs the missing arms of the story, and writes two pictures of each step and index.html, in this order.
+
+    Raises LabError.
+    """
     check_only(words, _ALLOWED, f"{', '.join(_ALLOWED)}; the story fixes all other knobs")
     run = run_values(words)
     results = results_folder(run["RESULTS"])

@@ -37,7 +37,7 @@ def main() -> None:
     """Runs the arms that the demo's slides compare, and writes the picture to FILE."""
     target = Path(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="priolab-animation-") as results:
-        (index, *_) = slides.export({"RESULTS": results}, None, Report())
+        (*_, index) = slides.export({"RESULTS": results}, None, Report())
         frames = _frames(index)
     # A small palette is enough and compresses well; with the same one for all frames, only what moves differs.
     palette = _samples(frames).quantize(_COLOURS, dither=Image.Dither.NONE)
