@@ -7,9 +7,6 @@ from collections.abc import Mapping
 SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
 """Folders of programs that an ordinary user's PATH lacks on Debian."""
 
-LIBRARY_PATH = "LD_LIBRARY_PATH"
-"""The environment variable with folders of a program's libraries."""
-
 
 def search_path(environment: Mapping[str, str] | None = None) -> str:
     """Returns the folders in which to search for programs: PATH, then SYSTEM_FOLDERS, joined by colons."""

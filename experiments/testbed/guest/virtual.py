@@ -18,7 +18,7 @@ from experiments.host.cache import cache_folder
 from experiments.host.home import ROOT
 from experiments.host.processes import CALMER
 from experiments.host.programs import tools_for
-from experiments.host.search_path import LIBRARY_PATH, SYSTEM_FOLDERS, find
+from experiments.host.search_path import SYSTEM_FOLDERS, find
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.knobs import NAMED_BY_PATH
@@ -35,6 +35,7 @@ _ROOT = ROOT
 _START = _ROOT / "experiments" / "run" / "guest_start.py"
 _IN_THE_GUEST = ("client", "common", "experiments", "netem", "proxy")
 _GUESTS_OWN = ("/mnt", "/proc", "/run", "/sys")
+_LIBRARY_PATH = "LD_LIBRARY_PATH"
 _MEMORY_MIB = 512
 _BROWSER_MIB = 1024
 _MIB = 2**20
@@ -157,8 +158,8 @@ def _environment(scenarios: Sequence[Scenario]) -> Mapping[str, str]:
         "XDG_CACHE_HOME": str(cache_folder().parent),
         "PYTHONPATH": str(_ROOT),  # this checkout's code, also if another checkout is installed
     }
-    if any(scenario.program for scenario in scenarios) and (searched := os.environ.get(LIBRARY_PATH)):
-        variables[LIBRARY_PATH] = searched
+    if any(scenario.program for scenario in scenarios) and (searched := os.environ.get(_LIBRARY_PATH)):
+        variables[_LIBRARY_PATH] = searched
     if not all(scenario.front.over_tcp for scenario in scenarios):
         variables[QUIC] = "yes"
     return variables

@@ -13,7 +13,6 @@ from typing import cast
 
 from experiments.errors import StepFailed
 from experiments.host.processes import Process
-from experiments.host.search_path import LIBRARY_PATH
 from experiments.testbed.namespaces.front_root import mounted, started_in
 from experiments.testbed.namespaces.namespace import Namespace
 from netem.calibration import Calibration, Tolerance
@@ -22,13 +21,12 @@ from netem.link import Link
 from proxy.front import Front
 from proxy.live_socket import choose_congestion_control
 from proxy.readiness import NotReady
-from proxy.server import Server
 
 LOWAT = "net.ipv4.tcp_notsent_lowat"
 WMEM = "net.ipv4.tcp_wmem"
 CC = "net.ipv4.tcp_congestion_control"
 _FAR_END_S = 5.0
-_PASSED_ON = ("HOME", "LANG", "TMPDIR", LIBRARY_PATH)
+_PASSED_ON = ("HOME", "LANG", "TMPDIR")
 
 
 def apply_settings(
@@ -47,13 +45,14 @@ def apply_settings(
         place.write_sysctl(LOWAT, str(lowat_bytes))
 
 
-def _environment(server: Server) -> Mapping[str, str]:
-    """Returns the environment of a front's server. A server of the catalogue does not get all of the user's variables.
+def _environment(front: Front, *, users: bool) -> Mapping[str, str]:
+    """Returns the environment of a front's server. The lab's server does not get all of the user's variables.
 
-    OpenSSL uses addresses of its own memory as random numbers, and these depend on the length of the environment. So
-    the user's PATH and the path of the checkout would change what the server sends.
+    OpenSSL mixes addresses of its own memory into its random numbers, and these depend on the length of the
+    environment. So the user's PATH and the path of the checkout would change what the server sends.
     """
-    return os.environ if server.own else {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    passed_on = os.environ if users or front.settings.server.own else _PASSED_ON
+    return {name: os.environ[name] for name in passed_on if name in os.environ}
 
 
 @contextmanager
@@ -65,16 +64,18 @@ def started(
     congestion_control: str,
     origin: Process,
     cgroup: Path | None = None,
+    users_program: bool = False,
 ) -> Iterator[Process]:
     """Starts a front's server in its place, and waits until it answers a request. Raises StepFailed.
 
     name: the front's name for errors. Then sets the congestion control of its sockets, if the sysctl could not be set.
     origin: the process that must not end before the front answers. cgroup: the cgroup in which to start the server.
+    users_program: whether the server is a program of the user's (PROGRAM), which gets all variables of the environment.
     """
     settings = front.settings
     with ExitStack() as stack:
         try:
-            environment = _environment(settings.server)
+            environment = _environment(front, users=users_program)
             start = partial(place.start, name, cgroup=cgroup, environment=environment)
             if settings.root is not None:
                 shared = (settings.config.parent, settings.log.parent, settings.state)

@@ -183,6 +183,7 @@ class Namespaces:
                 congestion_control=scenario.congestion_control,
                 origin=origin,
                 cgroup=cgroup,
+                users_program=scenario.program is not None,
             ) as process,
         ):
             yield process
