@@ -27,6 +27,12 @@ TALK = (_DOCS / "talk.md").read_text()
 TUTORIAL = (_DOCS / "tutorial.md").read_text()
 _PREPARE_S = 240.0
 _AS_LONG_S = 0.05
+_NOTING_LABELS = """
+window.labels = [];
+new MutationObserver(() => labels.push(document.querySelector(".play")?.textContent))
+    .observe(document.body, { subtree: true, childList: true, characterData: true });
+"""
+"""Notes what the button to play has said. A film may pause before a late test looks at the button."""
 
 
 def _rows(heading: str) -> list[list[str]]:
@@ -110,7 +116,7 @@ def test_the_five_minutes(prepared: Prepared, browser: Browser) -> None:
         with page.context.expect_page() as opening:
             page.keyboard.press("s")
         notes = opening.value
-        speed = page.get_by_label("speed of the film")
+        page.evaluate(_NOTING_LABELS)
         told = 0
         for number, step in enumerate(steps(), start=1):
             expect(page.locator(".step-count")).to_have_text(f"{number} of {len(steps())}")
@@ -118,13 +124,10 @@ def test_the_five_minutes(prepared: Prepared, browser: Browser) -> None:
             assert page.evaluate("window.said.filter((each) => /load/.test(each))") == [], "it appears at once"
             expect(page.locator(".clock")).to_have_text("0.00 s")
             expect(page.locator(".play")).to_have_text("Play")
-            for _ in range(8):
-                page.keyboard.press("-")  # a film that is this slow is seen to play before it pauses at its first mark
-            expect(speed).to_have_attribute("aria-valuetext", re.compile("^0[.]1[^0-9]"))
+            page.evaluate("labels.length = 0")
             page.keyboard.press("Space")
-            expect(page.locator(".play")).to_have_text("Pause")
-            page.keyboard.press("Space")
-            expect(page.locator(".play")).to_have_text("Play")
+            page.wait_for_function("labels.includes('Pause')")
+            expect(page.locator(".play")).to_have_text("Play")  # it pauses at its first mark
             TOLD[number - 1](*_arms(prepared, page))
             expect(notes.locator("#say")).to_have_text(step.say)
             if step.minute:
