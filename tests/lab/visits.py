@@ -92,6 +92,9 @@ _PLAYS_OR_ENDED = """
 NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
 """What a browser reports when other tests make or remove network interfaces; the page tries again."""
 
+_BROWSERS_PAGE = "chrome-error://"
+"""The beginning of the address of the page that the browser shows instead of a page on which it gives up."""
+
 _NAVIGATIONS = 4
 
 _KEPT: WeakKeyDictionary[Browser, dict[str, list[Page]]] = WeakKeyDictionary()
@@ -121,11 +124,11 @@ def navigate(page: Page, go: Callable[[], object]) -> None:
             try:
                 go()
             except Error as error:
-                if NETWORK_CHANGED not in str(error):
+                if not any(reason in str(error) for reason in (NETWORK_CHANGED, _BROWSERS_PAGE)):
                     raise
-                failed.append(str(error))
-            if not any(NETWORK_CHANGED in reason for reason in failed):
-                return
+            else:
+                if not any(NETWORK_CHANGED in reason for reason in failed):
+                    return
         go()
     finally:
         page.remove_listener("requestfailed", note)
@@ -246,8 +249,14 @@ def until(page: Page, condition: str, arg: Any = None, *, timeout_ms: float = RU
 
 
 def shown(page: Page) -> list[str]:
-    """Waits until both arms are shown; returns EXPERIMENT/RUN of both."""
-    until(page, _SHOWN)
+    """Waits until both arms are shown; returns EXPERIMENT/RUN of both.
+
+    Loads the page again if the browser gave up on it when the page had loaded itself again.
+    """
+    until(page, f"() => location.href.startsWith('{_BROWSERS_PAGE}') || ({_SHOWN.strip()})()")
+    if page.evaluate("location.href").startswith(_BROWSERS_PAGE):
+        navigate(page, page.reload)
+        return shown(page)
     return (page.locator("body").get_attribute("data-experiment") or "").split()
 
 
