@@ -1,18 +1,23 @@
-"""A Dask scheduler and Dask workers for tests, each a process on loopback."""
+"""A Dask scheduler and Dask workers for tests, each a process on loopback.
 
+The processes are forks of one that has imported Dask, because importing it takes most of their processor time.
+"""
+
+import importlib
 import json
+import multiprocessing
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import dask
 from distributed import Client
 
 from common.formats.run import RunRecord
@@ -23,6 +28,9 @@ from tests.lab.endings import descendants
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SOON_S = 20.0
+_COMMANDS = "distributed.cli.dask_"
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload([f"{_COMMANDS}scheduler", f"{_COMMANDS}worker", "experiments.execution.cluster"])
 
 
 @dataclass
@@ -35,7 +43,7 @@ class Dask:
 
     folder: Path
     allowed_failures: int = 3
-    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    workers: list[ForkServerProcess] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         self.folder.mkdir()
@@ -43,18 +51,19 @@ class Dask:
             "scheduler", "--scheduler-file", str(self._file), "--port", "0",
             DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=str(self.allowed_failures),
         )  # fmt: skip
-        until(lambda: self._address or self.scheduler.poll() is not None)
+        until(lambda: self._address or not self.scheduler.is_alive())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         for process in [*self.workers, self.scheduler]:  # the scheduler last, so that workers can sign off
+            assert process.pid is not None
             family = descendants(process.pid)
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(_SOON_S)
-            except subprocess.TimeoutExpired:  # if the scheduler was lost, Dask waits for it even while shutting down
+            if process.is_alive():
+                os.kill(process.pid, signal.SIGINT)
+            process.join(_SOON_S)
+            if process.is_alive():  # if the scheduler was lost, Dask waits for it even while shutting down
                 process.kill()
-                process.wait()
+                process.join()
             until(lambda family=family: not any(Path(f"/proc/{pid}").exists() for pid in family))
         shutil.rmtree(self.folder)
 
@@ -84,16 +93,25 @@ class Dask:
         except (FileNotFoundError, json.JSONDecodeError):
             return None
 
-    def _start(self, what: str, *words: str, **environment: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--host", "127.0.0.1", "--no-dashboard"]
-        with (self.folder / f"{what}.log").open("ab") as log:
-            return subprocess.Popen(
-                [*command, *words],
-                cwd=_ROOT,
-                env=os.environ | {"DASK_TEMPORARY_DIRECTORY": str(self.folder)} | environment,
-                stdout=log,
-                stderr=log,
-            )
+    def _start(self, what: str, *words: str, **environment: str) -> ForkServerProcess:
+        words = ("--host", "127.0.0.1", "--no-dashboard", *words)
+        variables = os.environ | {"DASK_TEMPORARY_DIRECTORY": str(self.folder)} | environment
+        log = self.folder / f"{what}.log"
+        process = _FORKS.Process(target=_become, args=(what, words, variables, log), daemon=True)
+        process.start()
+        return process
+
+
+def _become(what: str, words: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+    """Carry out the command `dask scheduler` or `dask worker` in this process."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(_ROOT)
+    with log.open("ab") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
+    dask.config.refresh()
+    importlib.import_module(f"{_COMMANDS}{what}").main(words)
 
 
 def until(true: Any) -> None:

@@ -68,7 +68,7 @@ def test_a_worker_is_killed_and_another_refuses(tmp_path: Path) -> None:
     with Dask(tmp_path / "dask") as dask:
         dask.start_workers({}, {}, {KERNEL: "another"})
         folder = swept(sweep, dask.address, heard)
-        assert [worker.returncode for worker in dask.workers if worker.poll() is not None] == [-signal.SIGKILL]
+        assert [worker.exitcode for worker in dask.workers if not worker.is_alive()] == [-signal.SIGKILL]
         assert not sleeping("61.5")
     assert {ending.status for ending in heard.endings.values()} == {"ok"}
     assert sorted(heard.endings) == names(sweep.results) == sorted(sweep.order())
@@ -223,7 +223,7 @@ def test_the_scheduler_is_lost(tmp_path: Path) -> None:
             def ended(self, *_: object) -> None:
                 until(lambda: sleeping("64.5"))
                 dask.scheduler.kill()
-                dask.scheduler.wait()
+                dask.scheduler.join()
 
         with pytest.raises(StepFailed, match=f"the scheduler at {dask.address}: the connection is lost"):
             swept(with_a_sleeper(tmp_path / "results", "64.5"), dask.address, Killing())
