@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 _FAR = ("DELAY=60s", "DELAY_UP=60s", "QUEUE=1000", "SIZE=20480")
 _LOSSY = ("LOWAT=16384", "LOSS=3%", "SIZE=102400")
-_RECORDS = {"slow": ("RECORD=1400",), "streaming": ("RECORD=1400", "RATE=unlimited", "DELAY=0ms", "SIZE=4M")}
+_RECORDS = {"slow": ("RECORD=1400",), "streaming": ("RECORD=1400", "RATE=unlimited", "DELAY=0ms", "SIZE=1M")}
 _SHORT = ("RELOADS=0", "SAMPLE=100ms")
 _LINE_UP = ("apache", "envoy")
 """The servers that queue all they have in a fixed order, so that no response can overtake another."""
