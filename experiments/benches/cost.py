@@ -22,6 +22,7 @@ from rich.table import Table
 from analysis.loads.metrics import page_loads
 from analysis.records.runs import load_experiment, load_run
 from experiments.execution.pace import used_s
+from experiments.host.processes import die_with_parent
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ROUNDS = 3
@@ -66,7 +67,9 @@ def cost_of(command: Sequence[str], folder: Path) -> Cost:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     silent = subprocess.DEVNULL
     used_before_s, began_s = used_s(resource.RUSAGE_CHILDREN), time.monotonic()
-    subprocess.run(command, cwd=folder, env=environment, check=True, stdout=silent, stderr=silent)
+    subprocess.run(
+        command, cwd=folder, env=environment, check=True, stdout=silent, stderr=silent, preexec_fn=die_with_parent
+    )
     wall_s = time.monotonic() - began_s
     return Cost(wall_s=wall_s, processor_s=used_s(resource.RUSAGE_CHILDREN) - used_before_s)
 

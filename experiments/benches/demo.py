@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.errors import StepFailed
+from experiments.host.processes import die_with_parent
 from experiments.host.search_path import find
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def _made(results: str) -> Iterator[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=die_with_parent,
     )
     try:
         assert process.stdout is not None

@@ -21,6 +21,7 @@ from rich.table import Table
 from experiments.commands.console import Report
 from experiments.commands.guest_kernel import built_kernel
 from experiments.errors import StepFailed
+from experiments.host.processes import die_with_parent
 from experiments.testbed.guest import kernel, kernel_source
 from experiments.testbed.guest.kernel_patches.edit import Version
 
@@ -95,6 +96,7 @@ def _guest_s(kernel_words: list[str], program: Path, work: str) -> float:
         text=True,
         timeout=600,
         check=False,
+        preexec_fn=die_with_parent,
     )
     if "done" not in done.stdout:
         raise StepFailed(f"the guest's {work}", done.stdout + done.stderr)

@@ -25,6 +25,7 @@ from experiments.errors import StepFailed
 from experiments.execution import parcel
 from experiments.execution.local import Local
 from experiments.execution.pace import used_s
+from experiments.host.processes import die_with_parent
 from experiments.results.run_folder import write_document
 from experiments.sweep.command import tally_of
 from experiments.sweep.sweep import SweepProgress, begin, estimate_here, fingerprint_of, run_sweep, sweep_from
@@ -173,7 +174,9 @@ def _apart(what: str, *words: object) -> dict[str, float]:
     what: the name of the measurement. words: its arguments.
     """
     command = [sys.executable, "-m", "experiments.benches.scaling", what, *map(str, words)]
-    measured: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    measured: dict[str, float] = json.loads(
+        subprocess.run(command, check=True, capture_output=True, preexec_fn=die_with_parent).stdout
+    )
     return measured
 
 
@@ -188,6 +191,7 @@ def _tasks(parcel_bytes: int, scratch: Path) -> dict[str, float]:
         [*base, "distributed.cli.dask_scheduler", "--no-dashboard", *port],
         env=os.environ | {"DASK_TEMPORARY_DIRECTORY": str(scratch)},
         stderr=subprocess.DEVNULL,
+        preexec_fn=die_with_parent,
     ) as scheduler:
         while not told.exists() or not told.stat().st_size:
             time.sleep(0.1)
@@ -198,7 +202,9 @@ def _tasks(parcel_bytes: int, scratch: Path) -> dict[str, float]:
             "--no-dashboard",
             f"--local-directory={scratch}",
         ]
-        worker = subprocess.Popen([*base, "distributed.cli.dask_worker", *words], stderr=subprocess.DEVNULL)
+        worker = subprocess.Popen(
+            [*base, "distributed.cli.dask_worker", *words], stderr=subprocess.DEVNULL, preexec_fn=die_with_parent
+        )
         try:
             with Client(scheduler_file=str(told), set_as_default=False) as client:
                 client.wait_for_workers(1)
