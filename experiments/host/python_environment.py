@@ -7,6 +7,7 @@ Rules:
    PIP_ONLY_BINARY=:none: allows source packages.
 3. The lab itself is installed after the packages that it needs, by the setuptools of .venv; this step fetches nothing.
 4. The set-up updates the environment when pyproject.toml, constraints.txt or build-requirements.txt has changed.
+5. If the user chooses an interpreter (make PYTHON=...), the set-up makes an environment of another interpreter anew.
 """
 
 import hashlib
@@ -43,6 +44,9 @@ _SIGNS = {
     "firefox": "websockets",
 }
 """A Python package of each extra, by which an installed extra is recognized."""
+
+_IS_CHOSEN = "PRIOLAB_PYTHON_IS_CHOSEN"
+"""The environment variable that make sets if the user has chosen the interpreter that carries out the set-up."""
 
 _BROWSERS = {"chromium": "Playwright, which drives Chromium,", "firefox": "websockets, which reaches Firefox,"}
 
@@ -126,17 +130,20 @@ class PythonEnvironment:
         return self._folder / (f".installed-{extra}" if extra else ".installed")
 
     def _is_sound(self) -> bool:
-        """Returns True if the environment was once complete, and its packages are for its present Python version.
+        """Returns True if the environment was once complete, and its packages are for the Python version that it needs.
 
-        A set-up that was killed leaves an incomplete environment. The system may have replaced its Python since.
+        A set-up that was killed leaves an incomplete environment. The system may have replaced its Python since, and
+        the user may have chosen another one.
         """
         if not self._mark("").exists():
             return False
         try:
-            name = self.python.resolve(strict=True).name
+            python = self.python.resolve(strict=True)
         except OSError:
             return False
-        return not name.startswith("python3.") or (self._folder / "lib" / name).is_dir()
+        if os.environ.get(_IS_CHOSEN) and python != Path(sys.executable).resolve():
+            return False
+        return not python.name.startswith("python3.") or (self._folder / "lib" / python.name).is_dir()
 
     def _run(self, command: Sequence[str], what: str) -> None:
         process = subprocess.Popen(

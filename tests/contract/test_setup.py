@@ -188,6 +188,32 @@ def test_nothing_to_do_is_nothing_said(bare: Path) -> None:
     assert notes == []
 
 
+def test_a_chosen_interpreter_gets_its_environment(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment of another interpreter is to be made anew if the user has chosen one, and stays if not."""
+    environment = PythonEnvironment(bare)
+    assert not environment.is_to_be_made
+    monkeypatch.setenv("PRIOLAB_PYTHON_IS_CHOSEN", "yes")
+    assert environment.is_to_be_made
+    monkeypatch.setattr("sys.executable", str(environment.python))
+    assert not environment.is_to_be_made
+
+
+def test_make_says_whether_an_interpreter_was_chosen() -> None:
+    """PYTHON on make's command line and in the environment is a choice; without it, `python3` is the default."""
+    for words, variables, said in (((), {}, ""), (("PYTHON=a",), {}, "yes"), ((), {"PYTHON": "a"}, "yes")):
+        command = [
+            "make",
+            "--no-print-directory",
+            "--eval",
+            "asked: ; @echo $$PRIOLAB_PYTHON_IS_CHOSEN",
+            "asked",
+            *words,
+        ]
+        plain = {name: value for name, value in os.environ.items() if name not in ("PYTHON", "MAKEFLAGS")}
+        done = subprocess.run(command, cwd=ROOT, env=plain | variables, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == said
+
+
 def test_the_standard_library_is_enough(bare: Path) -> None:
     """The set-up's module imports with the standard library alone, and from another folder."""
     made = [
