@@ -13,12 +13,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.errors import Unavailable
 from experiments.execution import cpu_claims, keeper
+from experiments.host.interruption import held_back
 from experiments.host.processes import readable
 from experiments.host.search_path import program_environment
 
@@ -78,29 +79,31 @@ class CommandProcess:
         self.kind = work.kind
         self.takes_further = _keeps(work)
         self._programs = _identities(work.programs)
-        self.scratch = make_scratch()
-        self._claim = cpu_claims.claim() if work.one_cpu else None
-        try:
-            command = [sys.executable, "-I", "-S", str(keeper.__file__), str(self.scratch)]
-            command.append(str(self._claim.cpu) if self._claim else "any")
-            command.append("lab" if self.takes_further else "none")
-            self._process = subprocess.Popen(
-                [*command, *work.command(self.scratch)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                bufsize=0,
-                env=program_environment() | {_MARK: str(self.scratch)},
-            )
-        except BaseException:
-            self._give_up_processor()
-            shutil.rmtree(self.scratch, ignore_errors=True)
-            raise
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._input, self._output = self._process.stdin, self._process.stdout
-        self.output = self._output.fileno()
+        self._claim: cpu_claims.CpuClaim | None = None
+        with ExitStack() as undoing:
+            with held_back():  # a signal meanwhile could leave the folder, or the process
+                self.scratch = make_scratch()
+                undoing.callback(shutil.rmtree, self.scratch, ignore_errors=True)
+                self._claim = cpu_claims.claim() if work.one_cpu else None
+                undoing.callback(self._give_up_processor)
+                command = [sys.executable, "-I", "-S", str(keeper.__file__), str(self.scratch)]
+                command.append(str(self._claim.cpu) if self._claim else "any")
+                command.append("lab" if self.takes_further else "none")
+                self._process = subprocess.Popen(
+                    [*command, *work.command(self.scratch)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    bufsize=0,
+                    env=program_environment() | {_MARK: str(self.scratch)},
+                )
+                assert self._process.stdin is not None
+                assert self._process.stdout is not None
+                self._input, self._output = self._process.stdin, self._process.stdout
+                self.output = self._output.fileno()
+                undoing.callback(self.end)
+            undoing.pop_all()
 
     @property
     def exit_code(self) -> int | None:

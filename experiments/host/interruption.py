@@ -1,12 +1,21 @@
-"""Turns the signals that ask a command to stop into an exception, so that context managers of the command clean up."""
+"""Turns the signals that ask a command to stop into an exception, so that context managers of the command clean up.
 
+Python drops an exception that is raised in a finalizer or in a callback of a weak reference, such as those of the
+import system. If it drops the exception of a signal, the signal comes once more.
+"""
+
+import os
 import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that ask a command to stop."""
+
+_AGAIN_S = 0.01
 
 
 class Interrupted(BaseException):
@@ -32,6 +41,27 @@ def raise_interrupted() -> None:
     for stop in STOPS:
         if signal.getsignal(stop) is not signal.SIG_IGN:
             signal.signal(stop, _interrupt)
+    if sys.unraisablehook is not _drop:
+        _dropping.instead = sys.unraisablehook
+        sys.unraisablehook = _drop
+
+
+class _Dropping:
+    """instead: what handles exceptions that Python drops, other than Interrupted."""
+
+    instead: Callable[["sys.UnraisableHookArgs"], object] = sys.__unraisablehook__
+
+
+_dropping = _Dropping()
+
+
+def _drop(dropped: "sys.UnraisableHookArgs") -> None:
+    """Sends a signal again whose exception Python drops, from another thread, when this hook has ended."""
+    if isinstance(dropped.exc_value, Interrupted):
+        signal.signal(dropped.exc_value.number, _interrupt)
+        threading.Timer(_AGAIN_S, os.kill, (os.getpid(), dropped.exc_value.number)).start()
+    else:
+        _dropping.instead(dropped)
 
 
 @contextmanager
@@ -77,8 +107,11 @@ def held_back() -> Iterator[Callable[[], None]]:
     """Holds Interrupted back until the yielded function is called, or else until the end of the context.
 
     Code that starts a program needs this context. Otherwise a signal during Popen's constructor could leave a running
-    program that nothing would stop.
+    program that nothing would stop. Threads other than the main one need nothing, as signals do not interrupt them.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
 
     def allow() -> None:
         _held.active = False

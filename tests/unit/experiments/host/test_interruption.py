@@ -1,6 +1,8 @@
 """Interruptions: a signal of STOPS raises Interrupted once, at once or when it is allowed."""
 
 import signal
+import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -10,12 +12,14 @@ from experiments.host.interruption import STOPS, Interrupted, held_back, raise_i
 
 @pytest.fixture(autouse=True)
 def _handlers() -> Iterator[None]:
-    """Restores the handlers, which an interruption changes."""
+    """Restores the handlers, which an interruption changes, and the hook for exceptions that Python drops."""
     before = {stop: signal.getsignal(stop) for stop in STOPS}
+    hook = sys.unraisablehook
     raise_interrupted()
     yield
     for stop, handler in before.items():
         signal.signal(stop, handler)
+    sys.unraisablehook = hook
 
 
 @pytest.mark.parametrize("number", STOPS)
@@ -66,3 +70,38 @@ def test_after_the_context_a_signal_interrupts_at_once() -> None:
         pass
     with pytest.raises(Interrupted):
         signal.raise_signal(signal.SIGHUP)
+
+
+def test_a_signal_that_python_drops_comes_again() -> None:
+    """Python drops what a finalizer raises; the signal's exception comes all the same, and only once."""
+
+    class Finalized:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    def work() -> None:
+        Finalized()
+        threading.Event().wait(10.0)
+
+    with pytest.raises(Interrupted) as stopped:
+        work()
+    assert stopped.value.number == signal.SIGTERM
+    signal.raise_signal(signal.SIGTERM)
+
+
+def test_other_threads_hold_nothing_back() -> None:
+    """A context in another thread does not delay the exception, which is raised in the main thread."""
+    entered, left = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with held_back():
+            entered.set()
+            left.wait(10.0)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    entered.wait(10.0)
+    with pytest.raises(Interrupted):
+        signal.raise_signal(signal.SIGINT)
+    left.set()
+    thread.join()
