@@ -13,7 +13,7 @@ PRIOLAB := .venv/bin/priolab
 no_knobs := PYTHON=% AGAINST=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=%
 export PRIOLAB_KNOBS := $(filter-out $(no_knobs),$(MAKEOVERRIDES))
 export PYTHON
-ifneq ($(origin PYTHON),file)
+ifeq ($(origin PYTHON),command line)
 export PRIOLAB_PYTHON_IS_CHOSEN := yes
 endif
 ifdef KERNEL
