@@ -126,9 +126,9 @@ def navigate(page: Page, go: Callable[[], object]) -> None:
             except Error as error:
                 if not any(reason in str(error) for reason in (NETWORK_CHANGED, _BROWSERS_PAGE)):
                     raise
-            else:
-                if not any(NETWORK_CHANGED in reason for reason in failed):
-                    return
+                continue
+            if not any(NETWORK_CHANGED in reason for reason in failed):
+                return
         go()
     finally:
         page.remove_listener("requestfailed", note)
