@@ -494,6 +494,3 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[ArgumentParser], None]]] = {
     "kernel": ("build the guest kernel, unless it is built already", _kernel),
 }
 """For each command: what it does, and the function that adds its options."""
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -297,11 +297,11 @@ class Lab:
 
     def command(self, *words: str) -> list[str]:
         """The argument list of a run."""
-        return [sys.executable, "-m", "experiments.cli", "run", f"RESULTS={self.results}", *words]
+        return [sys.executable, "-m", "experiments", "run", f"RESULTS={self.results}", *words]
 
     def sweep_command(self, *words: str) -> list[str]:
         """The argument list of a sweep."""
-        return [sys.executable, "-m", "experiments.cli", "sweep", f"RESULTS={self.results}", *words]
+        return [sys.executable, "-m", "experiments", "sweep", f"RESULTS={self.results}", *words]
 
     def run(self, *words: str, timeout_s: float = 240) -> Done:
         """Runs `priolab run` to its end."""

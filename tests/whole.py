@@ -2,8 +2,9 @@
 
 Rules:
 1. Tests that are not marked `punctual` are divided among processes, two for each processor, as tests often wait.
-2. Then tests marked `punctual` run on real clocks: those in containers one after the other, beside them the others one
-   after the other. The output of those in containers is shown when they have ended, all other output as it comes.
+2. Then tests marked `punctual` run on real clocks, in two processes that take about the same time: in one those in
+   containers and some of those with browsers, in the other all others. The output of the first process is shown when it
+   has ended, all other output as it comes.
 """
 
 import os
@@ -18,6 +19,7 @@ from tests.costliest import costliest, table
 _KEPT = Path(".pytest_cache")
 _PER_PROCESSOR = 2
 _CLOCKS = ("tests/lab", "tests/link")
+_ASIDE = "containers or packet_browsers"
 
 
 def _command(name: str, marked: str, *words: str) -> list[str]:
@@ -38,13 +40,13 @@ def _on_real_clocks() -> list[int]:
     log = _KEPT / "containers.log"
     with log.open("wb") as output:
         containers = subprocess.Popen(
-            _command("containers", "punctual and containers", *_CLOCKS),
+            _command("containers", "punctual", "-k", _ASIDE, *_CLOCKS),
             stdout=output,
             stderr=output,
             preexec_fn=die_with_parent,
         )
     try:
-        others = _command("punctual", "punctual and not containers", *_CLOCKS)
+        others = _command("punctual", "punctual", "-k", f"not ({_ASIDE})", *_CLOCKS)
         code = subprocess.run(others, preexec_fn=die_with_parent, check=False).returncode
         codes = [code, containers.wait()]
     finally:

@@ -107,7 +107,7 @@ def _begin(browser: "Browser", results: str, then: Callable[["Page"], None]) -> 
 def _made(results: str) -> Iterator[str]:
     """Starts the demo as `make demo` does, but on any free port; yields the demo's address."""
     _set_up()
-    command = [sys.executable, "-m", "experiments.cli", "demo", "--port", "0", "--no-browser"]
+    command = [sys.executable, "-m", "experiments", "demo", "--port", "0", "--no-browser"]
     process = subprocess.Popen(
         [*command, "FABRIC=virtual", f"RESULTS={results}"],
         cwd=_ROOT,

@@ -50,7 +50,7 @@ def test_every_format_goes_into_the_experiment(folder: Path, to: str, names: lis
 
 def test_the_command(folder: Path) -> None:
     """`priolab export` takes an experiment's name, as `priolab show` does, and prints the file that it wrote."""
-    words = [sys.executable, "-m", "experiments.cli", "export", "maps", "--results", str(folder.parent), "--to", "qlog"]
+    words = [sys.executable, "-m", "experiments", "export", "maps", "--results", str(folder.parent), "--to", "qlog"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"wrote {folder / 'exports' / 'experiment.qlog'}\n"

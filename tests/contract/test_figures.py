@@ -198,7 +198,7 @@ def test_the_ladder_climbs(sampled: Experiment) -> None:
 
 def test_figures_of_nothing(tmp_path: Path) -> None:
     """`priolab figures` on an empty folder prints one line that names the missing file, and exits with 1."""
-    command = [sys.executable, "-m", "experiments.cli", "figures", str(tmp_path)]
+    command = [sys.executable, "-m", "experiments", "figures", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1

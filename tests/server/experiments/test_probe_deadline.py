@@ -192,7 +192,7 @@ def test_no_journal_is_left(tmp_path: Path) -> None:
         words = _command(
             tmp_path, port, "--deadline", "60s", "--dialect", "plain,chrome,safari,header,update,reprioritize"
         )
-        command = [sys.executable, "-m", "experiments.cli", *words]
+        command = [sys.executable, "-m", "experiments", *words]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"TMPDIR": str(temporary)}) as probe:
             assert stalled.wait(60)
             probe.kill()

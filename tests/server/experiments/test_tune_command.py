@@ -22,7 +22,7 @@ def _tuning(pid: int, *words: str, by: Sequence[str] = (), out: Path | None = No
     """Start the tuner, yield its process, and kill it at the end.
     out: a file for its standard output, instead of a pipe.
     """
-    command = [*by, sys.executable, "-m", "experiments.cli", "tune", "--pid", str(pid), *words]
+    command = [*by, sys.executable, "-m", "experiments", "tune", "--pid", str(pid), *words]
     with (out or Path("/dev/null")).open("w") as file:
         stdout = subprocess.PIPE if out is None else file
         with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as process:

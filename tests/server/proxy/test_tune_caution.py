@@ -201,7 +201,7 @@ def test_a_namespace_that_cannot_be_read(
 @contextmanager
 def _command(*words: str) -> Iterator[subprocess.Popen[str]]:
     """Start `priolab tune`, and return its process when it is tuning."""
-    command = [sys.executable, "-m", "experiments.cli", "tune", *words]
+    command = [sys.executable, "-m", "experiments", "tune", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -238,7 +238,7 @@ def test_a_second_command(group: Path, tmp_path: Path, how: str) -> None:
     with serving(tmp_path, group) as (pid, _):
         words = [how, str(group if how == "--cgroup" else pid)]
         where = f"in cgroup {group}" if how == "--cgroup" else f"on process {pid}"
-        command = [sys.executable, "-m", "experiments.cli", "tune", *words]
+        command = [sys.executable, "-m", "experiments", "tune", *words]
         with _command(*words):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         said = f"priolab: priolab tune cannot be used here: another tuner is at work {where}; end the other tuner first"

@@ -198,7 +198,7 @@ def test_when_it_dies(tmp_path: Path, tuner: str, request: pytest.FixtureRequest
     log = tmp_path / "log"
     with serving(tmp_path, group) as (pid, port):
         whose = str(group or pid)
-        command = [sys.executable, "-m", "experiments.cli", "tune", tuner, whose, "--log", str(log)]
+        command = [sys.executable, "-m", "experiments", "tune", tuner, whose, "--log", str(log)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             assert process.stdout.readline().startswith("tuning ")
