@@ -215,4 +215,5 @@ def _row(step: Step) -> tuple[str, ...]:
 def _after(time_ns: int | None) -> str:
     if time_ns is None:
         return "never"
-    return milliseconds(time_ns / _MS) if time_ns else "at once"
+    said = milliseconds(time_ns / _MS)
+    return "at once" if said == milliseconds(0) else said

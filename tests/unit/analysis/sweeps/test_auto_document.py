@@ -6,7 +6,7 @@ import pytest
 
 from analysis.figures.following import Followed, draw
 from analysis.reports.following import Seen
-from analysis.sweeps.auto_document import Study, text
+from analysis.sweeps.auto_document import Study, _after, text
 from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.measures import Measure
@@ -89,6 +89,14 @@ def test_a_broken_promise_is_not_passed_over(tmp_path: Path, trouble: dict[str, 
     assert not found.holds
     told = text(found, {})
     assert ("outside of the sweep's limits" in told) is ("kept_ms" in trouble)
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "said"), [(None, "never"), (0, "at once"), (20_000, "at once"), (400_000, "0.4 ms")]
+)
+def test_a_time_too_short_to_be_shown_is_at_once(time_ns: int | None, said: str) -> None:
+    """A time that would be shown as 0.0 ms is shown as `at once`, like no time."""
+    assert _after(time_ns) == said
 
 
 def test_the_picture_shows_both_steps() -> None:
