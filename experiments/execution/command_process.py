@@ -79,13 +79,11 @@ class CommandProcess:
         self.kind = work.kind
         self.takes_further = _keeps(work)
         self._programs = _identities(work.programs)
-        self._claim: cpu_claims.CpuClaim | None = None
         with ExitStack() as undoing:
             with held_back():  # a signal meanwhile could leave the folder, or the process
                 self.scratch = make_scratch()
                 undoing.callback(shutil.rmtree, self.scratch, ignore_errors=True)
-                self._claim = cpu_claims.claim() if work.one_cpu else None
-                undoing.callback(self._give_up_processor)
+                self._claim = undoing.enter_context(cpu_claims.claim()) if work.one_cpu else None
                 command = [sys.executable, "-I", "-S", str(keeper.__file__), str(self.scratch)]
                 command.append(str(self._claim.cpu) if self._claim else "any")
                 command.append("lab" if self.takes_further else "none")
