@@ -20,6 +20,7 @@ _KEPT = Path(".pytest_cache")
 _PER_PROCESSOR = 2
 _CLOCKS = ("tests/lab", "tests/link")
 _ASIDE = "containers or packet_browsers"
+"""The tests of one of the processes, as pytest's option -k takes them: by their marks and the names of their files."""
 
 
 def _command(name: str, marked: str, *words: str) -> list[str]:

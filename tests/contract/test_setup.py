@@ -203,18 +203,12 @@ def test_make_says_whether_an_interpreter_was_chosen() -> None:
     """PYTHON on make's command line is a choice. In the environment it is not: make itself puts it there for a make
     that it starts, also if nobody has chosen.
     """
+    command = ("make", "--no-print-directory", "--eval", "asked: ; @echo $$PRIOLAB_PYTHON_IS_CHOSEN", "asked")
+    told = ("PYTHON", "MAKEFLAGS", "PRIOLAB_PYTHON_IS_CHOSEN")
+    plain = {name: value for name, value in os.environ.items() if name not in told}
     for words, variables, said in (((), {}, ""), (("PYTHON=a",), {}, "yes"), ((), {"PYTHON": "a"}, "")):
-        command = [
-            "make",
-            "--no-print-directory",
-            "--eval",
-            "asked: ; @echo $$PRIOLAB_PYTHON_IS_CHOSEN",
-            "asked",
-            *words,
-        ]
-        told = ("PYTHON", "MAKEFLAGS", "PRIOLAB_PYTHON_IS_CHOSEN")
-        plain = {name: value for name, value in os.environ.items() if name not in told}
-        done = subprocess.run(command, cwd=ROOT, env=plain | variables, capture_output=True, text=True, check=True)
+        asked = (*command, *words)
+        done = subprocess.run(asked, cwd=ROOT, env=plain | variables, capture_output=True, text=True, check=True)
         assert done.stdout.strip() == said
 
 

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.usefixtures("guest")
 _MANAGED = (Qdisc.FQ_CODEL, Qdisc.CAKE, Qdisc.PIE)
 """Disciplines that drop packets before the queue is full, so that it stays short."""
 _DEEP = "QUEUE=1000"
-_FIRST = "RELOADS=0"
 _ARMS: Mapping[str, tuple[str, ...]] = {
     **{qdisc: (f"QDISC={qdisc}", _DEEP) for qdisc in (Qdisc.FIFO, Qdisc.FQ, *_MANAGED)},
     "marked": ("QDISC=fq_codel", "ECN=on", _DEEP),
@@ -27,9 +26,9 @@ _ARMS: Mapping[str, tuple[str, ...]] = {
     "overtaking-managed": ("REORDER=5%", "QDISC=fq_codel", "LOSS=1%", "LOSS_BURST=4"),
     "bursts": ("LOSS=2%", "LOSS_BURST=8"),
     "stepped-cake": ("QDISC=cake", "RATE_STEPS=1280kbps@1s+128kbps@3s"),
-    "cross": ("CROSS=1", _FIRST),
-    "cross-managed": ("CROSS=2", "CROSS_CC=bbr", "QDISC=fq_codel", _DEEP, _FIRST),
-    "cross-fifo": ("CROSS=1", "QUEUE=100", "SIZE=200K", _FIRST),
+    "cross": ("CROSS=1", "RELOADS=0"),
+    "cross-managed": ("CROSS=2", "CROSS_CC=bbr", "QDISC=fq_codel", _DEEP, "RELOADS=0"),
+    "cross-fifo": ("CROSS=1", "QUEUE=100", "SIZE=200K", "RELOADS=0"),
 }
 _LEAST_EXPLAINED = 0.98
 
