@@ -95,6 +95,9 @@ NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
 _BROWSERS_PAGE = "chrome-error://"
 """The beginning of the address of the page that the browser shows instead of a page on which it gives up."""
 
+_OWN_RELOAD = "is interrupted by another navigation"
+"""What a browser reports when the page, which misses a script, loads itself again before it has been loaded."""
+
 _NAVIGATIONS = 4
 
 _KEPT: WeakKeyDictionary[Browser, dict[str, list[Page]]] = WeakKeyDictionary()
@@ -110,12 +113,15 @@ expect.set_options(timeout=_EXPECT_MS)
 def navigate(page: Page, go: Callable[[], object]) -> None:
     """Calls `go`, such as `page.reload`, again while other tests' network interfaces make the browser give up.
 
-    The browser may give up on the page itself, and also on one of its scripts.
+    The browser may give up on the page itself, and also on one of its scripts; then the page loads itself again.
     """
     failed: list[str] = []
 
     def note(request: Request) -> None:
         failed.append(str(request.failure))
+
+    def missing() -> bool:
+        return any(NETWORK_CHANGED in reason for reason in failed)
 
     page.on("requestfailed", note)
     try:
@@ -124,10 +130,11 @@ def navigate(page: Page, go: Callable[[], object]) -> None:
             try:
                 go()
             except Error as error:
-                if not any(reason in str(error) for reason in (NETWORK_CHANGED, _BROWSERS_PAGE)):
+                expected = (NETWORK_CHANGED, _BROWSERS_PAGE, *([_OWN_RELOAD] if missing() else ()))
+                if not any(reason in str(error) for reason in expected):
                     raise
                 continue
-            if not any(NETWORK_CHANGED in reason for reason in failed):
+            if not missing():
                 return
         go()
     finally:
