@@ -81,7 +81,7 @@ list: environment ## list the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=
 doctor: environment ## show what the lab can do on this machine, and what is missing for the rest
 	@$(PRIOLAB) doctor
 
-test: setup-test ## run all tests: unit, contract, server, link, lab; then list the ten slowest
+test: setup-test ## run all tests: unit, contract, server, link, lab; then list the ten slowest and the failed ones
 	@.venv/bin/python -m tests.whole
 
 .PHONY: test-unit test-fast

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from experiments.host.processes import die_with_parent
-from tests.costliest import costliest, table
+from tests.reports import summary
 
 _KEPT = Path(".pytest_cache")
 _PER_PROCESSOR = 2
@@ -61,7 +61,7 @@ def _main() -> int:
     for report in _KEPT.glob("*.xml"):
         report.unlink()
     codes = [_parallel(), *_on_real_clocks()]
-    print(table(costliest(sorted(_KEPT.glob("*.xml")))))
+    print(summary(sorted(_KEPT.glob("*.xml"))))
     return int(any(codes))
 
 

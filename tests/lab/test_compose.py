@@ -22,7 +22,10 @@ from tests.punctuality import until_punctual
 
 pytestmark = pytest.mark.usefixtures("compose")
 
-_LINK = ("FABRIC=compose", "DELAY=100ms", "RELOADS=0")
+_ONCE = ("FABRIC=compose", "DELAY=100ms", "RELOADS=0")
+_AGAIN = ("FABRIC=compose", "DELAY=100ms", "RELOADS=1")
+"""One reload, because on a slow machine processes are late with everything that they do for the first time."""
+
 _PROJECT = "label=com.docker.compose.project"
 _END_S = 60.0
 _REAL_NS = 2 * 10**6
@@ -55,13 +58,8 @@ def _container(lab: Lab, service: str) -> str:
 
 
 def _maps(lab: Lab) -> Done:
-    """Runs the Maps case on a faster link with a rate step and captures.
-
-    The run has one reload, because on a slow machine processes are late with everything that they do for the first
-    time.
-    """
-    words = ("RATE=512kbps", "RATE_STEPS=1024kbps@2s", "LOWAT=131072", "CAPTURE=yes")
-    return lab.run_on_time("FABRIC=compose", "DELAY=100ms", "RELOADS=1", *words)
+    """Runs the Maps case on a faster link with a rate step and captures."""
+    return lab.run_on_time(*_AGAIN, "RATE=512kbps", "RATE_STEPS=1024kbps@2s", "LOWAT=131072", "CAPTURE=yes")
 
 
 @pytest.mark.parametrize("server", ["nginx", "h2o", "nginx@trixie"])
@@ -94,7 +92,7 @@ def test_nginx(nginx: Done) -> None:
 @pytest.mark.punctual
 def test_h2o(lab: Lab) -> None:
     """h2o shares by weight: with LOWAT=16384 a large script begins early enough to end before the image."""
-    done = lab.run_on_time(*_LINK, "RATE=512kbps", "SIZE=1400000", "LOWAT=16384", "SERVER=h2o", "GSO=2")
+    done = lab.run_on_time(*_ONCE, "RATE=512kbps", "SIZE=1400000", "LOWAT=16384", "SERVER=h2o", "GSO=2")
     assert done.code == 0, done.trouble
     assert done.arm("control")["verdict"] == "inverted"
     treatment = done.arm("lowat-16384")
@@ -105,7 +103,7 @@ def test_h2o(lab: Lab) -> None:
 @pytest.mark.punctual
 def test_a_suites_server(lab: Lab) -> None:
     """The front's image is made from a root, and run.json names the root's packages."""
-    done = lab.run_on_time(*_LINK, "RATE=512kbps", "SERVER=nginx@trixie", "CONTROL=no", "LOWAT=131072")
+    done = lab.run_on_time(*_AGAIN, "RATE=512kbps", "SERVER=nginx@trixie", "CONTROL=no", "LOWAT=131072")
     assert done.code == 0, done.trouble
     assert done.folder is not None
     assert done.arm("lowat-131072")["verdict"] == "kept"
@@ -183,7 +181,7 @@ def test_first_bytes_are_those_of_the_captures(nginx: Done, lab: Lab) -> None:
 
 
 def _until_loading(lab: Lab, *words: str) -> subprocess.Popen[str]:
-    command = lab.command(*_LINK, "RATE=1mbit", "SIZE=8M", "CONTROL=no", *words)
+    command = lab.command(*_ONCE, "RATE=1mbit", "SIZE=8M", "CONTROL=no", *words)
     running = subprocess.Popen(command, env=lab.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stdout is not None
     said = []
@@ -285,7 +283,7 @@ def test_an_interrupted_run_leaves_nothing(lab: Lab, number: signal.Signals) -> 
 def test_an_interrupt_while_the_places_are_made(lab: Lab) -> None:
     """An interrupt while the engine makes the containers leaves no container and no temporary file."""
     for pause_s in (0.5, 1.5):
-        command = lab.command(*_LINK, "CONTROL=no")
+        command = lab.command(*_ONCE, "CONTROL=no")
         running = subprocess.Popen(
             command, env=lab.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -309,7 +307,7 @@ def test_a_build_that_fails_leaves_no_container(lab: Lab) -> None:
     try:
         before = set(_docker("ps", "--all", "--quiet"))
         done = subprocess.run(
-            lab.command(*_LINK),
+            lab.command(*_ONCE),
             env=lab.environment | {"BASE": base},
             capture_output=True,
             text=True,

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from experiments.demo.recorded import recorded
 from experiments.demo.story import closing, steps
 from experiments.scenario.knobs import with_defaults
+from tests.lab import visits
 from tests.lab.stub_demo import MadeUp, made_up_demo, settles
 from tests.lab.visits import (
     NETWORK_CHANGED,
@@ -32,6 +33,9 @@ pytestmark = pytest.mark.usefixtures("chromium")
 SEQUENCES = 200
 _ACTIONS = 5
 _SETTLE_MS = 20_000
+_LOSSES = 4
+"""The number of times in a row that the browser loses a request; networks change several times in a row."""
+
 _NARROW = 900
 _WINDOWS = [(1280, 720), (1920, 1080), (390, 844)]
 
@@ -398,7 +402,7 @@ def test_the_network_changes(made: MadeUp, browser: Browser) -> None:
 
     def lose(route: Route) -> None:
         path = route.request.url.rpartition("/")[2]
-        if lost.count(path) < 2:
+        if lost.count(path) < _LOSSES:
             lost.append(path)
             route.abort("internetdisconnected")
         else:
@@ -410,7 +414,20 @@ def test_the_network_changes(made: MadeUp, browser: Browser) -> None:
             page.route(path, lose)
         navigate(page, lambda: page.goto(made.address))
         shown(page)
-        assert {path: lost.count(path) for path in lost} == {"film.js": 2, "choices": 2, "arms": 2}
+        assert {path: lost.count(path) for path in lost} == dict.fromkeys(("film.js", "choices", "arms"), _LOSSES)
+
+
+def test_a_visit_survives_the_loss_of_that_program(
+    made: MadeUp, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test that visits the page loads it anew if the network's change took the program that starts the page."""
+    lost = "internetdisconnected"  # Playwright cannot pretend that the network changed
+    monkeypatch.setattr(visits, "NETWORK_CHANGED", "net::ERR_INTERNET_DISCONNECTED")
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.route("**/page/*/boot.js", lambda route: route.abort(lost), times=1)
+        navigate(page, lambda: page.goto(made.address))
+        shown(page)
 
 
 def test_the_page_without_its_program(made: MadeUp, browser: Browser) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from playwright.sync_api import Browser, Error, Page, Playwright, Request, ViewportSize, expect
+from playwright.sync_api import TimeoutError as Late
 
 RUN_MS = 120_000
 """The longest wait for an arm; `make bench` measures how long an arm takes."""
@@ -96,9 +97,16 @@ _BROWSERS_PAGE = "chrome-error://"
 """The beginning of the address of the page that the browser shows instead of a page on which it gives up."""
 
 _OWN_RELOAD = "is interrupted by another navigation"
-"""What a browser reports when the page, which misses a script, loads itself again before it has been loaded."""
+"""What a browser reports if something else begins to load the page: the page itself, which misses a script, or the
+browser, which tries again what it could not load.
+"""
 
-_NAVIGATIONS = 4
+_REPLACED = "Not attached to an active page"
+"""What a browser reports when it is to reload a page that it is just replacing, for example after history.back()."""
+
+_NAVIGATIONS = 10
+_PAUSE_MS = 300
+"""The time between two of these navigations. Networks change several times in a row."""
 
 _KEPT: WeakKeyDictionary[Browser, dict[str, list[Page]]] = WeakKeyDictionary()
 """The pages of earlier visits, by how their contexts were opened."""
@@ -113,32 +121,42 @@ expect.set_options(timeout=_EXPECT_MS)
 def navigate(page: Page, go: Callable[[], object]) -> None:
     """Calls `go`, such as `page.reload`, again while other tests' network interfaces make the browser give up.
 
-    The browser may give up on the page itself, and also on one of its scripts; then the page loads itself again.
+    The browser may give up on the page itself, and also on one of its scripts; then the page loads itself again, unless
+    the script is the one that would do so. A page that has been reached is loaded again by page.reload: page.goto would
+    only look for the part of the page after `#`.
     """
-    failed: list[str] = []
+    lost: list[str] = []
+    begun = page.url
 
     def note(request: Request) -> None:
-        failed.append(str(request.failure))
-
-    def missing() -> bool:
-        return any(NETWORK_CHANGED in reason for reason in failed)
+        if NETWORK_CHANGED in str(request.failure):
+            lost.append(request.url)
 
     page.on("requestfailed", note)
     try:
         for _ in range(_NAVIGATIONS):
-            failed.clear()
+            before = len(lost)
             try:
-                go()
+                _load(page, begun, go)
             except Error as error:
-                expected = (NETWORK_CHANGED, _BROWSERS_PAGE, *([_OWN_RELOAD] if missing() else ()))
+                expected = (NETWORK_CHANGED, _BROWSERS_PAGE, _REPLACED, *([_OWN_RELOAD] if lost else ()))
                 if not any(reason in str(error) for reason in expected):
                     raise
-                continue
-            if not missing():
-                return
-        go()
+            else:
+                if len(lost) == before:
+                    return
+            page.wait_for_timeout(_PAUSE_MS)
+        _load(page, begun, go)
     finally:
         page.remove_listener("requestfailed", note)
+
+
+def _load(page: Page, begun: str, go: Callable[[], object]) -> None:
+    """Calls `go`, or loads the page again if `go` has led to it. begun: the address before `go` was called first."""
+    if page.url != begun and page.url.startswith("http"):
+        page.reload()
+    else:
+        go()
 
 
 def launched(playwright: Playwright, program: str) -> Browser:
@@ -258,9 +276,13 @@ def until(page: Page, condition: str, arg: Any = None, *, timeout_ms: float = RU
 def shown(page: Page) -> list[str]:
     """Waits until both arms are shown; returns EXPERIMENT/RUN of both.
 
-    Loads the page again if the browser gave up on it when the page had loaded itself again.
+    Loads the page again if the browser gave up on it when the page had loaded itself again. Raises AssertionError with
+    what the page says if the arms are not shown in time.
     """
-    until(page, f"() => location.href.startsWith('{_BROWSERS_PAGE}') || ({_SHOWN.strip()})()")
+    try:
+        until(page, f"() => location.href.startsWith('{_BROWSERS_PAGE}') || ({_SHOWN.strip()})()")
+    except Late as error:
+        raise AssertionError(f"no arms at {page.url}; the page says: {page.locator('body').inner_text()}") from error
     if page.evaluate("location.href").startswith(_BROWSERS_PAGE):
         navigate(page, page.reload)
         return shown(page)

@@ -11,7 +11,7 @@ const MOST_SEEN = 200;
 const STOPPED = "the lab stopped before the run was done";
 
 const ASKED_MS = 1500;
-const MOST_AGAIN = 2;
+const MOST_AGAIN = 4;
 const PAUSE_MS = 300;
 
 async function token() {
@@ -62,7 +62,8 @@ async function call(path, options = {}) {
 }
 
 /**
- * Sends a request, again if the connection breaks: browsers drop all requests when the network of their machine changes.
+ * Sends a request, again if the connection breaks, each time after a longer pause: browsers drop all requests when the
+ * network of their machine changes, and networks change several times in a row.
  * @param {string} path
  * @param {RequestInit} options
  */
@@ -73,7 +74,7 @@ async function fetched(path, options) {
     } catch (error) {
       if (error instanceof DOMException && error.name === "AbortError") throw error;
       if (again === MOST_AGAIN) throw new Refused("the lab does not answer; is `make demo` still running?", true);
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS * (again + 1)));
     }
   }
 }
