@@ -8,7 +8,7 @@ from typing import Protocol
 
 from proxy.certificate_files import Certificates
 from proxy.readiness import wait_until_ready
-from proxy.server import Server
+from proxy.server import CATALOGUE, Server
 from proxy.switch import HTTP1, TLS
 from proxy.template import rendered
 
@@ -46,6 +46,7 @@ class FrontSettings:
     modules: the folder in which the server's npm packages are installed; None without npm packages.
     record_bytes: the size of the largest TLS record; None for the server's default.
     server_folder: the server's folder as the front sees it; None for its path on this machine.
+    catalogue: the folder of the catalogue as the front sees it.
     root: the folder in whose file tree the server is installed, and is to run; None for this machine's. Then `program`
     is a path in this tree.
     listener: what the front takes: `tls`, or without TLS `http1` or `h2c`. upstream: the protocol with `origin`, http1
@@ -70,10 +71,16 @@ class FrontSettings:
     modules: Path | None = None
     record_bytes: int | None = None
     server_folder: Path | None = None
+    catalogue: Path = CATALOGUE
     root: Path | None = None
     listener: str = TLS
     upstream: str = HTTP1
     round_trip_s: float = 0.0
+
+    @property
+    def labs_folder(self) -> Path:
+        """The folder of a server of the lab's own, as the front sees it."""
+        return self.catalogue / self.server.folder.name
 
     @property
     def protocol(self) -> str:
@@ -125,7 +132,8 @@ class Front:
     def command(self) -> tuple[str, ...]:
         """The argument list that starts the server."""
         server, folder = self.settings.server, self.settings.server_folder
-        return server.arguments(server.command, self._values | ({"folder": str(folder)} if folder else {}))
+        paths = {"servers": str(self.settings.catalogue), **({"folder": str(folder)} if folder else {})}
+        return server.arguments(server.command, self._values | paths)
 
     @property
     def configuration(self) -> str:

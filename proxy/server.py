@@ -40,7 +40,7 @@ VALUES = (
 )
 """The names of the values that every template may use; a server's levels and privileges add names."""
 
-_CATALOGUE = Path(__file__).parent / "servers"
+CATALOGUE = Path(__file__).parent / "servers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,14 +168,14 @@ class Server:
     def arguments(self, words: tuple[str, ...], values: Mapping[str, str]) -> tuple[str, ...]:
         """Returns `words`, which is `version` or `command`, with its placeholders filled in."""
         return tuple(
-            word.format_map({"servers": str(_CATALOGUE), "folder": str(self.folder), **values}) for word in words
+            word.format_map({"servers": str(CATALOGUE), "folder": str(self.folder), **values}) for word in words
         )
 
 
 @cache
 def catalogue() -> Mapping[str, Server]:
     """Returns the servers of the catalogue by name."""
-    return MappingProxyType({folder.name: _read(folder) for folder in sorted(_CATALOGUE.iterdir()) if folder.is_dir()})
+    return MappingProxyType({folder.name: _read(folder) for folder in sorted(CATALOGUE.iterdir()) if folder.is_dir()})
 
 
 def server_of(text: str) -> Server:
@@ -282,7 +282,7 @@ def _read(folder: Path) -> Server:
         files=tuple(entry.get("files", [])),
         image_version=entry.get("image_version", "*"),
         base=entry.get("base", False),
-        npm=_CATALOGUE / entry["npm"] if "npm" in entry else None,
+        npm=CATALOGUE / entry["npm"] if "npm" in entry else None,
         protocol=entry.get("protocol", "h2"),
         version=tuple(entry["version"]),
         command=tuple(entry["command"]),

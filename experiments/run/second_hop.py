@@ -22,6 +22,7 @@ from netem.calibration import Tolerance
 from netem.shaper_kind import Shaper
 from proxy.certificate_files import certificates_in
 from proxy.front import Front, FrontSettings
+from proxy.server import CATALOGUE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +95,7 @@ def _front(
     second: SecondPlaces, scenario: Scenario, via: Via, folder: RunFolder, tools: Tools, places: Places
 ) -> Front:
     """Returns the second front. It holds whole responses if it can, and has no LOWAT of its own."""
-    server = via.front
+    server, modules = via.front, modules_of(via.front)
     return Front(
         FrontSettings(
             server=server,
@@ -112,7 +113,8 @@ def _front(
             as_root=places.as_root,
             log=folder.second / "error.log",
             output=folder.second / "output.log",
-            modules=modules_of(server),
+            modules=modules and places.front_sees(modules),
+            catalogue=places.front_sees(CATALOGUE),
             root=Path(tools.second_root) if tools.second_root else None,
             listener=via.http.level,
         )

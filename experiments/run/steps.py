@@ -54,6 +54,7 @@ from netem.link import Qdisc
 from netem.shaper_kind import Shaper
 from proxy.certificate_files import certificates_in
 from proxy.front import Front, FrontSettings
+from proxy.server import CATALOGUE
 from proxy.switch import HTTP1
 from proxy.tuner.journal import NAME
 
@@ -211,6 +212,7 @@ def _origin_settings(folder: RunFolder, tools: Tools) -> OriginSettings:
 
 def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools, hop: RunningHop | None) -> Front:
     server, seen = scenario.front, places.seen(folder)
+    modules = modules_of(server)
     return Front(
         FrontSettings(
             server=server,
@@ -230,9 +232,10 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools, 
             as_root=places.as_root,
             log=seen.front / "error.log",
             output=seen.front / "output.log",
-            modules=modules_of(server),
+            modules=modules and places.front_sees(modules),
             record_bytes=scenario.record_bytes,
             server_folder=places.server_folder,
+            catalogue=places.front_sees(CATALOGUE),
             root=Path(tools.root) if tools.root else None,
         )
     )

@@ -177,6 +177,9 @@ class Places(Protocol):
     def seen(self, folder: RunFolder) -> RunFolder:
         """Returns the run folder at the path at which programs in the places see it; in containers, a mount point."""
 
+    def front_sees(self, folder: Path) -> Path:
+        """Returns the path at which the fronts see a folder of this machine with programs of theirs."""
+
     def describe(self) -> Mapping[str, Any]:
         """Returns the entries about these places for env.json."""
 

@@ -5,10 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+from experiments.host.cache import cache_folder
 from experiments.results.journal_lines import JOURNALS, lines
 from tests.conftest import Done, Lab, make_lab
 
@@ -22,7 +24,9 @@ _DIGITS = 14
 _TUNED = (*JOURNALS, "front/lowat.jsonl")
 
 _KEYS = "client/keys.log"
-_FIXED = ("FABRIC=virtual", "CONTROL=no", "LOWAT=16384", "SIZE=102400", "RELOADS=0")
+_FRONTS = ("nginx", "node", "spdy", "trafficserver")
+_SERVERS = f"SERVER={','.join(_FRONTS)}"
+_FIXED = ("FABRIC=virtual", _SERVERS, "CONTROL=no", "LOWAT=16384", "SIZE=102400", "RELOADS=0")
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _CODE = ("analysis", "backend", "client", "common", "experiments", "netem", "proxy")
 
@@ -93,17 +97,26 @@ def test_repetitions_have_seeds_of_their_own(twice: Done) -> None:
     assert [document["seed"] for document in documents] == [7, 8]
 
 
+@pytest.mark.usefixtures("npm")
 def test_names_of_folders_have_no_effect(lab: Lab, tmp_path: Path) -> None:
-    """A copy of the lab in a folder with another name, run with another PATH, has the same journals and TLS keys."""
+    """A copy of the lab in a folder with another name, run with another PATH and another cache, has the same journals
+    and TLS keys; also if a front's program is in the checkout, and its modules in the cache.
+    """
     copy = tmp_path / "a-checkout-whose-path-is-longer-than-most"
     for folder in _CODE:
         shutil.copytree(_CHECKOUT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    cache = tmp_path / "a-cache-whose-path-is-longer-than-most" / "priolab"
+    cache.mkdir(parents=True)
+    for kept in cache_folder().iterdir():
+        copied = kept.name.startswith("npm-")  # the path of a link's target would be what Node sees
+        shutil.copytree(kept, cache / kept.name) if copied else (cache / kept.name).symlink_to(kept)
     here = lab.run_unseen(*_FIXED)
+    assert here.code == 0, here.trouble
     command = [sys.executable, "-P", "-m", "experiments", "run", f"RESULTS={copy}", *_FIXED, "--print-folder"]
     path = os.pathsep.join([os.environ["PATH"], "/a/folder/that/does/not/exist"])
-    environment = lab.environment | {"PYTHONPATH": str(copy), "PATH": path}
+    environment = lab.environment | {"PYTHONPATH": str(copy), "PATH": path, "XDG_CACHE_HOME": str(cache.parent)}
     there = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert there.returncode == 0, there.stderr
-    for file in (*JOURNALS, _KEYS):
-        written = (Path(there.stdout.strip()) / "lowat-16384.1" / file).read_bytes()
-        assert written == (_folder(here, "lowat-16384.1") / file).read_bytes(), file
+    for run, file in product((f"{server}-lowat-16384.1" for server in _FRONTS), (*JOURNALS, _KEYS)):
+        written = (Path(there.stdout.strip()) / run / file).read_bytes()
+        assert written == (_folder(here, run) / file).read_bytes(), (run, file)

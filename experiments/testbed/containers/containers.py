@@ -118,6 +118,10 @@ class Containers:
         del folder
         return INSIDE
 
+    def front_sees(self, folder: Path) -> Path:
+        """Returns the same path: no front in containers needs a folder of this machine (Server.in_images)."""
+        return folder
+
     def describe(self) -> Mapping[str, Any]:
         """Returns the engine's version, the compose command, and each service's image by its digest."""
         ids = self._services.ids

@@ -1,15 +1,23 @@
 """The part of the fabric `virtual` that a guest needs. A guest imports each module anew, so this one imports few."""
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from itertools import chain
+from pathlib import Path
 
+from experiments.host.npm import modules_of
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.testbed.places import Places, run_label
 from netem import calibration
 from netem.shaper_kind import Shaper
+from proxy.server import CATALOGUE, Server
 
 QUIC = "PRIOLAB_QUIC"
 """The environment variable of a guest in which a client uses QUIC."""
+
+_SEEN = Path("/run")
+"""The folder in which fronts see the folders of their programs, for every checkout and every user alike."""
 
 
 class InGuest:
@@ -20,8 +28,23 @@ class InGuest:
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns places that are namespaces of the guest's kernel."""
         # Only the process of a run needs these modules. A guest loads them before its first run (rehearsal.py).
+        from experiments.testbed.namespaces.front_root import seen_at
         from experiments.testbed.namespaces.front_tuner import FrontTuner
         from experiments.testbed.namespaces.namespaces import Namespaces
 
+        via = order.scenario.via
+        servers = (order.scenario.front, *([via.front] if via else ()))
+        moved = {each: seen_at(_SEEN / each.name, each) for each in sorted({*chain(*map(_folders, servers))})}
         tuner = FrontTuner(order.asked_tuner, run_label(folder))
-        return Namespaces(Shaper.NETEM, tuner, via=order.scenario.via, forks_client=True)
+        return Namespaces(Shaper.NETEM, tuner, via=via, forks_client=True, moved=moved)
+
+
+def _folders(server: Server) -> Iterator[Path]:
+    """Yields the folders of this machine that have files of a server in the checkout or in the cache.
+
+    Where a program's data lie in memory, and so what the program sends, depends on the lengths of these folders' paths.
+    """
+    if server.is_the_labs:
+        yield CATALOGUE
+    if modules := modules_of(server):
+        yield modules

@@ -79,7 +79,7 @@ def started(
             start = partial(place.start, name, cgroup=cgroup, environment=environment)
             if settings.root is not None:
                 shared = (settings.config.parent, settings.log.parent, settings.state)
-                readable = (settings.server.folder,) if settings.server.is_the_labs else ()
+                readable = (settings.labs_folder,) if settings.server.is_the_labs else ()
                 tree = stack.enter_context(mounted(settings.root, shared, readable))
                 start = partial(started_in, tree, environment, start)
             with place.entered():

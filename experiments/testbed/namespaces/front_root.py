@@ -64,6 +64,16 @@ def mounted(root: Path, shared: Sequence[Path], readable: Sequence[Path] = ()) -
         place.rmdir()
 
 
+def seen_at(place: Path, folder: Path) -> Path:
+    """Makes a folder visible at another place, too; returns the place. Raises StepFailed and OSError.
+
+    The mount ends with the run's mount namespace. place: a path that does not exist yet.
+    """
+    place.mkdir()
+    _bind(folder, place)
+    return place
+
+
 def _graft(source: Path, place: Path, shared: Sequence[Path]) -> None:
     """Mounts the content of `source` on `place`, read-only, except folders that exist in `place` already.
 

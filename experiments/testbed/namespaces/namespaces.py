@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from client import __main__ as client
@@ -61,13 +62,21 @@ class Namespaces:
     as_root = os.geteuid() == 0
 
     def __init__(
-        self, usual: Shaper | None, tuner: FrontTuner, *, via: Via | None = None, forks_client: bool = False
+        self,
+        usual: Shaper | None,
+        tuner: FrontTuner,
+        *,
+        via: Via | None = None,
+        forks_client: bool = False,
+        moved: Mapping[Path, Path] = MappingProxyType({}),
     ) -> None:
         """usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry.
 
         via: the second front, which needs further places; None for none. forks_client: True if the lab's own client is
-        a fork of this process, which has loaded the client's modules.
+        a fork of this process, which has loaded the client's modules. moved: the paths at which the fronts see folders,
+        by their paths on this machine; other folders have the same path.
         """
+        self._moved = moved
         self._usual = usual
         self._via = via
         self.second: SecondHop | None = None
@@ -99,6 +108,10 @@ class Namespaces:
     def seen(self, folder: RunFolder) -> RunFolder:
         """Returns the same folder, because the places share the file system of this process."""
         return folder
+
+    def front_sees(self, folder: Path) -> Path:
+        """Returns the path at which the fronts see a folder of this machine: the same, if it was not made another."""
+        return self._moved.get(folder, folder)
 
     def describe(self) -> Mapping[str, Any]:
         """Returns an empty mapping: the places have only the kernel of this process, which env.json has already."""
