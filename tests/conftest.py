@@ -153,6 +153,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} is punctual; such tests are in {' or '.join(_REAL_ROOMS)}")
 
 
+def present(name: str) -> bool:
+    """Returns True if this machine has a capability, such as a server."""
+    return _capabilities()[name].present
+
+
 def needs(name: str) -> None:
     """Skips the test where a capability is missing."""
     capability = _capabilities()[name]

@@ -12,7 +12,7 @@ import pytest
 
 from experiments.host.cache import cache_folder
 from experiments.results.journal_lines import JOURNALS, lines
-from tests.conftest import Done, Lab, make_lab
+from tests.conftest import Done, Lab, make_lab, present
 
 pytestmark = pytest.mark.usefixtures("guest", "own_guests")
 
@@ -25,8 +25,9 @@ _TUNED = (*JOURNALS, "front/lowat.jsonl")
 
 _KEYS = "client/keys.log"
 _FRONTS = ("nginx", "node", "spdy", "trafficserver")
-_SERVERS = f"SERVER={','.join(_FRONTS)}"
-_FIXED = ("FABRIC=virtual", _SERVERS, "CONTROL=no", "LOWAT=16384", "SIZE=102400", "RELOADS=0")
+"""nginx has all its files from Debian; node and trafficserver have some in the checkout, spdy in the cache, too."""
+
+_FIXED = ("FABRIC=virtual", "CONTROL=no", "LOWAT=16384", "SIZE=102400", "RELOADS=0")
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _CODE = ("analysis", "backend", "client", "common", "experiments", "netem", "proxy")
 
@@ -97,10 +98,9 @@ def test_repetitions_have_seeds_of_their_own(twice: Done) -> None:
     assert [document["seed"] for document in documents] == [7, 8]
 
 
-@pytest.mark.usefixtures("npm")
 def test_names_of_folders_have_no_effect(lab: Lab, tmp_path: Path) -> None:
     """A copy of the lab in a folder with another name, run with another PATH and another cache, has the same journals
-    and TLS keys; also if a front's program is in the checkout, and its modules in the cache.
+    and TLS keys, also of fronts with files in the checkout or in the cache.
     """
     copy = tmp_path / "a-checkout-whose-path-is-longer-than-most"
     for folder in _CODE:
@@ -110,13 +110,15 @@ def test_names_of_folders_have_no_effect(lab: Lab, tmp_path: Path) -> None:
     for kept in cache_folder().iterdir():
         copied = kept.name.startswith("npm-")  # the path of a link's target would be what Node sees
         shutil.copytree(kept, cache / kept.name) if copied else (cache / kept.name).symlink_to(kept)
-    here = lab.run_unseen(*_FIXED)
+    fronts = [server for server in _FRONTS if present(server)]  # a missing one fails CI (PRIOLAB_EXPECT)
+    words = (f"SERVER={','.join(fronts)}", *_FIXED)
+    here = lab.run_unseen(*words)
     assert here.code == 0, here.trouble
-    command = [sys.executable, "-P", "-m", "experiments", "run", f"RESULTS={copy}", *_FIXED, "--print-folder"]
+    command = [sys.executable, "-P", "-m", "experiments", "run", f"RESULTS={copy}", *words, "--print-folder"]
     path = os.pathsep.join([os.environ["PATH"], "/a/folder/that/does/not/exist"])
     environment = lab.environment | {"PYTHONPATH": str(copy), "PATH": path, "XDG_CACHE_HOME": str(cache.parent)}
     there = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert there.returncode == 0, there.stderr
-    for run, file in product((f"{server}-lowat-16384.1" for server in _FRONTS), (*JOURNALS, _KEYS)):
+    for run, file in product((f"{server}-lowat-16384.1" for server in fronts), (*JOURNALS, _KEYS)):
         written = (Path(there.stdout.strip()) / run / file).read_bytes()
         assert written == (_folder(here, run) / file).read_bytes(), (run, file)
