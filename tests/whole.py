@@ -1,8 +1,10 @@
 """Runs all tests: `python -m tests.whole`. The exit code is 0 if all have passed. Called by `make test`.
 
 Rules:
-1. Tests that are not marked `punctual` are divided among processes, two for each processor, as tests often wait.
-2. Then tests marked `punctual` run on real clocks, in two processes that take about the same time: in one those in
+1. Each process of pytest loads all tests, so they are compiled beforehand, also if the environment says that Python is
+   to write no compiled files.
+2. Tests that are not marked `punctual` are divided among processes, two for each processor, as tests often wait.
+3. Then tests marked `punctual` run on real clocks, in two processes that take about the same time: in one those in
    containers and some of those with browsers, in the other all others. The output of the first process is shown when it
    has ended, all other output as it comes.
 """
@@ -19,6 +21,7 @@ from tests.reports import summary
 _KEPT = Path(".pytest_cache")
 _PER_PROCESSOR = 2
 _CLOCKS = ("tests/lab", "tests/link")
+_TESTS = Path("tests")
 _ASIDE = "containers or packet_browsers"
 """The tests of one of the processes, as pytest's option -k takes them: by their marks and the names of their files."""
 
@@ -56,7 +59,18 @@ def _on_real_clocks() -> list[int]:
     return codes
 
 
+def _compile() -> None:
+    """Lets pytest compile the tests' modules if not all are compiled here: otherwise each of its processes would."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if len(list(_TESTS.rglob("*-pytest-*.pyc"))) < len(list(_TESTS.rglob("test_*.py"))):
+        print("compiling the tests", flush=True)
+        command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", str(_TESTS)]
+        null = subprocess.DEVNULL  # the parts will say what is wrong
+        subprocess.run(command, stdout=null, stderr=null, preexec_fn=die_with_parent, check=False)
+
+
 def _main() -> int:
+    _compile()
     _KEPT.mkdir(exist_ok=True)
     for report in _KEPT.glob("*.xml"):
         report.unlink()

@@ -21,6 +21,7 @@ def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         program = f"print({name!r}); open({str(begun)!r}, 'a').write('{name} ')"
         return [sys.executable, "-c", f"{program}; raise SystemExit({name!r} in open({str(failing)!r}).read())"]
 
+    monkeypatch.setattr(whole, "_TESTS", tmp_path)
     monkeypatch.setattr(whole, "_KEPT", tmp_path)
     monkeypatch.setattr(whole, "_command", command)
     return begun
@@ -34,6 +35,19 @@ def test_all_parts_run_the_first_one_alone(begun: Path, capfd: pytest.CaptureFix
     said = capfd.readouterr().out
     assert all(name in said.splitlines() for name in _PARTS)
     assert "The costliest tests" in said
+
+
+def test_the_tests_are_compiled_once(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests are compiled before the parts begin, even if the environment forbids it; a second time they are not."""
+    test = begun.parent / "test_small.py"
+    test.write_text("def test_good(): pass\n")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert whole._main() == 0
+    (compiled,) = begun.parent.glob("__pycache__/test_small.*.pyc")
+    before = compiled.stat().st_mtime_ns
+    test.touch()
+    assert whole._main() == 0
+    assert compiled.stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize("part", _PARTS)
