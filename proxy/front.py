@@ -79,7 +79,7 @@ class FrontSettings:
 
     @property
     def labs_folder(self) -> Path:
-        """The folder of a server of the lab's own, as the front sees it."""
+        """The folder of the catalogue that has the server's files, as the front sees it."""
         return self.catalogue / self.server.folder.name
 
     @property

@@ -120,7 +120,7 @@ class Server:
 
     @property
     def is_the_labs(self) -> bool:
-        """True if the front is a program of the lab's own, a file in the server's folder of the catalogue."""
+        """True if the front needs files of the catalogue: a program of the lab's own, or settings."""
         return any("{servers}" in word for word in self.command)
 
     @property
