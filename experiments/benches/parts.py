@@ -17,7 +17,7 @@ from experiments.benches.cost import Cost, alternately, cost_of
 from experiments.benches.guest import guest_command
 from experiments.errors import StepFailed
 from experiments.host.home import ROOT
-from experiments.host.origin_process import ONE_THREAD
+from experiments.host.origin_process import ONE_THREAD, PAGE
 from experiments.host.search_path import find
 from experiments.testbed.guest import kernel
 
@@ -31,9 +31,11 @@ _VARIANTS: Mapping[str, tuple[str, ...]] = {
     "sampled": ("SAMPLE=auto",),
 }
 
-# The guest's first process: starts a program N times, and switches the guest off (<linux/reboot.h>).
+# The guest's first process: starts a program N times, and switches the guest off (<linux/reboot.h>). As in a run, the
+# program's file stays open, so that the guest keeps what it has read of it.
 _INIT = """
 import ctypes, subprocess, sys
+kept = open(sys.argv[2], "rb")
 for _ in range(int(sys.argv[1])):
     subprocess.run(sys.argv[2:], check=True)
 print("done", flush=True)
@@ -45,7 +47,8 @@ def parts(scenario: str, scratch: Path) -> Mapping[str, float]:
     """Returns the processor seconds of each part of a run, by the part's name. scratch: a folder for results."""
     lab = str(ROOT / ".venv/bin/priolab")
     words = (f"SCENARIO={scenario}", "FABRIC=virtual", f"RESULTS={scratch / 'parts'}")
-    node = [find("node") or "node", *ONE_THREAD, "-e", "0"]
+    imports = f'import "node:http"; import "{PAGE}"'
+    node = [find("node") or "node", *ONE_THREAD, "--input-type=module", "-e", imports]
     commands: dict[str, Callable[[], Cost]] = {
         "drawn": partial(cost_of, [lab, "run", *words], ROOT),
         "unseen": partial(cost_of, [lab, "run", *words, "--print-folder"], ROOT),
@@ -59,7 +62,8 @@ def parts(scenario: str, scratch: Path) -> Mapping[str, float]:
     run_s = {name: _run_s(used_s[f"{name} {_FEW}"], used_s[f"{name} {_MANY}"]) for name in _VARIANTS}
     return {
         "a run without a page: places, servers, calibration, client, evaluation": run_s["empty"],
-        "- of this, Node's start": (used_s[f"{_STARTS} starts"] - used_s["0 starts"]) / _STARTS,
+        "- of this, the start of Node with the origin's modules": (used_s[f"{_STARTS} starts"] - used_s["0 starts"])
+        / _STARTS,
         "the page loads": run_s["loads"] - run_s["empty"],
         "the samples of `SAMPLE=auto`": run_s["sampled"] - run_s["loads"],
         "the command and a guest, once for many runs": used_s["unseen"] / _ARMS - run_s["sampled"],

@@ -225,6 +225,77 @@ static int fork_memory(void)
 	return kept && status == 0;
 }
 
+static int filled(const char *pages, int from)
+{
+	int same = 1;
+
+	for (int i = 0; i < 64; i++)
+		same &= pages[i * 4096] == (char) (from + i);
+	return same;
+}
+
+static void fill(char *pages, int from)
+{
+	for (int i = 0; i < 64; i++)
+		pages[i * 4096] = (char) (from + i);
+}
+
+static int ended_well(void)
+{
+	int status = 1;
+
+	wait(&status);
+	return status == 0;
+}
+
+/* What a child or a grandchild writes is its own, also where its parent might only read at the fork. */
+static int writing_after_fork(void)
+{
+	char *pages = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int kept;
+
+	fill(pages, 1);
+	mprotect(pages, 32 * 4096, PROT_READ);
+	if (fork() == 0) {
+		kept = filled(pages, 1);
+		mprotect(pages, 32 * 4096, PROT_READ | PROT_WRITE);
+		fill(pages, 2);
+		if (fork() == 0) {
+			kept = filled(pages, 2);
+			fill(pages, 3);
+			_exit(!(kept && filled(pages, 3)));
+		}
+		_exit(!(ended_well() && kept && filled(pages, 2)));
+	}
+	kept = ended_well() && filled(pages, 1);
+	mprotect(pages, 32 * 4096, PROT_READ | PROT_WRITE);
+	fill(pages, 4);
+	kept &= filled(pages, 4);
+	munmap(pages, 64 * 4096);
+	return kept;
+}
+
+#define LARGE (96L << 20)
+
+/* A program that has more than half of the memory can fork. */
+static int large_fork(void)
+{
+	char *pages = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int kept = 1;
+	pid_t child;
+
+	for (long at = 0; at < LARGE; at += 4096)
+		*(long *) (pages + at) = at;
+	child = fork();
+	for (long at = 0; at < LARGE; at += 4096)
+		kept &= *(long *) (pages + at) == at;
+	if (child == 0)
+		_exit(!kept);
+	kept &= child > 0 && ended_well();
+	munmap(pages, LARGE);
+	return kept;
+}
+
 static void *yielding(void *seed)
 {
 	intptr_t kept = 1;
@@ -291,7 +362,7 @@ int main(int count, char **words)
 		{ "system call", plain_call },	   { "page fault", page_fault },     { "memory", memory_itself },
 		{ "signal", signal_handler },	   { "fault", forbidden_access },    { "fork", fork_both_sides },
 		{ "fork's memory", fork_memory },  { "threads", threads },	     { "processes", processes },
-		{ "exec", another_program },
+		{ "exec", another_program },	   { "copies", writing_after_fork }, { "large fork", large_fork },
 	};
 
 	if (count > 1 && strcmp(words[1], "child") == 0)

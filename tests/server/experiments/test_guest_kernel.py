@@ -11,7 +11,7 @@ from experiments.testbed.guest import kernel
 _FOLDER = Path(__file__).parent
 _COMPUTING = (
     *("system call", "page fault", "memory", "signal", "fault", "fork", "fork's memory", "threads"),
-    *("processes", "exec"),
+    *("processes", "exec", "copies", "large fork"),
 )
 _READING = ("steps", "time of day", "timers", "processes")
 _BY_CHANGE = {
