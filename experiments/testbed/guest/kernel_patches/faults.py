@@ -5,7 +5,8 @@ Without the changes a page fault stops a program three times, and takes 30 us.
 Rules:
 1. A fault maps the pages around its address, as the kernel itself does for files (`fault_around_bytes`): 32 pages, and
    in kernels before 6.11 sixteen. Pages that exist are mapped at once. If a program writes to private memory, missing
-   pages are made before it uses them, and pages that it shares with the process that forked it are copied.
+   pages are made before it uses them, and pages that it shares with the process that forked it are copied. Of a
+   file, 256 pages are mapped as far as they have been read before.
 2. The host reports the address of a fault, but not whether the program read or wrote. A fault on a page that is mapped
    correctly counts as a write. A fault on a missing page counts as a write if the memory is writable and private. Any
    other fault counts as a read. If the program did write, the fault repeats, and by then the page is present.
@@ -60,7 +61,7 @@ _SINCE_6_11 = (
 """,
     ),
 )
-_MORE_OF_A_FILE = Edit("mm/memory.c", "	65536 >> PAGE_SHIFT;\n", "	131072 >> PAGE_SHIFT;\n")
+_MORE_OF_A_FILE = Edit("mm/memory.c", "	65536 >> PAGE_SHIFT;\n", "	1048576 >> PAGE_SHIFT;\n")
 _UNTIL_6_10 = (
     Edit(
         "arch/um/kernel/tlb.c",
