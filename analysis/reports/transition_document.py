@@ -21,7 +21,8 @@ _MADE = (
     "`make transition` makes this page, figures in sentences included. Each row of the later tables is one run in the"
     " guest over the default link, 128 kB/s and 300 ms, and shows the third load of the page. The browsers are"
     " headless, with an empty cache; the lab changes none of their settings for priorities. The signals are read from"
-    " the frames that the browsers sent (client/browser.json in each run)."
+    " the frames that the browsers sent (client/browser.json in each run). Two runs of a browser are not equal"
+    " ([chromium.md](chromium.md)), so a difference of some tenths of a second between two rows may be chance."
 )
 _SENT = (
     "`PAGE=signals` has a style sheet, a script, a picture and a `fetch()`, each without a hint, with"
