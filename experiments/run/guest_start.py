@@ -10,6 +10,7 @@ standard library alone, is started by its path, and has no other argument.
 import _ssl
 import contextlib
 import ctypes
+import gc
 import os
 import ssl
 import sys
@@ -96,8 +97,10 @@ def _main() -> None:
         begin_anew(0)
         if not _draw_from_the_kernel():
             _settle_openssl()
+        gc.disable()  # what imports make stays, so a search for garbage would find none
         from experiments.run.guest_init import carry_out_runs
 
+        gc.enable()
         carry_out_runs()
     except BaseException:
         traceback.print_exc()
