@@ -60,10 +60,10 @@ def parts(scenario: str, scratch: Path) -> Mapping[str, float]:
             commands[f"{name} {repeat}"] = partial(cost_of, [lab, "sweep", *words, *grid], ROOT)
     used_s = {name: cost.processor_s for name, cost in alternately(commands, _ROUNDS).items()}
     run_s = {name: _run_s(used_s[f"{name} {_FEW}"], used_s[f"{name} {_MANY}"]) for name in _VARIANTS}
+    node_s = (used_s[f"{_STARTS} starts"] - used_s["0 starts"]) / _STARTS
     return {
         "a run without a page: places, servers, calibration, client, evaluation": run_s["empty"],
-        "- of this, the start of Node with the origin's modules": (used_s[f"{_STARTS} starts"] - used_s["0 starts"])
-        / _STARTS,
+        "- of this, the start of Node with the origin's modules": node_s,
         "the page loads": run_s["loads"] - run_s["empty"],
         "the samples of `SAMPLE=auto`": run_s["sampled"] - run_s["loads"],
         "the command and a guest, once for many runs": used_s["unseen"] / _ARMS - run_s["sampled"],
