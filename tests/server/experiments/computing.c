@@ -96,6 +96,29 @@ static int page_fault(void)
 	return kept;
 }
 
+static int filled(const char *pages, int from)
+{
+	int same = 1;
+
+	for (int i = 0; i < 64; i++)
+		same &= pages[i * 4096] == (char) (from + i);
+	return same;
+}
+
+static void fill(char *pages, int from)
+{
+	for (int i = 0; i < 64; i++)
+		pages[i * 4096] = (char) (from + i);
+}
+
+static int ended_well(void)
+{
+	int status = 1;
+
+	wait(&status);
+	return status == 0;
+}
+
 /* What is read after somebody else wrote, and what is written after having been read, is what it should be. */
 static int memory_itself(void)
 {
@@ -106,10 +129,8 @@ static int memory_itself(void)
 		return 0;
 	shared = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	own = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-	for (int i = 0; i < 64; i++)
-		shared[i * 4096] = (char) (i + 1);
-	for (int i = 0; i < 64; i++)
-		kept &= own[i * 4096] == i + 1;
+	fill(shared, 1);
+	kept &= filled(own, 1);
 	for (int i = 0; i < 64; i += 2)
 		own[i * 4096] = 100;
 	for (int i = 0; i < 64; i++)
@@ -122,11 +143,10 @@ static int memory_itself(void)
 		shared[1] = 55;
 		_exit(!kept);
 	}
-	int status = 1;
-	wait(&status);
+	kept &= ended_well();
 	for (int i = 0; i < 64; i++)
 		kept &= own[i * 4096] == (i & 1 ? i + 1 : 100);
-	return kept && status == 0 && shared[1] == 55;
+	return kept && shared[1] == 55;
 }
 
 static volatile sig_atomic_t caught;
@@ -200,10 +220,9 @@ static int fork_memory(void)
 {
 	struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
 	char *pages = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int written[2], kept = 1, status = 1;
+	int written[2], kept = 1;
 
-	for (int i = 0; i < 64; i++)
-		pages[i * 4096] = (char) (i + 1);
+	fill(pages, 1);
 	mprotect(pages + 63 * 4096, 4096, PROT_NONE);
 	if (pipe(written))
 		return 0;
@@ -220,32 +239,9 @@ static int fork_memory(void)
 	for (int i = 0; i < 63; i++)
 		pages[i * 4096] = 100;
 	kept &= write(written[1], "w", 1) == 1;
-	wait(&status);
+	kept &= ended_well();
 	munmap(pages, 64 * 4096);
-	return kept && status == 0;
-}
-
-static int filled(const char *pages, int from)
-{
-	int same = 1;
-
-	for (int i = 0; i < 64; i++)
-		same &= pages[i * 4096] == (char) (from + i);
-	return same;
-}
-
-static void fill(char *pages, int from)
-{
-	for (int i = 0; i < 64; i++)
-		pages[i * 4096] = (char) (from + i);
-}
-
-static int ended_well(void)
-{
-	int status = 1;
-
-	wait(&status);
-	return status == 0;
+	return kept;
 }
 
 /* What a child or a grandchild writes is its own, also where its parent might only read at the fork. */
