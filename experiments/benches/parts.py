@@ -32,10 +32,11 @@ _VARIANTS: Mapping[str, tuple[str, ...]] = {
 }
 
 # The guest's first process: starts a program N times, and switches the guest off (<linux/reboot.h>). As in a run, the
-# program's file stays open, so that the guest keeps what it has read of it.
+# program and its libraries stay open, so that the guest keeps what it has read of them.
 _INIT = """
 import ctypes, subprocess, sys
-kept = open(sys.argv[2], "rb")
+from experiments.testbed.guest.rehearsal import keep_open
+keep_open([sys.argv[2]])
 for _ in range(int(sys.argv[1])):
     subprocess.run(sys.argv[2:], check=True)
 print("done", flush=True)
