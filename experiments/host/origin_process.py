@@ -16,7 +16,7 @@ _BACKEND = ROOT / "backend"
 PROGRAM = _BACKEND / "origin.mjs"
 CLOCK = _BACKEND / "clock.mjs"
 PAGE = _BACKEND / "page.mjs"
-"""The module that makes the responses, and imports all other modules but Node's own."""
+"""The module that makes the responses. It imports the origin's other modules."""
 # V8 would compile hot functions on a second thread. In a guest, whose clock stands still while a program works, that
 # thread never gets the processor. A pool of idle threads would also take time to make.
 ONE_THREAD = ("--single-threaded", "--v8-pool-size=0", "--no-opt", "--no-sparkplug")

@@ -5,8 +5,8 @@ Without the changes a page fault stops a program three times, and takes 30 us.
 Rules:
 1. A fault maps the pages around its address, as the kernel itself does for files (`fault_around_bytes`): 32 pages, and
    in kernels before 6.11 sixteen. Pages that exist are mapped at once. If a program writes to private memory, missing
-   pages are made before it uses them, and pages that it shares with the process that forked it are copied. Of a
-   file, 256 pages are mapped as far as they have been read before.
+   pages are made before it uses them, and pages that it shares with the process that forked it are copied. Of a file,
+   256 pages are mapped as far as they have been read before.
 2. The host reports the address of a fault, but not whether the program read or wrote. A fault on a page that is mapped
    correctly counts as a write. A fault on a missing page counts as a write if the memory is writable and private. Any
    other fault counts as a read. If the program did write, the fault repeats, and by then the page is present.
@@ -16,8 +16,8 @@ Rules:
    see the first access as a fault. Only a kernel that runs short of memory has a use for this, and a guest does not, so
    the pages are readable at once. This saves a quarter of a run's page faults.
 5. fork(2) copies the pages that the program may write. The kernel would let both processes share them until one writes,
-   and copy them one page fault after the other. Python writes into most of its pages, as it counts references there. If
-   less than an eighth of the guest's memory is free, fork(2) copies nothing.
+   and copy them one page fault after the other. Python writes into most of its pages, as it counts references there.
+   While less than an eighth of the guest's memory is free, pages are shared as before.
 """
 
 from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
