@@ -22,7 +22,7 @@ _LEAST_S = 5.0
 """The shortest time from which a pace is computed, in seconds."""
 
 _SLOWEST = 100.0
-_PROBE_S = 0.3
+_PROBE_S = 0.1
 _PROBE = f"""
 import os, sys, time
 os.sched_setaffinity(0, {{int(sys.argv[1])}})
