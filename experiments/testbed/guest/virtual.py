@@ -42,6 +42,8 @@ _MIB = 2**20
 # The number of copies of a response that may be in memory at once: in the origin, in the front's buffers, and in send
 # and receive buffers.
 _COPIES = 8
+# A guest has memory for a page of at least this size, so guests of smaller pages can carry out each other's runs.
+_SMALLEST_PAGE_BYTES = 2 * _MIB
 # A browser's net log has 4.6 bytes per byte of payload. The log is in the guest's memory three times: as a file,
 # as text, and as Python values.
 _LOG_COPIES = 3 * 4.6
@@ -248,7 +250,7 @@ def _lack_of(option: str, lack: str) -> str | None:
 
 def memory_mib(scenario: Scenario) -> int:
     """Returns the MiB of memory for a guest with that scenario. A run without a guest needs at most as much."""
-    own_mib = _MEMORY_MIB + _COPIES * scenario.page.total_bytes // 2 // _MIB
+    own_mib = _MEMORY_MIB + _COPIES * max(scenario.page.total_bytes, _SMALLEST_PAGE_BYTES) // 2 // _MIB
     if not scenario.client.is_browser:
         return own_mib
     payload_bytes = (scenario.reloads + 1) * scenario.page.total_bytes
