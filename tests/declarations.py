@@ -1,10 +1,13 @@
 """Checks declarations of figures against the schema of Vega-Lite, which comes with Altair.
 
-Altair takes a second to import, so only tests that check a declaration import it (tests/schemas.py).
+Altair and jsonschema take half a second to import, so the schema is read without Altair, and only tests that check a
+declaration import jsonschema (tests/schemas.py).
 """
 
 import json
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.figures.sheet import Declaration
@@ -35,7 +38,10 @@ def valid(declaration: Declaration | None) -> Declaration:
 
 @cache
 def _validator() -> "Draft7Validator":
-    import altair as alt
     from jsonschema import Draft7Validator
 
-    return Draft7Validator(alt.load_schema())
+    altair = find_spec("altair")
+    assert altair is not None
+    assert altair.origin is not None
+    (schema,) = Path(altair.origin).parent.glob("vegalite/*/schema/vega-lite-schema.json")
+    return Draft7Validator(json.loads(schema.read_text()))

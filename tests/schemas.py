@@ -4,9 +4,13 @@ The validators' packages take a second to import, so they are imported by the te
 worker that collects the tests.
 """
 
+import sys
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from tests import IRIS
 
 if TYPE_CHECKING:
     from cyclonedx.validation.json import JsonStrictValidator
@@ -22,8 +26,17 @@ def validator(schema: Mapping[str, Any]) -> "Draft202012Validator":
 
 @cache
 def bill_validator() -> "JsonStrictValidator":
-    """Return a validator for bills of materials in CycloneDX 1.6."""
+    """Return a validator for bills of materials in CycloneDX 1.6, which checks all formats."""
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
+    from jsonschema import Draft7Validator
 
+    if sys.modules[IRIS] is None:
+        del sys.modules[IRIS]
+    is_valid = import_module(IRIS).is_valid_syntax
+
+    def is_iri_reference(value: object) -> bool:
+        return not isinstance(value, str) or bool(is_valid("iri_reference", value))
+
+    Draft7Validator.FORMAT_CHECKER.checks("iri-reference")(is_iri_reference)  # CycloneDX's validator uses this checker
     return JsonStrictValidator(SchemaVersion.V1_6)

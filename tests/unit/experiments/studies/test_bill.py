@@ -22,6 +22,10 @@ def test_the_bill_is_valid() -> None:
     """The bill is valid by CycloneDX's own schema, with all formats checked."""
     assert bill_validator().validate_str(document(IMAGE)) is None
     assert bill_validator().validate_str("{}") is not None
+    linked = json.loads(document(IMAGE)) | {"externalReferences": [{"type": "website", "url": "https://a b"}]}
+    assert bill_validator().validate_str(json.dumps(linked)) is not None
+    linked["externalReferences"][0]["url"] = "https://ä"
+    assert bill_validator().validate_str(json.dumps(linked)) is None
 
 
 def test_every_package_is_named_once() -> None:
