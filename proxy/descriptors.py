@@ -17,25 +17,32 @@ from pathlib import Path
 
 _SYS_PIDFD_GETFD = 438  # the same on every architecture
 _NO_DESCRIPTOR = 2**31 - 1
+_MOST_BYTES = 16_384
 _SOCKET = "socket:["
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def read_beginning(file: str) -> str:
+    """Returns the beginning of a file; empty if it cannot be read. Path.read_text would make twice the system calls."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(descriptor, _MOST_BYTES).decode(errors="replace")
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return ""
+
+
 def stat(pid: int) -> list[str] | None:
     """Returns the fields of /proc/PID/stat from the process's state on (proc(5)); None if the process is gone."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return text.rpartition(")")[2].split()
+    return read_beginning(f"/proc/{pid}/stat").rpartition(")")[2].split() or None
 
 
 def with_descendants(pid: int) -> list[int]:
     """Returns the process ids of a process and its descendants, the process itself first."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (fields := stat(int(entry.name))) is not None:
-            parents[int(entry.name)] = int(fields[1])
+    processes = map(int, filter(str.isdigit, os.listdir("/proc")))  # noqa: PTH208 - faster than a Path of each
+    parents = {each: int(fields[1]) for each in processes if (fields := stat(each)) is not None}
     family = [pid]
     for member in family:
         family += [child for child, parent in parents.items() if parent == member]

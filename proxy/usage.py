@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-_MOST_BYTES = 16_384
+from proxy.descriptors import read_beginning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,23 +56,11 @@ def _sum(figures: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _read(file: str) -> str:
-    """Returns the beginning of a file; empty if it cannot be read. Path.read_text would make twice the system calls."""
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return os.read(descriptor, _MOST_BYTES).decode(errors="replace")
-        finally:
-            os.close(descriptor)
-    except OSError:
-        return ""
-
-
 def _fields(file: str) -> dict[str, int]:
-    pairs = (line.split(":") for line in _read(file).splitlines() if line.count(":") == 1)
+    pairs = (line.split(":") for line in read_beginning(file).splitlines() if line.count(":") == 1)
     return {name: int(value) for name, value in pairs if value.strip().isdigit()}
 
 
 def _cpu_ns(file: str) -> int | None:
-    words = _read(file).split()
+    words = read_beginning(file).split()
     return int(words[0]) if words else None

@@ -27,8 +27,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from experiments.execution.keeper import group_of
+from proxy.descriptors import with_descendants
 from tests.conftest import Done, Lab, done_in, make_lab
-from tests.lab.endings import Traces, descendants, words_of
+from tests.lab.endings import Traces, words_of
 from tests.punctuality import any_late, until_punctual
 from tests.reliability import write
 
@@ -219,12 +220,12 @@ def _events(done: Done) -> dict[str, bytes]:
 
 def _processes(pid: int, projects: Iterable[str]) -> Iterator[int]:
     """Ids of the lab's processes and of those in its containers, which are not children of the lab."""
-    yield from descendants(pid)
+    yield from with_descendants(pid)
     for project in projects:
         if containers := _docker("ps", "--quiet", "--filter", project):
             for each in _docker("inspect", "--format", "{{.State.Pid}}", *containers):
                 if int(each):  # 0: the container does not run
-                    yield from descendants(int(each))
+                    yield from with_descendants(int(each))
 
 
 def _kill_one(processes: Iterator[int], chance: random.Random) -> tuple[str | None, str]:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from proxy.descriptors import with_descendants
 from tests.conftest import Lab, needs
 from tests.lab.browsing import ENDLESS, LOADING, SOON_S
-from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
+from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +34,12 @@ class _Program:
 
     def of(self, pid: int) -> list[int]:
         """Returns the browser's processes among the descendants of a process."""
-        lines = {each: words_of(each) for each in descendants(pid)}
+        lines = {each: words_of(each) for each in with_descendants(pid)}
         return [each for each, line in lines.items() if self.word in line and f"client.{self.client}" not in line]
 
     def driver(self, pid: int) -> int:
         """Returns the client that drives the browser, among the descendants of a process."""
-        return next(each for each in descendants(pid) if f"-m client.{self.client} " in words_of(each))
+        return next(each for each in with_descendants(pid) if f"-m client.{self.client} " in words_of(each))
 
 
 _CHROMIUM = _Program(client="chromium", word="/chromium", main="--remote-debugging-pipe", processes=5)

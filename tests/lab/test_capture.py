@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from proxy.descriptors import with_descendants
 from tests.conftest import Done, Lab
 from tests.lab.conftest import Runs
-from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
+from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 from tests.lab.first_bytes import RESOURCES, Compared, compare
 from tests.lab.variations import SMALL, variations
 from tests.lab.wireshark import OUT_OF_ORDER, Capture
@@ -137,7 +138,7 @@ def test_a_capture_that_dies_is_the_reason(lab: Lab, end: str, place: str) -> No
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         _until_packets_are_written_down(lab)
         traces.look(running.pid)
-        (tap,) = (pid for pid in descendants(running.pid) if f"{end}.pcap" in words_of(pid))
+        (tap,) = (pid for pid in with_descendants(running.pid) if f"{end}.pcap" in words_of(pid))
         os.kill(tap, signal.SIGKILL)
         running.communicate(timeout=_SOON_S)
         assert running.returncode == 1

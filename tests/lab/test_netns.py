@@ -13,10 +13,11 @@ import pytest
 
 from experiments.host.wheels import program_in_cache
 from netem.calibration import REAL
+from proxy.descriptors import with_descendants
 from proxy.server import catalogue, server_of
 from tests.conftest import Done, Lab, make_lab
 from tests.lab import ordinary
-from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
+from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 from tests.lab.ordinary_lab import OrdinaryLab
 from tests.punctuality import Witness, any_late, until_punctual, was_late
 
@@ -55,7 +56,7 @@ def test_whoever_is_killed_during_the_load_is_the_reason(lab: Lab, victim: str, 
         traces.look(running.pid)
         assert traces.networks() >= _PLACES
         # The last process is the innermost: unshare(1) has the same words in its command line.
-        *_, killed = (pid for pid in descendants(running.pid) if victim in words_of(pid))
+        *_, killed = (pid for pid in with_descendants(running.pid) if victim in words_of(pid))
         os.kill(killed, signal.SIGKILL)
         running.communicate(timeout=_SOON_S)
         assert running.returncode == 1
@@ -89,7 +90,7 @@ def test_nobody_looks_up_the_local_time(lab: Lab, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
     traces = Traces()
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
-        seen = {words_of(pid): Path(f"/proc/{pid}/environ").read_bytes() for pid in descendants(running.pid)[1:]}
+        seen = {words_of(pid): Path(f"/proc/{pid}/environ").read_bytes() for pid in with_descendants(running.pid)[1:]}
         running.send_signal(signal.SIGTERM)
         running.communicate(timeout=_SOON_S)
     shown = {words for words in seen if not words.startswith("nginx: ")}
@@ -115,7 +116,7 @@ def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
     traces = Traces()
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         traces.look(running.pid)
-        (keeper,) = (pid for pid in descendants(running.pid) if "keeper.py" in words_of(pid))
+        (keeper,) = (pid for pid in with_descendants(running.pid) if "keeper.py" in words_of(pid))
         os.kill(keeper, signal.SIGKILL)
         running.communicate(timeout=_SOON_S)
         assert running.returncode == 1

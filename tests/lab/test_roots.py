@@ -13,10 +13,11 @@ import pytest
 from experiments.host.root_making import obtain
 from experiments.host.roots import Root
 from experiments.results.journal_lines import JOURNALS, lines
+from proxy.descriptors import with_descendants
 from proxy.server import server_of
 from tests.conftest import Lab
 from tests.lab import ordinary
-from tests.lab.endings import Traces, descendants, must_have_failed, nothing_is_left, started, words_of
+from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 from tests.lab.ordinary_lab import OrdinaryLab
 from tests.punctuality import any_late, until_punctual
 
@@ -109,10 +110,10 @@ def test_an_end_at_any_time_leaves_no_mount(lab: Lab, root: Root, victim: str, r
     traces = Traces()
     with started(lab, traces, *words, f"SERVER={SERVER}", until="load 1 of 3") as running:
         traces.look(running.pid)
-        seen = {words_of(pid): pid for pid in descendants(running.pid)}
+        seen = {words_of(pid): pid for pid in with_descendants(running.pid)}
         (master,) = (pid for said, pid in seen.items() if "nginx: master process" in said)
         assert not Path(f"/proc/{master}/root/home").exists()
-        *_, killed = (pid for pid in descendants(running.pid) if victim in words_of(pid))
+        *_, killed = (pid for pid in with_descendants(running.pid) if victim in words_of(pid))
         _wait_until_it_serves(master)
         os.kill(killed, signal.SIGKILL)
         running.communicate(timeout=_SOON_S)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from proxy.descriptors import with_descendants
 from tests.conftest import Lab
-from tests.lab.endings import descendants, nothing_is_left, words_of
+from tests.lab.endings import nothing_is_left, words_of
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -80,7 +81,9 @@ def test_a_guest_that_is_killed_loses_one_run(lab: Lab) -> None:
     end, guests = time.monotonic() + _SOON_S, list[int]()
     while not (guests and _filed(lab)) and sweep.poll() is None and time.monotonic() < end:
         time.sleep(0.02)
-        guests = [pid for pid in descendants(sweep.pid) if " time-travel=inf-cpu" in words_of(pid).partition(".py")[0]]
+        guests = [
+            pid for pid in with_descendants(sweep.pid) if " time-travel=inf-cpu" in words_of(pid).partition(".py")[0]
+        ]
     os.kill(min(guests), signal.SIGKILL)
     said, _ = sweep.communicate(timeout=_SOON_S)
     folder = (lab.results / "latest").resolve()

@@ -24,7 +24,7 @@ from common.formats.run import RunRecord
 from experiments.execution.cluster import Cluster
 from experiments.execution.conclusion import Ending, Run
 from experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
-from tests.lab.endings import descendants
+from proxy.descriptors import with_descendants
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SOON_S = 20.0
@@ -57,7 +57,7 @@ class Dask:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         for process in [*self.workers, self.scheduler]:  # the scheduler last, so that workers can sign off
             assert process.pid is not None
-            family = descendants(process.pid)
+            family = with_descendants(process.pid)
             if process.is_alive():
                 os.kill(process.pid, signal.SIGINT)
             process.join(_SOON_S)
