@@ -12,6 +12,7 @@ import errno
 import os
 import select
 import socket
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,10 +40,14 @@ def stat(pid: int) -> list[str] | None:
     return read_beginning(f"/proc/{pid}/stat").rpartition(")")[2].split() or None
 
 
+def process_ids() -> Iterator[int]:
+    """Returns the ids of all processes."""
+    return map(int, filter(str.isdigit, os.listdir("/proc")))  # noqa: PTH208 - faster than a Path of each
+
+
 def with_descendants(pid: int) -> list[int]:
     """Returns the process ids of a process and its descendants, the process itself first."""
-    processes = map(int, filter(str.isdigit, os.listdir("/proc")))  # noqa: PTH208 - faster than a Path of each
-    parents = {each: int(fields[1]) for each in processes if (fields := stat(each)) is not None}
+    parents = {each: int(fields[1]) for each in process_ids() if (fields := stat(each)) is not None}
     family = [pid]
     for member in family:
         family += [child for child, parent in parents.items() if parent == member]

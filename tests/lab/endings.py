@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from proxy.descriptors import stat, with_descendants
+from proxy.descriptors import process_ids, stat, with_descendants
 from tests.conftest import Done, Lab
 
 _SETTLE_S = 10.0
@@ -84,7 +84,7 @@ class Traces:
             *(f"process {pid}" for pid, began in self.processes if _start_time(pid) == began),
             *(
                 f"{name} of process {pid} ({words_of(pid)})"
-                for pid in _pids()
+                for pid in process_ids()
                 if pid not in others and (began := _start_time(pid)) is not None and began < ended
                 for name in self._spaces(pid) & self.namespaces
             ),
@@ -140,10 +140,6 @@ def words_of(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return ""
-
-
-def _pids() -> Iterator[int]:
-    return map(int, filter(str.isdigit, os.listdir("/proc")))  # noqa: PTH208 - faster than a Path of each
 
 
 def _start_time(pid: int) -> int | None:

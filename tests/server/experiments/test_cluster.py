@@ -18,6 +18,7 @@ from experiments.execution.conclusion import Run
 from experiments.execution.parcel import BadParcel, unpack
 from experiments.sweep.sweep import Sweep
 from experiments.testbed.namespaces.netns import Netns
+from proxy.descriptors import process_ids
 from tests.lab.endings import words_of
 from tests.server.cluster import Dask, Heard, swept, until
 from tests.unit.sweeping import KERNEL, CopyingFabric, sweep_of
@@ -43,8 +44,7 @@ def names(results: Path) -> list[str]:
 
 def sleeping(seconds: str) -> bool:
     """Return True if a job of the sweep runs `sleep` with this duration."""
-    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return any(words_of(pid).split() == ["sleep", seconds] for pid in pids)
+    return any(words_of(pid).split() == ["sleep", seconds] for pid in process_ids())
 
 
 def with_a_sleeper(results: Path, seconds: str) -> Sweep:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from experiments.host.processes import Process, wait_until
-from proxy.descriptors import stat
+from proxy.descriptors import process_ids, stat
 from proxy.front import Front
 from proxy.readiness import ask
 from proxy.server import catalogue
@@ -60,8 +60,7 @@ def test_it_ends_when_it_is_told_to(server: str, tmp_path: Path) -> None:
 
 
 def _in_session(leader: int) -> list[int]:
-    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    states = {pid: fields for pid in pids if (fields := stat(pid)) is not None}
+    states = {pid: fields for pid in process_ids() if (fields := stat(pid)) is not None}
     return [pid for pid, fields in states.items() if int(fields[_SESSION_FIELD]) == leader and fields[0] not in "ZX"]
 
 
