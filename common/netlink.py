@@ -26,19 +26,49 @@ def attribute(kind: int, *payload: bytes) -> bytes:
     return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), kind) + value + bytes(-len(value) % 4)
 
 
-def attributes(data: bytes, start: int = 0, *, until: int | None = None) -> dict[int, bytes]:
-    """Parses the netlink attributes that begin at `start`; returns their payloads by attribute type.
+def attributes(data: bytes, start: int = 0) -> dict[int, bytes]:
+    """Parses the netlink attributes that begin at `start`; returns their payloads by attribute type."""
+    return {kind: data[place] for kind, place in _places(data, start)}
 
-    until: the type of the attribute after which parsing stops; None to parse all.
-    """
-    found: dict[int, bytes] = {}
-    while start + _ATTRIBUTE.size <= len(data) and until not in found:
+
+def _places(data: bytes, start: int) -> Iterator[tuple[int, slice]]:
+    """Yields the type of each attribute, and where its payload is."""
+    while start + _ATTRIBUTE.size <= len(data):
         length, kind = _ATTRIBUTE.unpack_from(data, start)
         if length < _ATTRIBUTE.size:
             break
-        found[kind & _KIND] = data[start + _ATTRIBUTE.size : start + length]
+        yield kind & _KIND, slice(start + _ATTRIBUTE.size, start + length)
         start += (length + 3) & ~3
-    return found
+
+
+class Finder:
+    """Finds the same attributes in many messages. Parses a message only if they are at other places than before.
+
+    They are taken to be at the same places as in the last message of that length if their headers are there.
+    """
+
+    def __init__(self, start: int, *kinds: int) -> None:
+        """Finds attributes of these types. start: where the attributes of a message begin."""
+        self._start = start
+        self._kinds = kinds
+        self._known: dict[int, tuple[tuple[slice, ...], tuple[tuple[slice, bytes], ...]]] = {}
+
+    def places(self, data: bytes) -> Sequence[slice] | None:
+        """Returns where the payloads are, in the order of the types; None if an attribute is missing."""
+        if known := self._known.get(len(data)):
+            places, headers = known
+            for place, header in headers:
+                if data[place] != header:
+                    break
+            else:
+                return places
+        found = dict(_places(data, self._start))
+        if not all(kind in found for kind in self._kinds):
+            return None
+        places = tuple(found[kind] for kind in self._kinds)
+        at = [slice(place.start - _ATTRIBUTE.size, place.start) for place in places]
+        self._known[len(data)] = places, tuple((each, data[each]) for each in at)
+        return places
 
 
 def question(kind: int, *payload: bytes, dump: bool) -> bytes:
@@ -82,12 +112,16 @@ class Inquiry:
         received: a buffer for each of answer_bytes; zeros follow the messages in it. Returns None if the kernel refused
         the request, as for a socket that has closed. Raises OSError if a buffer was too small.
         """
-        messages = [message for data in received for message in _messages(data, whole=True)]
-        if any(kind == _ERROR for kind, _, _ in messages):
-            return None
-        if len(self.answer_bytes) > 1 and messages[-1][0] != _DONE:
+        payloads, kind = [], None
+        for data in received:
+            for kind, _, payload in _messages(data, whole=True):
+                if kind == _ERROR:
+                    return None
+                if kind != _DONE:
+                    payloads.append(payload)
+        if len(self.answer_bytes) > 1 and kind != _DONE:
             raise OSError(_TOO_LARGE)
-        return [payload for kind, _, payload in messages if kind != _DONE]
+        return payloads
 
 
 class Conversation:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from common.formats.samples import QueueContents, queue_line
-from common.netlink import Conversation, Inquiry, attributes, question
+from common.netlink import Conversation, Finder, Inquiry, question
 from netem import tc
 
 _GET_QDISC, _STATS = 38, 3  # RTM_GETQDISC, TCA_STATS, <linux/rtnetlink.h>
@@ -26,12 +26,13 @@ _TC_STATS = struct.Struct("=12xI12x2I")  # struct tc_stats, <linux/pkt_sched.h>:
 class Statistics(NamedTuple):
     """The packets and bytes in a qdisc, and the packets that it has dropped so far."""
 
+    dropped: int = 0
     packets: int = 0
     bytes: int = 0
-    dropped: int = 0
 
 
 _NOTHING = Statistics()
+_FINDER = Finder(_HEADER.size, _STATS)
 
 
 class Qdiscs:
@@ -41,6 +42,7 @@ class Qdiscs:
         self._names = dict(socket.if_nameindex())
         self._question = question(_GET_QDISC, bytes(_HEADER.size), dump=True)
         self._conversation = Conversation(socket.NETLINK_ROUTE)
+        self._stages: dict[tuple[int, int], tc.Stage] = {}
 
     def close(self) -> None:
         """Closes the netlink socket."""
@@ -56,12 +58,14 @@ class Qdiscs:
 
     def parsed(self, answers: Iterable[bytes]) -> dict[tc.Stage, Statistics]:
         """Returns the statistics in the kernel's answers."""
-        found = {}
-        for answer in answers:
-            _, device, handle = _HEADER.unpack_from(answer)
+        return {self._stage(answer): _read(answer) for answer in answers}
+
+    def _stage(self, answer: bytes) -> tc.Stage:
+        _, device, handle = _HEADER.unpack_from(answer)
+        if (stage := self._stages.get((device, handle))) is None:
             stage = tc.Stage(device=self._names.get(device, ""), handle=handle >> 16)
-            found[stage] = _read(attributes(answer, _HEADER.size, until=_STATS).get(_STATS, b""))
-        return found
+            self._stages[device, handle] = stage
+        return stage
 
 
 class QueueJournal:
@@ -159,8 +163,8 @@ def _total(found: Mapping[tc.Stage, Statistics], pairs: Iterable[tuple[tc.Stage,
     return packets, size_bytes
 
 
-def _read(data: bytes) -> Statistics:
-    if len(data) < _TC_STATS.size:
+def _read(answer: bytes) -> Statistics:
+    """Returns the statistics in the kernel's answer for a qdisc; zeros if the answer has none."""
+    if (places := _FINDER.places(answer)) is None or places[0].stop - places[0].start < _TC_STATS.size:
         return _NOTHING
-    dropped, packets, size_bytes = _TC_STATS.unpack_from(data)
-    return Statistics(packets=packets, bytes=size_bytes, dropped=dropped)
+    return Statistics._make(_TC_STATS.unpack_from(answer, places[0].start))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Self
 
 from common.formats.samples import ConnectionSample, SocketSample
-from common.netlink import Conversation, Inquiry, attributes, question
+from common.netlink import Conversation, Finder, Inquiry, attributes, question
 
 _NETLINK_SOCK_DIAG, _BY_FAMILY = 4, 20  # <linux/netlink.h>, <linux/sock_diag.h>
 _ESTABLISHED = 1  # TCP_ESTABLISHED, <net/tcp_states.h>
@@ -44,6 +44,7 @@ _TCP_INFO_FIELDS = (
     "bytes_retrans",
 )
 """The fields of SocketSample that _TCP_INFO unpacks, in its order."""
+_FINDER = Finder(_HEADER_BYTES, _INFO, _MEMORY, _CONGESTION)
 
 
 class SocketDiag:
@@ -138,6 +139,15 @@ def _tcp_info(data: bytes) -> dict[str, int]:
     return dict(zip(_TCP_INFO_FIELDS, _TCP_INFO.unpack_from(data.ljust(_TCP_INFO.size, b"\0")), strict=True))
 
 
+def _parts(answer: bytes) -> tuple[bytes, bytes, bytes] | None:
+    """Returns tcp_info, memory and congestion control in the kernel's answer; None while the connection is closing."""
+    if places := _FINDER.places(answer):
+        info, memory, congestion = places
+        return answer[info], answer[memory], answer[congestion]
+    found = attributes(answer, _HEADER_BYTES)
+    return (found[_INFO], found[_MEMORY], b"") if _INFO in found and _MEMORY in found else None
+
+
 def _carried_bytes(answer: bytes) -> int:
     """Returns roughly the bytes that the server has handed to the kernel."""
     info = _tcp_info(attributes(answer, _HEADER_BYTES).get(_INFO, b""))
@@ -145,14 +155,14 @@ def _carried_bytes(answer: bytes) -> int:
 
 
 def _read(answer: bytes, t_ns: int) -> SocketSample | None:
-    found = attributes(answer, _HEADER_BYTES)
-    if _INFO not in found or _MEMORY not in found:
-        return None  # the connection is closing
-    memory = _MEMORY_WORDS.unpack_from(found[_MEMORY])
+    if (parts := _parts(answer)) is None:
+        return None
+    info, memory, congestion = parts
+    words = _MEMORY_WORDS.unpack_from(memory)
     return SocketSample(
         t_ns=t_ns,
-        **_tcp_info(found[_INFO]),
-        sndbuf_bytes=memory[3],
-        wmem_queued_bytes=memory[5],
-        congestion_control=found.get(_CONGESTION, b"").split(b"\0")[0].decode(),
+        **_tcp_info(info),
+        sndbuf_bytes=words[3],
+        wmem_queued_bytes=words[5],
+        congestion_control=congestion.split(b"\0")[0].decode(),
     )

@@ -1,7 +1,9 @@
 """Records of the front, the link and the origin: the lines of their .jsonl files, each a JSON object."""
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from common.cost import Cost
 
@@ -54,7 +56,7 @@ class SocketSample:
 
     def to_json(self) -> str:
         """Returns the line without a line break."""
-        return json.dumps(vars(self))  # asdict takes four times as long
+        return _SOCKET_LINES[type(self)] % tuple(vars(self).values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +117,23 @@ class QueueSample(QueueContents):
     direction: str
 
 
+def _format(kinds: Mapping[str, Any]) -> str:
+    """Returns the format of a line with such keys; json.dumps takes three times as long. kinds: the types by key."""
+    places = {int: "%d", str: '"%s"'}  # no text has letters that JSON escapes
+    return "{" + ", ".join(f'"{name}": {places[kind]}' for name, kind in kinds.items()) + "}"
+
+
+def _kinds(record: Any) -> dict[str, Any]:
+    return {field.name: field.type for field in fields(record)}
+
+
+_SOCKET_LINES = {record: _format(_kinds(record)) for record in (SocketSample, ConnectionSample)}
+_QUEUE_LINE = _format({"t_ns": int, "direction": str} | _kinds(QueueContents))
+
+
 def queue_line(t_ns: int, direction: str, contents: QueueContents) -> str:
     """Returns a line of link/queue.jsonl without a line break."""
-    return json.dumps({"t_ns": t_ns, "direction": direction} | vars(contents))
+    return _QUEUE_LINE % (t_ns, direction, *vars(contents).values())
 
 
 @dataclass(frozen=True, kw_only=True)

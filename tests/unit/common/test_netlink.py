@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common.netlink import Conversation, Inquiry, attributes, question
+from common.netlink import Conversation, Finder, Inquiry, attribute, attributes, question
 
 _HEADER = struct.Struct("=IHHII")
 _REQUEST, _DUMP = 0x1, 0x300
@@ -94,6 +94,25 @@ def test_attributes_end_where_the_bytes_do() -> None:
     """The flag for nested attributes is removed from types, and an impossible length ends the list."""
     data = struct.pack("=HHI", 8, 5 | 0x8000, 7) + struct.pack("=HH2s2x", 6, 6, b"ab") + struct.pack("=HH", 0, 9)
     assert attributes(data) == {5: struct.pack("=I", 7), 6: b"ab"}
+
+
+def test_attributes_are_found_wherever_they_are() -> None:
+    """Attributes are found at the places of the message before, at others, and not at all."""
+    finder = Finder(2, 5, 6)
+
+    def found(*parts: bytes) -> list[bytes] | None:
+        message = b"--" + b"".join(parts)
+        places = finder.places(message)
+        return None if places is None else [message[place] for place in places]
+
+    one, five, six = attribute(1, b"other"), attribute(5, b"five"), attribute(6, b"six")
+    for _ in range(2):
+        assert found(one, five, six) == [b"five", b"six"]
+        assert found(one, attribute(5, b"next"), six) == [b"next", b"six"]
+        assert found(six, one, five) == [b"five", b"six"]
+        assert found(one, attribute(5, b"longer, so that all moves"), six) == [b"longer, so that all moves", b"six"]
+        assert found(one, attribute(7, b"five"), six) is None
+        assert found(b"") is None
 
 
 def test_a_kernel_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
