@@ -183,7 +183,7 @@ two-hops: setup-servers ## measure two fronts, one behind the other, with LOWAT 
 traces: setup ## measure LOWAT=auto on synthetic traces; writes docs/traces.md (two minutes)
 	@$(PRIOLAB) traces docs/traces.md
 
-scaling: setup-test ## measure the cost of a million arms; writes the tables of docs/scaling.md (two minutes)
+scaling: setup-test ## measure the cost of a million arms; writes the tables of docs/scaling.md (six minutes)
 	@.venv/bin/python -m experiments.benches.scaling docs/scaling.md
 
 base-image: ## make the base image of the containers, if it cannot be pulled (needs root, Docker, debootstrap)
