@@ -51,24 +51,18 @@ class Finder:
         """Finds attributes of these types. start: where the attributes of a message begin."""
         self._start = start
         self._kinds = kinds
-        self._known: dict[int, tuple[tuple[slice, ...], tuple[tuple[slice, bytes], ...]]] = {}
+        self._known: dict[int, tuple[list[slice], list[bytes], list[slice]]] = {}
 
-    def places(self, data: bytes) -> Sequence[slice] | None:
-        """Returns where the payloads are, in the order of the types; None if an attribute is missing."""
-        if known := self._known.get(len(data)):
-            places, headers = known
-            for place, header in headers:
-                if data[place] != header:
-                    break
-            else:
-                return places
-        found = dict(_places(data, self._start))
-        if not all(kind in found for kind in self._kinds):
-            return None
-        places = tuple(found[kind] for kind in self._kinds)
-        at = [slice(place.start - _ATTRIBUTE.size, place.start) for place in places]
-        self._known[len(data)] = places, tuple((each, data[each]) for each in at)
-        return places
+    def payloads(self, data: bytes) -> list[bytes]:
+        """Returns the payloads in the order of the types; an empty one for each attribute that is missing."""
+        headers_at, headers, places = self._known.get(len(data), ([], [b""], []))
+        if [data[place] for place in headers_at] != headers:
+            found = dict(_places(data, self._start))
+            places = [found.get(kind, slice(0)) for kind in self._kinds]
+            if found.keys() >= {*self._kinds}:
+                headers_at = [slice(place.start - _ATTRIBUTE.size, place.start) for place in places]
+                self._known[len(data)] = headers_at, [data[place] for place in headers_at], places
+        return [data[place] for place in places]
 
 
 def question(kind: int, *payload: bytes, dump: bool) -> bytes:

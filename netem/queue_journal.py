@@ -24,7 +24,7 @@ _TC_STATS = struct.Struct("=12xI12x2I")  # struct tc_stats, <linux/pkt_sched.h>:
 
 
 class Statistics(NamedTuple):
-    """The packets and bytes in a qdisc, and the packets that it has dropped so far."""
+    """The packets and bytes in a qdisc, and the packets that it has dropped so far; in the order of _TC_STATS."""
 
     dropped: int = 0
     packets: int = 0
@@ -42,7 +42,6 @@ class Qdiscs:
         self._names = dict(socket.if_nameindex())
         self._question = question(_GET_QDISC, bytes(_HEADER.size), dump=True)
         self._conversation = Conversation(socket.NETLINK_ROUTE)
-        self._stages: dict[tuple[int, int], tc.Stage] = {}
 
     def close(self) -> None:
         """Closes the netlink socket."""
@@ -62,10 +61,7 @@ class Qdiscs:
 
     def _stage(self, answer: bytes) -> tc.Stage:
         _, device, handle = _HEADER.unpack_from(answer)
-        if (stage := self._stages.get((device, handle))) is None:
-            stage = tc.Stage(device=self._names.get(device, ""), handle=handle >> 16)
-            self._stages[device, handle] = stage
-        return stage
+        return tc.Stage(self._names.get(device, ""), handle >> 16)
 
 
 class QueueJournal:
@@ -165,6 +161,5 @@ def _total(found: Mapping[tc.Stage, Statistics], pairs: Iterable[tuple[tc.Stage,
 
 def _read(answer: bytes) -> Statistics:
     """Returns the statistics in the kernel's answer for a qdisc; zeros if the answer has none."""
-    if (places := _FINDER.places(answer)) is None or places[0].stop - places[0].start < _TC_STATS.size:
-        return _NOTHING
-    return Statistics._make(_TC_STATS.unpack_from(answer, places[0].start))
+    (stats,) = _FINDER.payloads(answer)
+    return Statistics._make(_TC_STATS.unpack_from(stats)) if len(stats) >= _TC_STATS.size else _NOTHING

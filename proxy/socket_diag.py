@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Self
 
 from common.formats.samples import ConnectionSample, SocketSample
-from common.netlink import Conversation, Finder, Inquiry, attributes, question
+from common.netlink import Conversation, Finder, Inquiry, question
 
 _NETLINK_SOCK_DIAG, _BY_FAMILY = 4, 20  # <linux/netlink.h>, <linux/sock_diag.h>
 _ESTABLISHED = 1  # TCP_ESTABLISHED, <net/tcp_states.h>
@@ -139,25 +139,16 @@ def _tcp_info(data: bytes) -> dict[str, int]:
     return dict(zip(_TCP_INFO_FIELDS, _TCP_INFO.unpack_from(data.ljust(_TCP_INFO.size, b"\0")), strict=True))
 
 
-def _parts(answer: bytes) -> tuple[bytes, bytes, bytes] | None:
-    """Returns tcp_info, memory and congestion control in the kernel's answer; None while the connection is closing."""
-    if places := _FINDER.places(answer):
-        info, memory, congestion = places
-        return answer[info], answer[memory], answer[congestion]
-    found = attributes(answer, _HEADER_BYTES)
-    return (found[_INFO], found[_MEMORY], b"") if _INFO in found and _MEMORY in found else None
-
-
 def _carried_bytes(answer: bytes) -> int:
     """Returns roughly the bytes that the server has handed to the kernel."""
-    info = _tcp_info(attributes(answer, _HEADER_BYTES).get(_INFO, b""))
+    info = _tcp_info(_FINDER.payloads(answer)[0])
     return info["bytes_sent"] + info["notsent_bytes"]
 
 
 def _read(answer: bytes, t_ns: int) -> SocketSample | None:
-    if (parts := _parts(answer)) is None:
-        return None
-    info, memory, congestion = parts
+    info, memory, congestion = _FINDER.payloads(answer)
+    if not info or not memory:
+        return None  # the connection is closing
     words = _MEMORY_WORDS.unpack_from(memory)
     return SocketSample(
         t_ns=t_ns,

@@ -100,10 +100,8 @@ def test_attributes_are_found_wherever_they_are() -> None:
     """Attributes are found at the places of the message before, at others, and not at all."""
     finder = Finder(2, 5, 6)
 
-    def found(*parts: bytes) -> list[bytes] | None:
-        message = b"--" + b"".join(parts)
-        places = finder.places(message)
-        return None if places is None else [message[place] for place in places]
+    def found(*parts: bytes) -> list[bytes]:
+        return finder.payloads(b"--" + b"".join(parts))
 
     one, five, six = attribute(1, b"other"), attribute(5, b"five"), attribute(6, b"six")
     for _ in range(2):
@@ -111,8 +109,8 @@ def test_attributes_are_found_wherever_they_are() -> None:
         assert found(one, attribute(5, b"next"), six) == [b"next", b"six"]
         assert found(six, one, five) == [b"five", b"six"]
         assert found(one, attribute(5, b"longer, so that all moves"), six) == [b"longer, so that all moves", b"six"]
-        assert found(one, attribute(7, b"five"), six) is None
-        assert found(b"") is None
+        assert found(one, attribute(7, b"five"), six) == [b"", b"six"]
+        assert found(b"") == [b"", b""]
 
 
 def test_a_kernel_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
