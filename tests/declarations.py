@@ -6,7 +6,7 @@ declaration import jsonschema (tests/schemas.py).
 
 import json
 from functools import cache
-from importlib.util import find_spec
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,8 +40,6 @@ def valid(declaration: Declaration | None) -> Declaration:
 def _validator() -> "Draft7Validator":
     from jsonschema import Draft7Validator
 
-    altair = find_spec("altair")
-    assert altair is not None
-    assert altair.origin is not None
-    (schema,) = Path(altair.origin).parent.glob("vegalite/*/schema/vega-lite-schema.json")
+    altair = Path(str(distribution("altair").locate_file("altair")))
+    (schema,) = altair.glob("vegalite/*/schema/vega-lite-schema.json")
     return Draft7Validator(json.loads(schema.read_text()))

@@ -31,8 +31,7 @@ def bill_validator() -> "JsonStrictValidator":
     from cyclonedx.validation.json import JsonStrictValidator
     from jsonschema import Draft7Validator
 
-    if sys.modules[IRIS] is None:
-        del sys.modules[IRIS]
+    sys.modules.pop(IRIS)
     is_valid = import_module(IRIS).is_valid_syntax
 
     def is_iri_reference(value: object) -> bool:
