@@ -25,6 +25,7 @@ from experiments.execution import command_process, keeper
 from experiments.execution.command_process import keep_guests
 from experiments.host.installed import lack_of
 from experiments.host.interruption import STOPS
+from proxy.descriptors import process_ids
 from proxy.server import catalogue, server_of
 from tests.page import axe
 from tests.punctuality import any_late, until_punctual
@@ -351,10 +352,10 @@ class Lab:
     def processes(self) -> list[str]:
         """Returns the command lines of running processes that contain this lab's folder."""
         found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != os.getpid():
+        for pid in process_ids():
+            if pid != os.getpid():
                 try:
-                    line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 except OSError:
                     continue
                 if str(self.root) in line:

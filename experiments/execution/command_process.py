@@ -22,6 +22,7 @@ from experiments.execution import cpu_claims, keeper
 from experiments.host.interruption import held_back
 from experiments.host.processes import readable
 from experiments.host.search_path import program_environment
+from proxy.descriptors import process_ids
 
 _STOP_S = 90.0
 _GONE_S = 5.0
@@ -244,8 +245,7 @@ def _kill_marked(scratch: Path) -> None:
 
 
 def _marked(mark: bytes) -> Iterator[int]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    yield int(entry.name)
+    for pid in process_ids():
+        with suppress(OSError):
+            if mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                yield pid

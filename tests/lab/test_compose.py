@@ -15,7 +15,9 @@ from experiments.testbed.containers import docker_engine
 from experiments.testbed.containers.compose import Compose
 from experiments.testbed.containers.own_files import image_server
 from experiments.testbed.containers.root_image import root_of_image
+from proxy.descriptors import with_descendants
 from tests.conftest import Done, Lab, make_lab
+from tests.lab.endings import words_of
 from tests.lab.first_bytes import compare
 from tests.lab.wireshark import OUT_OF_ORDER
 from tests.punctuality import until_punctual
@@ -226,13 +228,7 @@ def test_a_killed_worker_is_the_fronts_end(lab: Lab) -> None:
 def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
     """If the keeper is killed, the run fails, and the lab itself removes what the keeper would have removed."""
     running = _until_loading(lab)
-    (keeper,) = (
-        int(entry.name)
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit()
-        and any(word.endswith("keeper.py") for word in _words(entry))
-        and _parent(entry) == running.pid
-    )
+    (keeper,) = (pid for pid in with_descendants(running.pid) if "keeper.py" in words_of(pid))
     os.kill(keeper, signal.SIGKILL)
     running.communicate(timeout=_END_S)
     _failed(lab.latest(), "without an outcome")
@@ -245,17 +241,6 @@ def _process(lab: Lab, part: str, name: str) -> int:
     top = subprocess.run(["docker", "top", _container(lab, part), "-eo", "pid,args"], capture_output=True, text=True)
     (line,) = (line for line in top.stdout.splitlines() if name in line)
     return int(line.split()[0])
-
-
-def _parent(entry: Path) -> int:
-    return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-
-
-def _words(entry: Path) -> list[str]:
-    try:
-        return (entry / "cmdline").read_text(errors="replace").split("\0")
-    except OSError:
-        return []
 
 
 def _failed(done: Done, *words: str) -> None:
