@@ -7,7 +7,9 @@ Rules:
 3. If the client has several connections, the sampler takes the connection that has carried most bytes, because browsers
    open spare connections.
 4. Without an interval the socket is sampled only once, which is enough to check the settings of the socket.
-5. While the kernel takes the samples of the socket in batches (common/batches.py), the sampler takes none itself.
+5. Until a process has the connection, it is searched for every 0.1 s, or after a further tenth of the time waited so
+   far, but at least every two seconds: on a slow link a handshake takes minutes.
+6. While the kernel takes the samples of the socket in batches (common/batches.py), the sampler takes none itself.
 """
 
 from collections.abc import Sequence
@@ -28,6 +30,9 @@ _SOON_NS = 10**8
 
 _LATE_NS = 2 * 10**9
 """The longest time between samples of the process, so that the end of the server's process is noticed soon."""
+
+_PART_WAITED = 10
+"""A further tenth of the time waited for a connection passes until the sampler looks for it again."""
 
 _SOCKET_LOOKS = 20
 """The samples of the socket for each sample of the process, which costs several times as much."""
@@ -50,6 +55,7 @@ class Sampler:
         self._interval_ns = interval_ns
         self._next_socket_ns = self._next_process_ns = 0
         self._last_socket_ns = self._last_process_ns = 0
+        self._began_ns: int | None = None
         self._gap_ns = _LATE_NS
         self._seen = False
         self._cost = Cost()
@@ -97,25 +103,26 @@ class Sampler:
 
         now_ns: the present time, CLOCK_MONOTONIC. Raises FrontLost, and OSError if the kernel does not answer.
         """
+        if self._began_ns is None:
+            self._began_ns = now_ns
+        soon_ns = _within_bounds((now_ns - self._began_ns) // _PART_WAITED)
         if now_ns >= self._next_socket_ns and not (self._interval_ns is None and self._seen):
-            self._next_socket_ns = _later(self._next_socket_ns, now_ns, self._interval_ns or _SOON_NS)
+            self._next_socket_ns = _later(self._next_socket_ns, now_ns, self._interval_ns or soon_ns)
             self._look_at_socket(now_ns)
         if now_ns >= self._next_process_ns:
             self._last_process_ns = now_ns
-            self._next_process_ns = now_ns + self._process_interval_ns()
+            self._next_process_ns = now_ns + (soon_ns if self._live.holder is None else self._process_interval_ns())
             self._look_at_process(now_ns)
         if self._interval_ns is None and self._seen:
             return self._next_process_ns
         return min(self._next_socket_ns, self._next_process_ns)
 
     def _process_interval_ns(self) -> int:
-        """Returns the interval of process samples: 0.1 s without a connection, then twenty intervals of the socket.
+        """Returns the interval of process samples: twenty intervals of the socket.
 
         Whoever calls `look` may call it less often than the socket's interval asks for, so the real interval counts.
         """
-        if self._live.holder is None:
-            return _SOON_NS
-        return min(_LATE_NS, max(_SOON_NS, _SOCKET_LOOKS * self._gap_ns))
+        return _within_bounds(_SOCKET_LOOKS * self._gap_ns)
 
     def _look_at_socket(self, now_ns: int) -> None:
         self._record(self._diag.sample(), now_ns)
@@ -143,6 +150,11 @@ class Sampler:
             self._processes.write(sample.to_json() + "\n")
         elif self._live.holder_ended:
             raise FrontLost("the process that served the client has ended")
+
+
+def _within_bounds(interval_ns: int) -> int:
+    """Returns an interval of process samples that is neither too short nor too long."""
+    return min(_LATE_NS, max(_SOON_NS, interval_ns))
 
 
 def _later(due_ns: int, now_ns: int, interval_ns: int) -> int:

@@ -34,14 +34,14 @@ def usage(pid: int) -> Usage:
     """
     folder = f"/proc/{pid}"
     threads = list(_threads(folder))
-    states = [_fields(f"{thread}/status") for thread in threads]
-    calls = _fields(f"{folder}/io")
+    states = [read_beginning(f"{thread}/status") for thread in threads]
+    calls = read_beginning(f"{folder}/io")
     return Usage(
         cpu_ns=_sum(_cpu_ns(f"{thread}/schedstat") for thread in threads),
-        voluntary_switches=_sum(state.get("voluntary_ctxt_switches") for state in states),
-        involuntary_switches=_sum(state.get("nonvoluntary_ctxt_switches") for state in states),
-        read_calls=calls.get("syscr"),
-        write_calls=calls.get("syscw"),
+        voluntary_switches=_sum(_field(state, "voluntary_ctxt_switches") for state in states),
+        involuntary_switches=_sum(_field(state, "nonvoluntary_ctxt_switches") for state in states),
+        read_calls=_field(calls, "syscr"),
+        write_calls=_field(calls, "syscw"),
     )
 
 
@@ -56,9 +56,10 @@ def _sum(figures: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _fields(file: str) -> dict[str, int]:
-    pairs = (line.split(":") for line in read_beginning(file).splitlines() if line.count(":") == 1)
-    return {name: int(value) for name, value in pairs if value.strip().isdigit()}
+def _field(text: str, name: str) -> int | None:
+    """Returns the number in the line `name: number`; None without such a line."""
+    value = f"\n{text}".partition(f"\n{name}:")[2].partition("\n")[0].strip()
+    return int(value) if value.isdigit() else None
 
 
 def _cpu_ns(file: str) -> int | None:

@@ -1,6 +1,7 @@
 """Tests of each front on loopback: start, TLS, end, and the client without a shaped link."""
 
 import json
+import os
 import re
 import socket
 import ssl
@@ -169,6 +170,23 @@ def test_without_an_interval_the_socket_is_looked_at_once(server: str, tmp_path:
         2 * 10**9,
         4 * 10**9,
     ]
+
+
+@pytest.mark.parametrize("interval_ns", [None, 3600 * 10**9])
+def test_a_connection_is_searched_for_more_and_more_seldom(interval_ns: int | None, tmp_path: Path) -> None:
+    """Without a connection there is a look every 0.1 s, and later after a tenth of the time waited, but at most 2 s."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        Sampler(os.getpid(), "127.0.0.1", listener.getsockname()[1], tmp_path, interval_ns) as sampler,
+    ):
+        began_ns = now_ns = 10**12
+        looks = 0
+        while (waited_ns := now_ns - began_ns) < 240 * 10**9:
+            due_ns = sampler.look(now_ns)
+            assert due_ns - now_ns <= min(2 * 10**9, max(10**8, waited_ns // 10))
+            assert waited_ns >= 10**9 or due_ns - now_ns == 10**8
+            now_ns, looks = due_ns, looks + 1
+    assert looks < 400, "and not 2,400"
 
 
 def test_the_certificate_is_verified(server: str, tmp_path: Path) -> None:
