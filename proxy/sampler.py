@@ -14,7 +14,6 @@ Rules:
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import Self
 
@@ -145,7 +144,7 @@ class Sampler:
         lowat_bytes, pid = self._live.lowat_bytes(port), self._live.holder
         if lowat_bytes is not None and pid is not None:
             sample = ProcessSample(
-                t_ns=now_ns, pid=pid, peer_port=port, lowat_bytes=lowat_bytes, **asdict(usage(pid)), sampler=self._cost
+                t_ns=now_ns, pid=pid, peer_port=port, lowat_bytes=lowat_bytes, **vars(usage(pid)), sampler=self._cost
             )
             self._processes.write(sample.to_json() + "\n")
         elif self._live.holder_ended:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from common.cost import Cost
@@ -88,7 +88,7 @@ class ProcessSample:
 
     def to_json(self) -> str:
         """Returns the line without a line break."""
-        return json.dumps(asdict(self))
+        return json.dumps(vars(self), default=vars)
 
 
 @dataclass(frozen=True, kw_only=True)
