@@ -7,8 +7,9 @@ Rules:
 3. If the client has several connections, the sampler takes the connection that has carried most bytes, because browsers
    open spare connections.
 4. Without an interval the socket is sampled only once, which is enough to check the settings of the socket.
-5. Until a process has the connection, it is searched for every 0.1 s, or after a further tenth of the time waited so
-   far, but at least every two seconds: on a slow link a handshake takes minutes.
+5. Until a process has the connection, the sampler searches for it every 0.1 s, and after ten seconds more and more
+   seldom, but at least every two seconds: on a slow link a handshake takes minutes. When the socket is seen for the
+   first time, the process is searched for soon.
 6. While the kernel takes the samples of the socket in batches (common/batches.py), the sampler takes none itself.
 """
 
@@ -30,8 +31,11 @@ _SOON_NS = 10**8
 _LATE_NS = 2 * 10**9
 """The longest time between samples of the process, so that the end of the server's process is noticed soon."""
 
+_PATIENT_NS = 10**10
+"""The time for which a connection is searched for as often as possible; a browser may take some seconds to start."""
+
 _PART_WAITED = 10
-"""A further tenth of the time waited for a connection passes until the sampler looks for it again."""
+"""Then, between two searches passes a tenth of the further time waited."""
 
 _SOCKET_LOOKS = 20
 """The samples of the socket for each sample of the process, which costs several times as much."""
@@ -104,7 +108,7 @@ class Sampler:
         """
         if self._began_ns is None:
             self._began_ns = now_ns
-        soon_ns = _within_bounds((now_ns - self._began_ns) // _PART_WAITED)
+        soon_ns = _within_bounds((now_ns - self._began_ns - _PATIENT_NS) // _PART_WAITED)
         if now_ns >= self._next_socket_ns and not (self._interval_ns is None and self._seen):
             self._next_socket_ns = _later(self._next_socket_ns, now_ns, self._interval_ns or soon_ns)
             self._look_at_socket(now_ns)
@@ -127,14 +131,14 @@ class Sampler:
         self._record(self._diag.sample(), now_ns)
 
     def _record(self, sample: SocketSample | None, now_ns: int) -> None:
+        if self._seen != (sample is not None):  # the connection is there, or perhaps the server's process has ended
+            self._next_process_ns = min(self._next_process_ns, self._last_process_ns + _SOON_NS)
         if sample is not None:
             self._sockets.write(sample.to_json() + "\n")
             self._cost.add(1, sample.t_ns - now_ns)
             if self._seen:
                 self._gap_ns = now_ns - self._last_socket_ns
             self._seen, self._last_socket_ns = True, now_ns
-        elif self._seen:  # perhaps the server's process has ended
-            self._next_process_ns = min(self._next_process_ns, self._last_process_ns + _SOON_NS)
 
     def _look_at_process(self, now_ns: int) -> None:
         self._diag.look_around()
