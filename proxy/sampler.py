@@ -35,7 +35,7 @@ _PATIENT_NS = 10**10
 """The time for which a connection is searched for as often as possible; a browser may take some seconds to start."""
 
 _PART_WAITED = 10
-"""Then, between two searches passes a tenth of the further time waited."""
+"""After that, the time between two searches is this part of the further time waited: a tenth."""
 
 _SOCKET_LOOKS = 20
 """The samples of the socket for each sample of the process, which costs several times as much."""
@@ -58,7 +58,7 @@ class Sampler:
         self._interval_ns = interval_ns
         self._next_socket_ns = self._next_process_ns = 0
         self._last_socket_ns = self._last_process_ns = 0
-        self._began_ns: int | None = None
+        self._began_ns = 0
         self._gap_ns = _LATE_NS
         self._seen = False
         self._cost = Cost()
@@ -106,25 +106,30 @@ class Sampler:
 
         now_ns: the present time, CLOCK_MONOTONIC. Raises FrontLost, and OSError if the kernel does not answer.
         """
-        if self._began_ns is None:
-            self._began_ns = now_ns
-        soon_ns = _within_bounds((now_ns - self._began_ns - _PATIENT_NS) // _PART_WAITED)
+        self._began_ns = self._began_ns or now_ns
         if now_ns >= self._next_socket_ns and not (self._interval_ns is None and self._seen):
-            self._next_socket_ns = _later(self._next_socket_ns, now_ns, self._interval_ns or soon_ns)
+            interval_ns = self._interval_ns or self._search_interval_ns(now_ns)
+            self._next_socket_ns = _later(self._next_socket_ns, now_ns, interval_ns)
             self._look_at_socket(now_ns)
         if now_ns >= self._next_process_ns:
             self._last_process_ns = now_ns
-            self._next_process_ns = now_ns + (soon_ns if self._live.holder is None else self._process_interval_ns())
+            self._next_process_ns = now_ns + self._process_interval_ns(now_ns)
             self._look_at_process(now_ns)
         if self._interval_ns is None and self._seen:
             return self._next_process_ns
         return min(self._next_socket_ns, self._next_process_ns)
 
-    def _process_interval_ns(self) -> int:
-        """Returns the interval of process samples: twenty intervals of the socket.
+    def _search_interval_ns(self, now_ns: int) -> int:
+        """Returns the time between two searches for a connection (rule 5)."""
+        return _within_bounds((now_ns - self._began_ns - _PATIENT_NS) // _PART_WAITED)
+
+    def _process_interval_ns(self, now_ns: int) -> int:
+        """Returns the interval of process samples: that of the search, then twenty intervals of the socket.
 
         Whoever calls `look` may call it less often than the socket's interval asks for, so the real interval counts.
         """
+        if self._live.holder is None:
+            return self._search_interval_ns(now_ns)
         return _within_bounds(_SOCKET_LOOKS * self._gap_ns)
 
     def _look_at_socket(self, now_ns: int) -> None:
