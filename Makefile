@@ -134,8 +134,9 @@ constraints: ## pin the packages of pyproject.toml by version and digest: constr
 	@$(compile) --group build --output-file build-requirements.txt
 	@$(compile) pyproject.toml --all-extras --constraints build-requirements.txt --output-file constraints.txt
 
-bench: setup-compared ## measure the lab's speed on this machine (AGAINST=CHECKOUT: also compare with that checkout, which needs its .venv)
+bench: setup-compared $(if $(AGAINST),setup-test) ## measure the lab's speed on this machine (AGAINST=CHECKOUT: also compare with that checkout, which needs its .venv)
 	@.venv/bin/python -m experiments.benches $(AGAINST)
+	$(if $(AGAINST),@.venv/bin/python -m tests.cost $(AGAINST))
 
 picture: setup-servers setup-test ## redraw the pictures of README.md, docs/http3.md and docs/chromium.md
 	@.venv/bin/python -m experiments.studies.picture
