@@ -21,7 +21,7 @@ import argparse
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -31,7 +31,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from analysis.loads.probe import Probe, probe_of
-from analysis.matrix.cells import OwnOrder, own_order, reading
 from client import dialects
 from client.dialects import Dialect
 from client.plan import PROBE_LEAST_BYTES, STEPS, page_plan
@@ -42,6 +41,7 @@ from common.formats.page import Page, Resource
 from common.formats.plan import NAMES, Plan, Protocol, Steps
 from experiments.commands import site_load
 from experiments.commands.console import Report
+from experiments.commands.probe_answers import Answer, document, show
 from experiments.commands.target import (
     STEP,
     authorities,
@@ -69,15 +69,8 @@ _DOUBT_STEPS = 1.5
 A server may have no bytes ready when the window opens.
 """
 _MS_NS = 10**6
-_FORMAT = 1
 _NAMES = ("first", "second")
 """The names of the two resources in the client's plan and journals."""
-_MEANING = (
-    "strict: the URL that the client marks as more urgent gets nearly the whole flow-control window.\n"
-    "proportional: a URL gets a larger share of the window if the client marks it as more urgent.\n"
-    "ignored: the shares do not depend on which URL the client marks as more urgent.\n"
-    "contrary: a URL gets a smaller share of the window if the client marks it as more urgent."
-)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -149,6 +142,16 @@ class _Target:
             load_deadline_ns=_SLACK_NS + 2 * MOST_STEPS * self.steps.quiet_ns,
         )
 
+    def document(self) -> dict[str, Any]:
+        """The server as JSON."""
+        return {
+            "protocol": self.protocol,
+            "host": self.host,
+            "address": self.address,
+            "port": self.port,
+            "paths": self.paths,
+        }
+
 
 def _pair(paths: tuple[str, str]) -> Page:
     """Returns a page of two resources, of which the second is important, with the priorities of PAGE=maps."""
@@ -183,44 +186,6 @@ class _Question:
 _UNASKED = (_Question(), _Question(first=_NAMES[1]))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Answer:
-    """The answer in one dialect: which share of the window each resource got.
-
-    shares: the second resource's share of the window if the second resource is more urgent, and its share if the first
-    resource is more urgent. doubt: the uncertainty of the shares. refusal: the reason why there are no shares. If
-    shares and refusal are None, the deadline came before the answer.
-    """
-
-    shares: tuple[float, float] | None = None
-    doubt: float = 0.0
-    refusal: str | None = None
-
-    @property
-    def is_seen(self) -> bool:
-        """True if the answer came before the deadline."""
-        return self.shares is not None or self.refusal is not None
-
-    @property
-    def word(self) -> str:
-        """The answer as one word."""
-        if self.shares:
-            return str(reading(*self.shares, doubt=self.doubt))
-        return "refused" if self.is_seen else "not seen"
-
-    def document(self) -> dict[str, Any]:
-        """The answer as JSON."""
-        if self.shares is None:
-            return {"reading": None, "refusal": self.refusal}
-        return {"reading": self.word, "second_share": dict(zip(("asked", "swapped"), self.shares, strict=True))}
-
-    def row(self, dialect: str) -> tuple[str, ...]:
-        """The answer as a row of the table."""
-        if self.shares is None:
-            return dialect, self.word, self.refusal or "", ""
-        return dialect, self.word, f"{self.shares[0]:.0%}", f"{1 - self.shares[1]:.0%}"
-
-
 def probe(options: argparse.Namespace, report: Report) -> int:
     """Probes the server and shows the answers, or loads a page from it. Raises ScenarioError, StepFailed."""
     if options.load is not None:
@@ -251,7 +216,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
         f" {units.format_time(target.steps.quiet_ns)}; time limit of all probes together: {limit_ns / 10**9:g} s"
     )
     unasked: tuple[float, float] | None = None
-    answers = {str(dialect): _Answer() for dialect in named}
+    answers = {str(dialect): Answer() for dialect in named}
     with _seeing(questions, target, Deadline(began_ns + limit_ns, "a probe"), beside) as seen:
         with suppress(TransportFailed):  # the deadline has come
             one, other = (seen(question).important_share for question in _UNASKED)
@@ -262,9 +227,9 @@ def probe(options: argparse.Namespace, report: Report) -> int:
     missing = [] if unasked else ["the server's own order"]
     missing += [dialect for dialect, answer in answers.items() if not answer.is_seen]
     if options.json:
-        report.document(_document(target, unasked, answers))
+        report.document(document(target.document(), unasked, answers))
     else:
-        _show(report, unasked, answers)
+        show(report, unasked, answers)
     if missing:
         what = f"{len(questions)} probes"
         raise TimedOut(STEP, what, limit_ns / 10**9, f"answers not seen: {', '.join(missing)}; {_MORE_TIME}")
@@ -306,67 +271,18 @@ def _seeing(
             threads.shutdown(cancel_futures=True)
 
 
-def _show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> None:
-    """Shows the answers as a table and sentences."""
-    head = (
-        "dialect",
-        "answer",
-        "second URL's share of the window if marked as more urgent",
-        "first URL's share of the window if marked as more urgent",
-    )
-    report.table(head, [answer.row(dialect) for dialect, answer in answers.items()])
-    if unasked:
-        report.say(
-            f"Without priorities: {_own_order(*unasked)}. If the second URL is requested second, it gets"
-            f" {unasked[0]:.0%} of the window; if the first URL is requested second, it gets {1 - unasked[1]:.0%}."
-        )
-    else:
-        report.say("Without priorities: the answer was not seen.")
-    report.say(_MEANING)
-
-
 def _asked(dialect: Dialect) -> list[_Question]:
     """Returns the two probes of a dialect: one marks the second resource as more urgent, the other the first."""
     return [_Question(dialect=dialect, priorities=who) for who in (Priorities.SPDY, Priorities.SWAP)]
 
 
-def _answer(dialect: Dialect, seen: Callable[[_Question], Probe]) -> _Answer:
+def _answer(dialect: Dialect, seen: Callable[[_Question], Probe]) -> Answer:
     try:
         asked, swapped = map(seen, _asked(dialect))
     except StepFailed as error:
-        return _Answer(refusal=error.reason)
+        return Answer(refusal=error.reason)
     doubt = _DOUBT_STEPS / min(asked.steps, swapped.steps)
-    return _Answer(shares=(round(asked.important_share, 4), round(swapped.important_share, 4)), doubt=doubt)
-
-
-def _own_order(unasked: float, turned: float) -> str:
-    """Describes the order in which the server sends two URLs without priorities.
-
-    unasked, turned: the second URL's share if the second URL is requested second, and if it is requested first.
-    """
-    if own_order(1 - unasked, 1 - turned) is OwnOrder.SCRIPT_FIRST:
-        return "the first URL before the second, whichever is requested first"
-    if (found := own_order(unasked, turned)) is OwnOrder.SCRIPT_FIRST:
-        return "the second URL before the first, whichever is requested first"
-    return found
-
-
-def _document(target: _Target, unasked: tuple[float, float] | None, answers: Mapping[str, _Answer]) -> Any:
-    """Returns the document that docs/results.md describes."""
-    return {
-        "format": _FORMAT,
-        "protocol": target.protocol,
-        "host": target.host,
-        "address": target.address,
-        "port": target.port,
-        "paths": target.paths,
-        "unasked": unasked
-        and {
-            "own_order": _own_order(*unasked),
-            "second_share": {"requested_second": round(unasked[0], 4), "requested_first": round(unasked[1], 4)},
-        },
-        "dialects": {dialect: answer.document() for dialect, answer in answers.items()},
-    }
+    return Answer(shares=(round(asked.important_share, 4), round(swapped.important_share, 4)), doubt=doubt)
 
 
 def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadline, over: threading.Event) -> Probe:

@@ -13,7 +13,7 @@ from client.priorities import Priorities
 from client.transport import TransportFailed
 from common.formats.plan import Protocol
 from experiments.cli import main
-from experiments.commands import probe
+from experiments.commands import probe, probe_answers
 from experiments.commands.target import parsed_url
 from experiments.errors import StepFailed
 
@@ -73,7 +73,7 @@ def test_a_refusal_is_an_answer() -> None:
 )
 def test_own_order(unasked: float, turned: float, told: str) -> None:
     """The server's own order is named in terms of the two URLs."""
-    assert probe._own_order(unasked, turned) == told
+    assert probe_answers.own_order_in_words(unasked, turned) == told
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]], ids=["table", "json"])
