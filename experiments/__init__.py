@@ -15,6 +15,7 @@ FLOORS = (
     ("commands",),
     ("sweep", "demo"),
     ("studies", "benches", "gate"),
+    ("run_command", "show_command"),
     ("cli",),
     ("__main__",),
     ("in_turn",),

@@ -1,7 +1,7 @@
 """Examines which parts, fabrics and shapers this machine can use, and names a remedy for each that it cannot use."""
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -66,6 +66,11 @@ def _server(server: Server) -> list[Capability]:
     detail = f"{lack} is not installed" if lack else said
     remedy = remedy_for(server) if lack else ""
     return [Capability(name=server.name, present=lack is None, detail=detail, remedy=remedy)]
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Prepares the parser of `priolab doctor`, which has no options."""
+    parser.set_defaults(do=show)
 
 
 def show(_: Namespace, report: Report) -> int:

@@ -1,5 +1,6 @@
 """`priolab export`: writes an experiment's results in a format. Either all files appear complete, or none."""
 
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -10,6 +11,8 @@ from analysis.exports.recording import album
 from analysis.records.runs import load_experiment
 from common.formats.files import NO_MEMORY, write_all
 from common.formats.reading import FolderError
+from experiments.commands.console import Report
+from experiments.commands.options import add_experiment, experiment_folder
 from experiments.errors import ScenarioError, StepFailed, Unavailable
 from experiments.host.home import pip_install
 
@@ -22,6 +25,24 @@ class Exported:
 
     paths: tuple[Path, ...]
     notes: tuple[str, ...]
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab export` to its parser."""
+    add_experiment(parser)
+    parser.add_argument("--to", required=True, metavar="FORMAT", help=", ".join(FORMATS))
+    parser.add_argument(
+        "--out", metavar="PATH", help="the folder or file to write (default: the folder exports in the results folder)"
+    )
+    parser.set_defaults(do=_do)
+
+
+def _do(options: Namespace, report: Report) -> int:
+    if options.out == "":
+        raise ScenarioError("--out", "", "a folder, or a file")
+    exported = export(experiment_folder(options), options.to, None if options.out is None else Path(options.out))
+    report.exported(exported.paths, exported.notes)
+    return 0
 
 
 def export(folder: Path, to: str, out: Path | None) -> Exported:

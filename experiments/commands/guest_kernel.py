@@ -1,7 +1,26 @@
-"""Builds the guest kernel for commands that need it, and shows the progress on the terminal."""
+"""`priolab kernel`: builds the guest kernel, as do commands that need it, and shows the progress."""
+
+from argparse import ArgumentParser, Namespace
 
 from experiments.commands.console import Report
 from experiments.testbed.guest import kernel
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab kernel` to its parser."""
+    parser.add_argument("--quiet-if-present", action="store_true", help="print nothing if the kernel is built already")
+    parser.set_defaults(do=_do)
+
+
+def _do(options: Namespace, report: Report) -> int:
+    if kernel.is_built():
+        if options.quiet_if_present:
+            return 0
+    else:
+        options.kept = lambda: "the next build continues where this one ended"
+        built_kernel(report)
+    report.say(f"guest kernel: {kernel.path()}")
+    return 0
 
 
 def built_kernel(report: Report) -> kernel.BuildRecord:

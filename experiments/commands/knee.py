@@ -1,5 +1,6 @@
 """`priolab knee`: shows which LOWAT a sweep recommends, and writes a picture and tables into the sweep's folder."""
 
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -11,12 +12,25 @@ from analysis.sweeps.summary import summarize
 from common.formats.reading import FolderError, read_document
 from common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
 from experiments.commands.console import Report, short
+from experiments.commands.options import add_experiment, experiment_folder
 from experiments.errors import StepFailed
 from experiments.results.run_folder import PARTIAL, write_document
 
 _STEP = "finding the knee"
 _SWEEP = "sweep.json"
 _TABLES = {"knee.md": table.markdown, "knee.csv": table.networks_csv, "knee-values.csv": table.values_csv}
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab knee` to its parser."""
+    add_experiment(parser, default=None)
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON; docs/results.md describes it")
+    parser.set_defaults(do=_do)
+
+
+def _do(options: Namespace, report: Report) -> int:
+    folder = newest(options.results.resolve()) if options.experiment is None else experiment_folder(options)
+    return show(folder, report, as_json=options.json)
 
 
 def show(path: Path, report: Report, *, as_json: bool = False) -> int:

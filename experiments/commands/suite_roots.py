@@ -1,5 +1,6 @@
 """`priolab roots`: lists the file trees of Debian suites in the cache, or fetches the newest packages of a suite."""
 
+from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from experiments.commands.console import Report
@@ -10,6 +11,12 @@ from experiments.host.roots import Root, all_roots, roots_folder
 from proxy.server import SUITES, Server, catalogue, server_of
 
 _EXAMPLES = "a server of Debian with a suite, such as nginx@trixie"
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab roots` to its parser."""
+    parser.add_argument("names", nargs="*", metavar="NAME@SUITE", help="a server and a suite, to fetch newer packages")
+    parser.set_defaults(do=lambda options, report: show(options.names, report))
 
 
 def show(names: Sequence[str], report: Report) -> int:

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from experiments.commands.console import Report
+from experiments.commands.options import add_words, given_words
 from experiments.demo.listener import HOST, USUAL_PORT, listening
 from experiments.demo.story_arms import prepare
 from experiments.errors import Unavailable
@@ -27,13 +28,15 @@ _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Adds the command's options."""
+    """Adds the options of `priolab demo` to its parser."""
+    add_words(parser, "KNOB=VALUE", "FABRIC, SHAPER or RESULTS")
     parser.add_argument("--port", help=f"port of 127.0.0.1 (default: {USUAL_PORT}; if it is taken, a free one)")
     parser.add_argument("--no-browser", action="store_true", help="print the address, but open no browser")
     parser.add_argument(
         "--prepare", action="store_true", help="first run all steps of the story and all stops of the slider"
     )
     parser.add_argument("--idle", action="store_true", help="run nothing before a visitor wants to see it")
+    parser.set_defaults(do=lambda options, report: serve(options, given_words(options, report), report))
 
 
 _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")

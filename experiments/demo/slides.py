@@ -7,6 +7,7 @@ timelines of the page loads; drawing them needs no browser.
 import base64
 import html
 import re
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from analysis.figures import picture, slide
 from analysis.figures.arms import arm_of
 from analysis.records.runs import load_experiment
 from experiments.commands.console import Report
+from experiments.commands.options import add_words, given_words
 from experiments.demo.arm_view import FinishedArm, document
 from experiments.demo.story import StoryStep, closing, steps
 from experiments.demo.story_arms import arm_of_knobs, can_be_run, run_missing
@@ -32,6 +34,17 @@ _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
 _STEP = "exporting slides"
 _OF_THE_LIVE_PAGE = tuple(f"<dt>{key}</dt>" for key in ("p", "s", "Esc"))
 """How lines begin in the list of keys that have no effect in slides."""
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab slides` to its parser."""
+    add_words(parser, "KNOB=VALUE", "FABRIC, SHAPER or RESULTS")
+    parser.add_argument("--out", type=Path, help="the folder to write (default: results/slides)")
+    parser.set_defaults(do=_do)
+
+
+def _do(options: Namespace, report: Report) -> None:
+    report.exported(export(given_words(options, report), options.out, report), [])
 
 
 def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[Path]:

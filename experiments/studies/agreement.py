@@ -3,6 +3,7 @@
 import platform
 import tempfile
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,18 @@ _LOWATS = ("none", "131072", "16384")
 _CONGESTION_CONTROLS = ("cubic", "bbr")
 _IN_REAL_TIME = 4
 """The number of arms that run at the same time on real clocks. The processes of these arms mostly wait."""
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab agreement` to its parser."""
+    parser.add_argument("file", type=Path, help="the document to write")
+    parser.add_argument("--kernels", action="store_true", help="compare only the guest's kernels")
+    parser.set_defaults(do=_do)
+
+
+def _do(options: Namespace, report: Report) -> int:
+    do = write_kernels if options.kernels else write
+    return 0 if do(options.file, report) else 1
 
 
 def _arms() -> tuple[Arm, ...]:

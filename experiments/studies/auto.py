@@ -29,6 +29,7 @@ from analysis.sweeps.networks import Network, networks
 from analysis.sweeps.promise import Kept, check
 from analysis.sweeps.summary import summarize
 from experiments.commands.console import Report
+from experiments.commands.options import given_words
 from experiments.execution.invocation import check_only, request_from
 from experiments.execution.local import Local, bearable
 from experiments.execution.request import Arm, Request
@@ -77,6 +78,17 @@ _CASES = (
 )
 
 Words = Mapping[str, str]
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `priolab auto` to its parser."""
+    parser.add_argument("file", type=Path, help="the document to write; its picture goes into the same folder")
+    parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
+    parser.set_defaults(from_make=False, do=_do)
+
+
+def _do(options: argparse.Namespace, report: Report) -> int:
+    return 0 if write(options, given_words(options, report), report) else 1
 
 
 def write(options: argparse.Namespace, words: Words, report: Report) -> bool:

@@ -17,6 +17,7 @@ from analysis.reports.late_document import INVALID, Case
 from analysis.reports.summary import summarize
 from client.plan import PROBE_LEAST_BYTES, PlanKind
 from experiments.commands.console import Report
+from experiments.commands.options import writing
 from experiments.errors import StepFailed
 from experiments.execution.request import Arm
 from experiments.host.home import ROOT
@@ -137,3 +138,6 @@ def write(path: Path, report: Report) -> None:
     write_document(path, text.encode(), _STEP)
     write_document(path.with_suffix(".json"), equal_urgency.dumped(equals).encode(), _STEP)
     report.say(text)
+
+
+add_to = writing(write)

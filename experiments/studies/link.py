@@ -11,6 +11,7 @@ from analysis.reports import link_document
 from analysis.reports.link_document import Case, Measured
 from analysis.reports.summary import summarize
 from experiments.commands.console import Report
+from experiments.commands.options import writing
 from experiments.execution.request import Arm
 from experiments.results.run_folder import check_document, write_document
 from experiments.scenario.knobs import KNOBS, with_defaults
@@ -68,3 +69,6 @@ def write(path: Path, report: Report) -> None:
         text = link_document.document(measure(Path(results), report))
     write_document(path, text.encode(), _STEP)
     report.say(text)
+
+
+add_to = writing(write)

@@ -29,6 +29,7 @@ from client import dialects
 from client.plan import PROBE_LEAST_BYTES
 from common.formats.plan import Protocol
 from experiments.commands.console import Report
+from experiments.commands.options import add_words, given_words
 from experiments.errors import InvalidRun, ScenarioError, Unavailable
 from experiments.execution.invocation import check_only, request_from
 from experiments.execution.labels import labels
@@ -58,6 +59,21 @@ _WAYS = {"control": {"LOWAT": "none"}, "lowat": {}, "native": {"LOWAT": "none", 
 _OVER_HTTP3 = [str(dialect) for dialect in dialects.OVER_HTTP3 if dialect != dialects.PLAIN]
 """The dialects that differ over HTTP/3, where `plain` has the signals of `header`."""
 _DIGITS = 12
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `priolab matrix` to its parser."""
+    parser.add_argument(
+        "file", type=Path, help="the .md file to write; the files .html and .json are written beside it"
+    )
+    add_words(
+        parser, "KNOB=VALUE", "SERVER and DIALECT, with one or more values (a,b); FABRIC, SHAPER, RESULTS or REUSE"
+    )
+    parser.set_defaults(do=_do)
+
+
+def _do(options: argparse.Namespace, report: Report) -> int:
+    return 0 if write(options, given_words(options, report), report) else 1
 
 
 def write(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> bool:

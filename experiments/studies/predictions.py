@@ -9,6 +9,7 @@ from analysis.loads import model
 from analysis.reports.predictions import Row, markdown, median_error, rows
 from analysis.reports.summary import summarize
 from experiments.commands.console import Report
+from experiments.commands.options import writing
 from experiments.execution.invocation import split_words
 from experiments.execution.request import Arm, Manner, Request
 from experiments.results.run_folder import check_document, write_document
@@ -119,3 +120,6 @@ def _document(found: list[Row]) -> str:
         "their runs with these predictions.",
     ]
     return "\n".join(lines) + "\n"
+
+
+add_to = writing(write)

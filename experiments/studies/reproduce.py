@@ -3,6 +3,7 @@
 Experiments that have results already are not run again.
 """
 
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from analysis.reproduction import drawing, page, paper
 from analysis.reproduction.article import Compared, SetUp, set_up
 from analysis.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
 from experiments.commands.console import Report
+from experiments.commands.options import add_words, given_words
 from experiments.errors import StepFailed
+from experiments.execution.command_process import keep_guests
 from experiments.execution.invocation import check_only, request_from
 from experiments.execution.request import Request
 from experiments.results.run_folder import write_document
@@ -29,6 +32,20 @@ FAST = {"LOWAT": "none", "RATE": "unlimited", "DELAY": "0ms"}
 SLOW = {"LOWAT": ",".join(map(str, _VALUES))}
 # A stock send buffer grows with the congestion window. With a shorter queue the window would stop growing at once.
 GROWING = {"LOWAT": str(LOWAT_BYTES), "SNDBUF": "stock", "QUEUE": "100", "RELOADS": "7"}
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab reproduce` to its parser."""
+    add_words(parser, "KNOB=VALUE", "FABRIC, SHAPER, RESULTS or REUSE")
+    parser.add_argument(
+        "--out", type=Path, help="folder for the web page that shows the comparison (default: results/reproduction)"
+    )
+    parser.set_defaults(do=_do)
+
+
+@keep_guests()
+def _do(options: Namespace, report: Report) -> int:
+    return 0 if reproduce(given_words(options, report), options.out, report) else 1
 
 
 def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> bool:

@@ -15,6 +15,7 @@ from analysis.reports import sabotage_document
 from analysis.reports.sabotage_document import Spoiler
 from analysis.reports.summary import summarize
 from experiments.commands.console import Report
+from experiments.commands.options import writing
 from experiments.execution.request import Arm, arms_for
 from experiments.results.run_folder import check_document, write_document
 from experiments.scenario.named import LAYERS, Card, Entry, catalogue, sabotage
@@ -113,3 +114,6 @@ def write(path: Path, report: Report) -> None:
         text = document(measure(Path(results), report))
     write_document(path, text.encode(), _STEP)
     report.say(text)
+
+
+add_to = writing(write)

@@ -6,6 +6,7 @@ from pathlib import Path
 from analysis.records.runs import Experiment, Run
 from analysis.reports.trace_document import TraceArms, document, with_traces
 from experiments.commands.console import Report
+from experiments.commands.options import writing
 from experiments.execution.invocation import request_from
 from experiments.results.run_folder import check_document, write_document
 from experiments.studies.checked_run import run_checked
@@ -76,3 +77,6 @@ def _arms(kind: str, seed: int, folder: Path, report: Report) -> TraceArms:
 def _complete_ms(run: Run) -> float:
     load = run.record.measured
     return max(load.important_last_byte_ms, load.others_last_byte_ms)
+
+
+add_to = writing(write)

@@ -9,6 +9,7 @@ from analysis.reports import transition_document
 from analysis.reports.summary import summarize
 from analysis.reports.transition_document import Case, Front, Sent
 from experiments.commands.console import Report
+from experiments.commands.options import writing
 from experiments.errors import InvalidRun
 from experiments.execution.request import Arm
 from experiments.results.run_folder import check_document, read_json, write_document
@@ -103,3 +104,6 @@ def write(path: Path, report: Report) -> None:
     text = transition_document.document(sent(browsers), _FRONTS, arms, _PAGES)
     write_document(path, text.encode(), _STEP)
     report.say(text)
+
+
+add_to = writing(write)

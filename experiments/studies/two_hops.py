@@ -16,6 +16,7 @@ from analysis.reports import two_hops_document
 from analysis.reports.summary import summarize
 from analysis.reports.two_hops_document import Case
 from experiments.commands.console import Report
+from experiments.commands.options import writing
 from experiments.execution.request import Arm
 from experiments.results.run_folder import check_document, write_document
 from experiments.scenario.knobs import KNOBS, with_defaults
@@ -102,3 +103,6 @@ def write(path: Path, report: Report) -> None:
     text = two_hops_document.document(found)
     write_document(path, text.encode(), _STEP)
     report.say(text)
+
+
+add_to = writing(write)

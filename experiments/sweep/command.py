@@ -13,6 +13,7 @@ from common.formats.run import RunRecord
 from experiments.commands import link_clock
 from experiments.commands.console import Report
 from experiments.commands.live_lines import Line
+from experiments.commands.options import add_words
 from experiments.errors import LabError, Unavailable
 from experiments.execution import pace
 from experiments.execution.conclusion import Ending, Run
@@ -36,18 +37,13 @@ from proxy.server import server_of
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `priolab sweep` to its parser."""
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="SWEEP or KNOB=VALUE,...",
-        help="a named sweep (`priolab list` shows them), a .toml file, or knobs",
-    )
+    about = "a named sweep (`priolab list` shows them), a .toml file, or knobs"
+    add_words(parser, "SWEEP or KNOB=VALUE,...", about)
     parser.add_argument("--yes", action="store_true", help="run the sweep even if it has 10,000 to 1,000,000 runs")
     parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="run on the workers of this Dask scheduler")
     parser.add_argument(
         "--print-folder", action="store_true", help="print only the path of the sweep's folder; progress goes to stderr"
     )
-    parser.add_argument("--from-make", action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(do=sweep)
 
 

@@ -1,6 +1,6 @@
 """The command `priolab list`: lists the named scenarios, pages and sweeps."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 from experiments.commands.console import Report
 from experiments.host.installed import lack_of
@@ -10,6 +10,17 @@ from experiments.scenario.pages import page_titles
 from experiments.sweep import sweep_file
 from experiments.sweep.sweep_request import SweepRequest, sweep_request_from
 from proxy.server import catalogue as servers
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab list` to its parser."""
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="SWEEP or KNOB=VALUE,...",
+        help="list the arms of this sweep, which is given as for `priolab sweep` (default: list all names)",
+    )
+    parser.set_defaults(do=show)
 
 
 def show(options: Namespace, report: Report) -> int:

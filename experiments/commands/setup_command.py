@@ -1,0 +1,29 @@
+"""The command `priolab setup`. The set-up itself needs the standard library alone (experiments/commands/setup.py)."""
+
+from argparse import ArgumentParser, Namespace
+
+from experiments.commands.console import Report
+from experiments.commands.setup import set_up
+from experiments.errors import ScenarioError
+from experiments.execution.invocation import split_words
+from experiments.host.home import in_checkout
+from experiments.host.setup_request import SetupPart
+from experiments.scenario.knobs import KNOBS
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab setup` to its parser."""
+    about = f"PART: {', '.join(SetupPart)}; knobs such as SERVER=h2o"
+    parser.add_argument("words", nargs="*", metavar="PART or KNOB=VALUE", help=about)
+    parser.set_defaults(do=_do)
+
+
+def _do(options: Namespace, _: Report) -> int:
+    knobs = split_words(word for word in options.words if "=" in word and not word.startswith("SWEEP="))
+    for name in filter(None, map(str.strip, knobs.get("SERVER", "").split(","))):
+        try:
+            KNOBS["SERVER"].parse(name)
+        except ValueError as error:
+            raise ScenarioError("SERVER", name, KNOBS["SERVER"].allowed) from error
+    options.kept = lambda: "what was already installed is kept"
+    return set_up(options.words, makes_environment=in_checkout())

@@ -1,0 +1,66 @@
+"""The command `priolab run`."""
+
+from argparse import ArgumentParser, Namespace
+
+from analysis.records.runs import load_experiment
+from analysis.reports.summary import summarize
+from experiments.commands.console import Report
+from experiments.commands.drawing import drawing, timeline
+from experiments.commands.first_run import FirstRun, build_afterwards, first_run
+from experiments.commands.guest_kernel import built_kernel
+from experiments.commands.options import add_words, all_knobs, given_words
+from experiments.execution.experiment import run_experiment
+from experiments.execution.invocation import request_from
+from experiments.results.run_folder import wrecks
+from experiments.sweep.folder import wreck_in_words
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab run` to its parser: one for each knob, too."""
+    add_words(parser, "SCENARIO or KNOB=VALUE", "`priolab list` shows the scenarios, docs/knobs.md the knobs")
+    for knob in all_knobs():
+        option = "--" + knob.name.lower().replace("_", "-")
+        about = f"{knob.meaning} (default: {knob.default})".replace("%", "%%")
+        parser.add_argument(option, dest=knob.name, metavar="VALUE", help=about)
+    parser.add_argument(
+        "--print-folder",
+        action="store_true",
+        help="print only the path of the results folder; progress goes to standard error",
+    )
+    parser.set_defaults(do=run)
+
+
+def run(options: Namespace, report: Report) -> int:
+    """Runs an experiment, and shows its results and its picture. Returns the exit code. Raises LabError."""
+    words = given_words(options, report)
+
+    def build() -> None:
+        built_kernel(report)
+
+    if options.from_make:
+        first = first_run(words, report, build)
+    else:
+        first = FirstRun(request=request_from(words), builds_afterwards=False)
+    request = first.request
+    for wreck in wrecks(request.results):
+        report.say(wreck_in_words(wreck), "yellow")
+    report.announce(request)
+    with drawing(wanted=request.manner.fabric.virtual_clock and not options.print_folder) as soon:
+        with report.progress(request) as progress:
+            folder = run_experiment(request, progress)
+        options.kept = lambda: f"{folder} is complete, but its picture is not drawn"
+        if soon is not None:
+            soon.begin(folder)
+        experiment = load_experiment(folder)
+        if options.print_folder:
+            print(folder)
+            return 0 if all(run.status == "ok" for run in experiment.runs) else 1
+        summary = summarize(experiment)
+        report.summary(summary)
+        with report.busy("drawing the timeline"):
+            drawn = timeline(experiment, soon)
+        report.figures(drawn, folder)
+    if first.builds_afterwards:
+        options.kept = lambda: f"{folder} is complete, and the next build of the kernel continues where this one ended"
+        build_afterwards(report, build)
+    return 0 if summary["status"] == "ok" else 1
