@@ -8,7 +8,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "module", ["argparse", "common.formats.files", "experiments.scenario.knobs", "experiments.sweep.listing"]
+    "module", ["argparse", "common.formats.files", "experiments.scenario.knobs", "experiments.sweep.sweep_request"]
 )
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_modules_are_imported(module: str, stop: signal.Signals) -> None:
