@@ -70,7 +70,8 @@ def test_what_it_cannot_do(run: Runs, words: tuple[str, ...], told: str) -> None
 def _every_front(run: Runs) -> Done:
     """Returns an experiment that loads the page from each installed server of HTTP/3, and asks for the script first."""
     here = [name for name in FRONTS if lack_of(server_of(name)) is None]
-    return run.together({name: (f"SERVER={name}", "DIALECT=update") for name in here}, "RELOADS=0", "LOWAT=none")
+    fronts = {name: (f"SERVER={name}", "DIALECT=update") for name in here}
+    return run.together(fronts, "RELOADS=0", "LOWAT=none", "SAMPLE=none")
 
 
 @pytest.mark.parametrize("name", FRONTS)
