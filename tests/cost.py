@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 from rich.console import Console
 from rich.table import Table
 
+from experiments.benches.cost import refuse
 from experiments.execution.pace import used_s
 from experiments.host.processes import die_with_parent
 
@@ -97,8 +98,7 @@ def main(checkout: str) -> int:
     """Prints what the tests cost in both checkouts, and the ratio. Returns 2 if the other has no .venv, else 0."""
     other = Path(checkout).resolve()
     if not (other / ".venv/bin/pytest").exists():
-        print(f"AGAINST={checkout} has no environment for tests; run `make setup-test` there", file=sys.stderr)
-        return 2
+        return refuse(checkout)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each process would compile the lab's modules again
     roots = {"this checkout": _ROOT, "the other": other}
     functions = {name: _collected(root) for name, root in roots.items()}

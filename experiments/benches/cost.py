@@ -94,6 +94,12 @@ def alternately(commands: Mapping[str, Callable[[], Cost]], rounds: int = _ROUND
     }
 
 
+def refuse(checkout: str) -> int:
+    """Says that a checkout cannot be compared with, and returns the exit code of bad input."""
+    print(f"AGAINST={checkout} is not allowed; allowed: a checkout of the lab after `make setup-test`", file=sys.stderr)
+    return 2
+
+
 def outside_the_arms_s(command_s: float, experiment: Path) -> float:
     """Returns the part of a command's wall time in which no arm of its experiment ran, if the arms ran side by side."""
     return command_s - max(run.record.wall_s for run in load_experiment(experiment).runs)

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from tests.cost import Outcome, assertions_in, functions_in, outcome_of
+import pytest
+
+from tests.cost import Outcome, assertions_in, functions_in, main, outcome_of
 
 _COLLECTED = """
 tests/unit/test_a.py::test_one
@@ -49,3 +51,11 @@ def test_a_report_tells_what_became_of_the_cases(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     report.write_text(_REPORT)
     assert outcome_of(report, 2.5) == Outcome(passed=2, skipped=1, failed=2, processor_s=2.5)
+
+
+def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is carried out, one line says what is allowed."""
+    assert main(str(tmp_path)) == 2
+    assert capsys.readouterr().err == (
+        f"AGAINST={tmp_path} is not allowed; allowed: a checkout of the lab after `make setup-test`\n"
+    )
