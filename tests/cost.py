@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from rich.console import Console
 from rich.table import Table
 
-from experiments.benches.cost import refuse
+from experiments.benches.cost import Line, comparable, print_ratios
 from experiments.execution.pace import used_s
 from experiments.host.processes import die_with_parent
 
@@ -94,11 +94,9 @@ def _written(root: Path) -> int:
     return sum(assertions_in(file.read_text()) for file in (root / "tests").rglob("*.py"))
 
 
-def main(checkout: str) -> int:
-    """Prints what the tests cost in both checkouts, and the ratio. Returns 2 if the other has no .venv, else 0."""
-    other = Path(checkout).resolve()
-    if not (other / ".venv/bin/pytest").exists():
-        return refuse(checkout)
+def main(checkout: str) -> None:
+    """Prints what the tests cost in both checkouts, and the ratio."""
+    other = comparable(checkout)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # otherwise each process would compile the lab's modules again
     roots = {"this checkout": _ROOT, "the other": other}
     functions = {name: _collected(root) for name, root in roots.items()}
@@ -111,13 +109,11 @@ def main(checkout: str) -> int:
         used[name] = done.processor_s
         counts = (len(functions[name]), len(common), done.passed, done.skipped, done.failed)
         table.add_row(name, *(f"{count:,}" for count in counts), f"{done.processor_s:.0f}", f"{_written(root):,}")
-    ratio = used["this checkout"] / used["the other"]
-    console = Console(width=max(110, Console().width))
-    console.print(table)
-    judged = "kept" if ratio <= _MOST else "exceeded"
-    console.print(f"processor time of the tests, this checkout / the other: {ratio:.2f}; limit: {_MOST:g}, {judged}")
-    return 0
+    Console(width=max(110, Console().width)).print(table)
+    one_s, other_s = used.values()
+    name = "processor time of the same tests: this checkout against the other"
+    print_ratios([Line(name=name, one_s=one_s, other_s=other_s, limit=_MOST)])
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    main(*sys.argv[1:])

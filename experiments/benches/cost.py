@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from rich.table import Table
 
 from analysis.loads.metrics import page_loads
 from analysis.records.runs import load_experiment, load_run
+from experiments.errors import ScenarioError
 from experiments.execution.pace import used_s
 from experiments.host.processes import die_with_parent
 
@@ -94,10 +95,20 @@ def alternately(commands: Mapping[str, Callable[[], Cost]], rounds: int = _ROUND
     }
 
 
-def refuse(checkout: str) -> int:
-    """Says that a checkout cannot be compared with, and returns the exit code of bad input."""
-    print(f"AGAINST={checkout} is not allowed; allowed: a checkout of the lab after `make setup-test`", file=sys.stderr)
-    return 2
+def comparable(checkout: str) -> Path:
+    """Returns the path of another checkout. Ends the program with 2 if the checkout has no environment for tests."""
+    if not (Path(checkout) / ".venv/bin/pytest").exists():
+        print(ScenarioError("AGAINST", checkout, "a checkout of the lab after `make setup-test`"), file=sys.stderr)
+        sys.exit(2)
+    return Path(checkout).resolve()
+
+
+def print_ratios(lines: Iterable[Line]) -> None:
+    """Prints the table of the ratios."""
+    table = Table("what is compared", "first, s", "second, s", "first / second", "limit of the ratio")
+    for line in lines:
+        table.add_row(*line.cells)
+    Console(width=max(100, Console().width)).print(table)
 
 
 def outside_the_arms_s(command_s: float, experiment: Path) -> float:
@@ -178,16 +189,12 @@ def main(checkout: str | None = None) -> None:
 
     checkout: the folder of another checkout to compare with; None for no comparison.
     """
-    table = Table("what is compared", "first, s", "second, s", "first / second", "limit of the ratio")
+    other = None if checkout is None else comparable(checkout)
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder:
         scratch = Path(folder)
-        lines = _lines(None if checkout is None else Path(checkout).resolve(), scratch)
-        for line in [*lines, _start_line(), _experiment_line(scratch)]:
-            table.add_row(*line.cells)
+        print_ratios([*_lines(other, scratch), _start_line(), _experiment_line(scratch)])
         name, speed = _sweep_line(scratch)
-    console = Console(width=max(100, Console().width))
-    console.print(table)
-    console.print(f"{name}: {speed:.0f}")
+    print(f"{name}: {speed:.0f}")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,9 @@ def test_a_report_tells_what_became_of_the_cases(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Before anything is carried out, one line says what is allowed."""
-    assert main(str(tmp_path)) == 2
+    with pytest.raises(SystemExit) as ended:
+        main(str(tmp_path))
+    assert ended.value.code == 2
     assert capsys.readouterr().err == (
         f"AGAINST={tmp_path} is not allowed; allowed: a checkout of the lab after `make setup-test`\n"
     )
