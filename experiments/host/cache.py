@@ -1,4 +1,4 @@
-"""The user's cache: guest kernels, the tuner's program, npm packages, sources of container images."""
+"""The user's cache: guest kernels, the tuner's program, npm packages, sources and versions of container images."""
 
 import os
 import tempfile

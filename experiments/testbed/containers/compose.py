@@ -5,16 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from experiments.errors import StepFailed, TimedOut, Unavailable
+from experiments.errors import StepFailed, Unavailable
 from experiments.host.installed import check_edition
 from experiments.host.processes import module
-from experiments.host.programs import own_versions, root_versions, unknown
+from experiments.host.programs import own_versions, root_versions
 from experiments.host.roots import Root
 from experiments.host.tools import FRONT, Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.scenario.scenario import Scenario, ShaperAt
-from experiments.testbed.containers import docker_engine
+from experiments.testbed.containers import docker_engine, image_packages
 from experiments.testbed.containers.node_route import node_route
 from experiments.testbed.containers.own_files import image_server, mounted_program, program_inside, version_in_image
 from experiments.testbed.containers.root_image import make_base, root_of_image
@@ -89,13 +89,11 @@ class Compose(HostKernel):
         if not own and not root:
             packages[server.name] = ("front", server.packages[0])
         with ThreadPoolExecutor() as pool:  # each answer takes a container of its own
-            asked = {name: pool.submit(_package, images[at], package) for name, (at, package) in packages.items()}
+            looking = pool.submit(image_packages.versions, [(images[at], package) for at, package in packages.values()])
             routing = pool.submit(node_route, images["origin"])
-            if own:
-                said = version_in_image(scenario, images["front"])
-            else:
-                said = _of_root(root) if root else asked[server.name].result()
-            found, route = {name: each.result() for name, each in asked.items()}, routing.result()
+            own_said = version_in_image(scenario, images["front"]) if own else ""
+            found, route = dict(zip(packages, looking.result(), strict=True)), routing.result()
+        said = own_said or (_of_root(root) if root else found[server.name])
         return Tools(
             programs={
                 "node": "node",
@@ -150,7 +148,7 @@ class Compose(HostKernel):
 
 
 def _of_root(root: Root) -> str:
-    """Returns the version of the server's package in a root, as `_package` returns it for an image."""
+    """Returns the version of the server's package in a root, as `image_packages.versions` does for an image."""
     name = server_of(root.server).packages[0]
     return next(f"{package.name} {package.version}" for package in root.packages if package.name == name)
 
@@ -164,12 +162,3 @@ def _build(service: str, words: Mapping[str, str]) -> None:
             raise
         remedy = "make an image with `make base-image`, or name an image with BASE=IMAGE"
         raise Unavailable("FABRIC=compose", f"the base image {docker_engine.base()} is unavailable", remedy) from error
-
-
-def _package(image: str, package: str) -> str:
-    """Returns the package's version in the image, or the reason why the version is unknown."""
-    command = ["run", "--rm", "--network", "none", "--entrypoint", "dpkg-query", image]
-    try:
-        return docker_engine.docker(*command, "--show", "--showformat", "${Package} ${Version}", package)
-    except TimedOut as error:
-        return unknown(error.limit_s)  # no run depends on the version

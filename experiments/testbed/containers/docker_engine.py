@@ -20,12 +20,12 @@ ARM_COMPOSE = "PRIOLAB_ARM_COMPOSE"
 _LABEL = "com.docker.compose"
 _BUILD_S = 1800.0
 _PROBE_S = 30.0
-_ANSWER_S = 120.0
+ANSWER_S = 120.0
 _IF_TOO_SLOW = "see whether the engine answers (`docker version`), and try again when this machine is less busy"
 _START_S = 120.0
 
 
-def version(timeout_s: float = _ANSWER_S) -> str:
+def version(timeout_s: float = ANSWER_S) -> str:
     """Returns the engine's version. Raises StepFailed if no engine answers."""
     return docker("version", "--format", "{{.Server.Version}}", timeout_s=timeout_s)
 
@@ -69,7 +69,7 @@ def check() -> None:
     compose_command()
 
 
-def docker(*words: str, timeout_s: float = _ANSWER_S) -> str:
+def docker(*words: str, timeout_s: float = ANSWER_S) -> str:
     """Runs `docker WORDS`, and returns its output. Raises StepFailed."""
     command = ["docker", *words]
     return processes.run(command, step="the Docker engine", timeout_s=timeout_s, if_too_slow=_IF_TOO_SLOW).strip()
@@ -143,10 +143,11 @@ def has_image(name: str) -> bool:
     return True
 
 
-def present(names: Iterable[str]) -> set[str]:
-    """Returns those of the images, by name and tag, that the engine has. Raises StepFailed if it cannot be asked."""
+def present(names: Iterable[str]) -> dict[str, str]:
+    """Returns the ids of those images that the engine has, by name and tag. Raises StepFailed if it cannot be asked."""
     filters = [word for name in names for word in ("--filter", f"reference={name}")]
-    return set(docker("image", "ls", "--format", "{{.Repository}}:{{.Tag}}", *filters).split())
+    shown = docker("image", "ls", "--no-trunc", "--format", "{{.Repository}}:{{.Tag}} {{.ID}}", *filters)
+    return dict(line.split() for line in shown.splitlines())
 
 
 def gateway_mode() -> str:

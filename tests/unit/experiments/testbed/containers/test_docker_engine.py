@@ -9,7 +9,7 @@ import pytest
 from experiments.errors import StepFailed, TimedOut, Unavailable
 from experiments.execution import experiment
 from experiments.host import processes
-from experiments.testbed.containers import compose, docker_engine
+from experiments.testbed.containers import docker_engine, image_packages
 
 _look_for_compose = docker_engine.compose_command.__wrapped__
 """Looks for compose anew at each call."""
@@ -36,8 +36,9 @@ def test_what_takes_too_long_says_what_can_be_done() -> None:
 @pytest.mark.usefixtures("slow")
 def test_a_slow_version_stops_nothing() -> None:
     """A version that cannot be read in time is unknown, with the reason."""
-    assert compose._package("image", "nodejs") == "unknown: the program took more than 120 s to print its version"
-    assert docker_engine.version_told() == "unknown: the program took more than 120 s to print its version"
+    unknown = "unknown: the program took more than 120 s to print its version"
+    assert image_packages.versions([("image", "nodejs")]) == [unknown]
+    assert docker_engine.version_told() == unknown
 
 
 @pytest.mark.usefixtures("slow")

@@ -1,0 +1,53 @@
+"""Versions of Debian packages in images.
+
+A look-up runs a container, which takes a fifth of a second of processor time. An image with the same id has the same
+packages, so the user's cache keeps the versions by image id.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from experiments.errors import TimedOut
+from experiments.host.cache import cache_folder
+from experiments.host.programs import unknown
+from experiments.results.run_folder import read_json, write_json
+from experiments.testbed.containers import docker_engine
+
+_FILE = "image-packages.json"
+
+
+def versions(wanted: Sequence[tuple[str, str]]) -> list[str]:
+    """Returns name and version of each package, or the reason why the version is unknown. Raises StepFailed.
+
+    wanted: images by name and tag, each with the name of a package in the image.
+    """
+    ids: dict[str, str] = {}
+    with suppress(TimedOut):
+        ids = docker_engine.present([image for image, _ in wanted])
+    keys = [f"{ids.get(image)} {package}" for image, package in wanted]
+    known = _known()
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(lambda key, each: known.get(key) or _look_up(*each), keys, wanted))
+    new = {key: text for key, (image, _), text in zip(keys, wanted, found, strict=True) if text and image in ids}
+    if new.items() - known.items():
+        with suppress(OSError):
+            cache_folder().mkdir(parents=True, exist_ok=True)
+            write_json(cache_folder() / _FILE, known | new)
+    return [text or unknown(docker_engine.ANSWER_S) for text in found]
+
+
+def _known() -> dict[str, str]:
+    """Returns the versions that the cache has, by image id and package."""
+    with suppress(OSError, ValueError, AttributeError):
+        return {key: text for key, text in read_json(cache_folder() / _FILE).items() if isinstance(text, str)}
+    return {}
+
+
+def _look_up(image: str, package: str) -> str | None:
+    """Returns the package's name and version; None if the engine does not answer in time. Raises StepFailed."""
+    command = ["run", "--rm", "--network", "none", "--entrypoint", "dpkg-query", image]
+    try:
+        return docker_engine.docker(*command, "--show", "--showformat", "${Package} ${Version}", package)
+    except TimedOut:
+        return None  # no run depends on the version
