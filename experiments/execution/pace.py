@@ -4,6 +4,7 @@ The pace is the time that runs took, divided by their expected cost (`execution/
 with the virtual clock, otherwise wall time. The user's cache keeps the pace by fabric and client.
 """
 
+import json
 import os
 import resource
 import subprocess
@@ -13,8 +14,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from common.formats import files
 from experiments.host.cache import cache_folder
-from experiments.results.run_folder import read_json, write_json
+from experiments.results.run_folder import read_json
 from experiments.scenario.scenario import Scenario
 from experiments.testbed.fabric import Fabric
 
@@ -78,7 +80,8 @@ def learn(name: str, *, took_s: float, cost_s: float) -> None:
         known = dict(read_json(_file()))
     with suppress(OSError):
         _file().parent.mkdir(parents=True, exist_ok=True)
-        write_json(_file(), known | {name: round(pace if before is None else (before + pace) / 2, 3)})
+        known[name] = round(pace if before is None else (before + pace) / 2, 3)
+        files.write(_file(), json.dumps(known).encode())
 
 
 def _file() -> Path:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -73,7 +74,9 @@ def test_an_image_is_built_once(server: str) -> None:
     fabric.prepare([scenario], said.append)
     assert said == []
     names = docker_engine.images(image_server(scenario.front), root_of_image(scenario.front)).values()
-    assert docker_engine.present(names).keys() == set(names)
+    present = docker_engine.present(names)
+    assert present.keys() == set(names)
+    assert all(re.fullmatch("sha256:[0-9a-f]{64}", image_id) for image_id in present.values())
 
 
 @pytest.fixture(scope="module")

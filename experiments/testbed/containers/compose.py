@@ -88,7 +88,7 @@ class Compose(HostKernel):
             packages["tcpdump"] = ("link", "tcpdump")
         if not own and not root:
             packages[server.name] = ("front", server.packages[0])
-        with ThreadPoolExecutor() as pool:  # each answer takes a container of its own
+        with ThreadPoolExecutor() as pool:  # both may start containers
             looking = pool.submit(image_packages.versions, [(images[at], package) for at, package in packages.values()])
             routing = pool.submit(node_route, images["origin"])
             own_said = version_in_image(scenario, images["front"]) if own else ""

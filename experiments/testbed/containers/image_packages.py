@@ -4,14 +4,16 @@ A look-up runs a container, which takes a fifth of a second of processor time. A
 packages, so the user's cache keeps the versions by image id.
 """
 
+import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
+from common.formats import files
 from experiments.errors import TimedOut
 from experiments.host.cache import cache_folder
 from experiments.host.programs import unknown
-from experiments.results.run_folder import read_json, write_json
+from experiments.results.run_folder import read_json
 from experiments.testbed.containers import docker_engine
 
 _FILE = "image-packages.json"
@@ -25,15 +27,16 @@ def versions(wanted: Sequence[tuple[str, str]]) -> list[str]:
     ids: dict[str, str] = {}
     with suppress(TimedOut):
         ids = docker_engine.present([image for image, _ in wanted])
-    keys = [f"{ids.get(image)} {package}" for image, package in wanted]
+    asked = [(ids.get(image, image), package) for image, package in wanted]
+    keys = [" ".join(each) for each in asked]
     known = _known()
     with ThreadPoolExecutor() as pool:
-        found = list(pool.map(lambda key, each: known.get(key) or _look_up(*each), keys, wanted))
+        found = list(pool.map(lambda key, each: known.get(key) or _look_up(*each), keys, asked))
     new = {key: text for key, (image, _), text in zip(keys, wanted, found, strict=True) if text and image in ids}
     if new.items() - known.items():
         with suppress(OSError):
             cache_folder().mkdir(parents=True, exist_ok=True)
-            write_json(cache_folder() / _FILE, known | new)
+            files.write(cache_folder() / _FILE, json.dumps(known | new).encode())
     return [text or unknown(docker_engine.ANSWER_S) for text in found]
 
 

@@ -27,6 +27,8 @@ class _Engine:
             return "".join(f"{name} {image_id}\n" for name, image_id in self.images.items())
         if self.slow:
             raise TimedOut(step, " ".join(command), timeout_s, "")
+        image = command[-5]
+        assert image in self.images.values() or image not in self.images, "a known id names the image"
         self.looked_up.append(command[-1])
         return f"{command[-1]} 1.{len(self.looked_up)}\n"
 
