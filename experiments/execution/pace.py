@@ -4,7 +4,6 @@ The pace is the time that runs took, divided by their expected cost (`execution/
 with the virtual clock, otherwise wall time. The user's cache keeps the pace by fabric and client.
 """
 
-import json
 import os
 import resource
 import subprocess
@@ -12,14 +11,12 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
-from common.formats import files
-from experiments.host.cache import cache_folder
-from experiments.results.run_folder import read_json
+from experiments.host.cache import recall, remember
 from experiments.scenario.scenario import Scenario
 from experiments.testbed.fabric import Fabric
 
+_FILE = "pace.json"
 _LEAST_S = 5.0
 """The shortest time from which a pace is computed, in seconds."""
 
@@ -60,8 +57,8 @@ def kind(scenarios: Sequence[Scenario], fabric: Fabric) -> str:
 
 def learned(name: str) -> float | None:
     """Returns the pace in earlier sweeps; None if none is known. name: the fabric, and the browser if one is used."""
-    with suppress(OSError, ValueError, TypeError, AttributeError):
-        pace = float(read_json(_file()).get(name))
+    with suppress(KeyError, ValueError, TypeError):
+        pace = float(recall(_FILE)[name])
         return pace if 1 / _SLOWEST <= pace <= _SLOWEST else None
     return None
 
@@ -75,17 +72,7 @@ def learn(name: str, *, took_s: float, cost_s: float) -> None:
     if took_s < _LEAST_S:
         return
     before, pace = learned(name), took_s / cost_s
-    known = {}
-    with suppress(OSError, ValueError, TypeError):
-        known = dict(read_json(_file()))
-    with suppress(OSError):
-        _file().parent.mkdir(parents=True, exist_ok=True)
-        known[name] = round(pace if before is None else (before + pace) / 2, 3)
-        files.write(_file(), json.dumps(known).encode())
-
-
-def _file() -> Path:
-    return cache_folder() / "pace.json"
+    remember(_FILE, {name: round(pace if before is None else (before + pace) / 2, 3)})
 
 
 def free(jobs: int) -> float:

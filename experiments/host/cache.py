@@ -1,15 +1,37 @@
 """The user's cache: guest kernels, the tuner's program, npm packages, sources and versions of container images."""
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+from common.formats import files
 
 
 def cache_folder() -> Path:
     """Returns the path of $XDG_CACHE_HOME/priolab, by default ~/.cache/priolab."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "priolab"
+
+
+def recall(name: str) -> dict[str, Any]:
+    """Returns the object in a JSON file of the cache; an empty one if the file is missing or damaged."""
+    found: Any = None
+    with suppress(OSError, ValueError):
+        found = files.document(cache_folder() / name)
+    return found if isinstance(found, dict) else {}
+
+
+def remember(name: str, new: dict[str, Any]) -> None:
+    """Adds entries to the object in a JSON file of the cache, if the cache can be written.
+
+    Of two processes that do so at once, one may lose its entries; the file stays whole.
+    """
+    with suppress(OSError):
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        files.write(cache_folder() / name, json.dumps(recall(name) | new).encode())
 
 
 @contextmanager

@@ -4,16 +4,13 @@ A look-up runs a container, which takes a fifth of a second of processor time. A
 packages, so the user's cache keeps the versions by image id.
 """
 
-import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from common.formats import files
 from experiments.errors import TimedOut
-from experiments.host.cache import cache_folder
+from experiments.host.cache import recall, remember
 from experiments.host.programs import unknown
-from experiments.results.run_folder import read_json
 from experiments.testbed.containers import docker_engine
 
 _FILE = "image-packages.json"
@@ -29,22 +26,13 @@ def versions(wanted: Sequence[tuple[str, str]]) -> list[str]:
         ids = docker_engine.present([image for image, _ in wanted])
     asked = [(ids.get(image, image), package) for image, package in wanted]
     keys = [" ".join(each) for each in asked]
-    known = _known()
+    known = {key: text for key, text in recall(_FILE).items() if isinstance(text, str)}
     with ThreadPoolExecutor() as pool:
         found = list(pool.map(lambda key, each: known.get(key) or _look_up(*each), keys, asked))
-    new = {key: text for key, (image, _), text in zip(keys, wanted, found, strict=True) if text and image in ids}
-    if new.items() - known.items():
-        with suppress(OSError):
-            cache_folder().mkdir(parents=True, exist_ok=True)
-            files.write(cache_folder() / _FILE, json.dumps(known | new).encode())
+    named = {key: text for key, (image, _), text in zip(keys, wanted, found, strict=True) if text and image in ids}
+    if named.items() - known.items():
+        remember(_FILE, named)
     return [text or unknown(docker_engine.ANSWER_S) for text in found]
-
-
-def _known() -> dict[str, str]:
-    """Returns the versions that the cache has, by image id and package."""
-    with suppress(OSError, ValueError, AttributeError):
-        return {key: text for key, text in read_json(cache_folder() / _FILE).items() if isinstance(text, str)}
-    return {}
 
 
 def _look_up(image: str, package: str) -> str | None:

@@ -15,6 +15,7 @@ from experiments.errors import GridError, Unavailable
 from experiments.execution import conclusion, pace
 from experiments.execution.local import Local
 from experiments.host import programs
+from experiments.host.cache import cache_folder
 from experiments.sweep import command, listing
 from experiments.sweep.sweep import sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
@@ -33,7 +34,7 @@ def swept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Swept:
     ) -> tuple[int, argparse.Namespace]:
         fabric = CopyingFabric(troubles=troubles)
         monkeypatch.setattr("experiments.sweep.sweep.choose", lambda *_: (fabric, "for a test"))
-        monkeypatch.setattr(pace, "_file", lambda: tmp_path / "pace.json")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         options = argparse.Namespace(
             words=[*words, f"RESULTS={tmp_path}"], yes=False, scheduler=scheduler, from_make=False, kept=None
         )
@@ -83,7 +84,7 @@ def test_a_sweep_is_measured_for_the_next(
     assert not (tmp_path / "pace.json").exists()
     assert swept(*WORDS)[0] == 0
     assert guess in capsys.readouterr().out
-    assert list(json.loads((tmp_path / "pace.json").read_text())) == ["copying"]
+    assert list(json.loads((cache_folder() / "pace.json").read_text())) == ["copying"]
     assert swept(*WORDS, "SEED=2")[0] == 0
     assert "use 50% of the processors; " in capsys.readouterr().out
 
@@ -91,7 +92,7 @@ def test_a_sweep_is_measured_for_the_next(
 def test_a_study_makes_a_sweep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A study, whose command has other options than `priolab sweep`, runs a sweep and gets its folder."""
     monkeypatch.setattr("experiments.sweep.sweep.choose", lambda *_: (CopyingFabric(), "for a test"))
-    monkeypatch.setattr(pace, "_file", lambda: tmp_path / "pace.json")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     request = sweep_request_from([*WORDS, f"RESULTS={tmp_path}"])
     wanted = sweep_from(request, yes=False)
     options = argparse.Namespace(kept=None)
@@ -150,7 +151,7 @@ def test_a_sweep_that_cannot_go_on(
     said = capsys.readouterr().out
     assert code == 0
     assert "resuming " in said
-    assert not pace._file().exists()
+    assert not (cache_folder() / "pace.json").exists()
 
 
 def test_a_cluster_without_dask(swept: Swept, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
