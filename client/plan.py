@@ -92,7 +92,6 @@ def page_plan(
         authority=server_name if authority is None else authority,
         page=page,
         requests=requests,
-        favoured=priorities.favoured(page),
         no_rfc7540_priorities=said.no_rfc7540_priorities,
         groups=said.groups,
         changes=said.changes,

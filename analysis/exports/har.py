@@ -57,7 +57,7 @@ def _page(album: Album, recording: Recording, load: PageLoad) -> dict[str, Any]:
         "title": f"{recording.name}, load {load.number}" + (" (measured)" if measured else ""),
         "pageTimings": {
             "onContentLoad": -1,
-            "onLoad": load.ms(max(load.others.last_byte_ns, load.important.last_byte_ns)),
+            "onLoad": load.ms(load.complete_ns),
             "_focalAvailable": load.ms(load.focal.available_ns),
         },
         "comment": f"{recording.judgement.verdict}: {recording.judgement.reason}" if measured else "",

@@ -70,7 +70,7 @@ class _Process:
     def _marks(self) -> Iterator[_Event]:
         for load in self._recording.loads:
             measured = " (measured)" if load is self._recording.measured else ""
-            until_ns = max(load.others.last_byte_ns, load.important.last_byte_ns)
+            until_ns = load.complete_ns
             yield self._slice(self._marks_track, f"load {load.number}{measured}", load.started_ns, until_ns)
             words = f"{load.focal.name} available"
             yield self._instant(words, self._marks_track, load.focal.available_ns, "p", load=load.number)

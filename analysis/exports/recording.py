@@ -42,10 +42,9 @@ class Recording:
     @cached_property
     def judgement(self) -> Judgement:
         """The verdict on the measured load, from the event logs."""
-        evidence = Evidence(
-            events=self.events, requests=self.requests, page=self.plan.page, favoured=self.plan.favoured
-        )
-        return judgement(self.measured, evidence, self.scenario)
+        plan = self.plan
+        evidence = Evidence(events=self.events, requests=self.requests, page=plan.page, groups=plan.groups)
+        return judgement(self.measured, evidence, self.layers, self.scenario)
 
     @property
     def measured(self) -> PageLoad:

@@ -105,14 +105,14 @@ def arm_of(run: Run, *, server: str | None = None, client: str | None = None, ca
     server, client: the names of front and client; None if all arms of the figure have the same one. called: the arm's
     name in the figure; None for a name made from server, client and LOWAT.
     """
-    evidence = run.evidence()
+    evidence, layers = run.evidence(), run.layers()
     load = measured_load(evidence)
     return Arm(
         run=run,
         evidence=evidence,
-        layers=run.layers(),
+        layers=layers,
         load=load,
-        judgement=judgement(load, evidence, run.scenario),
+        judgement=judgement(load, evidence, layers, run.scenario),
         server=server,
         client=client,
         called=called,
@@ -121,7 +121,7 @@ def arm_of(run: Run, *, server: str | None = None, client: str | None = None, ca
 
 def longest_s(shown: Sequence[Arm]) -> float:
     """Returns the time until the last byte of all arms, in seconds since the page was requested."""
-    return max(arm.load.ms(max(arm.load.others.last_byte_ns, arm.load.important.last_byte_ns)) for arm in shown) / 1000
+    return max(arm.load.ms(arm.load.complete_ns) for arm in shown) / 1000
 
 
 def headline(experiment: Experiment, shown: Sequence[Arm]) -> Iterator[str]:

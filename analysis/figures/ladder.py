@@ -35,7 +35,7 @@ _Ladders = dict[str, list[Reached]]
 def draw(experiment: Experiment) -> Declaration | None:
     """Returns the figure; None if no arm has a ladder."""
     shown = arms(experiment)
-    every = [{name: ladder(arm.load, arm.evidence, name) for name in _pair(arm)} for arm in shown]
+    every = [{name: ladder(arm.load, arm.evidence, name) for name in _compared(arm)} for arm in shown]
     lengths_ms = [(rungs[-1].t_ns - rungs[0].t_ns) / 10**6 for ladders in every for rungs in ladders.values() if rungs]
     if not lengths_ms:
         return None
@@ -47,11 +47,11 @@ def draw(experiment: Experiment) -> Declaration | None:
     return sheet.sheet(panels, heading(headline(experiment, shown)))
 
 
-def _pair(arm: Arm) -> tuple[str, str]:
-    """Returns the name of the focal resource, and the name of the one of the others whose first byte came first."""
+def _compared(arm: Arm) -> list[str]:
+    """Returns the names of the focal resource and, if there are others, of the one whose first byte came first."""
     load = arm.load
-    first = min(load.page.others, key=lambda each: load.resources[each.name].first_byte_ns)
-    return load.focal.name, first.name
+    others = sorted(load.page.others, key=lambda each: load.resources[each.name].first_byte_ns)
+    return [load.focal.name, *(each.name for each in others[:1])]
 
 
 def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Declaration:
@@ -60,7 +60,7 @@ def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Declara
     bars: list[dict[str, Any]] = []
     texts: list[Declaration] = []
     row = 0.0
-    colours = dict(zip(_pair(arm), (IMPORTANT[0], OTHERS[0]), strict=True))
+    colours = dict(zip(_compared(arm), (IMPORTANT[0], OTHERS[0]), strict=False))
     for name, rungs in ladders.items():
         if not rungs:
             continue

@@ -73,6 +73,8 @@ def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Scenari
     If the link's rate changes, `load` must be the measured load, because the changes are timed from its start.
     """
     focal = load.focal
+    if not load.page.others:
+        raise NoLedger(f"nothing was loaded beside the {focal.name}")
     others = Payload(evidence.events, load.number, {each.name for each in load.page.others})
     try:
         position = Payload(evidence.events, load.number, {focal.name}).first() + 1

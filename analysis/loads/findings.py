@@ -5,18 +5,19 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.loads.bookkeeping import NoLedger, ledger
-from analysis.loads.metrics import PageLoad, page_loads
+from analysis.loads.metrics import PageLoad, ResourceTimes, page_loads
 from analysis.loads.model import NoPrediction, Writes, first_byte_ms
-from analysis.loads.oracle import Bound, bound, inversion
+from analysis.loads.oracle import Bound, Inversion, bound, inversion
+from analysis.loads.order import AskedOrder
 from analysis.loads.probe import Probe, judge_probe, probe_of
 from analysis.loads.verdict import Judgement, judge
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
 from common.formats.page import Page
 from common.formats.reading import FolderError
-from common.formats.run import Findings, PredictionRecord
+from common.formats.run import Findings, PredictionRecord, Verdict
 from common.formats.scenario import PROBE, ScenarioRecord
-from common.packets import PACKET_BYTES
+from common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES
 
 
 def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front: Mapping[str, Any]) -> Findings:
@@ -29,8 +30,9 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front
     loads = page_loads(evidence)
     if not loads:
         return Findings()
+    told = judgement(loads[-1], evidence, layers, scenario)
+    loads = [replace(load, focal_name=told.focal) for load in loads]
     measured = loads[-1]
-    told = judgement(measured, evidence, scenario)
     found = Findings(verdict=told.verdict, verdict_reason=told.reason, loads=tuple(load.as_record() for load in loads))
     if scenario.plan == PROBE:
         return replace(found, probe=_probe(evidence).as_record())
@@ -44,18 +46,50 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front
         ledger=accounts,
         ledger_reason=reason,
         oracle=inversion(measured, bound_of(measured, scenario, layers)).as_record(),
-        prediction=_prediction(scenario, evidence.page, front),
+        prediction=_prediction(scenario, evidence.page, front, told),
     )
 
 
-def judgement(load: PageLoad, evidence: Evidence, scenario: ScenarioRecord) -> Judgement:
+def _late_but_kept(told: Judgement, needless: Inversion, scenario: ScenarioRecord) -> str:
+    """Returns the words about needless bytes for the reason of `kept`; none if LOWAT's mechanism explains the bytes.
+
+    LOWAT lets the kernel hold LOWAT, one packet buffer and one TLS record.
+    """
+    lowat_bytes = scenario.lowat if isinstance(scenario.lowat, int) else 0
+    explained_bytes = lowat_bytes + PACKET_BUFFER_BYTES + RECORD_BYTES
+    if told.verdict is not Verdict.KEPT or not told.favoured or needless.other_bytes <= explained_bytes:
+        return ""
+    late = f"{needless.late_ns / 10**9:.2f} {_LATER}"
+    return f"{_BUT}{late}, after {needless.other_bytes / 1024:,.0f} KiB that went first needlessly"
+
+
+_BUT, _LATER = "; but it came ", "s later than possible"
+
+
+def lateness_in(reason: str) -> str:
+    """Returns how late an order was kept, as the reason of its verdict says it; empty if the reason does not say so."""
+    late, found, _ = reason.partition(_BUT)[2].partition(_LATER)
+    return late + found
+
+
+def judgement(load: PageLoad, evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Judgement:
     """Returns the verdict on the measured load, with the rules for probes if the run is a probe.
 
-    Raises FolderError for a probe in which the client never opened its flow-control window.
+    The order asked for is the one that the client's signals put on the wire in this load. The reason of `kept` also
+    says how late the order was kept, if LOWAT does not explain it. Raises FolderError for a probe in which the client
+    never opened its flow-control window.
     """
+    order = AskedOrder.of(evidence.events, load.number, evidence.groups)
     if scenario.plan == PROBE:
-        return judge_probe(_probe(evidence), evidence.favoured)
-    return judge(load, evidence.favoured, scenario.delay_ns)
+        probe = _probe(evidence)
+        return judge_probe(probe, order.favoured(probe.important, (each.name for each in load.page.others)))
+
+    def needless(times: ResourceTimes) -> Inversion:
+        focused = replace(load, focal_name=times.name)
+        return inversion(focused, bound_of(focused, scenario, layers))
+
+    told = judge(load, order, scenario.delay_ns, lambda times: needless(times).late_ns)
+    return replace(told, reason=told.reason + _late_but_kept(told, needless(load.resources[told.focal]), scenario))
 
 
 def _probe(evidence: Evidence) -> Probe:
@@ -64,9 +98,12 @@ def _probe(evidence: Evidence) -> Probe:
     return probe
 
 
-def _prediction(scenario: ScenarioRecord, page: Page, front: Mapping[str, Any]) -> PredictionRecord:
+def _prediction(scenario: ScenarioRecord, page: Page, front: Mapping[str, Any], told: Judgement) -> PredictionRecord:
+    if scenario.priorities == "spdy" and not told.favoured:
+        reason = f"the client did not ask for the {told.focal} before other resources"
+        return PredictionRecord(first_byte_ms=None, reason=reason)
     try:
-        predicted_ms = first_byte_ms(scenario, page, Writes.from_document(front))
+        predicted_ms = first_byte_ms(scenario, page, Writes.from_document(front), page[told.focal])
     except NoPrediction as error:
         return PredictionRecord(first_byte_ms=None, reason=str(error))
     return PredictionRecord(first_byte_ms=predicted_ms, reason=None)

@@ -124,7 +124,8 @@ class PageLoad:
     """A page load.
 
     started_ns: the time of the load's first request. finished_ns: the time at which the load's last stream ended.
-    resources: the times of each resource by name, in the page's order.
+    resources: the times of each resource by name, in the page's order. focal_name: the name of the important resource
+    that the verdict is about; None before the verdict.
     """
 
     number: int
@@ -132,6 +133,7 @@ class PageLoad:
     finished_ns: int
     page: Page
     resources: Mapping[str, ResourceTimes]
+    focal_name: str | None = None
 
     def ms(self, t_ns: float) -> float:
         """Converts a time to milliseconds since the load's first request."""
@@ -139,7 +141,9 @@ class PageLoad:
 
     @cached_property
     def focal(self) -> ResourceTimes:
-        """The important resource that the origin had last. No important resource has more bytes ahead of it."""
+        """The important resource that the verdict is about; before the verdict, the one that the origin had last."""
+        if self.focal_name is not None:
+            return self.resources[self.focal_name]
         return max((self.resources[each.name] for each in self.page.important), key=lambda times: times.available_ns)
 
     @cached_property
@@ -158,9 +162,9 @@ class PageLoad:
         return Traffic(sorted(pieces, key=lambda piece: piece.t_ns))
 
     @property
-    def asked_ns(self) -> int:
-        """The instant at which the focal resource was requested."""
-        return self.focal.requested_ns
+    def complete_ns(self) -> int:
+        """The instant at which the last byte of all resources arrived, documents excluded."""
+        return max(self.resources[each.name].last_byte_ns for each in self.page.contents)
 
     @property
     def other_bytes_before(self) -> int:
@@ -181,8 +185,8 @@ class PageLoad:
             available_ms=self.ms(self.focal.available_ns),
             first_byte_ms=self.ms(self.focal.first_byte_ns),
             important_last_byte_ms=self.ms(self.important.last_byte_ns),
-            others_first_byte_ms=self.ms(self.others.first_byte_ns),
-            others_last_byte_ms=self.ms(self.others.last_byte_ns),
+            others_first_byte_ms=self.ms(self.others.first_byte_ns) if self.page.others else None,
+            others_last_byte_ms=self.ms(self.others.last_byte_ns) if self.page.others else None,
             other_bytes_before=self.other_bytes_before,
             other_bytes_during=self.other_bytes_during,
         )
@@ -248,6 +252,7 @@ def _page_load(load: _Load, evidence: Evidence) -> PageLoad:
         finished_ns=finished_ns,
         page=evidence.page,
         resources={each.name: _resource(load, each, requests) for each in evidence.page.resources},
+        focal_name=evidence.focal,
     )
 
 

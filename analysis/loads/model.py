@@ -87,12 +87,13 @@ class Writes:
         )
 
 
-def first_byte_ms(scenario: ScenarioRecord, page: Page, writes: Writes) -> float:
+def first_byte_ms(scenario: ScenarioRecord, page: Page, writes: Writes, focal: Resource | None = None) -> float:
     """Returns when the focal resource's first byte should arrive, in milliseconds after the load's first request.
 
-    Raises NoPrediction if the model does not cover the scenario.
+    focal: an important resource; None for the one that the origin should have last. Raises NoPrediction if the model
+    does not cover the scenario.
     """
-    focal = latest_important(page)
+    focal = focal or latest_important(page)
     _check_covered(scenario, page, focal, writes)
     delay_s, up_s = scenario.delay_ns / 10**9, scenario.delay_up_ns / 10**9
     document_bytes = sum(each.size_bytes for each in page.before(focal))

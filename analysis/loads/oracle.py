@@ -74,7 +74,7 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord, rate: Rate | No
     available_ns = asked_ns + focal.first_ns
     first_byte_ns = _crossed_ns(available_ns, _FIRST_BYTE, rate)
     total_bytes = sum(each.size_bytes for each in page.others)
-    if rate is None:
+    if rate is None or not page.others:
         return Bound(first_byte_ns=first_byte_ns, other_bytes=total_bytes)
     from_ns = min(_asked_ns(page, each, rate, round_ns) + each.first_ns for each in page.others)
     carried = int(unframed(rate.carried_bytes(min(from_ns, available_ns), available_ns)))

@@ -83,12 +83,12 @@ def judge_probe(probe: Probe, favoured: Sequence[str]) -> Judgement:
     share = probe.important_share
     if not favoured:
         reason = f"{NO_ORDER}; the front gave the {probe.important} {share:.0%} of the window"
-        return Judgement(verdict=Verdict.UNDECIDED, reason=reason)
-    share = share if probe.important in favoured else 1 - share
+        return Judgement(verdict=Verdict.UNDECIDED, reason=reason, focal=probe.important, favoured=False)
+    is_first = probe.important in favoured
+    share = share if is_first else 1 - share
     waited = "while both streams waited for the client to open its flow-control window"
     reason = f"{waited}, the front gave the {favoured[0]} {share:.0%} of the window"
-    if share >= ALONE:
-        return Judgement(verdict=Verdict.KEPT, reason=reason)
+    verdict = Verdict.KEPT if share >= ALONE else Verdict.UNDECIDED
     if share <= 1 - ALONE:
-        return Judgement(verdict=Verdict.INVERTED, reason=f"{reason}, though it was asked for first")
-    return Judgement(verdict=Verdict.UNDECIDED, reason=reason)
+        verdict, reason = Verdict.INVERTED, f"{reason}, though it was asked for first"
+    return Judgement(verdict=verdict, reason=reason, focal=probe.important, favoured=is_first)

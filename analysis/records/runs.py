@@ -5,7 +5,7 @@ file, and the line if the file has one record per line.
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analysis.records.samples import latest
@@ -15,7 +15,7 @@ from common.formats.events import Arrival, Event
 from common.formats.experiment import ExperimentRecord
 from common.formats.page import Page
 from common.formats.passages import Passage
-from common.formats.plan import Plan
+from common.formats.plan import Group, Plan
 from common.formats.reading import read_document, read_journal
 from common.formats.run import Observed, RunRecord, Status
 from common.formats.samples import ConnectionSample, CrossSample, OriginRequest, QueueSample, SocketSample
@@ -26,13 +26,15 @@ from common.formats.scenario import ScenarioRecord
 class Evidence:
     """The logs of client and origin about the loads of a page.
 
-    favoured: names of the resources that the client asked to get first. source: path of the events' file, for errors.
+    groups: the streams that only have a place in the client's priority tree. focal: the name of the focal resource that
+    run.json records; None if the run is not judged yet. source: path of the events' file, for errors.
     """
 
     events: tuple[Event, ...]
     requests: tuple[OriginRequest, ...]
     page: Page
-    favoured: tuple[str, ...]
+    groups: tuple[Group, ...] = ()
+    focal: str | None = None
     source: str = "events.jsonl"
 
 
@@ -116,7 +118,8 @@ class Run:
 
     def evidence(self) -> Evidence:
         """Reads the logs of client and origin from the folder."""
-        return load_evidence(self.path)
+        focal = self.record.measured.focal if self.record.loads else None
+        return replace(load_evidence(self.path), focal=focal)
 
     def layers(self) -> Layers:
         """Reads the samples and the client's arrivals from the folder."""
@@ -174,7 +177,7 @@ def load_evidence(path: Path) -> Evidence:
         events=tuple(read_journal(events_file, Event)),
         requests=tuple(read_journal(path / "origin" / "access.jsonl", OriginRequest)),
         page=plan.page,
-        favoured=plan.favoured,
+        groups=plan.groups,
     )
 
 

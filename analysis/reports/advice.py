@@ -76,7 +76,7 @@ def _no_limit(scenario: ScenarioRecord, observed: Observed) -> str | None:
 def _larger_than_image(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del observed
     lowat, size = _fixed(scenario), _others_bytes(scenario)
-    if lowat is None or not size <= lowat < _NO_LIMIT:
+    if lowat is None or not 0 < size <= lowat < _NO_LIMIT:
         return None
     return (
         f"LOWAT={lowat} is not less than the {size} bytes of the {_others(scenario)}: nearly all of these "
@@ -147,7 +147,7 @@ def _larger_than_buffer(scenario: ScenarioRecord, observed: Observed) -> str | N
 def _small_window(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del observed
     page = scenario.whole_page
-    if scenario.window_bytes >= max(each.size_bytes for each in page.others):
+    if scenario.window_bytes >= max(each.size_bytes for each in page.resources):
         return None
     return (
         f"WINDOW={scenario.window_bytes} is smaller than a resource: HTTP/2 flow control limits the bytes that the "
@@ -299,8 +299,8 @@ def _fresh_connection(scenario: ScenarioRecord, run: RunRecord) -> str | None:
 def _nothing_left(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     if run.verdict != "nothing-to-prioritize":
         return None
-    focal = max(scenario.whole_page.important, key=lambda each: each.first_ns)
-    late = f"The origin holds the {focal.name} back for {focal.first_ns // 10**6} ms"
+    load = run.measured
+    late = f"The origin had the {load.focal} {load.available_ms / 1000:.2f} s after the load's begin"
     remedy = "A limited RATE" if scenario.rate_bit_s is None else "A shorter delay, or larger other resources,"
     return f"{late}: the front had sent the other resources by then. {remedy} makes the resources compete for the link."
 

@@ -159,6 +159,8 @@ def film(evidence: Evidence, layers: Layers, processes: Sequence[ProcessSample],
     """
     load = measured_load(evidence)
     looks = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
+    if not load.page.others:
+        raise NoFilm(f"nothing was loaded beside the {load.focal.name}")
     if len(looks) < FEWEST_LOOKS:
         raise NoFilm(f"the front's socket was sampled {len(looks)} times during the load")
     if not layers.arrivals:

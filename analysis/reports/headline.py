@@ -3,13 +3,16 @@
 Rules:
 1. An arm with LOWAT is compared with its control: the arm that differs from it in LOWAT alone, and has LOWAT unset. If
    no arm has a control, the other arms are compared with the first one.
-2. Two times are the same if they differ by less than the time that the link needs for one TLS record.
-3. An arm that is not ok is compared with nothing.
+2. Both arms are compared by the same resource: the focal resource of the control or, in general, of the second arm.
+   Without other resources beside it, its last bytes are compared, otherwise its first bytes.
+3. Two times are the same if they differ by less than the time that the link needs for one TLS record.
+4. An arm that is not ok is compared with nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from analysis.loads.findings import lateness_in
 from common.formats.run import Verdict
 from common.packets import RECORD_BYTES
 
@@ -57,6 +60,9 @@ def _without_lowat(arm: Arm) -> dict[str, Any]:
 def _of_one(arm: Arm) -> str:
     if arm["status"] != "ok":
         return _ended_badly(arm)
+    if _is_alone(arm):
+        last_ms = arm["resources"][arm["focal"]]["last_byte_ms"]
+        return f"{_focal(arm)} was complete at {_seconds(last_ms)} ({arm['verdict']})"
     first_ms, late_ms = arm["first_byte_ms"], (arm["oracle"] or {}).get("inversion_ms")
     at = f"first byte at {_seconds(first_ms)}"
     if late_ms is None:
@@ -74,18 +80,21 @@ def _of_two(arm: Arm, before: Arm) -> str:
         if bad["status"] != "ok":
             other = arm if bad is before else before
             return f"{_ended_badly(bad)}, so {other['name']} has nothing to be compared with"
-    name = _focal(arm) if arm["focal"] == before["focal"] else "the important resource"
-    first_ms, other_ms = arm["first_byte_ms"], before["first_byte_ms"]
-    verdicts = f"{arm['verdict']}, not {before['verdict']}"
-    if arm["verdict"] == before["verdict"]:
-        verdicts = f"{arm['verdict']} in both"
+    same = before["focal"] in arm["resources"]
+    name = _focal(before) if same else "the important resource"
+    alone = _is_alone(arm) and _is_alone(before)
+    came, edge = ("was complete", "last byte") if alone else ("came", "first byte")
+    key = "last_byte_ms" if alone else "first_byte_ms"
+    first_ms, other_ms = (each["resources"][(before if same else each)["focal"]][key] for each in (arm, before))
+    told, other_told = _verdict(arm), _verdict(before)
+    verdicts = f"{told} in both" if told == other_told else f"{told}, not {other_told}"
     if abs(first_ms - other_ms) < max(_record_ms(arm), _record_ms(before)):
         times = f"{_seconds(first_ms)} and {_seconds(other_ms)}"
-        return f"{name} came as soon in {arm['name']} as in {before['name']}: first byte at {times} ({verdicts})"
+        return f"{name} {came} as soon in {arm['name']} as in {before['name']}: {edge} at {times} ({verdicts})"
     word = "sooner" if first_ms < other_ms else "later"
     return (
-        f"{name} came {_difference(abs(first_ms - other_ms))} {word} in {arm['name']} than in {before['name']}: "
-        f"first byte at {_seconds(first_ms)}, not {_seconds(other_ms)} ({verdicts})"
+        f"{name} {came} {_difference(abs(first_ms - other_ms))} {word} in {arm['name']} than in {before['name']}: "
+        f"{edge} at {_seconds(first_ms)}, not {_seconds(other_ms)} ({verdicts})"
     )
 
 
@@ -96,6 +105,17 @@ def _ended_badly(arm: Arm) -> str:
 
 def _focal(arm: Arm) -> str:
     return f"the {arm['focal']}"
+
+
+def _is_alone(arm: Arm) -> bool:
+    """True if nothing was loaded beside the important resources."""
+    return arm["others_last_byte_ms"] is None
+
+
+def _verdict(arm: Arm) -> str:
+    """Returns the verdict, and how late the order was kept if the verdict's reason says so."""
+    late = lateness_in(arm["verdict_reason"] or "")
+    return f"{arm['verdict']} {late}" if late else arm["verdict"]
 
 
 def _record_ms(arm: Arm) -> float:

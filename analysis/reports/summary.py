@@ -113,7 +113,8 @@ def _figures(good: Sequence[Run], page: str) -> dict[str, Any]:
         return round(median(found), digits) if found else None
 
     def times(entries: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, Any]:
-        return {name: middle((entry[name] for entry in entries), 6) for name in names}
+        found = {name: [entry[name] for entry in entries if entry[name] is not None] for name in names}
+        return {name: middle(values, 6) for name, values in found.items()}
 
     loads = [run.record.as_document()["loads"][-1] for run in good]
     first = loads[0] if loads else {}

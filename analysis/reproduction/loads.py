@@ -3,8 +3,8 @@
 from bisect import bisect_left
 from dataclasses import dataclass
 
+from analysis.loads.findings import judgement
 from analysis.loads.metrics import page_loads
-from analysis.loads.verdict import judge
 from analysis.records.runs import Run
 from common.formats.run import Verdict
 from common.formats.samples import SocketSample
@@ -39,7 +39,7 @@ def loads_seen(run: Run) -> list[LoadSeen]:
                 number=load.number,
                 first_byte_s=load.ms(load.focal.first_byte_ns) / 1000,
                 before=load.other_bytes_before / load.others.size_bytes,
-                verdict=judge(load, evidence.favoured, run.scenario.delay_ns).verdict,
+                verdict=judgement(load, evidence, layers, run.scenario).verdict,
                 sndbuf_bytes=looked.sndbuf_bytes if looked else None,
                 unsent_bytes=looked.notsent_bytes if looked else None,
             )

@@ -24,7 +24,6 @@ from analysis.loads.layer import Layer
 from analysis.records.rate import Rate
 from analysis.records.runs import Run
 from common.formats.reading import FolderError, read_journal
-from common.formats.run import LoadRecord
 from common.formats.samples import ProcessSample
 from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
@@ -58,7 +57,7 @@ def measures(run: Run) -> Mapping[Measure, float | None]:
     return {
         Measure.FIRST_BYTE: load.first_byte_ms,
         Measure.SEND_QUEUE: ledger.parts_ms.get(Layer.UNSENT) if ledger else None,
-        Measure.COMPLETE: _complete_ms(load),
+        Measure.COMPLETE: load.complete_ms,
         Measure.GOODPUT: _goodput_bit_s(run),
         **_costs(run),
     }
@@ -90,17 +89,15 @@ def _slowest_bit_s(run: Run) -> int | None:
     return rate.slowest_bit_s if rate else None
 
 
-def _complete_ms(load: LoadRecord) -> float:
-    return max(load.important_last_byte_ms, load.others_last_byte_ms)
-
-
 def busy_ms(run: Run) -> float:
     """Returns the time in which the front had payload to send, in an ok run; 0 or less if the results are damaged."""
     load = run.record.measured
-    first_ms, others_ms = load.first_byte_ms, load.others_last_byte_ms
+    first_ms, others_first_ms, others_last_ms = load.first_byte_ms, load.others_first_byte_ms, load.others_last_byte_ms
+    if others_first_ms is None or others_last_ms is None:
+        return load.complete_ms - first_ms
     soonest_ms = load.available_ms + run.scenario.delay_ns / 10**6
-    idle_ms = max(0.0, min(first_ms, soonest_ms) - others_ms)
-    return _complete_ms(load) - min(first_ms, load.others_first_byte_ms) - idle_ms
+    idle_ms = max(0.0, min(first_ms, soonest_ms) - others_last_ms)
+    return load.complete_ms - min(first_ms, others_first_ms) - idle_ms
 
 
 def _payload_bytes(run: Run) -> int:

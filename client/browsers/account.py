@@ -18,16 +18,15 @@ from dataclasses import dataclass, field
 
 from h2.errors import ErrorCodes
 
-from client.browsers.asked import Asked, Saying, asked
 from client.browsers.connections import Connection
 from client.browsers.tls13 import Plaintext
-from client.http2.engine import said
 from client.http2.walker import Begun, Ended, FrameKind, FrameWalker
 from client.loads import LoadFailed
 from client.pieces import DataPiece
 from client.records import Record
 from common.formats.events import Event, Kind
 from common.formats.plan import Plan, Position
+from common.signals import Asked, Saying, Wishes, as_text
 
 FIRST_WINDOW_BYTES = 65_535
 """The window of a connection, and of its streams unless SETTINGS say otherwise (RFC 9113, 6.9.2)."""
@@ -77,16 +76,17 @@ class Account:
     largest_record_bytes: int = 0
     trouble: LoadFailed | None = None
 
-    def asked(self, load: int, one: str, other: str) -> Asked | None:
-        """Returns the order in which the browser asked for the resources `one` and `other` in a load.
+    def asked(self, load: int, compared: Sequence[str]) -> Asked | None:
+        """Returns the order in which the browser asked for two resources in a load.
 
-        Returns None if the load did not request both resources.
+        compared: their names. Returns None if the load did not request both resources, or if only one is named.
         """
         streams = {sent.resource: sent.stream_id for sent in self.requests if sent.load == load}
-        if not {one, other} <= streams.keys():
+        if len(compared) < 2 or not {*compared} <= streams.keys():
             return None
+        one, other = compared
         sayings = [saying for saying in self.sayings if saying.stream_id in streams.values()]
-        return asked(sayings, streams[one], streams[other])
+        return Wishes(sayings).between(streams[one], streams[other])
 
 
 class AccountWriter:
@@ -149,7 +149,7 @@ class AccountWriter:
         if saying.weight is not None:
             name = on.resource if on else f"stream {saying.depends_on}" if saying.depends_on else None
             place = Position(weight=saying.weight, depends_on=name, exclusive=saying.exclusive)
-        return said(place, saying.field)
+        return as_text(place, saying.field)
 
     def arrived(self, plain: Plaintext) -> None:
         """The front's bytes in a TLS record arrived."""

@@ -17,12 +17,12 @@ from hyperframe.frame import Frame as WireFrame
 from hyperframe.frame import HeadersFrame, PriorityFrame
 
 from client.browsers.account import FIRST_WINDOW_BYTES, Account, AccountWriter, initial_window_bytes, settings_in
-from client.browsers.asked import Saying
 from client.browsers.connections import Connection
 from client.browsers.tls13 import Direction, Plaintext, Secrets, Unreadable, client_random, handshake_ended_ns, suite_of
 from client.http2.walker import PREFACE, Ended, FrameKind, FrameWalker
 from client.loads import LoadFailed
 from common.formats.plan import Plan
+from common.signals import Saying
 from common.tcp_streams import Stream, connections
 
 

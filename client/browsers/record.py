@@ -6,9 +6,9 @@ from importlib.metadata import version
 from typing import Any
 
 from client.browsers.account import Account, SentRequest, initial_window_bytes
-from client.browsers.asked import Asked, Saying
 from client.browsers.shown import Shown, may_sandbox
 from common.formats.plan import Plan
+from common.signals import Asked, Saying
 
 FORMAT = 1
 _NO_RFC7540_PRIORITIES = "id:9 "
@@ -34,7 +34,7 @@ def document(plan: Plan, browser: Browser, account: Account, shown: Sequence[Sho
     """Returns the content of browser.json; docs/results.md describes it."""
     names = {sent.stream_id: sent.resource for sent in account.requests}
     loads = range(1, plan.loads + 1)
-    one, other = plan.page.important[0].name, plan.page.others[0].name
+    compared = [each[0].name for each in (plan.page.important, plan.page.others) if each]
     return {
         "format": FORMAT,
         "product": browser.product,
@@ -51,7 +51,7 @@ def document(plan: Plan, browser: Browser, account: Account, shown: Sequence[Sho
         "server_settings": account.server_settings,
         "frames_sent": dict(account.frames_sent),
         "requests": [_request(sent, account, names) for sent in account.requests],
-        "asked_first": [_asked(number, account.asked(number, one, other), names) for number in loads],
+        "asked_first": [_asked(number, account.asked(number, compared), names) for number in loads],
         "pages": [asdict(page) for page in shown],
     }
 

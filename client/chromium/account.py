@@ -7,13 +7,13 @@ are decoded from the bytes and times of the browser's socket.
 import base64
 
 from client.browsers.account import Account, AccountWriter
-from client.browsers.asked import Saying
 from client.browsers.tls13 import Direction, Secrets, client_random
 from client.chromium.connections import SENT, connections, headers_of, measured
 from client.chromium.netlog import END, Entry, Netlog, NetlogError
 from client.http2.walker import Ended, FrameKind, FrameWalker
 from client.loads import LoadFailed
 from common.formats.plan import Plan
+from common.signals import Saying
 
 
 def account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:

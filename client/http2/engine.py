@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import cast
 
 from h2.config import H2Configuration
@@ -18,6 +19,7 @@ from client.records import Record
 from client.valve import PARKED_BYTES, WIDE_BYTES, Valve
 from common.formats.events import Event, Kind
 from common.formats.plan import Disturbance, Plan, Position, Request
+from common.signals import as_text
 
 NO_RFC7540_PRIORITIES = 0x9  # RFC 9218, 2.1
 _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change it, only WINDOW_UPDATE can
@@ -136,13 +138,13 @@ class Http2Engine:
         return events + self._change(now_ns) if begun and self._changes_due else events
 
     def _ask(self, request: Request, now_ns: int) -> Event:
-        stream_id = self._send(request)
-        return self._loads.asked(stream_id, request, now_ns, said(request.signals.position, request.signals.field))
+        detail = self._on_the_wire(request.signals.position, request.signals.field)
+        return self._loads.asked(self._send(request), request, now_ns, detail)
 
     def _ask_decoy(self, request: Request, now_ns: int) -> Event:
+        detail = self._on_the_wire(request.signals.position, request.signals.field)
         self._decoy_stream = self._send(request)
         self._loads.named(self._decoy_stream, request.name)
-        detail = said(request.signals.position, request.signals.field)
         return self._loads.event(Kind.REQUEST_SENT, now_ns, self._decoy_stream, detail=detail)
 
     def _reset_decoy(self, stream_id: int, now_ns: int) -> Event:
@@ -183,6 +185,10 @@ class Http2Engine:
         name = place.depends_on
         return 0 if name is None else self._groups.get(name) or self._loads.open_stream(name) or 0
 
+    def _on_the_wire(self, place: Position | None, field: str | None) -> str | None:
+        """Returns a signal as text, as it is sent now: a parent that is no group and no open resource is the root."""
+        return as_text(place and (place if self._parent(place) else replace(place, depends_on=None)), field)
+
     def _change(self, now_ns: int) -> list[Event]:
         """Sends the plan's priority changes for open streams, once per load; returns the events."""
         self._changes_due = False
@@ -195,9 +201,8 @@ class Http2Engine:
                 self._prioritize(stream_id, change.position)
             if change.field:
                 self._frames += priority_update(stream_id, change.field)
-            events.append(
-                self._loads.event(Kind.PRIORITY_SENT, now_ns, stream_id, detail=said(change.position, change.field))
-            )
+            detail = self._on_the_wire(change.position, change.field)
+            events.append(self._loads.event(Kind.PRIORITY_SENT, now_ns, stream_id, detail=detail))
         return events
 
     def _react(self, event: H2Event, now_ns: int, record: Record | None) -> list[Event]:
@@ -236,17 +241,6 @@ def _allowed(events: Sequence[Event] = ()) -> Iterator[None]:
         yield
     except ProtocolError as error:
         raise LoadFailed(f"the front does not allow a request: {error!r}", events) from error
-
-
-def said(position: Position | None, field: str | None) -> str | None:
-    """Returns a priority signal as text, for the field `detail` of an event; None without a signal."""
-    words = []
-    if position:
-        on = f" on {position.depends_on}" if position.depends_on else ""
-        words.append(f"weight={position.weight}{' exclusive' if position.exclusive else ''}{on}")
-    if field:
-        words.append(f"priority: {field}")
-    return "; ".join(words) or None
 
 
 def _code_name(code: ErrorCodes | int | None) -> str:

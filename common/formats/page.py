@@ -1,9 +1,8 @@
 """The page: the resources that a load requests and the origin serves.
 
-1. A resource is important, or a document, or neither. A document is a resource that other resources wait for and that
-   is not important.
-2. The verdict compares the important resources with the resources that are neither important nor documents. Documents
-   come before both groups.
+1. A resource is important, or a document, or one of the others. A document is a resource that an important resource
+   waits for, also through further resources, and that is not important itself.
+2. Documents come before the important resources. The others may share the link with them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -120,8 +119,8 @@ class Page:
 
     @cached_property
     def documents(self) -> tuple[Resource, ...]:
-        """The resources that other resources wait for, without the important resources."""
-        awaited = {resource.after for resource in self.resources}
+        """The resources that important resources wait for, without the important resources."""
+        awaited = {each.name for important in self.important for each in self.before(important)}
         return tuple(each for each in self.resources if each.name in awaited and not each.important)
 
     @cached_property

@@ -132,7 +132,6 @@ class Plan:
     for it follow, in order.
     address, port: where the client connects. server_name: the name in the front's certificate.
     authority: host and port in the requests' `:authority`.
-    favoured: names of the resources that the signals ask to come first; empty if no order is asked for.
     no_rfc7540_priorities: True if the client sends SETTINGS_NO_RFC7540_PRIORITIES=1 (RFC 9218, 2.1).
     groups: the groups whose positions are sent when the connection is made. changes: the changes of open streams'
     priorities, which are sent in each load. loads: the number of page loads.
@@ -151,7 +150,6 @@ class Plan:
     authority: str
     page: Page
     requests: tuple[Request, ...]
-    favoured: tuple[str, ...]
     no_rfc7540_priorities: bool
     groups: tuple[Group, ...]
     changes: tuple[Change, ...]
@@ -188,7 +186,6 @@ class Plan:
         document["protocol"] = Protocol(document["protocol"])
         document["page"] = Page.from_document(document["page"])
         document["requests"] = tuple(map(_request, document["requests"]))
-        document["favoured"] = tuple(document["favoured"])
         document["groups"] = tuple(Group(**_placed(group)) for group in document["groups"])
         document["changes"] = tuple(Change(**_placed(change)) for change in document["changes"])
         document["steps"] = None if document["steps"] is None else Steps(**document["steps"])

@@ -50,22 +50,27 @@ class LoadRecord:
     """A page load. Times are milliseconds from the load's first request.
 
     load: the number of the load, from 1. focal: the name of the focal resource. available_ms, first_byte_ms: times of
-    the focal resource. important_*, others_*: times of the two groups of resources that the verdict compares
-    (common/formats/page.py). other_bytes_before: bytes of the group `others` that arrived before the first byte of the
-    focal resource. other_bytes_during: bytes of the group `others` that arrived between the first and the last byte of
-    the focal resource.
+    the focal resource. important_*, others_*: times of the important resources, and of the others
+    (common/formats/page.py); None if there are no others. other_bytes_before: bytes of the others that arrived before
+    the first byte of the focal resource. other_bytes_during: bytes of the others that arrived between the first and the
+    last byte of the focal resource.
     """
 
     load: int
-    resources: Annotated[Mapping[str, ResourceRecord], msgspec.Meta(min_length=2)]
+    resources: Annotated[Mapping[str, ResourceRecord], msgspec.Meta(min_length=1)]
     focal: str
     available_ms: float
     first_byte_ms: float
     important_last_byte_ms: float
-    others_first_byte_ms: float
-    others_last_byte_ms: float
+    others_first_byte_ms: float | None
+    others_last_byte_ms: float | None
     other_bytes_before: int
     other_bytes_during: int
+
+    @property
+    def complete_ms(self) -> float:
+        """The time of the last byte of all resources, documents excluded."""
+        return max(self.important_last_byte_ms, self.others_last_byte_ms or 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -180,7 +180,7 @@ def link_s(folder: Path) -> float:
     total_ns = 0
     for run in load_experiment(folder).runs:
         for load in page_loads(load_run(run.path).evidence()):
-            total_ns += max(load.others.last_byte_ns, load.important.last_byte_ns) - load.started_ns
+            total_ns += load.complete_ns - load.started_ns
     return total_ns / 10**9
 
 

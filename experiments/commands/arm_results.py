@@ -45,11 +45,15 @@ def results(summary: Mapping[str, Any]) -> Iterator[str | Table]:
 def _of_arms(arms: Sequence[Mapping[str, Any]]) -> Table:
     """Returns the table of arms. A single important or other resource is called by its name."""
     names, table = _names(arms), bare_table("arm", "verdict")
-    for column in _COLUMNS:
+    has_others = any(arm["others_last_byte_ms"] is not None for arm in arms) or all(
+        arm["status"] != "ok" for arm in arms
+    )
+    columns = [column for column in _COLUMNS if has_others or "{others}" not in column.heading]
+    for column in columns:
         table.add_column(column.heading.format(**names), justify="right")
     for arm in arms:
         word = arm["verdict"] if arm["status"] == "ok" else arm["status"]
-        table.add_row(shown(arm["name"]), _styled(word), *(column.cell(arm) for column in _COLUMNS))
+        table.add_row(shown(arm["name"]), _styled(word), *(column.cell(arm) for column in columns))
     return table
 
 
@@ -100,14 +104,20 @@ def _ledgers(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Returns the headings' words for important and other resources. A single resource is called by its name."""
+    """Returns the headings' words for important and other resources. A single resource is called by its name.
+
+    The word for the others is empty if there are none.
+    """
     resources = {each["name"]: each for each in arms[0]["scenario"]["resources"]}
-    documents = {each["after"] for arm in arms for each in arm["scenario"]["resources"]}
     important = [name for name, each in resources.items() if each["important"]]
+    documents = set[str]()
+    for name in important:
+        while (name := resources[name]["after"]) is not None:
+            documents.add(name)
     others = [name for name, each in resources.items() if not each["important"] and name not in documents]
     return {
         "important": shown(important[0]) if len(important) == 1 else "important",
-        "others": shown(others[0]) if len(others) == 1 else "others",
+        "others": shown(others[0]) if len(others) == 1 else "others" if others else "",
     }
 
 

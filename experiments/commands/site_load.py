@@ -16,12 +16,13 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from analysis.loads.metrics import PageLoad
+from analysis.loads.order import AskedOrder
 from analysis.loads.site import SiteLedger, alone_ns, one_after_the_other, site_ledger, site_loads
 from analysis.loads.verdict import Judgement, judge
 from client import dialects
@@ -253,12 +254,15 @@ def _load(site: _Site, deadline: Deadline, report: Report) -> _Found:
         events = load(site.page, alone=False)
     round_trip_ns = min(round_trip_ns, *alone.values())
     loads = site_loads(events, site.page, alone, round_trip_ns // 2)
+    groups = site.plan(site.page, address, alone=False).groups
+    judgement = judge(loads[-1], AskedOrder.of(events, loads[-1].number, groups), round_trip_ns // 2)
+    loads = [replace(each, focal_name=judgement.focal) for each in loads]
     measured = loads[-1]
     return _Found(
         address=address,
         round_trip_ns=round_trip_ns,
         loads=loads,
-        judgement=judge(measured, site.priorities.favoured(site.page), round_trip_ns // 2),
+        judgement=judgement,
         ledger=site_ledger(measured, events, alone, round_trip_ns),
     )
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.loads.ledger import sentence
+from analysis.loads.order import AskedOrder
 from analysis.records.runs import Run, load_experiment
 from analysis.reports.film import NoFilm, film_of
 from analysis.reports.summary import summarize
@@ -32,8 +33,11 @@ def _names(run: Run) -> dict[str, Any]:
         for stream, resources in (("important", page.important), ("others", page.others))
     }
     favoured = None
-    if run.status == "ok" and (first := run.plan().favoured):  # a run that ended early may be without a plan
-        favoured = "important" if page[first[0]].important else "others"
+    if run.status == "ok":
+        evidence, measured = run.evidence(), run.record.measured
+        order = AskedOrder.of(evidence.events, measured.load, evidence.groups)
+        first = order.favoured(measured.focal, (each.name for each in page.others))
+        favoured = ("important" if page[first[0]].important else "others") if first else None
     return {"names": names, "favoured": favoured}
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from analysis.loads.findings import judgement
 from analysis.loads.ledger import sentence
 from analysis.loads.metrics import PageLoad, page_loads
-from analysis.loads.verdict import Judgement, judge
+from analysis.loads.verdict import Judgement
 from analysis.records.runs import Experiment, Run, load_experiment
 from client.plan import PROBE_LEAST_BYTES, PlanKind
 from common.formats.reading import FolderError
@@ -98,7 +99,8 @@ def seen_in(run: Run, trial: Trial, folder: str) -> Seen:
     evidence = run.evidence()
     loads: tuple[tuple[PageLoad, Judgement], ...] = ()
     if trial.plan is PlanKind.LOADS:
-        loads = tuple((load, judge(load, evidence.favoured, record.scenario.delay_ns)) for load in page_loads(evidence))
+        layers, scenario = run.layers(), record.scenario
+        loads = tuple((load, judgement(load, evidence, layers, scenario)) for load in page_loads(evidence))
     return Seen(
         trial=trial,
         events=evidence.events,

@@ -1,18 +1,14 @@
 """Builds the command that starts the client, and checks what a browser did."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-from common.formats.plan import read_plan
 from experiments.errors import InvalidRun
 from experiments.host.tools import Tools
 from experiments.results.run_folder import RunFolder, last_line, read_json
 from experiments.scenario.scenario import Scenario
 from proxy.certificate_files import certificates_in
-
-_NO_RFC7540_PRIORITIES = "9"
 
 
 def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: Tools) -> tuple[str, ...]:
@@ -49,34 +45,10 @@ def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, 
     }
 
 
-def check_browser(browser: Mapping[str, Any], favoured: Sequence[str]) -> None:
-    """Checks that the browser used one connection, and asked for one of `favoured` to come first. Raises InvalidRun.
-
-    browser: the entry `browser` of run.json. favoured: the names of the resources that should come first by the
-    scenario's priorities; empty if the browser need not ask for any.
-    """
+def check_browser(browser: Mapping[str, Any]) -> None:
+    """Checks that the browser used one connection. browser: the entry `browser` of run.json. Raises InvalidRun."""
     if browser["connections"] != 1:
         raise InvalidRun("the number of connections on which the browser sent requests", 1, browser["connections"])
-    if favoured and (first := browser["asked_first"]["first"]) not in favoured:
-        raise InvalidRun("the resource that the browser asked to come first", " or ".join(favoured), first)
-
-
-def was_silenced(folder: RunFolder) -> bool:
-    """Returns True if the browser sent no priorities in the measured load because the front does not read its kind.
-
-    A front says so with SETTINGS_NO_RFC7540_PRIORITIES=1 (RFC 9218, 2.1).
-    """
-    document = read_json(folder.client / "browser.json")
-    last = max((request["load"] for request in document["requests"]), default=0)
-    measured = [request for request in document["requests"] if request["load"] == last]
-    told = document["server_settings"].get(_NO_RFC7540_PRIORITIES) == 1
-    return told and all((each["weight"], each["field"], each["later"]) == (None, None, []) for each in measured)
-
-
-def withdraw_order(folder: RunFolder) -> None:
-    """Writes into the client's plan that no resource was asked to come first, so that no verdict expects an order."""
-    plan_file = folder.client / "plan.json"
-    plan_file.write_text(replace(read_plan(plan_file), favoured=()).to_json())
 
 
 def last_event_ns(folder: RunFolder) -> int:

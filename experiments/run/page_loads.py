@@ -160,7 +160,7 @@ def load_pages(
 def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
     """Builds the client's plan. A browser's plan has no priorities, because the browser sends its own."""
     own = scenario.client.is_browser
-    plan = page_plan(
+    return page_plan(
         scenario.page,
         address=places.addresses.front,
         port=FRONT_PORT,
@@ -177,7 +177,6 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
         disturbance=scenario.disturb,
         decoy_query=DECOY_QUERY,
     )
-    return replace(plan, favoured=scenario.priorities.favoured(scenario.page))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from experiments.host.processes import Process
 from experiments.host.program_logs import first_complaint
 from experiments.host.tools import FRONT, Tools
 from experiments.results.run_folder import RunFolder, read_json, write_json
-from experiments.run.browser import check_browser, observed_browser, payload_span, was_silenced, withdraw_order
+from experiments.run.browser import check_browser, observed_browser, payload_span
 from experiments.run.capture import capturing
 from experiments.run.environment import Environment
 from experiments.run.page_loads import Conditions, load_pages
@@ -131,10 +131,7 @@ def run_arm(
         check_unchanged(observed, places.settings())
         if scenario.client.is_browser:
             observed |= observed_browser(folder, environment.resolution_ns)
-            silenced = was_silenced(folder)
-            check_browser(observed["browser"], () if silenced else scenario.priorities.favoured(scenario.page))
-            if silenced:
-                withdraw_order(folder)
+            check_browser(observed["browser"])
         sockets = read_journal(folder.front / "sockets.jsonl", SocketSample)
         processes = read_journal(folder.front / "process.jsonl", ProcessSample)
         if front.settings.server.over_tcp:

@@ -179,9 +179,9 @@ def read_page(path: Path, parameters: Parameters, *, of_site: bool = False) -> P
     document = _document(path)
     _check_keys(where, document, ("title", "ready", "resource"))
     tables = document.get("resource")
-    if not isinstance(tables, list) or not 2 <= len(tables) <= _RESOURCES_MOST:
+    if not isinstance(tables, list) or not 1 <= len(tables) <= _RESOURCES_MOST:
         given = f"{len(tables)} tables" if isinstance(tables, list) else "nothing" if tables is None else _shown(tables)
-        raise ScenarioError(f"{where}: resource", given, f"2 to {_RESOURCES_MOST} tables [[resource]]")
+        raise ScenarioError(f"{where}: resource", given, f"1 to {_RESOURCES_MOST} tables [[resource]]")
     used: list[str] = []
     resources: list[Resource] = []
     for number, table in enumerate(tables, start=1):
@@ -348,7 +348,7 @@ def _html_bytes(page: Page, html: Resource) -> int:
 
 
 def _check_page(where: str, page: Page, *, of_site: bool) -> None:
-    """Checks the resources' names, paths, dependencies and sizes, and that the page has important and other resources.
+    """Checks the resources' names, paths, dependencies and sizes, and that the page has an important resource.
 
     Raises ScenarioError.
     """
@@ -376,10 +376,6 @@ def _check_page(where: str, page: Page, *, of_site: bool) -> None:
         _check_tree(f"{where}: {resource.name}", page, resource)
     if not page.important:
         raise ScenarioError(f"{where}: important", "none", "true for at least one resource")
-    if not page.others:
-        raise ScenarioError(
-            f"{where}: important", "all", "false for at least one resource that no other resource waits for"
-        )
     total = sum(resource.size_bytes for resource in page.resources)
     if total > _BYTES_MOST and not of_site:
         raise ScenarioError(f"{where}: size", f"{total} bytes in all", f"at most {_BYTES_MOST} bytes")

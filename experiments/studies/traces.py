@@ -70,13 +70,8 @@ def _arms(kind: str, seed: int, folder: Path, report: Report) -> TraceArms:
     return TraceArms(
         kind=kind,
         first_byte_ms={name: run.record.measured.first_byte_ms for name, run in by_lowat.items()},
-        goodput=_complete_ms(by_lowat["none"]) / _complete_ms(by_lowat["auto"]),
+        goodput=by_lowat["none"].record.measured.complete_ms / by_lowat["auto"].record.measured.complete_ms,
     )
-
-
-def _complete_ms(run: Run) -> float:
-    load = run.record.measured
-    return max(load.important_last_byte_ms, load.others_last_byte_ms)
 
 
 add_to = writing(write)

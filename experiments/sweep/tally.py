@@ -22,7 +22,7 @@ _HALF_LIFE_S = 60.0
 
 def link_s(run: RunRecord) -> float:
     """Returns the link time of a run's page loads, in seconds."""
-    return sum(max(load.important_last_byte_ms, load.others_last_byte_ms) for load in run.loads) / 1000
+    return sum(load.complete_ms for load in run.loads) / 1000
 
 
 class Tally:

@@ -70,15 +70,6 @@ def test_what_was_written_is_read(folder: Path) -> None:
     assert load_run(folder).status == "ok"
 
 
-@pytest.mark.parametrize(
-    ("priorities", "favoured"), [(Priorities.SPDY, ("script",)), (Priorities.SWAP, ("image",)), (Priorities.NONE, ())]
-)
-def test_favoured_follows_from_the_plan(folder: Path, priorities: Priorities, favoured: tuple[str, ...]) -> None:
-    """The plan's priorities say which resources were asked for first."""
-    (folder / "client" / "plan.json").write_text(plan(priorities))
-    assert load_evidence(folder).favoured == favoured
-
-
 @pytest.mark.parametrize("kept", [1, 20, -2])
 def test_truncated_events(folder: Path, kept: int) -> None:
     """A truncated last line is reported with file and line."""

@@ -128,4 +128,3 @@ def test_a_front_can_silence_webkitgtk(run: Runs) -> None:
     assert {(each["weight"], each["field"], *each["later"]) for each in others} == {(None, None)}
     assert done.arm("control")["verdict"] == "undecided"
     assert "asked for no order" in read(done, "control", "run.json")["verdict_reason"]
-    assert read(done, "control", "client/plan.json")["favoured"] == []

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.loads.metrics import PageLoad, Piece, ResourceTimes
+from analysis.loads.order import AskedOrder
 from analysis.records.runs import Evidence, Experiment, Run
 from common.cost import Cost
 from common.formats.events import Event, Kind
@@ -103,11 +104,12 @@ def evidence(
 ) -> Evidence:
     """Return evidence of a connection with these loads, by default of the Maps case.
 
-    requests: requests that the origin answered late. It answered all others at once.
+    requests: requests that the origin answered late. It answered all others at once. favoured: names of the resources
+    whose requests have the larger weight; empty for requests without signals.
     """
     page = page or maps()
     connected = [Event(t_ns=0, kind=Kind.CONNECTED, load=0), Event(t_ns=1, kind=Kind.SECURED, load=0)]
-    events = connected + [event for load in loads for event in load]
+    events = connected + asking(favoured, (event for load in loads for event in load))
     slow = tuple(requests)
     paths = {each.name: each.path for each in page.resources}
     at_once = tuple(
@@ -117,7 +119,27 @@ def evidence(
         and (name := event.resource)
         and paths[name] not in {request.path for request in slow}
     )
-    return Evidence(events=tuple(events), requests=slow + at_once, page=page, favoured=tuple(favoured))
+    return Evidence(events=tuple(events), requests=slow + at_once, page=page)
+
+
+def asking(favoured: Sequence[str], events: Iterable[Event]) -> list[Event]:
+    """Return the events, with streams and signals for the requests that ask for the favoured resources first."""
+    streams: dict[tuple[int, str | None], int] = {}
+
+    def asked(event: Event) -> Event:
+        if event.kind != Kind.REQUEST_SENT:
+            return event
+        stream_id = streams.setdefault((event.load, event.resource), 2 * len(streams) + 1)
+        weight = "weight=183" if event.resource in favoured else "weight=147"
+        return dataclasses.replace(event, stream_id=stream_id, detail=weight if favoured else None)
+
+    return [asked(event) for event in events]
+
+
+def asked_first(page: Page, favoured: Sequence[str]) -> AskedOrder:
+    """Return the order that asks for the favoured resources of a page first; without names, no order."""
+    requests = [Event(t_ns=0, kind=Kind.REQUEST_SENT, load=1, resource=each.name) for each in page.resources]
+    return AskedOrder.of(asking(favoured, requests), 1)
 
 
 def socket_sample(**changes: int) -> SocketSample:

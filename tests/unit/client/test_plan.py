@@ -70,7 +70,6 @@ PLANS = st.builds(
     server_name=st.text(),
     page=PAGES,
     requests=st.lists(REQUESTS, max_size=4).map(tuple),
-    favoured=st.lists(st.text(), max_size=2).map(tuple),
     groups=st.lists(
         st.builds(Group, name=st.text(), stream_id=st.integers(min_value=1), position=POSITIONS), max_size=2
     ).map(tuple),
@@ -144,7 +143,7 @@ def test_the_script_can_be_requested_first() -> None:
     """With first=script the script is requested before the image, and priorities stay the same."""
     plan = _maps(first="script")
     page, image, script = MAPS.requests
-    assert (plan.requests, plan.favoured) == ((page, script, image), ("script",))
+    assert plan.requests == (page, script, image)
 
 
 def test_the_measured_load_comes_after_the_reloads() -> None:
@@ -197,14 +196,13 @@ def test_first_with_no_brother() -> None:
 def test_a_plan_of_many(priorities: Priorities) -> None:
     """Each resource is requested once, in the page's order.
 
-    The plan has the favoured resources, and is the same after a conversion to JSON and back.
+    The plan is the same after a conversion to JSON and back.
     """
     news = page_of("news", Parameters(size_bytes=2048, script_delay_ns=0))
     plan = plan_of(news, priorities=priorities)
     assert [(each.name, each.path, each.after) for each in plan.requests] == [
         (each.name, each.path, each.after) for each in news.resources
     ]
-    assert plan.favoured == priorities.favoured(news)
     assert Plan.from_json(plan.to_json()) == plan
     weights = {each.name: each.signals.position and each.signals.position.weight for each in plan.requests}
     images, rest = {weights[f"image-{n:02}"] for n in range(1, 21)}, {weights["style"], weights["app"]}

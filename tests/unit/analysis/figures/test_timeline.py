@@ -121,7 +121,7 @@ def test_an_arm_that_is_not_shown_is_named() -> None:
 def test_long_words_do_not_widen_the_picture() -> None:
     """A long headline and a long reason of a verdict continue on a second line."""
     unusual = {"PRIORITY": "swap", "GSO": "65535", "LOSS": "0.25%", "JITTER": "299ms", "RATE": "99999999kbit"}
-    told = Judgement(verdict=Verdict.KEPT, reason="because " * 40)
+    told = Judgement(verdict=Verdict.KEPT, reason="because " * 40, focal="script", favoured=True)
     with patch.object(arms, "judgement", lambda *_: told):
         document = declaration(experiment(seen(knobs=unusual)))
     assert len(document["title"]["text"]) == 2

@@ -89,7 +89,7 @@ def honest(*, rate: float = 1.0, held_ms: int = 200, size: int = _SIZE) -> World
         OriginRequest(path="/script.js", received_ns=received_ns, available_ns=available_ns),
     )
     return World(
-        evidence=Evidence(events=tuple(events), requests=requests, page=maps(_SIZE), favoured=("script",)),
+        evidence=Evidence(events=tuple(events), requests=requests, page=maps(_SIZE)),
         layers=_looks(arrivals, handed, delay_ns),
         scenario=scenario,
     )

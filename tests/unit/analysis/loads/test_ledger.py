@@ -49,7 +49,7 @@ def evidence() -> Evidence:
         OriginRequest(path="/image.jpg", received_ns=5 * MS, available_ns=10 * MS),
         OriginRequest(path="/script.js", received_ns=5 * MS, available_ns=AVAILABLE_MS * MS),
     ]
-    return Evidence(events=tuple(events), requests=tuple(requests), page=maps(), favoured=("script",))
+    return Evidence(events=tuple(events), requests=tuple(requests), page=maps())
 
 
 def sampled(t_ms: int, *, resent: int = 0) -> SocketSample:

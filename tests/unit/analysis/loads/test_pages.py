@@ -27,7 +27,7 @@ from experiments.scenario.pages import Parameters, page_of
 from experiments.scenario.scenario import as_record
 from proxy.server import catalogue
 from tests.pages import page_of_parts, part
-from tests.unit.builders import MS, Pieces, load_of, maps, page_load, run, scenario, socket_sample
+from tests.unit.builders import MS, Pieces, asked_first, asking, load_of, maps, page_load, run, scenario, socket_sample
 
 IMPORTANT_ONES = ("style", "app")
 OTHERS = ("photo", "movie", "icon")
@@ -51,70 +51,135 @@ SOON = {"style": [(400, 1000)], "app": [(500, 500), (900, 500)]}
 
 
 def verdict(load: PageLoad, favoured: Sequence[str], one_way_ms: int = 0) -> Judgement:
-    return judge(load, favoured, one_way_ms * MS)
+    return judge(load, asked_first(load.page, favoured), one_way_ms * MS)
 
 
 # --- the verdict -----------------------------------------------------------------------------------------------------
 
 
 def test_kept() -> None:
-    """The verdict is `kept` if the important resources are complete before the others.
+    """The verdict is `kept` if each important resource is complete before the others.
 
-    At most half of the others' bytes may arrive before the focal resource's first byte.
+    At most half of the others' bytes may arrive before its first byte. Of two that fare alike, the later one counts.
     """
     others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(450, 500), (2900, 500)], "icon": [(3000, 1000)]}
-    told = verdict(made(others, SOON), IMPORTANT_ONES)
-    assert told.verdict == Verdict.KEPT
+    told = verdict(made(others, SOON | {"style": [(390, 1000)]}), IMPORTANT_ONES)
+    assert (told.verdict, told.focal) == (Verdict.KEPT, "app")
     assert told.reason == (
         "50% of the other resources arrived before the app's first byte;"
-        " the important resources were complete 2.1 s before the other resources"
+        " the app was complete 2.1 s before the other resources"
     )
 
 
 def test_one_that_is_late_undoes_it() -> None:
-    """The verdict is not `kept` if any important resource is complete after the others.
-
-    The focal resource may be complete before.
-    """
+    """The verdict is not `kept` if any important resource is complete after the others."""
     others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(2900, 1000)], "icon": [(3000, 1000)]}
-    late: dict[str, Pieces] = {"style": [(100, 10), (3001, 990)], "app": SOON["app"]}
+    late: dict[str, Pieces] = {"style": [(120, 10), (3001, 990)], "app": SOON["app"]}
     told = verdict(made(others, late), IMPORTANT_ONES)
-    assert told.verdict == Verdict.UNDECIDED
-    assert told.reason.startswith("33% of the other resources arrived before the app's first byte; after that both")
+    assert (told.verdict, told.focal) == (Verdict.UNDECIDED, "style")
+    assert told.reason.startswith("0% of the other resources arrived before the style's first byte; after that both")
 
 
 def test_inverted() -> None:
-    """The verdict is `inverted` if 90 % of the others' bytes arrive before the focal resource's first byte.
+    """The verdict is `inverted` if 90 % of the others' bytes arrive before the first byte of one important resource.
 
-    The resource that is complete last must be an important resource.
+    That resource must be complete after the others. It does not count that the other important resource was in time.
     """
     others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(450, 1000)], "icon": [(480, 700), (600, 300)]}
-    told = verdict(made(others, SOON), IMPORTANT_ONES)
-    assert told.verdict == Verdict.INVERTED
+    told = verdict(made(others, SOON | {"style": [(130, 1000)]}), IMPORTANT_ONES)
+    assert (told.verdict, told.focal) == (Verdict.INVERTED, "app")
     assert told.reason == (
-        "90% of the other resources arrived before the app's first byte,"
-        " though the important resources were asked for first"
+        "90% of the other resources arrived before the app's first byte, though the app was asked for first"
     )
+
+
+def test_the_one_that_fares_worst() -> None:
+    """A resource that waits for an inverted one, and then has the link to itself, does not hide the inverted one."""
+    page = page_of_parts(
+        part("html"),
+        part("bulk", after="html", urgency=5),
+        part("first", after="html", important=True, urgency=1),
+        part("second", after="first", important=True, urgency=1),
+    )
+    payload: dict[str, Pieces] = {
+        "html": [(40, 1000)],
+        "bulk": [(300, 500), (9450, 500)],
+        "first": [(9590, 1000)],
+        "second": [(9900, 1000)],
+    }
+    load = load_of(page, payload, {"html": 1, "bulk": 50, "first": 830, "second": 9600})
+    told = judge(load, asked_first(page, ("first", "second")), 0)
+    assert (told.verdict, told.focal) == (Verdict.INVERTED, "first")
+    assert told.reason == "100% of the bulk arrived before the first's first byte, though the first was asked for first"
 
 
 def test_nothing_to_prioritize() -> None:
-    """The verdict is `nothing-to-prioritize` if the others are complete before the focal resource exists.
+    """The verdict is `nothing-to-prioritize` if the others are complete before each important resource exists.
 
-    The same holds if 95 % of the others' bytes have left the front by then.
+    The same holds if 95 % of the others' bytes have left the front by then. Otherwise complete ones do not count.
     """
-    early: dict[str, Pieces] = {"photo": [(90, 1000)], "movie": [(110, 1000)], "icon": [(200, 1000)]}
+    early: dict[str, Pieces] = {"photo": [(90, 1000)], "movie": [(95, 1000)], "icon": [(100, 1000)]}
     told = verdict(made(early, SOON), IMPORTANT_ONES)
-    assert (told.verdict, told.reason) == (
+    assert (told.verdict, told.reason, told.focal) == (
         Verdict.NOTHING,
-        "the other resources were complete 0 ms before the origin had the app",
+        "the other resources were complete 0 ms before the origin had the style",
+        "style",
     )
-    leaving: dict[str, Pieces] = {"photo": [(90, 1000)], "movie": [(110, 1000)], "icon": [(300, 850), (400, 150)]}
+    leaving: dict[str, Pieces] = {"photo": [(90, 1000)], "movie": [(100, 1000)], "icon": [(200, 950), (400, 50)]}
     told = verdict(made(leaving, SOON), IMPORTANT_ONES, one_way_ms=100)
     assert (told.verdict, told.reason) == (
         Verdict.NOTHING,
-        "95% of the other resources had left the front before the origin had the app",
+        "95% of the icon had left the front before the origin had the style",
     )
     assert verdict(made(leaving, SOON), IMPORTANT_ONES, one_way_ms=99).verdict == Verdict.INVERTED
+
+
+def test_resources_that_come_later() -> None:
+    """A resource is not compared with one that waits for it, or that was requested when it was complete."""
+    page = page_of_parts(
+        part("html"),
+        part("bulk", after="html", urgency=5),
+        part("script", after="html", important=True, urgency=1),
+        part("data", after="script", size_bytes=90_000, urgency=5),
+    )
+    payload: dict[str, Pieces] = {
+        "html": [(40, 1000)],
+        "bulk": [(300, 1000)],
+        "script": [(400, 1000)],
+        "data": [(900, 50_000), (9000, 40_000)],
+    }
+    load = load_of(page, payload, {"html": 1, "bulk": 50, "script": 100, "data": 500})
+    told = judge(load, asked_first(page, ("script",)), 0)
+    assert told.verdict == Verdict.INVERTED
+    assert (
+        told.reason == "100% of the bulk arrived before the script's first byte, though the script was asked for first"
+    )
+    afterwards = replace(load.resources["bulk"], requested_ns=450 * MS)
+    resources = {**load.resources, "bulk": afterwards}
+    told = judge(replace(load, resources=resources), asked_first(page, ("script",)), 0)
+    assert (told.verdict, told.reason) == (
+        Verdict.NOTHING,
+        "the bulk was requested after the script came",
+    )
+
+
+def test_nothing_beside_it() -> None:
+    """If nothing is loaded beside an important resource, there is no order to judge."""
+    page = page_of_parts(part("html"), part("file", after="html", important=True))
+    load = load_of(page, {"html": [(40, 1000)], "file": [(90, 1000)]}, {"html": 1, "file": 60})
+    told = judge(load, asked_first(page, ("file",)), 0)
+    assert (told.verdict, told.favoured) == (Verdict.UNDECIDED, False)
+    assert told.reason == "nothing was loaded beside the file, so there is nothing to compare"
+
+
+def test_important_without_an_order() -> None:
+    """The word `important` asks for nothing: an important resource with the others' priority makes it `undecided`."""
+    others: dict[str, Pieces] = {name: [(3000, 1000)] for name in OTHERS}
+    told = verdict(made(others, SOON), ("app",))
+    assert (told.verdict, told.focal) == (Verdict.UNDECIDED, "style")
+    assert told.reason == (
+        "the client asked for no order: its signals put the style neither before nor after the other resources"
+    )
 
 
 def test_no_order() -> None:
@@ -124,17 +189,15 @@ def test_no_order() -> None:
 
 
 def test_swapped() -> None:
-    """If the others are favoured, the verdict uses the first byte of the other resource that the origin had last."""
+    """If the others are asked for first, the verdict uses the first byte of the one that the origin had last."""
     others: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(350, 1000)], "icon": [(380, 1000)]}
-    late: dict[str, Pieces] = {"style": [(379, 1000)], "app": [(2380, 1000)]}
+    late: dict[str, Pieces] = {"style": [(379, 500), (2380, 500)], "app": [(381, 1000)]}
     told = verdict(made(others, late), OTHERS)
-    assert told.verdict == Verdict.KEPT
+    assert (told.verdict, told.focal, told.favoured) == (Verdict.KEPT, "style", False)
     assert told.reason == (
-        "50% of the important resources arrived before the icon's first byte;"
-        " the other resources were complete 2.0 s before the important resources"
+        "the other resources were asked for first: 50% of the style arrived before the icon's first byte;"
+        " the other resources were complete 2.0 s before the style"
     )
-    back: dict[str, Pieces] = {"photo": [(300, 1000)], "movie": [(350, 1000)], "icon": [(2400, 1000)]}
-    assert verdict(made(back, late), OTHERS).verdict == Verdict.INVERTED
 
 
 _ANY = st.lists(st.tuples(st.integers(200, 999), st.integers(1, 99)), min_size=1).map(sorted)
@@ -385,10 +448,11 @@ ALLOWANCE = Allowance(rate=0.05, moment_ns=2 * MS, late_ns=40 * MS)
 DOWN_MS, LOADED_MS = 300, 1000
 
 
-def told_of(page: Page, came_ms: Mapping[str, Sequence[int]]) -> Evidence:
+def told_of(page: Page, came_ms: Mapping[str, Sequence[int]], favoured: Sequence[str] = ("b",)) -> Evidence:
     """Returns the logs of a load of the page.
 
-    came_ms: for each resource the arrival times of its pieces, which have the same size.
+    came_ms: for each resource the arrival times of its pieces, which have the same size. favoured: names of the
+    resources that the client asks for first.
     """
 
     def event(t_ms: float, kind: str, name: str | None = None, **more: Any) -> Event:
@@ -414,7 +478,7 @@ def told_of(page: Page, came_ms: Mapping[str, Sequence[int]]) -> Evidence:
             position += seen.size_bytes or 0
             events[index] = replace(seen, tcp_bytes=position)
     requests.sort(key=lambda request: request.received_ns)
-    return Evidence(events=tuple(events), requests=tuple(requests), page=page, favoured=("b",))
+    return Evidence(events=tuple(asking(favoured, events)), requests=tuple(requests), page=page)
 
 
 _IDLE = QueueSample(t_ns=0, direction="down", packets=0, bytes=0, delay_line_packets=0, delay_line_bytes=0, dropped=0)
@@ -548,7 +612,7 @@ def test_keys_that_only_maps_has() -> None:
     """run.json has keys of image and script only for the page `maps`, not for an equal page of another name."""
     pieces = {"page": [310], "image": [900, 1500], "script": [1700]}
     page = maps(4000, 50)
-    evidence = replace(told_of(page, pieces), favoured=("script",))
+    evidence = told_of(page, pieces, favoured=("script",))
     layers = Layers(sockets=(), queue=(_IDLE,), arrivals=())
     told = findings(evidence, layers, _SCENARIO, catalogue()["nginx"].traits)
     found, other = kept(told, "maps"), kept(told, "maps.toml")

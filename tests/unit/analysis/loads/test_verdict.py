@@ -1,20 +1,32 @@
 """Tests of the verdict on a page load."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.loads.verdict import judge
+from analysis.loads.metrics import PageLoad
+from analysis.loads.verdict import Judgement
+from analysis.loads.verdict import judge as judge_order
 from common.formats.run import Verdict
-from tests.unit.builders import Pieces, page_load
+from tests.unit.builders import Pieces, asked_first, page_load
 
 SCRIPT = [(1000, 50), (1400, 50)]
 
 
+def judge(load: PageLoad, favoured: Sequence[str], one_way_ns: int) -> Judgement:
+    return judge_order(load, asked_first(load.page, favoured), one_way_ns)
+
+
 def test_nothing_to_prioritize() -> None:
-    """If the image was complete before the script existed, there was nothing to order, whatever was asked for."""
+    """If the image was complete before the script existed, there was nothing to order, whatever order was asked for.
+
+    Without an order, this comes first.
+    """
     load = page_load([(50, 100), (150, 900)], SCRIPT, available_ms=200)
-    for favoured in (("script",), ("image",), ()):
+    assert judge(load, (), 0).verdict == Verdict.UNDECIDED
+    for favoured in (("script",), ("image",)):
         judgement = judge(load, favoured, 0)
         assert judgement.verdict == Verdict.NOTHING
         assert judgement.reason == "the image was complete 50 ms before the origin had the script"

@@ -257,7 +257,7 @@ def test_nothing_left() -> None:
     """If nothing was left to prioritize, the advice depends on the link: a shorter delay, or a limited RATE."""
     nothing = {"verdict": "nothing-to-prioritize", "ledger": waited(tls_record=1000.0)}
     (sentence,) = came_of({"JS_DELAY": "8s"}, **nothing)
-    assert sentence.startswith("The origin holds the script back for 8000 ms: the front had sent the other")
+    assert sentence.startswith("The origin had the script 0.20 s after the load's begin: the front had sent the other")
     assert "A shorter delay" in sentence
     (sentence,) = came_of({"RATE": "unlimited", "DELAY": "0ms"}, **nothing)
     assert "A limited RATE" in sentence

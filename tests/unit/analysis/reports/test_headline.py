@@ -109,8 +109,11 @@ def test_one_arm() -> None:
 
 
 def test_pages_with_other_names() -> None:
-    """The focal resource is called by its name; if it differs between the arms, by its role."""
-    loads = {name: replace(load_record((1e3, 9e3), (1.0, 4.0)), focal=name) for name in ("tokens", "chat")}
+    """The focal resource is called by its name; if the arms' pages do not share it, by its role."""
+    usual = load_record((1e3, 9e3), (1.0, 4.0))
+    loads = {
+        name: replace(usual, focal=name, resources={name: usual.resources["script"]}) for name in ("tokens", "chat")
+    }
     control = summarize(experiment(run("control", loads=[loads["tokens"]], knobs={"LOWAT": "none"})))["arms"]
     for name, words in (("tokens", "the tokens came as soon"), ("chat", "the important resource came as soon")):
         other = summarize(experiment(run("new", loads=[loads[name]], knobs={"LOWAT": "4096"})))["arms"]

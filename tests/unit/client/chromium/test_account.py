@@ -161,7 +161,7 @@ def test_what_is_said_in_one_millisecond_keeps_its_order(log: Log, secrets: Secr
     log["events"].insert(log["events"].index(raised) + 1, above)
     for event in log["events"]:
         event["time"] = raised["time"]
-    found = account(netlog_from(log), secrets, plan).asked(2, "script", "image")
+    found = account(netlog_from(log), secrets, plan).asked(2, ("script", "image"))
     assert found is not None
     assert found.first == image
 
@@ -327,7 +327,7 @@ def test_a_priority_update_is_read_from_what_was_sent(log: Log, secrets: Secrets
     made = account(netlog_from(log), secrets, plan)
     assert made.frames_sent["PRIORITY_UPDATE"] == 1
     assert "u=1" in [saying.field for saying in made.sayings if saying.stream_id == last]
-    found = made.asked(2, "script", "image")
+    found = made.asked(2, ("script", "image"))
     assert found is not None
     assert found.by_field == last
     assert (last, "priority: u=1") in [(event.stream_id, event.detail) for event in _of(made, Kind.PRIORITY_SENT)]

@@ -311,9 +311,9 @@ def test_a_wrong_value(tmp_path: Path, given: str, instead: str, words: str) -> 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "resource=nothing is not allowed; allowed: 2 to 100 tables [[resource]]"),
-        ("resource = 3", "resource=3 is not allowed; allowed: 2 to 100 tables [[resource]]"),
-        (B, "resource=1 tables is not allowed; allowed: 2 to 100 tables [[resource]]"),
+        ("", "resource=nothing is not allowed; allowed: 1 to 100 tables [[resource]]"),
+        ("resource = 3", "resource=3 is not allowed; allowed: 1 to 100 tables [[resource]]"),
+        ("resource = []", "resource=0 tables is not allowed; allowed: 1 to 100 tables [[resource]]"),
         ("resource = [1, 2]", f"resource 1=1 is not allowed; allowed: a table of {KEYS}"),
         ("colour = 1\n" + A + B, "=colour is not allowed; allowed: the keys title, ready, resource"),
         ("title = 3\n" + A + B, "title=3 is not allowed; allowed: a line of 1 to 200 characters"),
@@ -322,8 +322,6 @@ def test_a_wrong_value(tmp_path: Path, given: str, instead: str, words: str) -> 
         ("title = [\n", " is not allowed; allowed: a readable TOML file (Invalid"),
         (b"title = '\xff'\n", " is not allowed; allowed: a readable TOML file ('utf-8' codec can't decode"),
         ("x = " + 5000 * "[" + 5000 * "]", " is not allowed; allowed: a readable TOML file (it is nested too deeply)"),
-        (B + A.replace("name", "important = true\nname"), "important=all is not allowed; allowed: false for at"),
-        (A + B + "after = 'a'\n", "important=all is not allowed; allowed: false for at least one resource that no"),
     ],
 )
 def test_a_wrong_file(tmp_path: Path, text: str | bytes, words: str) -> None:
@@ -338,7 +336,7 @@ def _numbered(count: int, rest: str) -> str:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (_numbered(100, "size = 5") + B, "resource=101 tables is not allowed; allowed: 2 to 100 tables [[resource]]"),
+        (_numbered(100, "size = 5") + B, "resource=101 tables is not allowed; allowed: 1 to 100 tables [[resource]]"),
         (
             _numbered(16, 'size = "64M"') + B,
             "size=1073741829 bytes in all is not allowed; allowed: at most 1073741824 bytes",

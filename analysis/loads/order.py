@@ -1,0 +1,63 @@
+"""The order that the client asked for in a load, by the priority signals that it put on the wire. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from common.formats.events import Event, Kind
+from common.formats.plan import Group
+from common.signals import Asked, Saying, Wishes, from_text
+
+_SPEAKS = (Kind.REQUEST_SENT, Kind.PRIORITY_SENT)
+
+
+class AskedOrder:
+    """Which of two resources of a load the client's signals put first."""
+
+    def __init__(self, streams: Mapping[str, int], sayings: Sequence[Saying]) -> None:
+        """streams: the number of each requested resource's stream. sayings: the signals, in the order of sending."""
+        self._streams = streams
+        self._wishes = Wishes(sayings)
+
+    @classmethod
+    def of(cls, events: Iterable[Event], load: int, groups: Sequence[Group] = ()) -> "AskedOrder":
+        """Returns the order in a load. events: those of the client. groups: streams that are only in the tree."""
+        streams = {group.name: group.stream_id for group in groups}
+        sayings = [
+            Saying(
+                t_ns=0,
+                stream_id=group.stream_id,
+                weight=group.position.weight,
+                depends_on=streams.get(group.position.depends_on or "", 0),
+                exclusive=group.position.exclusive,
+            )
+            for group in groups
+        ]
+        found: dict[str, int] = {}
+        for event in events:
+            if event.load != load or event.kind not in _SPEAKS or event.resource is None or event.stream_id is None:
+                continue
+            sayings.append(from_text(event.detail, event.stream_id, event.t_ns, streams | found))
+            found.setdefault(event.resource, event.stream_id)
+        return cls(found, sayings)
+
+    def between(self, one: str, other: str) -> Asked | None:
+        """Returns the order between two resources; None if the load did not request both."""
+        if not {one, other} <= self._streams.keys():
+            return None
+        return self._wishes.between(self._streams[one], self._streams[other])
+
+    def favoured(self, important: str, others: Iterable[str]) -> tuple[str, ...]:
+        """Returns the important resource if it was asked to precede one of the others, else those to precede it."""
+        others = tuple(others)
+        if any(self.puts_first(important, other) for other in others):
+            return (important,)
+        return tuple(other for other in others if self.puts_first(other, important))
+
+    @property
+    def spoken(self) -> bool:
+        """True if the client sent signals at all."""
+        return any(map(self._wishes.said, self._streams.values()))
+
+    def puts_first(self, one: str, other: str) -> bool:
+        """True if the client asked for the resource `one` before the resource `other`."""
+        found = self.between(one, other)
+        return found is not None and found.first == self._streams[one]
