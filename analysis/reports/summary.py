@@ -96,7 +96,8 @@ def _verdict(good: Sequence[Run]) -> tuple[str | None, str | None]:
 
 
 _WHOLE = ("other_bytes_before", "other_bytes_during")
-_TIMES = ("available_ms", "first_byte_ms", "important_last_byte_ms", "others_first_byte_ms", "others_last_byte_ms")
+_OF_FOCAL = ("available_ms", "first_byte_ms")
+_TIMES = ("important_last_byte_ms", "others_first_byte_ms", "others_last_byte_ms")
 _OF_MAPS = ("script", "image")
 _WHOLE_OF_MAPS = ("image_bytes_before_script", "image_bytes_during_script")
 
@@ -104,7 +105,8 @@ _WHOLE_OF_MAPS = ("image_bytes_before_script", "image_bytes_during_script")
 def _figures(good: Sequence[Run], page: str) -> dict[str, Any]:
     """Returns the medians of the times and sizes of the measured loads; None for a median without values.
 
-    good: the runs of an arm that are ok. page: the value of PAGE. Only PAGE=maps has keys for script and image.
+    good: the runs of an arm that are ok. page: the value of PAGE. Only PAGE=maps has keys for script and image. The
+    focal resource is that of the typical run; runs whose verdict is about another one count for their own times only.
     """
 
     def middle(values: Iterable[float], digits: int | None) -> float | None:
@@ -117,7 +119,10 @@ def _figures(good: Sequence[Run], page: str) -> dict[str, Any]:
         return {name: middle(values, 6) for name, values in found.items()}
 
     loads = [run.record.as_document()["loads"][-1] for run in good]
-    first = loads[0] if loads else {}
+    chosen = typical(good)
+    focal = chosen.record.measured.focal if chosen else None
+    alike = [load for load in loads if load["focal"] == focal]
+    first = alike[0] if alike else {}
     is_maps = page == MAPS and all(key in load for load in loads for key in (*_OF_MAPS, *_WHOLE_OF_MAPS))
     resources = {
         name: {
@@ -128,9 +133,10 @@ def _figures(good: Sequence[Run], page: str) -> dict[str, Any]:
         for name, entry in first.get("resources", {}).items()
     }
     return {
-        "focal": first.get("focal"),
+        "focal": focal,
         "resources": resources,
+        **times(alike, _OF_FOCAL),
         **times(loads, _TIMES),
-        **{key: middle((load[key] for load in loads), None) for key in (*_WHOLE, *(_WHOLE_OF_MAPS if is_maps else ()))},
+        **{key: middle((load[key] for load in alike), None) for key in (*_WHOLE, *(_WHOLE_OF_MAPS if is_maps else ()))},
         **{name: times([load[name] for load in loads], _EDGES) for name in (_OF_MAPS if is_maps else ())},
     }

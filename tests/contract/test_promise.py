@@ -53,9 +53,9 @@ def test_the_best_value_is_promised_and_kept(sweep: Sweep, summary: Summary) -> 
     assert [kept.holds for kept in check(network, runs)] == [True, True]
     late = [anew(run) for run in runs if run.arm == "loss-0-lowat-16384"][:1]
     *before, last = late[0].record.loads
-    later = anew(
-        late[0], seed=late[0].record.seed, loads=(*before, replace(last, first_byte_ms=last.first_byte_ms + 1000))
-    )
+    script = replace(last.resources["script"], first_byte_ms=last.first_byte_ms + 1000)
+    shifted = replace(last, first_byte_ms=script.first_byte_ms, resources={**last.resources, "script": script})
+    later = anew(late[0], seed=late[0].record.seed, loads=(*before, shifted))
     first, goodput = check(network, [later])
     assert not first.holds
     assert first.words == "script_first_byte_ms: 1.39 s, outside of the sweep's limits, 374 ms to 406 ms"
