@@ -5,6 +5,10 @@ A dialect consists of parts, joined by "+": `plain`, `chrome+header`. At most on
 opposite order. Otherwise the order of the responses could not show that the server obeys the change. If no order is
 asked for, no dialect sends any signals.
 
+A dialect takes a resource for a document by its type alone: text/html and application/xhtml+xml (`Resource.is_html`).
+The key `after` of a page says when a resource is requested, so it decides which streams are open at that time. It does
+not decide what the resource is.
+
 Sources of the browsers' signals:
 - chrome, the tree: net/spdy/http2_priority_dependencies.cc of Chromium (commit 11517d5d); its weights:
   Spdy3PriorityToHttp2Weight. The header field, from Chrome 124 on: spdy_http_utils.cc; its values: Blink's
@@ -18,11 +22,12 @@ Sources of the browsers' signals:
   is not public.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from client.priorities import Rank, Role, http2_weight
+from common.formats.page import Resource
 from common.formats.plan import Change, Group, Position, Signals
 
 
@@ -43,8 +48,8 @@ class Part(StrEnum):
     SAFARI = "safari"
     """A tree in which all requests depend on the root, with Safari's weights."""
     REPRIORITIZE = "reprioritize"
-    """PRIORITY frames for open streams. They are sent once per load, when the load's first payload byte arrives; bytes
-    of resources that other resources wait for do not count."""
+    """PRIORITY frames for open streams. They are sent once per load, when the first payload byte of a resource whose
+    priority changes arrives. The frame for a resource that is requested later follows its request."""
     HEADER = "header"
     """The header field `priority` of RFC 9218."""
     UPDATE = "update"
@@ -144,31 +149,32 @@ class Saying:
 
 
 Ranks = Mapping[str, Rank]
-"""The rank of each resource, in the order of the requests."""
+"""The rank of each resource."""
 
 
-def saying(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
+def saying(dialect: Dialect, ranks: Ranks, opposite: Ranks, resources: Sequence[Resource]) -> Saying:
     """Returns the signals with which a client of this dialect asks for the ranks over HTTP/2.
 
     ranks: the rank of each resource; if empty, there are no signals. opposite: the opposite ranks, for which the
-    requests ask if REPRIORITIZE or UPDATE changes the priorities later. names: all resources, in the order of their
-    requests.
+    requests ask if REPRIORITIZE or UPDATE changes the priorities later. resources: all resources of the page, in the
+    order of the plan's requests.
     """
+    names = [each.name for each in resources]
     if not ranks:
         return Saying(requests={name: Signals() for name in names})
     ranks, opposite = ({name: each[name] for name in names} for each in (ranks, opposite))
     tree, parts = dialect.tree, dialect.parts
     moves, updates = Part.REPRIORITIZE in parts, Part.UPDATE in parts
-    placed = _positions(tree, opposite if moves else ranks) if tree else {}
+    placed = _positions(tree, opposite if moves else ranks, resources, _in_time(resources)) if tree else {}
     said_by_header: Mapping[str, str] = {}
     if Part.HEADER in parts:
         said_by_header = _fields(tree, opposite if updates else ranks)
-    later = [name for name in names if ranks[name].role is not Role.DOCUMENT]
+    later = [name for name in names if _changes(ranks[name], opposite[name])]
     later.sort(key=lambda name: ranks[name].role is not Role.FIRST)
     changes: list[Change] = []
     if moves:
-        documents = {name: rank for name, rank in ranks.items() if rank.role is Role.DOCUMENT}
-        moved = _positions(tree or Part.PLAIN, documents | {name: ranks[name] for name in later})
+        unchanged = [name for name in names if name not in later]
+        moved = _positions(tree or Part.PLAIN, ranks, resources, [*unchanged, *later])
         changes += [Change(resource=name, position=moved[name]) for name in later]
     if updates:
         updated = _fields(tree, ranks)
@@ -181,32 +187,67 @@ def saying(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]
     )
 
 
-def levels(dialect: Dialect, ranks: Ranks, _: Ranks, names: Sequence[str]) -> Saying:
+def levels(dialect: Dialect, ranks: Ranks, _: Ranks, resources: Sequence[Resource]) -> Saying:
     """Returns the signals over SPDY/3.1: a level in each request. Raises ValueError for a dialect other than PLAIN.
 
-    ranks: the rank of each resource; if empty, there are no signals. names: all resources, in the order of their
-    requests.
+    ranks: the rank of each resource; if empty, there are no signals. resources: all resources of the page.
     """
     if dialect != PLAIN:
         raise ValueError(f"the dialect {dialect} has no signals over SPDY")
+    names = [each.name for each in resources]
     return Saying(requests={name: Signals(level=ranks[name].level if ranks else None) for name in names})
 
 
-def fields(dialect: Dialect, ranks: Ranks, opposite: Ranks, names: Sequence[str]) -> Saying:
+def fields(dialect: Dialect, ranks: Ranks, opposite: Ranks, resources: Sequence[Resource]) -> Saying:
     """Returns the signals over HTTP/3, those of RFC 9218. Raises ValueError for dialects that are not in OVER_HTTP3.
 
-    ranks: the rank of each resource; if empty, there are no signals. opposite: the opposite ranks. names: all
-    resources, in the order of their requests.
+    ranks: the rank of each resource; if empty, there are no signals. opposite: the opposite ranks. resources: all
+    resources of the page, in the order of the plan's requests.
     """
     if dialect not in OVER_HTTP3:
         raise ValueError(f"the dialect {dialect} has no signals over HTTP/3")
-    return saying(HEADER if dialect == PLAIN else dialect, ranks, opposite, names)
+    return saying(HEADER if dialect == PLAIN else dialect, ranks, opposite, resources)
 
 
-def _positions(tree: Part, ranks: Ranks) -> dict[str, Position]:
+def chain_parent(weight: int, streams: Iterable[tuple[str, int]]) -> str | None:
+    """Returns the name of the parent of a new stream of this weight in Chrome's tree; None for the root.
+
+    The parent is the last open stream of the new stream's own level. If that level has no open stream, the parent is
+    the last open stream of the nearest more urgent level that has one. streams: name and weight of each open stream, in
+    the order in which they were opened.
+    """
+    parent, nearest = None, None
+    for name, other in streams:
+        if other >= weight and (nearest is None or other <= nearest):
+            parent, nearest = name, other
+    return parent
+
+
+def _changes(rank: Rank, opposite: Rank) -> bool:
+    """Returns True if a resource has a later signal: if PRIORITY=swap asks for another rank."""
+    return replace(rank, depends_on=None) != replace(opposite, depends_on=None)
+
+
+def _in_time(resources: Sequence[Resource]) -> list[str]:
+    """Returns the names in the order in which the client sends the requests, as far as the page decides it.
+
+    The order is that of the earliest possible times: those of transfers that take no time. Of requests at the same
+    time, one that waits for a longer chain comes later: each resource of a chain takes some time.
+    """
+    times: dict[str, tuple[int, int]] = {}
+    ends_ns: dict[str, int] = {}
+    for each in resources:
+        depth = times[each.after][1] + 1 if each.after else 0
+        times[each.name] = (ends_ns[each.after] if each.after else 0) + each.wait_ns, depth
+        ends_ns[each.name] = times[each.name][0] + each.last_ns
+    return sorted(times, key=lambda name: times[name])
+
+
+def _positions(tree: Part, ranks: Ranks, resources: Sequence[Resource], order: Sequence[str]) -> dict[str, Position]:
+    """Returns the position of each resource. order: the names in the order in which the positions are sent."""
     match tree:
         case Part.CHROME:
-            return _chain(ranks)
+            return _chain(ranks, resources, order)
         case Part.FIREFOX:
             return {name: _FIREFOX_TREE[rank.role] for name, rank in ranks.items()}
         case Part.SAFARI:
@@ -214,19 +255,20 @@ def _positions(tree: Part, ranks: Ranks) -> dict[str, Position]:
     return {name: Position(weight=rank.weight, depends_on=rank.depends_on) for name, rank in ranks.items()}
 
 
-def _chain(ranks: Ranks) -> dict[str, Position]:
-    """Returns Chrome's tree. A stream depends on the last open stream of its own SPDY level.
+def _chain(ranks: Ranks, resources: Sequence[Resource], order: Sequence[str]) -> dict[str, Position]:
+    """Returns Chrome's tree (`chain_parent`), as far as the page decides which streams are open.
 
-    If that level has no open stream, the stream depends on the last open stream of a more urgent level: the nearest
-    level that has an open stream.
-    Level 0 is the most urgent. Documents are not parents: they are complete before the requests that wait for them.
+    A resource is complete, so it is no parent, when the client requests what waits for it, directly or through others.
+    Other streams may also have ended by then; the client knows when it sends the request, and uses the same rule.
     """
+    complete: dict[str, frozenset[str]] = {}
+    for each in resources:
+        complete[each.name] = complete[each.after] | {each.after} if each.after else frozenset()
     found: dict[str, Position] = {}
-    levels = {name: rank.level for name, rank in ranks.items()}
-    for name, level in levels.items():
-        higher = [other for other in found if ranks[other].role is not Role.DOCUMENT and levels[other] <= level]
-        parent = max(reversed(higher), key=lambda other: levels[other], default=None)
-        found[name] = Position(weight=http2_weight(level), depends_on=parent, exclusive=True)
+    for name in order:
+        weight = http2_weight(ranks[name].level)
+        streams = ((other, place.weight) for other, place in found.items() if other not in complete[name])
+        found[name] = Position(weight=weight, depends_on=chain_parent(weight, streams), exclusive=True)
     return found
 
 

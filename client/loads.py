@@ -111,11 +111,6 @@ class Loads:
         """True if a request was sent on that stream and the stream has not ended."""
         return stream_id in self._open
 
-    def is_resource(self, stream_id: int) -> bool:
-        """True if that stream is open, and no other request waits for its resource."""
-        request = self._open.get(stream_id)
-        return request is not None and request.name not in self._awaited
-
     def arrived(self, piece: DataHeader | DataPiece, now_ns: int, record: Record | None) -> Event:
         """Returns the event for the header of a DATA frame, or for a piece of its payload."""
         if isinstance(piece, DataHeader):

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from client.dialects import Dialect, fields, levels, saying
 from client.priorities import Priorities
-from common.formats.page import Page
+from common.formats.page import Page, Resource
 from common.formats.plan import Decoy, Disturbance, Plan, Protocol, Request, Signals, Steps
 
 
@@ -67,22 +67,22 @@ def page_plan(
 
     Raises ValueError for a dialect that the protocol has no signals for.
     """
-    names = _in_order(page, first)
+    resources = _in_order(page, first)
     say = {Protocol.HTTP2: saying, Protocol.SPDY: levels, Protocol.HTTP3: fields}[protocol]
-    said = say(dialect, priorities.ranks(page), priorities.opposite.ranks(page), names)
+    said = say(dialect, priorities.ranks(page), priorities.opposite.ranks(page), resources)
     requests = tuple(
         Request(
-            name=name,
-            path=page[name].path,
-            signals=said.requests[name],
-            after=page[name].after,
-            wait_ns=page[name].wait_ns,
+            name=each.name,
+            path=each.path,
+            signals=said.requests[each.name],
+            after=each.after,
+            wait_ns=each.wait_ns,
         )
-        for name in names
+        for each in resources
     )
     decoy = None
     if disturbance is not None:
-        opposite = say(dialect, priorities.opposite.ranks(page), priorities.ranks(page), names)
+        opposite = say(dialect, priorities.opposite.ranks(page), priorities.ranks(page), resources)
         decoy = _decoy(disturbance, page, requests, opposite.requests, priorities.favoured(page), decoy_query)
     return Plan(
         protocol=protocol,
@@ -137,10 +137,10 @@ def with_decoys(page: Page) -> Page:
     return replace(page, resources=(*page.resources, *copies))
 
 
-def _in_order(page: Page, first: str | None) -> Sequence[str]:
+def _in_order(page: Page, first: str | None) -> Sequence[Resource]:
     names = [resource.name for resource in page.resources]
     if first is not None:
         names.remove(first)
         siblings = [name for name in names if page[name].after == page[first].after]
         names.insert(names.index(siblings[0]) if siblings else len(names), first)
-    return names
+    return [page[name] for name in names]

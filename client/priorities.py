@@ -37,27 +37,29 @@ class Priorities(StrEnum):
     def ranks(self, page: Page) -> Mapping[str, "Rank"]:
         """Returns the rank of each resource, in the page's order; no ranks if no order is asked for.
 
-        With SWAP the most urgent resources get the rank of the least urgent resources, the second most urgent resources
-        get the rank of the second least urgent ones, and so on. Documents keep their ranks.
+        The role follows from the type and from `important` alone. With SWAP the most urgent resources get the rank of
+        the least urgent resources, the second most urgent resources get the rank of the second least urgent ones, and
+        so on. HTML that other resources wait for keeps its rank: it comes before both groups.
         """
         if self is Priorities.NONE:
             return {}
-        favoured = self.favoured(page)
         owners = {resource.name: resource for resource in page.resources}
         if self is Priorities.SWAP:
-            owners |= _swapped(page.contents)
+            leading = [each for each in page.documents if each.is_html]
+            owners |= _swapped([each for each in page.resources if each not in leading])
         return {
             resource.name: Rank.of(
                 owners[resource.name],
-                Role.DOCUMENT
-                if resource in page.documents
-                else Role.FIRST
-                if resource.name in favoured
-                else Role.SECOND,
+                self._role(resource),
                 depends_on=resource.depends_on if self is Priorities.SPDY else None,
             )
             for resource in page.resources
         }
+
+    def _role(self, resource: Resource) -> "Role":
+        if resource.is_html:
+            return Role.DOCUMENT
+        return Role.FIRST if resource.important is (self is Priorities.SPDY) else Role.SECOND
 
 
 def _swapped(contents: Sequence[Resource]) -> dict[str, Resource]:
@@ -79,6 +81,7 @@ class Role(Enum):
     """The role of a resource in the order that is asked for."""
 
     DOCUMENT = auto()
+    """The resource is HTML, whether it is important or not, and whether other resources wait for it or not."""
     FIRST = auto()
     """The resource is asked to come first."""
     SECOND = auto()

@@ -25,8 +25,9 @@ def maps_page(size_bytes: int = 700 * 1024, delay_ms: int = 200) -> Page:
 
 
 def part(name: str, **changes: Any) -> Resource:
-    """Return a resource of 1000 bytes with the weight of its urgency. changes: fields with other values."""
-    usual: dict[str, Any] = {"path": f"/{name}", "content_type": "text/plain", "size_bytes": 1000}
+    """Return a resource of 1000 bytes with the weight of its urgency; `html` is HTML. changes: other values."""
+    kind = "text/html" if name == "html" else "text/plain"
+    usual: dict[str, Any] = {"path": f"/{name}", "content_type": kind, "size_bytes": 1000}
     return Resource(name=name, **usual | {"weight": http2_weight(changes.get("urgency", 3))} | changes)
 
 

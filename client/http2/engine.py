@@ -1,6 +1,6 @@
 """The client's engine for HTTP/2, built on the library h2. client/engine.py has the interface of engines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
@@ -13,6 +13,7 @@ from h2.events import Event as H2Event
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
+from client.dialects import chain_parent
 from client.http2.frames import FrameScanner, FrameTooLarge, priority_update
 from client.loads import LoadFailed, Loads
 from client.records import Record
@@ -33,7 +34,9 @@ class Http2Engine:
         self._groups = {group.name: group.stream_id for group in plan.groups}
         self._first_stream = max(self._groups.values(), default=-1) + 2
         self._frames = b""
-        self._changes_due = False
+        self._changing = {change.resource for change in plan.changes}
+        self._has_changed = False
+        self._weights: dict[str, int] = {}
         self._decoy_stream: int | None = None
         self._decoy_begun = False
         self._loads = Loads(plan)
@@ -66,12 +69,12 @@ class Http2Engine:
     def begin_load(self, now_ns: int) -> list[Event]:
         """Begins the next load by requesting the page; returns the events. Raises LoadFailed."""
         begun, due = self._loads.begin(now_ns)
-        self._changes_due = bool(self._plan.changes)
+        self._has_changed = False
         with _allowed():
             events = [begun]
             if self._plan.decoy and self._plan.decoy.disturbance is Disturbance.RESET:
                 events.append(self._ask_decoy(self._plan.decoy.requests[0], now_ns))
-            events += [self._ask(request, now_ns) for request in due]
+            events += self._ask_all(due, now_ns)
             if self._valve:
                 for stream_id in self._loads.awaited:
                     self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
@@ -85,7 +88,7 @@ class Http2Engine:
     def wake(self, now_ns: int) -> list[Event]:
         """Requests the resources whose time has come; returns the events. Raises LoadFailed."""
         with _allowed():
-            return [self._ask(request, now_ns) for request in self._loads.now_due(now_ns)]
+            return self._ask_all(self._loads.now_due(now_ns), now_ns)
 
     def data_to_send(self) -> bytes:
         """Returns the plaintext to send to the front now."""
@@ -123,7 +126,7 @@ class Http2Engine:
             events += (self._loads.arrived(piece, now_ns, record) for piece in self._scanner.feed(data))
         except FrameTooLarge as error:
             raise LoadFailed(f"the front broke HTTP/2: {error}", events) from error
-        begun = any(event.kind is Kind.DATA and self._loads.is_resource(event.stream_id or 0) for event in events)
+        begun = any(event.kind is Kind.DATA and event.resource in self._changing for event in events)
         try:
             h2_events = self._connection.receive_data(data)
             for h2_event in h2_events:
@@ -135,16 +138,30 @@ class Http2Engine:
             raise LoadFailed(f"the front broke HTTP/2: {error!r}", events) from error
         except LoadFailed as error:
             raise LoadFailed(str(error), events + error.events) from error
-        return events + self._change(now_ns) if begun and self._changes_due else events
+        if begun and not self._has_changed:
+            self._has_changed = True
+            events += self._change(self._changing, now_ns)
+        return events
 
-    def _ask(self, request: Request, now_ns: int) -> Event:
-        detail = self._on_the_wire(request.signals.position, request.signals.field)
-        return self._loads.asked(self._send(request), request, now_ns, detail)
+    def _ask_all(self, requests: Iterable[Request], now_ns: int) -> list[Event]:
+        """Sends requests, and with each the change of its priority if the load's other changes have been sent."""
+        events = []
+        for request in requests:
+            place = self._place_now(request.signals.position)
+            events.append(
+                self._loads.asked(self._send(request, place), request, now_ns, as_text(place, request.signals.field))
+            )
+            if place:
+                self._weights[request.name] = place.weight
+            if self._has_changed:
+                events += self._change([request.name], now_ns)
+        return events
 
     def _ask_decoy(self, request: Request, now_ns: int) -> Event:
-        detail = self._on_the_wire(request.signals.position, request.signals.field)
-        self._decoy_stream = self._send(request)
+        place = self._place_now(request.signals.position)
+        self._decoy_stream = self._send(request, place)
         self._loads.named(self._decoy_stream, request.name)
+        detail = as_text(place, request.signals.field)
         return self._loads.event(Kind.REQUEST_SENT, now_ns, self._decoy_stream, detail=detail)
 
     def _reset_decoy(self, stream_id: int, now_ns: int) -> Event:
@@ -152,8 +169,8 @@ class Http2Engine:
         self._decoy_stream = None
         return self._loads.event(Kind.DISTURBED, now_ns, stream_id, detail="RST_STREAM (CANCEL)")
 
-    def _send(self, request: Request) -> int:
-        """Sends a request, and returns the number of its stream."""
+    def _send(self, request: Request, place: Position | None) -> int:
+        """Sends a request with this position in the tree, and returns the number of its stream."""
         stream_id = max(self._first_stream, self._connection.get_next_available_stream_id())
         signals = request.signals
         headers = [
@@ -164,7 +181,7 @@ class Http2Engine:
             ("user-agent", "priolab"),
             *([("priority", signals.field)] if signals.field else []),
         ]
-        if place := signals.position:
+        if place:
             self._connection.send_headers(
                 stream_id,
                 headers,
@@ -180,29 +197,38 @@ class Http2Engine:
     def _prioritize(self, stream_id: int, place: Position) -> None:
         self._connection.prioritize(stream_id, place.weight, self._parent(place), place.exclusive)
 
+    def _place_now(self, place: Position | None) -> Position | None:
+        """Returns the position of a new stream among the streams that are open now.
+
+        In Chrome's chain the parent is the last open stream of the rule. Elsewhere the parent is the plan's; it is the
+        root if the plan's parent is no group and no open resource.
+        """
+        if place is None or not place.exclusive:
+            return self._placed(place)
+        streams = ((name, self._weights[name]) for name in self._loads.unfinished if name in self._weights)
+        return replace(place, depends_on=chain_parent(place.weight, streams))
+
+    def _placed(self, place: Position | None) -> Position | None:
+        return place if place is None or self._parent(place) else replace(place, depends_on=None)
+
     def _parent(self, place: Position) -> int:
         """Returns the number of the parent stream; 0, the root, if the parent is no group and no open resource."""
         name = place.depends_on
         return 0 if name is None else self._groups.get(name) or self._loads.open_stream(name) or 0
 
-    def _on_the_wire(self, place: Position | None, field: str | None) -> str | None:
-        """Returns a signal as text, as it is sent now: a parent that is no group and no open resource is the root."""
-        return as_text(place and (place if self._parent(place) else replace(place, depends_on=None)), field)
-
-    def _change(self, now_ns: int) -> list[Event]:
-        """Sends the plan's priority changes for open streams, once per load; returns the events."""
-        self._changes_due = False
+    def _change(self, names: Container[str], now_ns: int) -> list[Event]:
+        """Sends the plan's priority changes for those of the resources whose streams are open; returns the events."""
         events = []
         for change in self._plan.changes:
             stream_id = self._loads.open_stream(change.resource)
-            if stream_id is None:
+            if stream_id is None or change.resource not in names:
                 continue
-            if change.position:
-                self._prioritize(stream_id, change.position)
+            if place := self._placed(change.position):
+                self._prioritize(stream_id, place)
+                self._weights[change.resource] = place.weight
             if change.field:
                 self._frames += priority_update(stream_id, change.field)
-            detail = self._on_the_wire(change.position, change.field)
-            events.append(self._loads.event(Kind.PRIORITY_SENT, now_ns, stream_id, detail=detail))
+            events.append(self._loads.event(Kind.PRIORITY_SENT, now_ns, stream_id, detail=as_text(place, change.field)))
         return events
 
     def _react(self, event: H2Event, now_ns: int, record: Record | None) -> list[Event]:
@@ -222,7 +248,7 @@ class Http2Engine:
             case StreamEnded(stream_id=int(stream_id)):
                 events, due = self._loads.ended(stream_id, now_ns)
                 with _allowed(events):
-                    events += [self._ask(request, now_ns) for request in due]
+                    events += self._ask_all(due, now_ns)
                 return events
             case StreamReset(stream_id=int(stream_id), error_code=code):
                 raise self._loads.was_reset(stream_id, _code_name(code), now_ns)

@@ -6,7 +6,7 @@ The engine differs from the interface in client/engine.py in two points: its inp
 needs a timer. Times are integer nanoseconds of CLOCK_MONOTONIC; aioquic counts seconds as floating-point numbers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -43,7 +43,8 @@ class Http3Engine:
         self._plan = plan
         self._loads = Loads(plan)
         self._address = (plan.address, plan.port)
-        self._changes_due = False
+        self._changing = {change.resource for change in plan.changes}
+        self._has_changed = False
         self._valve = _valve(plan.steps) if plan.steps else None
         configuration = QuicConfiguration(
             is_client=True,
@@ -84,8 +85,8 @@ class Http3Engine:
         The handshake must be complete.
         """
         begun, due = self._loads.begin(now_ns)
-        self._changes_due = bool(self._plan.changes)
-        events = [begun, *(self._ask(request, now_ns) for request in due)]
+        self._has_changed = False
+        events = [begun, *self._ask_all(due, now_ns)]
         if self._held:
             for stream_id in self._loads.awaited:
                 self._held.enlarge(stream_id, WIDE_BYTES)
@@ -138,8 +139,11 @@ class Http3Engine:
             raise LoadFailed(f"the front broke HTTP/3: {error!r}", events) from error
         except LoadFailed as error:
             raise LoadFailed(str(error), events + error.events) from error
-        begun = any(event.kind is Kind.DATA and self._loads.is_resource(event.stream_id or 0) for event in events)
-        return events + self._change(now_ns) if begun and self._changes_due else events
+        begun = any(event.kind is Kind.DATA and event.resource in self._changing for event in events)
+        if begun and not self._has_changed:
+            self._has_changed = True
+            events += self._change(self._changing, now_ns)
+        return events
 
     def _of_quic(self, event: QuicEvent, now_ns: int) -> list[Event]:
         match event:
@@ -180,7 +184,16 @@ class Http3Engine:
                 return []
         if ended:
             told, due = self._loads.ended(stream_id, now_ns)
-            events += told + [self._ask(request, now_ns) for request in due]
+            events += told + self._ask_all(due, now_ns)
+        return events
+
+    def _ask_all(self, requests: Iterable[Request], now_ns: int) -> list[Event]:
+        """Sends requests, and with each the change of its priority if the load's other changes have been sent."""
+        events = []
+        for request in requests:
+            events.append(self._ask(request, now_ns))
+            if self._has_changed:
+                events += self._change([request.name], now_ns)
         return events
 
     def _ask(self, request: Request, now_ns: int) -> Event:
@@ -199,13 +212,12 @@ class Http3Engine:
         self._http.send_headers(stream_id, encoded, end_stream=True)
         return self._loads.asked(stream_id, request, now_ns, f"priority: {field}" if field else None)
 
-    def _change(self, now_ns: int) -> list[Event]:
-        """Sends the plan's priority changes for open streams, once per load; returns the events."""
-        self._changes_due = False
+    def _change(self, names: Container[str], now_ns: int) -> list[Event]:
+        """Sends the plan's priority changes for those of the resources whose streams are open; returns the events."""
         events = []
         for change in self._plan.changes:
             stream_id = self._loads.open_stream(change.resource)
-            if stream_id is None or change.field is None:
+            if stream_id is None or change.field is None or change.resource not in names:
                 continue
             told = encode_uint_var(stream_id) + change.field.encode()
             self._connection.send_stream_data(_CONTROL_STREAM, encode_frame(_PRIORITY_UPDATE, told))

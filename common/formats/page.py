@@ -3,6 +3,8 @@
 1. A resource is important, or a document, or one of the others. A document is a resource that an important resource
    waits for, also through further resources, and that is not important itself.
 2. Documents come before the important resources. The others may share the link with them.
+3. `after` says when a resource is requested. Its type says what it is. Browsers give a resource its priority by what it
+   is, so dialects take HTML for a document, whether others wait for it or not (`Resource.is_html`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +13,8 @@ from functools import cached_property
 from typing import Any, Self
 
 MAPS = "maps"
+
+_DOCUMENT_TYPES = ("text/html", "application/xhtml+xml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +69,16 @@ class Resource:
     wait_ns: int = 0
     chunks: tuple[Chunk, ...] = ()
     fetchpriority: str | None = None
+
+    @property
+    def is_html(self) -> bool:
+        """True if browsers take the resource for a document: its type is text/html or application/xhtml+xml.
+
+        Parameters of the type and the case of its letters do not count (RFC 9110, 8.3.1). Other types that a browser
+        can show by themselves, such as image/svg+xml, application/xml and application/pdf, are no documents: a page has
+        them as its parts.
+        """
+        return self.content_type.partition(";")[0].strip().lower() in _DOCUMENT_TYPES
 
     @property
     def first_ns(self) -> int:

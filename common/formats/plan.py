@@ -69,9 +69,10 @@ class Signals:
 class Change:
     """A change of an open stream's priority.
 
-    The client sends the changes of a load when the load's first payload byte arrives; bytes of resources that other
-    resources wait for do not count. position: the content of a PRIORITY frame (RFC 7540, 6.3); None to send no such
-    frame. field: the content of a PRIORITY_UPDATE frame (RFC 9218, 7); None to send no such frame.
+    The client sends the changes of a load when the first payload byte of a resource that has a change arrives. A
+    resource that is requested later gets its change right after its request.
+    position: the content of a PRIORITY frame (RFC 7540, 6.3); None to send no such frame. field: the content of a
+    PRIORITY_UPDATE frame (RFC 9218, 7); None to send no such frame.
     """
 
     resource: str

@@ -9,6 +9,7 @@ from common.formats.plan import Change, Position, Signals
 from tests.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
 
 RESOURCES = [PAGE, IMAGE, SCRIPT]
+_PARTS = maps_page().resources
 ALL = [
     "plain",
     "chrome",
@@ -32,7 +33,7 @@ def ranks(priorities: Priorities) -> tuple[Ranks, Ranks]:
 
 
 def said(text: str, priorities: Priorities = Priorities.SPDY) -> Saying:
-    return saying(parse(text), *ranks(priorities), RESOURCES)
+    return saying(parse(text), *ranks(priorities), _PARTS)
 
 
 def positions(text: str, priorities: Priorities = Priorities.SPDY) -> list[Position | None]:
@@ -172,7 +173,7 @@ def test_the_setting() -> None:
 @pytest.mark.parametrize("dialect", dialects.OVER_HTTP3, ids=str)
 def test_over_http3(dialect: Dialect) -> None:
     """Over HTTP/3 the signals are those of HTTP/2 without trees; `plain` has the signals of `header`."""
-    found = dialects.fields(dialect, *ranks(Priorities.SPDY), RESOURCES)
+    found = dialects.fields(dialect, *ranks(Priorities.SPDY), _PARTS)
     assert found == said("header" if dialect == PLAIN else str(dialect))
 
 
@@ -180,7 +181,7 @@ def test_what_http3_cannot_say() -> None:
     """A tree and SETTINGS_NO_RFC7540_PRIORITIES do not exist over HTTP/3."""
     for text in ("chrome", "header+no7540"):
         with pytest.raises(ValueError, match="no signals over HTTP/3"):
-            dialects.fields(parse(text), *ranks(Priorities.SPDY), RESOURCES)
+            dialects.fields(parse(text), *ranks(Priorities.SPDY), _PARTS)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_what_http3_cannot_say() -> None:
 )
 def test_over_spdy(priorities: Priorities, expected: list[int | None]) -> None:
     """Over SPDY each request has its level, and no other signal."""
-    said = levels(PLAIN, *ranks(priorities), RESOURCES)
+    said = levels(PLAIN, *ranks(priorities), _PARTS)
     assert [said.requests[name] for name in RESOURCES] == [Signals(level=level) for level in expected]
     assert (said.groups, said.changes, said.no_rfc7540_priorities) == ((), (), False)
 
@@ -198,7 +199,7 @@ def test_over_spdy(priorities: Priorities, expected: list[int | None]) -> None:
 def test_no_other_dialect_over_spdy(text: str) -> None:
     """SPDY has only a level in each request, so other dialects are refused."""
     with pytest.raises(ValueError, match="over SPDY"):
-        levels(parse(text), *ranks(Priorities.SPDY), RESOURCES)
+        levels(parse(text), *ranks(Priorities.SPDY), _PARTS)
 
 
 def test_one_tree() -> None:
@@ -219,7 +220,7 @@ _NAMES = [each.name for each in _MANY.resources]
 
 
 def said_of_many(text: str, priorities: Priorities = Priorities.SPDY) -> Saying:
-    return saying(parse(text), priorities.ranks(_MANY), priorities.opposite.ranks(_MANY), _NAMES)
+    return saying(parse(text), priorities.ranks(_MANY), priorities.opposite.ranks(_MANY), _MANY.resources)
 
 
 def test_plain_of_many() -> None:
@@ -265,9 +266,10 @@ def test_header_of_many() -> None:
 
 
 def test_chrome_of_many() -> None:
-    """In Chrome's tree a stream's parent is the last stream of its own level, or else of the nearest higher level.
+    """In Chrome's tree a stream's parent is the last open stream of its own level, or else of the nearest higher level.
 
-    A document is no parent, because it is complete by then.
+    `html` is complete when the client requests the others, and `style` is complete when the client requests `font`. So
+    both are no parents then, and `font` is requested after all others.
     """
     assert {
         name: (each.position.depends_on, each.position.exclusive)
@@ -277,9 +279,9 @@ def test_chrome_of_many() -> None:
         "html": (None, True),
         "photo": (None, True),
         "style": (None, True),
-        "font": ("style", True),
+        "font": (None, True),
         "video": ("photo", True),
-        "late": ("font", True),
+        "late": ("style", True),
     }
 
 
@@ -322,8 +324,8 @@ def test_changes_of_many(text: str) -> None:
 def test_levels_of_many() -> None:
     """Over SPDY each resource has a level, or none if no order is asked for."""
     ranks = Priorities.SPDY.ranks(_MANY)
-    assert [levels(PLAIN, ranks, ranks, _NAMES).requests[name].level for name in _NAMES] == [0, 5, 1, 2, 7, 3]
-    silent = levels(PLAIN, {}, {}, _NAMES).requests
+    assert [levels(PLAIN, ranks, ranks, _MANY.resources).requests[name].level for name in _NAMES] == [0, 5, 1, 2, 7, 3]
+    silent = levels(PLAIN, {}, {}, _MANY.resources).requests
     assert [silent[name].level for name in _NAMES] == [None] * 6
 
 

@@ -140,8 +140,6 @@ def test_who_is_waited_for() -> None:
     client.end("html")
     assert client.loads.awaited == [client.streams["script"]]
     assert client.loads.resources == [client.streams[name] for name in ("stream", "style")]
-    assert client.loads.is_resource(client.streams["style"])
-    assert not client.loads.is_resource(client.streams["script"])
     assert client.loads.unfinished == ["stream", "style", "script"]
 
 
