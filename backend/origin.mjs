@@ -6,7 +6,7 @@
  *   ACCESS_LOG      the file for the log lines                          default: standard output
  *
  * Times in the log are nanoseconds of CLOCK_MONOTONIC. `received_ns`: when the request's headers had been parsed.
- * `available_ns`: when the response, or its first chunk, could be written. `handed_over_ns`: when the kernel had the
+ * `headers_ns`, only if the headers precede the first byte: when they were written. `available_ns`: when the response, or its first chunk, could be written. `handed_over_ns`: when the kernel had the
  * response's last byte.
  */
 
@@ -68,7 +68,7 @@ async function answer(request, response) {
   response.end(entry.status === 405 || request.method === "HEAD" ? undefined : body);
 }
 
-/** Answers a request with chunks, each of which is written at its own time. */
+/** Answers a request with pieces, each of which is written at its own time; the headers may precede the first piece. */
 async function trickle(request, response) {
   const entry = { method: request.method, path: request.url, received_ns: nanoseconds() };
   response.on("close", () => {
@@ -76,17 +76,23 @@ async function trickle(request, response) {
     fs.writeSync(log, JSON.stringify(entry) + "\n");
   });
   response.on("finish", () => (entry.handed_over_ns = nanoseconds()));
-  const { body, type, pieces } = served.get(request.url);
+  const { body, type, pieces, headersNs, isUnbuffered } = served.get(request.url);
+  // Fronts that know X-Accel-Buffering pass each chunk on at once.
+  const unbuffered = { "cache-control": "no-store", ...(isUnbuffered && { "x-accel-buffering": "no" }) };
+  const fields = { "content-type": type, "content-length": body.length, ...unbuffered };
   entry.status = 200;
+  if (headersNs !== undefined) {
+    await until(entry.received_ns + headersNs);
+    if (response.destroyed) return;
+    entry.headers_ns = nanoseconds();
+    response.writeHead(entry.status, fields);
+    response.flushHeaders();
+  }
   for (const [atNs, piece] of pieces) {
     await until(entry.received_ns + atNs);
     if (response.destroyed) return;
-    if (!response.headersSent) {
-      entry.available_ns = nanoseconds();
-      // Fronts that know X-Accel-Buffering pass each chunk on at once.
-      const unbuffered = { "cache-control": "no-store", "x-accel-buffering": "no" };
-      response.writeHead(entry.status, { "content-type": type, "content-length": body.length, ...unbuffered });
-    }
+    entry.available_ns ??= nanoseconds();
+    if (!response.headersSent) response.writeHead(entry.status, fields);
     response.write(piece);
   }
   response.end();

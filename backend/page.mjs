@@ -97,13 +97,18 @@ export function pageIn(file) {
   return JSON.parse(fs.readFileSync(resolve(dirname(fileURLToPath(import.meta.url)), file)));
 }
 
-/** Returns the resources by path: body, content type, delay in milliseconds, and the chunks if there are any. */
+/** Returns the resources by path: body, content type, and delay in milliseconds.
+ *
+ * A resource in chunks, or whose headers precede its first byte, also has `pieces`, and `headersNs` if its headers do.
+ */
 export function resources(page) {
   const made = page.resources.map((resource) => {
     const whole = body(resource, page);
-    const { path, content_type: type, delay_ns: delayNs, chunks } = resource;
+    const { path, content_type: type, delay_ns: delayNs, headers_ns: headersNs, chunks } = resource;
     const found = { body: whole, type, delayMs: delayNs / 1e6 };
-    return [path, chunks.length ? { ...found, pieces: [...pieces(whole, chunks)] } : found];
+    const inPieces = chunks.length ? { ...found, isUnbuffered: true, pieces: [...pieces(whole, chunks)] } : null;
+    if (headersNs == null || headersNs >= (inPieces?.pieces[0][0] ?? delayNs)) return [path, inPieces ?? found];
+    return [path, { ...(inPieces ?? { ...found, pieces: [[delayNs, whole]] }), headersNs }];
   });
   const ready = Buffer.from(JSON.stringify({ clock: describe() }) + "\n");
   return new Map([...made, ["/ready", { body: ready, type: "application/json", delayMs: 0 }]]);

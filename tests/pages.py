@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,7 @@ def page_of_parts(*resources: Resource) -> Page:
 def page_file(folder: Path, page: Page) -> Path:
     """Write the page as the origin reads it. Return the file."""
     file = folder / "page.json"
-    file.write_text(json.dumps(asdict(page)))
+    file.write_text(json.dumps(page.as_document()))
     return file
 
 

@@ -93,7 +93,7 @@ def _order(evidence: Evidence, layers: Layers) -> Iterator[Contradiction]:
                 yield _backwards(f"times of the {name}", after_ns - before_ns)
                 break
     for request in evidence.requests:
-        stamps = [request.received_ns, request.available_ns, request.handed_over_ns]
+        stamps = [request.received_ns, request.headers_ns, request.available_ns, request.handed_over_ns]
         for before_ns, after_ns in pairwise(stamp for stamp in stamps if stamp is not None):
             if after_ns < before_ns:
                 yield _backwards(f"times of the origin for {request.path}", after_ns - before_ns)

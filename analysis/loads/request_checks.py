@@ -166,9 +166,11 @@ def _origin(asked: Iterable[_Asked], allowance: Allowance) -> Iterator[Contradic
     for each in asked:
         if each.request.available_ns is None:
             continue
-        least_ns = each.resource.first_ns
-        took_ns = each.request.available_ns - each.request.received_ns
-        if not least_ns <= took_ns <= least_ns + max(allowance.too_late_ns, least_ns // _TIMER_PART):
-            yield Contradiction(
-                what=f"how long the origin held the {each.name} back", asked=in_ms(least_ns), seen=in_ms(took_ns)
-            )
+        held = [(each.name, each.resource.first_ns, each.request.available_ns - each.request.received_ns)]
+        if (early_ns := each.resource.early_headers_ns) is not None:
+            headers_ns = each.request.available_ns if each.request.headers_ns is None else each.request.headers_ns
+            held.append((f"headers of the {each.name}", early_ns, headers_ns - each.request.received_ns))
+        for name, least_ns, took_ns in held:
+            if not least_ns <= took_ns <= least_ns + max(allowance.too_late_ns, least_ns // _TIMER_PART):
+                what = f"how long the origin held the {name} back"
+                yield Contradiction(what=what, asked=in_ms(least_ns), seen=in_ms(took_ns))

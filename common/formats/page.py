@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -48,8 +48,9 @@ class Resource:
     delay_ns: the time for which the origin holds the response back. after: the name of the resource that must be
     complete before this one is requested; None to request it when the load begins. wait_ns: the time for which the
     client then waits before it requests this one. chunks: the pieces of a response
-    that the origin writes over time; empty if it writes the whole response at once. fetchpriority: the value of the
-    HTML attribute of that name, for real browsers; None for no attribute.
+    that the origin writes over time; empty if it writes the whole response at once. headers_ns: the time from the
+    request until the origin sends the response's headers; None to send them with the first byte.
+    fetchpriority: the value of the HTML attribute of that name, for real browsers; None for no attribute.
 
     The priority: urgency and incremental are those of RFC 9218, 4. weight (1 to 256) and depends_on (the name of a
     resource) are those of RFC 7540, 5.3.
@@ -68,6 +69,7 @@ class Resource:
     after: str | None = None
     wait_ns: int = 0
     chunks: tuple[Chunk, ...] = ()
+    headers_ns: int | None = None
     fetchpriority: str | None = None
 
     @property
@@ -84,6 +86,11 @@ class Resource:
     def first_ns(self) -> int:
         """The time from the request until the origin may send the first byte."""
         return self.chunks[0].at_ns if self.chunks else self.delay_ns
+
+    @property
+    def early_headers_ns(self) -> int | None:
+        """The time from the request until the origin sends headers alone; None if it sends them with the first byte."""
+        return None if self.headers_ns is None or self.headers_ns >= self.first_ns else self.headers_ns
 
     @property
     def last_ns(self) -> int:
@@ -183,9 +190,17 @@ class Page:
             chain.insert(0, resource)
         return tuple(chain)
 
+    def as_document(self) -> dict[str, Any]:
+        """Returns the page for a JSON document. Its resources have `headers_ns` only if it is not None."""
+        document = asdict(self)
+        for resource in document["resources"]:
+            if resource["headers_ns"] is None:
+                del resource["headers_ns"]
+        return document
+
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Returns the page that a document made by `dataclasses.asdict` describes. Raises TypeError, KeyError."""
+        """Returns the page that a document made by `as_document` describes. Raises TypeError, KeyError."""
         resources = (
             Resource(**{**each, "chunks": tuple(Chunk(**chunk) for chunk in each["chunks"])})
             for each in document["resources"]

@@ -173,7 +173,7 @@ class Plan:
 
     def to_json(self) -> str:
         """Returns the plan as a JSON document, for `from_json`."""
-        document = asdict(self)
+        document = asdict(self) | {"page": self.page.as_document()}
         if self.decoy is None:
             del document["decoy"]
         return json.dumps(document, indent=2) + "\n"

@@ -248,15 +248,16 @@ class RunRecord(Findings, Conduct):
         """Returns the content of run.json.
 
         With PAGE=maps some values are there twice: also under a key with a resource's name. The scenario has the fields
-        of LEFT_OUT only if they are not None, its resources `fetchpriority` only if they have one.
+        of LEFT_OUT only if they are not None, its resources `fetchpriority` and `headers_ns` only if they have one.
         """
         document: dict[str, Any] = json.loads(json.dumps(self, default=_shallow))
         for name in LEFT_OUT:
             if document["scenario"][name] is None:
                 del document["scenario"][name]
         for resource in document["scenario"]["resources"]:
-            if resource["fetchpriority"] is None:
-                del resource["fetchpriority"]
+            for key in ("fetchpriority", "headers_ns"):
+                if resource[key] is None:
+                    del resource[key]
         for load in document["loads"]:
             for times in load["resources"].values():
                 for key in [key for key, value in times.items() if value is None]:

@@ -158,11 +158,13 @@ class CrossSample:
 class OriginRequest:
     """A line of origin/access.jsonl, as backend/origin.mjs writes it.
 
-    available_ns: when the origin could send the response. handed_over_ns: when the origin had handed the whole response
-    to its kernel. A time is None if the front closed the request before that time.
+    headers_ns: when the origin sent the response's headers alone; None if they went with the first byte. available_ns:
+    when the origin could send the response, or its first chunk. handed_over_ns: when the origin had handed the whole
+    response to its kernel. A time is None if the front closed the request before that time.
     """
 
     path: str
     received_ns: int
+    headers_ns: int | None = None
     available_ns: int | None = None
     handed_over_ns: int | None = None

@@ -84,7 +84,8 @@ def run_arm(
         places.apply_settings(scenario)
 
         tell("origin and front")
-        write_json(folder.page, asdict(with_decoys(scenario.page) if scenario.disturb else scenario.page))
+        page = with_decoys(scenario.page) if scenario.disturb else scenario.page
+        write_json(folder.page, page.as_document())
         origin = stack.enter_context(places.start_origin(_origin_settings(folder, tools)))
         environment.origin_answers(origin.clock)
         observed |= {"clock_resolution_ns": environment.resolution_ns}

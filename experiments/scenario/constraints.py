@@ -78,7 +78,7 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
         (
             "PAGE",
             _is_pair(scenario.page),
-            "a page with one important resource and one other resource, without chunks and waits,",
+            "a page with one important resource and one other resource, without chunks, waits and early headers,",
         ),
         (
             "DISTURB",
@@ -95,7 +95,7 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
 
 
 def _is_pair(page: Page) -> bool:
-    timed = any(each.chunks or each.wait_ns for each in page.contents)
+    timed = any(each.chunks or each.wait_ns or each.early_headers_ns is not None for each in page.contents)
     return len(page.important) == len(page.others) == 1 and not timed
 
 

@@ -127,6 +127,7 @@ _KEYS: dict[str, _Key] = {
     "wait": _Key(parse=_time, allowed=_TIMES, default=0),
     "chunks": _Key(parse=lambda value: value, allowed="a list of tables {at, bytes, every, count}"),
     "fetchpriority": _Key(parse=_text(re.compile("high|low|auto")), allowed="high, low, auto"),
+    "headers": _Key(parse=_time, allowed=_TIMES),
 }
 _SITE_KEYS = _KEYS | {
     "path": _Key(parse=_text(_SITE_PATH), allowed="a path such as /image.jpg, or /image?width=200"),
@@ -258,6 +259,10 @@ def _resource(where: str, table: Any, parameters: Parameters, used: list[str], *
         raise ScenarioError(
             f"{where}: delay", str(table["delay"]), "no delay with chunks, which have times of their own"
         )
+    first_ns = chunks[0].at_ns if chunks else read["delay"]
+    if read["headers"] is not None and read["headers"] > first_ns:
+        allowed = f"at most {first_ns / 10**6:.15g}ms, the time of the response's first byte"
+        raise ScenarioError(f"{where}: headers", str(table["headers"]), allowed)
     name, urgency = read["name"], read["urgency"]
     return Resource(
         name=name,
@@ -273,6 +278,7 @@ def _resource(where: str, table: Any, parameters: Parameters, used: list[str], *
         after=read["after"],
         wait_ns=read["wait"],
         chunks=chunks,
+        headers_ns=read["headers"],
         fetchpriority=read["fetchpriority"],
     )
 

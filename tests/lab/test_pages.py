@@ -157,6 +157,41 @@ def test_ones_own_page_of_another_folder(lab: Lab, tmp_path: Path) -> None:
     assert load.resources["photo"].requested_ns >= load.resources["page"].last_byte_ns
 
 
+_EVENTS = """
+[[resource]]
+name = "page"
+type = "text/html"
+size = "2k"
+
+[[resource]]
+name = "download"
+type = "application/octet-stream"
+size = "64k"
+after = "page"
+urgency = 5
+
+[[resource]]
+name = "events"
+type = "text/event-stream"
+after = "page"
+urgency = 1
+important = true
+headers = "0s"
+chunks = [{ at = "7s", bytes = 1, every = "7s", count = 2 }]
+"""
+
+
+def test_an_event_stream_opens_before_its_first_event(lab: Lab, tmp_path: Path) -> None:
+    """With `headers = "0s"` the client has the headers a round trip after its request, 7 s before the first event."""
+    (tmp_path / "mine.toml").write_text(_EVENTS)
+    done = lab.latest(_priolab(lab, tmp_path, "PAGE=mine.toml", "SERVER=nghttpx"))
+    assert done.code == 0, done.trouble
+    assert done.folder is not None
+    events = measured_load(load_run(done.folder / "lowat-16384.1").evidence()).resources["events"]
+    assert 0.3 <= (events.headers_ns - events.requested_ns) / 10**9 < 0.4
+    assert 7.3 <= (events.first_byte_ns - events.requested_ns) / 10**9 < 7.4
+
+
 @pytest.mark.parametrize(
     ("given", "instead", "told"),
     [

@@ -181,6 +181,40 @@ def test_pieces_come_in_their_time(tmp_path: Path) -> None:
     assert entry["handed_over_ns"] - entry["received_ns"] >= 300 * MS
 
 
+@pytest.mark.parametrize("is_in_chunks", [True, False])
+def test_headers_come_in_their_own_time(tmp_path: Path, *, is_in_chunks: bool) -> None:
+    """The headers come at their own time, before the first byte, and the log has both times."""
+    chunks = (Chunk(at_ns=600 * MS, size_bytes=4),) if is_in_chunks else ()
+    events = Resource(
+        name="s",
+        path="/s",
+        content_type="text/event-stream",
+        size_bytes=4,
+        weight=1,
+        chunks=chunks,
+        delay_ns=0 if is_in_chunks else 600 * MS,
+        headers_ns=50 * MS,
+    )
+    other = Resource(name="o", path="/o", content_type="text/plain", size_bytes=3, weight=1, delay_ns=100 * MS)
+    page = Page(name="mine", title="", resources=(events, other))
+    log = tmp_path / "access.jsonl"
+    with running_origin(log, PAGE=str(page_file(tmp_path, page))) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        began = time.monotonic()
+        connection.request("GET", "/s")
+        response = connection.getresponse()
+        headers_s = time.monotonic() - began
+        assert (response.getheader("content-length"), len(response.read())) == ("4", 4)
+        body_s = time.monotonic() - began
+        connection.close()
+        assert _get(port, "/o")[1] == b"..."
+    assert 0.05 <= headers_s < 0.6 <= body_s
+    entry, usual = (json.loads(line) for line in log.read_text().splitlines())
+    assert 50 * MS <= entry["headers_ns"] - entry["received_ns"] < 600 * MS
+    assert 600 * MS <= entry["available_ns"] - entry["received_ns"]
+    assert list(usual) == ["method", "path", "received_ns", "available_ns", "status", "handed_over_ns", "aborted"]
+
+
 def test_each_piece_comes_in_its_own_time(tmp_path: Path) -> None:
     """Each chunk arrives at its own time or later, and does not wait for the chunks after it."""
     chunks = (Chunk(at_ns=50 * MS, size_bytes=4, every_ns=150 * MS, count=3), Chunk(at_ns=500 * MS, size_bytes=9))

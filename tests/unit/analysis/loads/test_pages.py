@@ -518,6 +518,24 @@ def test_a_document_that_shares_the_link_is_not_late() -> None:
     assert contradicted(told_of(page, {"html": [860], "bulk": [400, 850, 1100], "a": [1200], "b": [1300]})) == []
 
 
+def test_headers_that_the_origin_sent_otherwise() -> None:
+    """Headers alone are compared with the page's time, also if the origin sent them with the first byte."""
+    events = part("c", after="b", headers_ns=30 * MS, delay_ns=2000 * MS)
+    page = page_of_parts(part("html"), *_TWO, events)
+    *earlier, late = told_of(page, {"html": [310], "a": [620], "b": [670], "c": [3000]}).requests
+    honest = told_of(page, {"html": [310], "a": [620], "b": [670], "c": [3000]})
+    for sent_ms, words in (
+        (30, []),
+        (0, ["how long the origin held the headers of the c in load 1 back"]),
+        (900, ["how long the origin held the headers of the c in load 1 back"]),
+        (None, ["how long the origin held the headers of the c in load 1 back"]),
+        (2030, ["times of the origin for /c", "how long the origin held the headers of the c in load 1 back"]),
+    ):
+        headers_ns = None if sent_ms is None else late.received_ns + sent_ms * MS
+        told = contradicted(replace(honest, requests=(*earlier, replace(late, headers_ns=headers_ns))))
+        assert told == words, sent_ms
+
+
 def test_resources_that_the_origin_served_otherwise() -> None:
     """A resource that the origin served with a wrong size, a wrong delay or too often is a contradiction."""
     page = page_of_parts(part("html"), *_TWO, part("c", after="b"))

@@ -1,7 +1,6 @@
 """Tests of the page as a value: groups of resources, times, and its JSON document."""
 
 import json
-from dataclasses import asdict
 
 import pytest
 
@@ -87,7 +86,7 @@ def test_a_response_in_chunks() -> None:
 def test_the_document() -> None:
     """A page survives the way to JSON and back. Unknown or missing keys are refused."""
     page = page_of_parts(*_page().resources, part("end", chunks=(Chunk(at_ns=1, size_bytes=1000),)))
-    document = json.loads(json.dumps(asdict(page)))
+    document = json.loads(json.dumps(page.as_document()))
     assert Page.from_document(document) == page
     with pytest.raises(TypeError):
         Page.from_document({**document, "resources": [{**document["resources"][0], "colour": 1}]})

@@ -26,7 +26,7 @@ B = '[[resource]]\nname = "b"\ntype = "text/plain"\nsize = 5\nimportant = true\n
 STREAM = '[[resource]]\nname = "b"\ntype = "text/event-stream"\nimportant = true\n'
 KEYS = (
     "name, type, path, size, delay, important, urgency, incremental, weight, depends_on, after, wait, chunks,"
-    " fetchpriority"
+    " fetchpriority, headers"
 )
 
 
@@ -57,7 +57,7 @@ def told(folder: Path, text: str | bytes) -> str:
 def test_maps_is_the_origins_own_page() -> None:
     """The page that the origin serves by default is the Maps case."""
     known = json.loads((BACKEND / "maps.json").read_text())
-    made = json.loads(json.dumps(asdict(page_of(MAPS, PARAMETERS))))
+    made = json.loads(json.dumps(page_of(MAPS, PARAMETERS).as_document()))
     assert {"parameters": ["SIZE", "JS_DELAY"], "ready": "the map works", **known} == made
 
 
@@ -118,6 +118,7 @@ def test_what_is_not_said(tmp_path: Path) -> None:
         "after": None,
         "wait_ns": 0,
         "chunks": (),
+        "headers_ns": None,
         "fetchpriority": None,
     }
 
@@ -129,7 +130,7 @@ def test_what_is_said(tmp_path: Path) -> None:
         '[[resource]]\nname = "p"\ntype = "text/html"\nsize = "4k"\n'
         '[[resource]]\nname = "x"\ntype = "text/css"\npath = "/y/z.css"\nsize = "SIZE"\ndelay = "JS_DELAY"\n'
         'important = true\nurgency = 1\nincremental = true\nweight = 7\ndepends_on = "s"\nafter = "p"\nwait = "50ms"\n'
-        'fetchpriority = "low"\n'
+        'headers = "120ms"\nfetchpriority = "low"\n'
         '[[resource]]\nname = "s"\ntype = "text/event-stream"\nsize = 9\n'
         'chunks = [{ at = "1s", bytes = 2 }, { at = "2s", bytes = 1, every = "3ms", count = 7 }]\n'
     )
@@ -150,6 +151,7 @@ def test_what_is_said(tmp_path: Path) -> None:
         "after": "p",
         "wait_ns": 50 * MS,
         "chunks": (),
+        "headers_ns": 120 * MS,
         "fetchpriority": "low",
     }
     assert page["s"].chunks == (
@@ -211,6 +213,19 @@ def test_a_copy_of_a_page_of_the_catalogue_has_a_name_of_its_own(tmp_path: Path)
         ("colour = 1", f"resource 2 (b)=colour is not allowed; allowed: the keys {KEYS}"),
         ('"x\\ny" = 1', f"resource 2 (b)=x\\ny is not allowed; allowed: the keys {KEYS}"),
         ("incremental = 'no'", "resource 2 (b): incremental=no is not allowed; allowed: true, false"),
+        ("headers = 0", "resource 2 (b): headers=0 is not allowed; allowed: a time such as 200ms, from 0ms to 60s"),
+        (
+            "headers = '-1s'",
+            "resource 2 (b): headers=-1s is not allowed; allowed: a time such as 200ms, from 0ms to 60s",
+        ),
+        (
+            "headers = '1ms'",
+            "resource 2 (b): headers=1ms is not allowed; allowed: at most 0ms, the time of the response's first byte",
+        ),
+        (
+            "delay = '2s'\nheaders = '3s'",
+            "resource 2 (b): headers=3s is not allowed; allowed: at most 2000ms, the time of the response's first byte",
+        ),
         ("urgency = 8", "resource 2 (b): urgency=8 is not allowed; allowed: 0 to 7"),
         ("urgency = -1", "resource 2 (b): urgency=-1 is not allowed; allowed: 0 to 7"),
         ("urgency = 1.0", "resource 2 (b): urgency=1.0 is not allowed; allowed: 0 to 7"),
@@ -463,5 +478,5 @@ def page_texts(draw: st.DrawFn) -> str:
 def test_any_page_survives_its_document(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     """A page survives the way to JSON and back, and each resource is in exactly one of three groups."""
     page = read_page(written(tmp_path_factory.mktemp("any"), text), PARAMETERS)
-    assert Page.from_document(json.loads(json.dumps(asdict(page)))) == page
+    assert Page.from_document(json.loads(json.dumps(page.as_document()))) == page
     assert sorted((*page.documents, *page.important, *page.others), key=page.resources.index) == list(page.resources)
