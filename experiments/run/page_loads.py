@@ -17,8 +17,8 @@ from experiments.host.processes import Process, readable
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.run.browser import client_command, last_event_ns
+from experiments.run.checks.rate_steps import Span
 from experiments.run.client_output import Listening
-from experiments.run.rate_checks import Span
 from experiments.run.second_hop import RunningHop
 from experiments.scenario.scenario import Scenario
 from experiments.testbed.guest import io_uring

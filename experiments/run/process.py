@@ -12,9 +12,9 @@ from typing import Any
 from experiments.errors import InvalidRun, LabError, StepFailed, Unavailable
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, write_json
+from experiments.run.checks.settings import check_kernel
 from experiments.run.fabrics import FABRICS
 from experiments.run.page_loads import Conditions
-from experiments.run.setting_checks import check_kernel
 from experiments.run.steps import run_arm
 from experiments.testbed.fabric import MakesPlaces
 

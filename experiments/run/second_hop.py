@@ -14,7 +14,7 @@ from experiments.host.tools import SECOND, Tools
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder, write_json
 from experiments.run.capture import LAST_PACKETS_S, realtime_minus_monotonic_ns
-from experiments.run.setting_checks import check_hop, check_kept, check_unchanged
+from experiments.run.checks.settings import check_hop, check_kept, check_unchanged
 from experiments.scenario.scenario import Scenario, Via
 from experiments.testbed.places import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Look, Places, SecondPlaces
 from netem import calibration

@@ -19,11 +19,8 @@ from experiments.host.tools import FRONT, Tools
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run.browser import check_browser, observed_browser, payload_span
 from experiments.run.capture import capturing
-from experiments.run.environment import Environment
-from experiments.run.page_loads import Conditions, load_pages
-from experiments.run.rate_checks import check_steps, observed_steps
-from experiments.run.second_hop import RunningHop, second_hop
-from experiments.run.setting_checks import (
+from experiments.run.checks.rate_steps import check_steps, observed_steps
+from experiments.run.checks.settings import (
     NO_SOCKET,
     check_connection,
     check_ferry,
@@ -35,7 +32,10 @@ from experiments.run.setting_checks import (
     check_unchanged,
     live_socket_state,
 )
-from experiments.run.traffic_checks import check_carried, check_cross, observed_cross
+from experiments.run.checks.traffic import check_carried, check_cross, observed_cross
+from experiments.run.environment import Environment
+from experiments.run.page_loads import Conditions, load_pages
+from experiments.run.second_hop import RunningHop, second_hop
 from experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt
 from experiments.testbed.namespaces.cross_traffic import JOURNAL as CROSS_JOURNAL
 from experiments.testbed.namespaces.front_shaper import check_at, observed_at

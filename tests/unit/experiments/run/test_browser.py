@@ -19,8 +19,8 @@ from experiments.run.browser import (
     observed_browser,
     payload_span,
 )
+from experiments.run.checks.settings import check_connection
 from experiments.run.fabrics import FABRICS
-from experiments.run.setting_checks import check_connection
 from experiments.scenario.knobs import scenario_from
 from experiments.scenario.named import entry_of
 from experiments.testbed.containers.compose import Compose

@@ -10,7 +10,7 @@ from common.formats.decisions import DRY_RUN, SET, Decision, Trigger, Why, refus
 from common.formats.reading import read_journal
 from common.formats.samples import ProcessSample
 from experiments.errors import InvalidRun
-from experiments.run.setting_checks import check_tuned
+from experiments.run.checks.settings import check_tuned
 from experiments.scenario.knobs import scenario_from
 from proxy.tuner.in_kernel import read_record
 from proxy.tuner.journal import writing

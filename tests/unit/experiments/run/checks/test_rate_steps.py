@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import InvalidRun
-from experiments.run.rate_checks import Span, check_steps, observed_steps
+from experiments.run.checks.rate_steps import Span, check_steps, observed_steps
 from netem.calibration import REAL, VIRTUAL
 from netem.link import Link, RateStep
 

@@ -9,7 +9,7 @@ from common.formats.reading import read_journal
 from common.formats.samples import FEWEST_LOOKS, CrossSample, SocketSample
 from experiments.errors import InvalidRun
 from experiments.results.run_folder import RunFolder, last_line, read_json
-from experiments.run.rate_checks import Span
+from experiments.run.checks.rate_steps import Span
 from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from netem.carried import Received
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import InvalidRun
-from experiments.run.setting_checks import check_ferry, check_kernel, check_record
+from experiments.run.checks.settings import check_ferry, check_kernel, check_record
 from experiments.scenario.knobs import scenario_from
 from netem.calibration import REAL
 

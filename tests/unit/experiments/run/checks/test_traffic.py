@@ -8,8 +8,8 @@ import pytest
 
 from experiments.errors import InvalidRun
 from experiments.results.run_folder import RunFolder
-from experiments.run.rate_checks import Span
-from experiments.run.traffic_checks import check_carried, check_cross, observed_cross
+from experiments.run.checks.rate_steps import Span
+from experiments.run.checks.traffic import check_carried, check_cross, observed_cross
 from experiments.scenario.knobs import scenario_from
 
 ARRIVED, AGAIN, FAR_MORE = 1_000_000, 50_000, 20_000
