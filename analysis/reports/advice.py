@@ -18,6 +18,9 @@ _KEEP_SHORT = ("fq_codel", "cake", "pie", "dualpi2")
 _LONG_QUEUE_S = 1.0
 _LONG_RECORD_MS = 250.0
 _COARSE_NS = 10**6
+_LIMITED_PART, _LEAST_LIMITED_US = 0.1, 100_000
+"""A transfer is limited by the client's window if the window was the limit for a tenth of the time, and for 0.1 s. The
+kernel counts this time in its ticks of at most 10 ms."""
 _NO_TCP = (
     "This connection uses QUIC, not TCP. QUIC keeps unsent data in the server, and chooses a packet's stream when it "
     "sends the packet. So LOWAT, the TCP send buffer and the kernel's congestion control have no effect."
@@ -149,10 +152,28 @@ def _small_window(scenario: ScenarioRecord, observed: Observed) -> str | None:
     page = scenario.whole_page
     if scenario.window_bytes >= max(each.size_bytes for each in page.resources):
         return None
+    round_s, rate = (scenario.delay_ns + scenario.delay_up_ns) / 10**9, Rate.of(scenario)
+    most_bytes_s = scenario.window_bytes / round_s if round_s else None
+    bound = ""
+    if most_bytes_s is not None and (rate is None or most_bytes_s < rate.slowest_bit_s / 8):
+        bound = f" With a round trip of {round_s * 1000:g} ms no more than {most_bytes_s / 1000:,.0f} kB/s can arrive."
     return (
         f"WINDOW={scenario.window_bytes} is smaller than a resource: HTTP/2 flow control limits the bytes that the "
-        f"front may give to the kernel, with and without LOWAT. A WINDOW as large as the largest resource removes "
-        "that limit."
+        f"front may give to the kernel, with and without LOWAT.{bound} A WINDOW as large as the largest resource "
+        "removes that limit."
+    )
+
+
+def _limited_by_the_client(scenario: ScenarioRecord, observed: Observed) -> str | None:
+    del scenario
+    busy_us, limited_us = observed.busy_us, observed.rwnd_limited_us
+    if not busy_us or limited_us is None or limited_us < max(_LIMITED_PART * busy_us, _LEAST_LIMITED_US):
+        return None
+    return (
+        f"The client's TCP window limited the transfer for {limited_us / 10**6:.1f} s, {limited_us / busy_us:.0%} of "
+        f"the time in which the front's kernel had data to send: at most {observed.unacked_most_bytes or 0:,} bytes "
+        "were on their way at once. The client's receive buffer (net.ipv4.tcp_rmem) bounds this window, and no knob "
+        "changes it."
     )
 
 
@@ -314,6 +335,7 @@ _RULES: tuple[Callable[[ScenarioRecord, Observed], str | None], ...] = (
     _one_offload_packet,
     _larger_than_buffer,
     _small_window,
+    _limited_by_the_client,
     _deep_bottleneck,
     _own_egress,
     _own_mechanism,

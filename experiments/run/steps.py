@@ -34,6 +34,7 @@ from experiments.run.checks.settings import (
 )
 from experiments.run.checks.traffic import check_carried, check_cross, observed_cross
 from experiments.run.environment import Environment
+from experiments.run.limits import check_memory, observed_limits
 from experiments.run.page_loads import Conditions, load_pages
 from experiments.run.second_hop import RunningHop, second_hop
 from experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt
@@ -125,7 +126,8 @@ def run_arm(
             servers += tuple(hop.processes) if hop else ()
             with _tuning(places, scenario, server, folder) as tuner:
                 observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
-                span, came = load_pages(places, folder, servers, (link, tuner, hop), conditions)
+                with _limited_by_memory(folder):
+                    span, came = load_pages(places, folder, servers, (link, tuner, hop), conditions)
             if cross is not None:
                 observed |= observed_cross(cross.carried(), folder.link / CROSS_JOURNAL)
                 check_cross(scenario, observed, span)
@@ -137,6 +139,8 @@ def run_arm(
         processes = read_journal(folder.front / "process.jsonl", ProcessSample)
         if front.settings.server.over_tcp:
             observed |= live_socket_state(sockets, processes)
+            check_memory(sockets)
+            observed |= observed_limits(sockets, span)
             check_live_socket(scenario, observed)
             check_carried(came, folder, scenario, sockets)
             check_connection(read_json(folder.client / "socket.json")["port"], processes, payload_span(folder))
@@ -177,6 +181,16 @@ def _blaming_the_users_files(scenario: Scenario, folder: RunFolder) -> Iterator[
             raise
         line, log = said
         raise StepFailed(f"{error.step} with {' '.join(files)}", f"it did not start: {line}", log) from error
+
+
+@contextmanager
+def _limited_by_memory(folder: RunFolder) -> Iterator[None]:
+    """If the loads fail and the memory for TCP was short, raises InvalidRun, which tells the reason."""
+    try:
+        yield
+    except StepFailed:
+        check_memory(read_journal(folder.front / "sockets.jsonl", SocketSample))
+        raise
 
 
 def _largest_record(account: Path) -> int | None:

@@ -44,6 +44,11 @@ _MIB = 2**20
 _COPIES = 8
 # A guest has memory for a page of at least this size, so guests of smaller pages can carry out each other's runs.
 _SMALLEST_PAGE_BYTES = 2 * _MIB
+_PAGE_BYTES = 4096
+_TCP_PART = 17
+"""The kernel gives TCP a sixteenth of the memory that is free at its start, which is more than this part of all."""
+_AUTOTUNED_BYTES, _RECEIVED_BYTES = 4 * _MIB, 6 * _MIB
+"""The size to which the kernel lets a send buffer grow, and a receive buffer: the last values of tcp_wmem, tcp_rmem."""
 # A browser's net log has 4.6 bytes per byte of payload. The log is in the guest's memory three times: as a file,
 # as text, and as Python values.
 _LOG_COPIES = 3 * 4.6
@@ -170,6 +175,7 @@ def _environment(scenarios: Sequence[Scenario]) -> Mapping[str, str]:
 def _kernel_words(scenarios: Sequence[Scenario]) -> list[str]:
     return [
         f"mem={max(map(memory_mib, scenarios))}M",
+        *_tcp_words(scenarios),
         "con=null",
         "con0=null,fd:1",
         "quiet",
@@ -248,9 +254,39 @@ def _lack_of(option: str, lack: str) -> str | None:
         return f"the guest kernel took more than {error.timeout:g} s to list its options; {CALMER}"
 
 
+def _base_mib(scenario: Scenario) -> int:
+    return _MEMORY_MIB + _COPIES * max(scenario.page.total_bytes, _SMALLEST_PAGE_BYTES) // 2 // _MIB
+
+
+def _tcp_words(scenarios: Sequence[Scenario]) -> list[str]:
+    """Returns the kernel's words that let TCP use the memory that the runs need; none if its usual share suffices.
+
+    The kernel gives TCP's buffers a sixteenth of the memory (tcp_init_mem). Beyond it, it shrinks send buffers, and
+    windows to four segments: a slow transfer with no word of it. The first two values are the bounds of this pressure.
+    """
+    most_mib = max(map(_more_tcp_mib, scenarios))
+    pages = most_mib * _MIB // _PAGE_BYTES
+    return [f'sysctl.net.ipv4.tcp_mem="{pages} {pages} {2 * pages}"'] if most_mib else []
+
+
+def _more_tcp_mib(scenario: Scenario) -> int:
+    """Returns the MiB that TCP's buffers need in a run; 0 if a guest of the usual memory gives them as much.
+
+    The front's send buffer holds at most SNDBUF, what the client's window lets the front send, and the page, each byte
+    with as much again for the kernel's overhead. A connection to the origin has a receive buffer and a send buffer.
+    """
+    page, own_bytes = scenario.page, scenario.sndbuf_bytes or _AUTOTUNED_BYTES
+    sent_bytes = min(own_bytes, 2 * page.total_bytes, 2 * scenario.window_bytes)
+    fetched_bytes = sum(min(2 * each.size_bytes, _RECEIVED_BYTES + _AUTOTUNED_BYTES) for each in page.resources)
+    need_bytes = (2 if scenario.via else 1) * (sent_bytes + fetched_bytes) + _RECEIVED_BYTES
+    need_bytes += (scenario.cross or 0) * _AUTOTUNED_BYTES
+    need_mib = ceil(need_bytes / _MIB)
+    return need_mib if need_mib > _base_mib(scenario) // _TCP_PART else 0
+
+
 def memory_mib(scenario: Scenario) -> int:
     """Returns the MiB of memory for a guest with that scenario. A run without a guest needs at most as much."""
-    own_mib = _MEMORY_MIB + _COPIES * max(scenario.page.total_bytes, _SMALLEST_PAGE_BYTES) // 2 // _MIB
+    own_mib = _base_mib(scenario) + _more_tcp_mib(scenario)
     if not scenario.client.is_browser:
         return own_mib
     payload_bytes = (scenario.reloads + 1) * scenario.page.total_bytes

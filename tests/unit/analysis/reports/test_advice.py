@@ -51,6 +51,27 @@ def test_one_offload_packet() -> None:
     assert sentences({"LOWAT": "65536"}, notsent_most_bytes=130_000) == []
 
 
+def test_a_transfer_that_the_clients_window_limited() -> None:
+    """The note says for how long the client's TCP window was the limit; a tenth of the time, and 0.1 s, are enough."""
+    limited = {"busy_us": 5_000_000, "rwnd_limited_us": 3_010_000, "unacked_most_bytes": 3_980_552}
+    (sentence,) = sentences({}, **limited)
+    assert sentence.startswith("The client's TCP window limited the transfer for 3.0 s, 60% of the time")
+    assert "at most 3,980,552 bytes" in sentence
+    assert sentences({}, **limited | {"rwnd_limited_us": 500_000}) != []
+    assert sentences({}, **limited | {"rwnd_limited_us": 490_000}) == []
+    assert sentences({}, **limited | {"busy_us": 200_000, "rwnd_limited_us": 90_000}) == []
+    assert sentences({}, busy_us=None, rwnd_limited_us=None, unacked_most_bytes=None) == []
+
+
+def test_how_much_a_small_window_lets_through() -> None:
+    """With a WINDOW smaller than a resource the note has the bound that it sets, if the link's rate is higher."""
+    small = {"WINDOW": "65535", "RATE": "200mbit", "DELAY": "16500us", "DELAY_UP": "16500us", "LOWAT": "16384"}
+    (sentence,) = [each for each in sentences(small) if each.startswith("WINDOW=65535 is smaller")]
+    assert "With a round trip of 33 ms no more than 1,986 kB/s can arrive." in sentence
+    (sentence,) = [each for each in sentences(small | {"RATE": "10mbit"}) if each.startswith("WINDOW=65535")]
+    assert "no more than" not in sentence
+
+
 def test_lowat_larger_than_the_buffer() -> None:
     """If LOWAT is not smaller than the send buffer, LOWAT is no limit; the advice names SNDBUF."""
     large = {"SIZE": "16M"}
