@@ -35,7 +35,9 @@ MOST_KEPT = 4
 def make_scratch() -> Path:
     """Makes the scratch folder of a process, without white space in its path. The keeper removes the folder."""
     base = tempfile.gettempdir()
-    return Path(tempfile.mkdtemp(prefix="priolab-", dir="/tmp" if any(map(str.isspace, base)) else base))  # noqa: S108
+    scratch = Path(tempfile.mkdtemp(prefix="priolab-", dir="/tmp" if any(map(str.isspace, base)) else base))  # noqa: S108
+    scratch.chmod(0o711)  # the front's folder is below it, and a worker that has given up root must reach that
+    return scratch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,8 @@ The guest's root is the host's file system, read-only. The folder of the current
 
 Rules:
 1. Every run finds the guest in the same state: the same time of day, the same phase of the kernel's ticks, random
-   numbers that follow from the run's seed, an empty /run, and the run's folder under the same path. Every run is the
+   numbers that follow from the run's seed, empty folders to write to (/run, /dev/shm), and the run's folder under the
+   same path. Every run is the
    first process of a PID namespace, so all processes that the run started end with the run.
 2. Programs run in the order in which they were woken (SCHED_FIFO). The kernel's default scheduler would measure CPU
    time with a clock that stands still, and would choose the next program at every entry into the kernel, page faults
@@ -54,6 +55,22 @@ _ALIGNMENT_NS = 1024 * 10**9
 _FIRST_NS = 16 * _ALIGNMENT_NS
 # Until this time a guest may wait for forty further runs, whose timestamps have this number of digits, too.
 _LAST_NS = 56 * _ALIGNMENT_NS
+_SEMAPHORES = Path("/dev/shm")  # noqa: S108
+_WRITABLE = (
+    str(_SEMAPHORES),
+    "/var/tmp",  # noqa: S108
+    "/var/lib/nginx",
+    "/var/log/nginx",
+    "/var/cache/nginx",
+    "/var/log/apache2",
+    "/var/cache/apache2",
+    "/var/log/lighttpd",
+    "/var/cache/lighttpd",
+    "/var/log/trafficserver",
+    "/var/cache/trafficserver",
+)
+"""Where servers write by default, and POSIX semaphores are: empty, and writable for all users. Of /tmp the guest shows
+the host's files; TMPDIR names /run instead."""
 _HOST_LINE = Path("/sys/module/um_arch/parameters/host_line")  # kernel_patches/host_line.py
 _LINE_BYTES = 4096
 
@@ -141,6 +158,7 @@ def _carry_out(path: Path, order: Order) -> None:
     """Carries out a run in a process of its own. path: the run's folder on the host."""
     name = path.name.removesuffix(PARTIAL)
     print(f"@ {BEGINS}{name}", flush=True)
+    writable = _make_writable()
     home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     _wait_for_alignment()
     seeded = begin_anew(order.seed)
@@ -155,7 +173,21 @@ def _carry_out(path: Path, order: Order) -> None:
     _in_a_child(run)
     check(libc.setns(home, _CLONE_NEWPID), "leaving the PID namespace")
     os.close(home)
+    for folder in reversed(writable):
+        check(libc.umount(folder.encode()), f"unmounting {folder}")
     print(f"@ {ENDED}{name}", flush=True)
+
+
+def _make_writable() -> list[str]:
+    """Mounts an empty file system on each folder of _WRITABLE that exists. Returns the folders.
+
+    Such a mount draws random numbers, so it must precede the run's seed.
+    """
+    _SEMAPHORES.mkdir(exist_ok=True)
+    folders = [folder for folder in _WRITABLE if Path(folder).is_dir()]
+    for folder in folders:
+        mount("tmpfs", folder)
+    return folders
 
 
 def _listed(file: TextIO) -> list[Path]:

@@ -37,6 +37,7 @@ from experiments.run.environment import Environment
 from experiments.run.limits import check_memory, observed_limits
 from experiments.run.page_loads import Conditions, load_pages
 from experiments.run.second_hop import RunningHop, second_hop
+from experiments.run.servers_words import in_the_servers_words, in_words
 from experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt
 from experiments.testbed.namespaces.cross_traffic import JOURNAL as CROSS_JOURNAL
 from experiments.testbed.namespaces.front_shaper import check_at, observed_at
@@ -126,7 +127,7 @@ def run_arm(
             servers += tuple(hop.processes) if hop else ()
             with _tuning(places, scenario, server, folder) as tuner:
                 observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
-                with _limited_by_memory(folder):
+                with _limited_by_memory(folder), in_the_servers_words(folder):
                     span, came = load_pages(places, folder, servers, (link, tuner, hop), conditions)
             if cross is not None:
                 observed |= observed_cross(cross.carried(), folder.link / CROSS_JOURNAL)
@@ -169,7 +170,10 @@ def run_arm(
 
 @contextmanager
 def _blaming_the_users_files(scenario: Scenario, folder: RunFolder) -> Iterator[None]:
-    """If a front with the user's files ends at once, raises StepFailed with the front's first line about an error."""
+    """Adds the front's own words to StepFailed at its start.
+
+    If a front with the user's files ends at once, these are the front's first line about an error.
+    """
     try:
         yield
     except StepFailed as error:
@@ -178,7 +182,7 @@ def _blaming_the_users_files(scenario: Scenario, folder: RunFolder) -> Iterator[
         files = [f"{knob}={text}" for knob, text in given if text is not None]
         said = first_complaint(folder.front / name for name in ("output.log", "error.log"))
         if not files or said is None or not error.reason.startswith(_ENDED):
-            raise
+            raise in_words(error, folder, {}) from error
         line, log = said
         raise StepFailed(f"{error.step} with {' '.join(files)}", f"it did not start: {line}", log) from error
 

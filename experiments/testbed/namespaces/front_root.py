@@ -2,8 +2,8 @@
 
 Rules:
 1. The mounts are in the mount namespace of the run, and end with it at the latest.
-2. The front cannot change the root: its folders are mounted read-only. What is mounted around them is a tmpfs, so /tmp
-   and /run can be written, as on every system.
+2. The front cannot change the root: its folders are mounted read-only. What is mounted around them is a tmpfs, so /tmp,
+   /run and /dev/shm can be written, as on every system.
 3. The front sees /proc, a few devices, and the given folders under the same paths as outside.
 4. Works for root, and for an ordinary user who has root's rights in a user namespace.
 """
@@ -100,7 +100,9 @@ def _graft(source: Path, place: Path, shared: Sequence[Path]) -> None:
 def _add_proc_and_devices(place: Path) -> None:
     for name in ("proc", "dev", "run", "tmp"):
         (place / name).mkdir()
-    (place / "tmp").chmod(0o1777)
+    (place / "dev" / "shm").mkdir()  # for POSIX semaphores
+    for name in ("tmp", "dev/shm"):
+        (place / name).chmod(0o1777)
     _bind(Path("/proc"), place / "proc")
     for name in _DEVICES:
         (place / "dev" / name).touch()

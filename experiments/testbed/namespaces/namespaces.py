@@ -89,8 +89,10 @@ class Namespaces:
             self._client, self._link, self._front, self._origin = (
                 stack.enter_context(Namespace(name)) for name in ("client", "link", "front", "origin")
             )
-            # Kept outside the run folder: a server started as root gives its files to its worker's user.
+            # Kept outside the run folder: a server started as root gives its files to its worker's user, who must be
+            # able to reach them.
             self.front_state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="front-")))
+            self.front_state.chmod(0o711)
             self._scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="link-")))
             self._wire_up()
             before_origin = self._front

@@ -38,6 +38,7 @@ class SecondHop:
                 stack.enter_context(Namespace(name)) for name in ("link between the fronts", "second front")
             )
             self.state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="second-")))
+            self.state.chmod(0o711)  # as for the front's own
             self._scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hop-")))
             self.place.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
             self._link.write_sysctl("net.ipv4.ip_forward", "1")

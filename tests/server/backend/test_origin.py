@@ -211,7 +211,7 @@ def test_headers_come_in_their_own_time(tmp_path: Path, *, is_in_chunks: bool) -
     assert 0.05 <= headers_s < 0.6 <= body_s
     entry, usual = (json.loads(line) for line in log.read_text().splitlines())
     assert 50 * MS <= entry["headers_ns"] - entry["received_ns"] < 600 * MS
-    assert 600 * MS <= entry["available_ns"] - entry["received_ns"]
+    assert entry["available_ns"] - entry["received_ns"] >= 600 * MS
     assert list(usual) == ["method", "path", "received_ns", "available_ns", "status", "handed_over_ns", "aborted"]
 
 
