@@ -32,16 +32,18 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
+from common.picture.queues import qdisc_name
 from netem import disciplines, tc
 from netem.batch import KeptTc
 from netem.changes import RateChanges, beside
-from netem.link import Link
+from netem.link import Link, Qdisc
 from netem.loop import Loop
 from netem.tc import Command, Stage, Stages
 
 LOOP = Loop(device="rate-down", back="down-rate", mac="02:00:c6:12:00:10", table="12")
 _DEVICE = LOOP.device
 _GATE, _QUEUE, _SENDER = 3, 4, 1
+_CAKE_RATE = "attribute 2"  # TCA_CAKE_BASE_RATE64
 
 
 def down(link: Link, to_client: str, source: str) -> list[Command]:
@@ -125,6 +127,13 @@ def stages(to_client: str) -> Stages:
 def queue_stage() -> Stage:
     """Returns the qdisc inside the gate."""
     return Stage(device=_DEVICE, handle=_QUEUE)
+
+
+def changing(link: Link, to_client: str) -> list[str]:
+    """Returns the settings, by their names in a picture, that rate steps change; their journal has the rates."""
+    gate, sent = qdisc_name(_DEVICE, _GATE, None), qdisc_name(to_client, _SENDER, None)
+    options = (_CAKE_RATE,) if link.qdisc is Qdisc.CAKE else ("rate in bit/s", "burst in ns")
+    return [*(f"{gate}, {option}" for option in options), f"{sent}, rate in bit/s"]
 
 
 def sender(rate_bit_s: int) -> Command:

@@ -21,6 +21,7 @@ Rules:
 
 import ctypes
 import gc
+import json
 import os
 import sys
 import time
@@ -38,7 +39,7 @@ from experiments.run.process import carry_out
 from experiments.testbed.guest import io_uring
 from experiments.testbed.guest.inside import QUIC, InGuest
 from experiments.testbed.guest.rehearsal import keep_open, rehearse
-from experiments.testbed.namespaces.namespaces import known_beforehand
+from experiments.testbed.namespaces.namespaces import known_beforehand, refer_to
 
 _CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
 _PR_SET_TIMERSLACK = 29  # <linux/prctl.h>
@@ -115,17 +116,39 @@ def _keep_programs(orders: Iterable[Order], kept: set[tuple[str | None, str]]) -
     kept |= programs
 
 
+def _nothing() -> None:
+    """Does nothing while a child works."""
+
+
 def _rehearse() -> None:
     """Rehearses before the first run to fill caches, so that every run starts from the same state.
 
     The rehearsal makes the namespaces of a run, and removes them. Raises ChildProcessError if the rehearsal fails.
     """
-    if not _in_a_child(rehearse):
+    read, write = os.pipe()
+
+    def tell_references() -> None:
+        with os.fdopen(write, "w") as told:
+            json.dump(rehearse(), told)
+
+    # The parent has to read while the child writes: the pictures do not fit into the pipe.
+    told: list[str] = []
+
+    def hear() -> None:
+        os.close(write)
+        with os.fdopen(read) as heard:
+            told.append(heard.read())
+
+    if not _in_a_child(tell_references, meanwhile=hear):
         raise ChildProcessError("the rehearsal failed, so a run would depend on the runs before it")
+    refer_to(json.loads(told[0]))
 
 
-def _in_a_child(do: Callable[[], None]) -> bool:
-    """Runs `do` in a process and a mount namespace of its own, with an empty /run. Returns True if `do` succeeded."""
+def _in_a_child(do: Callable[[], None], meanwhile: Callable[[], None] = _nothing) -> bool:
+    """Runs `do` in a process and a mount namespace of its own, with an empty /run. Returns True if `do` succeeded.
+
+    meanwhile: called in this process.
+    """
     child = os.fork()
     if child == 0:
         code = 1
@@ -140,6 +163,7 @@ def _in_a_child(do: Callable[[], None]) -> bool:
         finally:
             sys.stdout.flush()
             os._exit(code)
+    meanwhile()
     return os.waitpid(child, 0)[1] == 0
 
 

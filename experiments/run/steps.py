@@ -1,6 +1,6 @@
 """Carries out the steps of a run, in this order: servers, link, calibration, page loads, checks, counters."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +19,7 @@ from experiments.host.tools import FRONT, Tools
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run.browser import check_browser, observed_browser, payload_span
 from experiments.run.capture import capturing
+from experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
 from experiments.run.checks.rate_steps import check_steps, observed_steps
 from experiments.run.checks.settings import (
     NO_SOCKET,
@@ -49,6 +50,7 @@ from experiments.testbed.places import (
     ActiveLink,
     ActiveTuner,
     Places,
+    Portrayed,
 )
 from netem import calibration, disciplines
 from netem.calibration import Tolerance
@@ -127,8 +129,10 @@ def run_arm(
             servers += tuple(hop.processes) if hop else ()
             with _tuning(places, scenario, server, folder) as tuner:
                 observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
+                check_pictures(_portrayed(places, cross), BEFORE)
                 with _limited_by_memory(folder), in_the_servers_words(folder):
                     span, came = load_pages(places, folder, servers, (link, tuner, hop), conditions)
+                check_pictures(_portrayed(places, cross), AFTER)
             if cross is not None:
                 observed |= observed_cross(cross.carried(), folder.link / CROSS_JOURNAL)
                 check_cross(scenario, observed, span)
@@ -195,6 +199,10 @@ def _limited_by_memory(folder: RunFolder) -> Iterator[None]:
     except StepFailed:
         check_memory(read_journal(folder.front / "sockets.jsonl", SocketSample))
         raise
+
+
+def _portrayed(places: Places, cross: ActiveCross | None) -> Sequence[Portrayed]:
+    return [*places.portrayed(), *([cross.portrayed()] if cross is not None else ())]
 
 
 def _largest_record(account: Path) -> int | None:

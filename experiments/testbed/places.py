@@ -39,6 +39,15 @@ class Addresses:
     origin: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Portrayed:
+    """A place's settings by name (common/picture). asked: what the lab asked for. seen: what is there."""
+
+    place: str
+    asked: Mapping[str, str]
+    seen: Mapping[str, str]
+
+
 Look = Callable[[int], int | None]
 """A function that is called again and again, to take samples or for other periodic work.
 
@@ -90,11 +99,13 @@ class ActiveLink:
 class ActiveCross:
     """The running cross traffic. processes: its sender and its receiver.
 
-    carried: returns the counts of the frames that the link has received from the cross traffic so far.
+    carried: returns the counts of the frames that the link has received from the cross traffic so far. portrayed:
+    returns the settings of the cross traffic's place.
     """
 
     processes: Sequence[Process]
     carried: Callable[[], Received]
+    portrayed: Callable[[], Portrayed]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,6 +208,9 @@ class Places(Protocol):
 
         In namespaces also tcp_ecn, the sysctl in the places of client and front.
         """
+
+    def portrayed(self) -> Sequence[Portrayed]:
+        """Returns, for each place, the settings that the lab asked for and those that are there."""
 
     def start_origin(self, origin: "OriginSettings") -> AbstractContextManager["RunningOrigin"]:
         """Starts the origin and waits until it answers."""

@@ -10,10 +10,11 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
+from common.picture.picture import Picture
 from experiments.host.elf import read_elf
 from experiments.host.tools import NO_TUNER
 from experiments.scenario.scenario import ShaperAt
@@ -50,10 +51,19 @@ def keep_open(programs: Iterable[str], root: Path | None = None) -> None:
             os.open(f"{root or ''}{path}", os.O_RDONLY | os.O_CLOEXEC)
 
 
-def rehearse() -> None:
-    """Makes places, uses them once, and removes them. Raises StepFailed and OSError."""
+def rehearse() -> Mapping[str, Picture]:
+    """Makes places, uses them once, and removes them. Raises StepFailed and OSError.
+
+    Returns the pictures of the places as they were made, by their names.
+    """
+    with Namespaces(Shaper.NETEM, FrontTuner(NO_TUNER, "rehearsal")) as places:
+        references = places.references()
+        _use(places)
+    return references
+
+
+def _use(places: Namespaces) -> None:
     with (
-        Namespaces(Shaper.NETEM, FrontTuner(NO_TUNER, "rehearsal")) as places,
         tempfile.TemporaryDirectory() as folder,
         places.start_link(_LINK, None, ShaperAt.LINK, seed=0, folder=Path(folder), interval_ns=None),
     ):

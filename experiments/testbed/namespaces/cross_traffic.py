@@ -43,6 +43,8 @@ def crossing(
     name = "the cross traffic"
     with Namespace("cross") as cross:
         wire_cross(link, cross)
+        link.portrait.declare_device(TO_CROSS)
+        cross.portrait.begin(cross.picture())
         link.run_all(also_from(shaper, scenario.link, TO_CROSS))
         cross.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
         cross.write_sysctl("net.ipv4.tcp_wmem", _WMEM)
@@ -60,4 +62,8 @@ def crossing(
 
                 patience_s = _READY_S + _HANDSHAKES * scenario.cross * scenario.link.round_trip_ns / 10**9
                 wait_until(is_open, patience_s, sender.check_alive, name)
-                yield ActiveCross(processes=(sender, receiver), carried=partial(link.received, TO_CROSS))
+                yield ActiveCross(
+                    processes=(sender, receiver),
+                    carried=partial(link.received, TO_CROSS),
+                    portrayed=cross.portrayed,
+                )

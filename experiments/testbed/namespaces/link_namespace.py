@@ -18,7 +18,7 @@ from netem.link import Link
 from netem.queue_journal import Qdiscs, QueueJournal
 from netem.shaper import TRIAL, chosen, commands, devices, lack_of, lack_of_netem, stages, sysctls
 from netem.shaper_kind import Shaper
-from netem.stepped import kernel_changes
+from netem.stepped import changing, kernel_changes
 
 _FERRY = "the link (ferry)"
 _FERRY_READY_S = 10.0
@@ -69,6 +69,8 @@ class LinkNamespace:
                 ferry = stack.enter_context(self._start_ferry(order, folder))
                 check_alive, pid = ferry.check_alive, ferry.pid
             else:
+                if link.rate_steps:
+                    self._place.portrait.leave_open(changing(link, TO_CLIENT))
                 with self._place.entered():
                     queues = stack.enter_context(
                         QueueJournal(stages(link, TO_CLIENT, TO_FRONT), [Qdiscs()], journal, interval_ns)

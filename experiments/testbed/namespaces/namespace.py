@@ -18,9 +18,12 @@ from pathlib import Path
 from typing import Self
 
 from common.netlink import Conversation
+from common.picture.picture import Picture, read
 from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
 from experiments.host.processes import Process
+from experiments.testbed.namespaces.portrait import Portrait
+from experiments.testbed.places import Portrayed
 from netem.carried import Received, read_counts, received
 
 _CLONE_NEWNET = 0x4000_0000
@@ -37,11 +40,14 @@ def _check(result: int, what: str) -> None:
 class Namespace:
     """A network namespace. A context manager, which closes the namespace's descriptor.
 
-    name: the name of the place, for errors.
+    name: the name of the place, for errors. portrait: what the lab asked of the place.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, forwards: bool = False) -> None:
+        """forwards: True if the place only forwards packets, so that the sysctls of TCP decide nothing there."""
         self.name = name
+        self.portrait = Portrait()
+        self._forwards = forwards
         home = os.open(_OWN, os.O_RDONLY)
         try:
             if _libc.unshare(_CLONE_NEWNET) != 0:
@@ -84,7 +90,11 @@ class Namespace:
             return processes.run(command, step=f"the {self.name} place", text_in=text_in)
 
     def run_all(self, commands: Sequence[Sequence[str]]) -> None:
-        """Runs commands. Consecutive commands of ip(8) or of tc(8) share a process. Raises StepFailed."""
+        """Runs commands that make a link. Consecutive commands of ip(8) or of tc(8) share a process.
+
+        Raises StepFailed.
+        """
+        self.portrait.declare_commands(commands)
         for program, group in groupby(commands, key=lambda command: command[0]):
             if program in _BATCHES:
                 self.run([program, "-batch", "-"], "".join(f"{' '.join(command[1:])}\n" for command in group))
@@ -133,11 +143,25 @@ class Namespace:
                 _sysctl(name).write_text(value)
             except OSError as error:
                 raise StepFailed(f"setting {name}={value}", error.strerror or str(error)) from error
+        self.portrait.declare({name: value})
 
     def read_sysctl(self, name: str) -> str:
         """Returns the value of a sysctl of the place, with its words separated by single spaces."""
         with self.entered():
             return " ".join(_sysctl(name).read_text().split())
+
+    def picture(self) -> Picture:
+        """Returns the picture of the place. Raises StepFailed."""
+        with self.entered():
+            try:
+                return read(of_tcp=not self._forwards)
+            except OSError as error:
+                raise StepFailed(f"the picture of the {self.name} place", error.strerror or str(error)) from error
+
+    def portrayed(self) -> Portrayed:
+        """Returns what the lab asked of the place, beside what is there. Raises StepFailed."""
+        seen = self.picture()
+        return Portrayed(place=self.name, asked=self.portrait.asked(seen), seen=seen)
 
     def received(self, device: str) -> Received:
         """Returns the counts of the traffic that a device of the place has received."""
@@ -150,6 +174,7 @@ class Host(Namespace):
 
     def __init__(self) -> None:
         self.name = "machine's own"
+        self.portrait = Portrait()
         self._descriptor = os.open(_OWN, os.O_RDONLY)
 
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 from client import __main__ as client
 from common import clock_quality
 from common.clock_route import ClockRoute, route_of
+from common.picture.picture import Picture
 from experiments.errors import StepFailed
 from experiments.host.origin_process import CLOCK_READER, OriginSettings, RunningOrigin, wait_for_origin
 from experiments.host.processes import CopiedProcess, Process
@@ -32,7 +33,7 @@ from experiments.testbed.namespaces.link_namespace import LinkNamespace
 from experiments.testbed.namespaces.namespace import Namespace
 from experiments.testbed.namespaces.second_hop import SecondHop
 from experiments.testbed.namespaces.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
-from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveCross, ActiveLink, ActiveTuner, Sampling
+from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveCross, ActiveLink, ActiveTuner, Portrayed, Sampling
 from netem.calibration import Calibration, Tolerance
 from netem.link import Link
 from netem.shaper_kind import Shaper
@@ -87,7 +88,8 @@ class Namespaces:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._client, self._link, self._front, self._origin = (
-                stack.enter_context(Namespace(name)) for name in ("client", "link", "front", "origin")
+                stack.enter_context(Namespace(name, forwards=name == "link"))
+                for name in ("client", "link", "front", "origin")
             )
             # Kept outside the run folder: a server started as root gives its files to its worker's user, who must be
             # able to reach them.
@@ -101,6 +103,7 @@ class Namespaces:
                 before_origin = self.second.place
             wire_origin(before_origin, self._origin)
             self._before_origin = before_origin
+            self._begin_portraits()
             self._stack = stack.pop_all()
         return self
 
@@ -137,6 +140,25 @@ class Namespaces:
         link.write_sysctl("net.ipv4.ip_forward", "1")
         wire_link(client, link, front)
 
+    @property
+    def _places(self) -> Sequence[Namespace]:
+        further = self.second.places if self.second is not None else ()
+        return self._client, self._link, self._front, self._origin, *further
+
+    def _begin_portraits(self) -> None:
+        """Begins the portraits with the references of this kernel, or with the places' own pictures."""
+        known = _references if self._via is None else {}
+        for place in self._places:
+            place.portrait.begin(known.get(place.name) or place.picture())
+
+    def references(self) -> Mapping[str, Picture]:
+        """Returns the pictures of the places, by their names, for places of the same kernel that are made later."""
+        return {place.name: place.picture() for place in self._places}
+
+    def portrayed(self) -> Sequence[Portrayed]:
+        """Returns, for each place, the settings that the lab asked for and those that are there."""
+        return [place.portrayed() for place in self._places]
+
     def apply_settings(self, scenario: Scenario) -> None:
         """Sets sysctls, and GSO by ip(8). CC may not be settable by sysctl, and is then set once the front runs."""
         if self.second is not None:
@@ -156,7 +178,7 @@ class Namespaces:
             lowat_bytes=scenario.lowat_bytes,
         )
         if scenario.gso_segments is not None:
-            front.run(["ip", "link", "set", "dev", WIRE, "gso_max_segs", str(scenario.gso_segments)])
+            front.run_all([("ip", "link", "set", "dev", WIRE, "gso_max_segs", str(scenario.gso_segments))])
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the front's namespace, and tcp_ecn in the client's namespace."""
@@ -316,3 +338,12 @@ def known_beforehand(node: str) -> None:
     """
     clock_quality.describe()
     _node_route(node)
+
+
+_references: Mapping[str, Picture] = {}
+
+
+def refer_to(references: Mapping[str, Picture]) -> None:
+    """Sets the references of all places that this process and its forks make; see Namespaces.references."""
+    global _references
+    _references = references

@@ -35,7 +35,8 @@ class SecondHop:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._link, self.place = (
-                stack.enter_context(Namespace(name)) for name in ("link between the fronts", "second front")
+                stack.enter_context(Namespace(name, forwards=name.startswith("link")))
+                for name in ("link between the fronts", "second front")
             )
             self.state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="second-")))
             self.state.chmod(0o711)  # as for the front's own
@@ -48,6 +49,11 @@ class SecondHop:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    @property
+    def places(self) -> Sequence[Namespace]:
+        """The places: the link between the fronts, and that of the second front."""
+        return self._link, self.place
 
     def apply_settings(self, scenario: Scenario) -> None:
         """Sets the sysctls of the second front's place: SNDBUF and CC of the scenario, and VIA_LOWAT."""

@@ -1,0 +1,32 @@
+"""Reads the picture of a network namespace: every setting that decides when packets leave and arrive, by name.
+
+Rules:
+1. Settings alone, no counters and no states: two pictures of a namespace that nobody has changed are equal.
+2. The picture is read by netlink(7), in one dump for all objects of a kind, and from /proc/sys. Nothing reads the clock,
+   so in a guest the clock does not move.
+3. A name says what the setting is: a sysctl's name, or the object and its option.
+"""
+
+import socket
+
+from common.netlink import Conversation
+from common.picture.devices import devices
+from common.picture.queues import queues
+from common.picture.routes import routes
+from common.picture.sysctls import sysctls
+
+Picture = dict[str, str]
+"""The settings of a namespace: their values by name."""
+
+
+def read(*, of_tcp: bool = True) -> Picture:
+    """Returns the picture of this thread's network namespace. Raises OSError.
+
+    of_tcp: False to leave out the sysctls of TCP, in a place that only forwards packets.
+    """
+    with (
+        Conversation(socket.NETLINK_ROUTE) as conversation,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as asking,
+    ):
+        names, found = devices(conversation, asking)
+        return found | queues(conversation, names) | routes(conversation, names) | sysctls(of_tcp=of_tcp)

@@ -1,0 +1,98 @@
+"""What the lab asked of a place, to be compared with the place's picture (common/picture).
+
+Rules:
+1. The reference is the place's picture before any server or link. In a guest it is read once, before the first run:
+   every place of the same name begins with the same settings.
+2. Whoever changes a setting of a place declares it here, with the value asked for. Everything else must stay as it was.
+3. Devices that the lab adds later have the settings of the devices that it made before. What the kernel adds by itself
+   with a device, such as routes, is taken from the first picture.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from common.picture.picture import Picture
+from netem.asked import Asked, asked
+
+
+class Portrait:
+    """The settings asked of a place."""
+
+    def __init__(self) -> None:
+        self._reference: Picture = {}
+        self._declared: dict[str, str] = {}
+        self._made: Sequence[Asked] = ()
+        self._devices: set[str] = set()
+        self._open: set[str] = set()
+        self._first: Picture | None = None
+
+    def begin(self, reference: Picture) -> None:
+        """Sets the reference. What has been declared so far is part of it."""
+        self._reference = reference
+        self._declared = {}
+
+    def declare(self, settings: Mapping[str, str]) -> None:
+        """Declares settings that the lab changes: values by name."""
+        self._declared |= settings
+
+    def declare_commands(self, commands: Sequence[tuple[str, ...]]) -> None:
+        """Declares what the commands change that make a link. Raises ValueError for a command that the lab lacks."""
+        made = asked(commands)
+        self._made = (*self._made, made)
+        self._declared |= made.settings
+        self._devices |= {*made.devices}
+
+    def declare_device(self, name: str) -> None:
+        """Declares a further device."""
+        self._devices.add(name)
+
+    def leave_open(self, names: Sequence[str]) -> None:
+        """Declares settings that the lab changes during the loads, and whose changes other checks follow."""
+        self._open |= {*names}
+
+    def asked(self, seen: Picture) -> Picture:
+        """Returns the settings asked for. seen: the picture of the place; what rule 3 takes from it is its first."""
+        if self._first is None:
+            self._first = seen
+        asked = {**self._reference, **{name: each for name, each in self._declared.items() if self._exists(name, seen)}}
+        roots = {name.split(" of ")[1].split(",")[0] for name in self._declared if name.startswith("qdisc 1: of ")}
+        for name in [name for name in asked if any(name.startswith(f"qdisc of {root} at root") for root in roots)]:
+            del asked[name]
+        for name, each in self._first.items():
+            if name not in asked and self._is_new(name):
+                asked[name] = each
+        asked |= self._of_new_devices()
+        return {name: each for name, each in asked.items() if name not in self._open} | {
+            name: seen[name] for name in self._open if name in seen
+        }
+
+    def _exists(self, name: str, seen: Picture) -> bool:
+        """False for a sysctl that neither the place nor its reference has, such as those of all devices at once."""
+        return not name.startswith("net.") or name in seen or name in self._reference
+
+    def _is_new(self, name: str) -> bool:
+        """True for a setting of a device, a rule or a qdisc that the lab added, and whose value it did not ask for."""
+        words = name.replace(",", " ").split()
+        if any(device in words or name.startswith(f"net.ipv4.conf.{device}.") for device in self._devices):
+            return True
+        if any(words[2:] == ["iif", device, "table", table] for made in self._made for device, table in made.rules):
+            return words[0] == "rule"
+        qdisc = name.split(",")[0]
+        return words[0] == "qdisc" and self._declared.get(f"{qdisc}, kind") not in (None, "netem", "tbf", "pfifo")
+
+    def _of_new_devices(self) -> Picture:
+        """Returns what every device of the lab has in common, for the devices that it added."""
+        usual = {
+            name.split(", ")[1]: each
+            for name, each in self._reference.items()
+            if name.startswith(f"device {self._usual()}, ")
+        }
+        other = {device for made in self._made for device in made.devices if made.without_offloads}
+        return {
+            f"device {device}, {what}": each
+            for device in self._devices
+            for what, each in usual.items()
+            if what != "flags" and not (what == "offloads" and device in other)
+        }
+
+    def _usual(self) -> str:
+        return next(name.split()[1].rstrip(",") for name, each in self._reference.items() if each == "veth")
