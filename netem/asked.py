@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from common.packets import PACKET_BYTES
 from common.picture.queues import qdisc_name
-from netem.tc import Command
 
 _NS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 _BITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
@@ -34,7 +33,7 @@ class Asked:
     rules: list[tuple[str, str]] = field(default_factory=list)
 
 
-def asked(commands: Sequence[Command]) -> Asked:
+def asked(commands: Sequence[Sequence[str]]) -> Asked:
     """Returns what the commands ask for. Raises ValueError for a command that the lab does not use."""
     found = Asked()
     for program, *words in commands:

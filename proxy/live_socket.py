@@ -4,6 +4,7 @@ The descriptor is borrowed for each reading and closed at once (proxy/descriptor
 """
 
 import socket
+from collections.abc import Callable
 
 from proxy.descriptors import borrow, sockets_of, stat, with_descendants
 
@@ -15,7 +16,9 @@ class LiveSocket:
     client's address.
     """
 
-    def __init__(self, server_pid: int, peer: str) -> None:
+    def __init__(self, server_pid: int, peer: str, seen: Callable[[socket.socket], object] = lambda _: None) -> None:
+        """seen: called with a copy of the connection's descriptor at each reading of its LOWAT."""
+        self._seen = seen
         self._server_pid = server_pid
         self._peer = peer
         self._peer_port: int | None = None
@@ -44,7 +47,7 @@ class LiveSocket:
         if self._place is None:
             return None
         self._holder = self._place[0]
-        lowat_bytes = _look(*self._place, self._peer, self._peer_port)
+        lowat_bytes = _look(*self._place, self._peer, self._peer_port, self._seen)
         if lowat_bytes is None:
             self._place = None
         return lowat_bytes
@@ -93,7 +96,14 @@ def _sockets_of(pid: int) -> dict[int, int]:
         return {}
 
 
-def _look(pid: int, descriptor: int, inode: int, peer: str, peer_port: int | None) -> int | None:
+def _look(
+    pid: int,
+    descriptor: int,
+    inode: int,
+    peer: str,
+    peer_port: int | None,
+    seen: Callable[[socket.socket], object] = lambda _: None,
+) -> int | None:
     connection = _borrow(pid, descriptor, inode)
     if connection is None:
         return None
@@ -102,6 +112,8 @@ def _look(pid: int, descriptor: int, inode: int, peer: str, peer_port: int | Non
             address, port, *_ = connection.getpeername()
             if address != peer or peer_port not in (None, port):
                 return None
-            return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
+            lowat_bytes = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
+            seen(connection)
+            return lowat_bytes
         except (OSError, ValueError):
             return None  # a listening socket, or a connection that has just closed

@@ -2,7 +2,8 @@
 
 Rules:
 1. The server is not changed. It is observed from another process, which borrows a descriptor for a short time.
-2. Each sample is a line of sockets.jsonl or process.jsonl. Lines may wait in memory until the sampler's exit or a call
+2. Each sample is a line of sockets.jsonl or process.jsonl; options.jsonl has the socket's options whenever they have
+   changed at a sample of the process. Lines may wait in memory until the sampler's exit or a call
    of `flush` writes them.
 3. If the client has several connections, the sampler takes the connection that has carried most bytes, because browsers
    open spare connections.
@@ -13,6 +14,7 @@ Rules:
 6. While the kernel takes the samples of the socket in batches (common/batches.py), the sampler takes none itself.
 """
 
+import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,6 +25,7 @@ from common.formats.samples import ProcessSample, SocketSample
 from common.netlink import Inquiry
 from proxy.live_socket import LiveSocket
 from proxy.socket_diag import SocketDiag
+from proxy.socket_options import OptionsJournal, options_of
 from proxy.usage import usage
 
 _SOON_NS = 10**8
@@ -54,7 +57,10 @@ class Sampler:
         port: the server's port. folder: the folder for the journals. interval_ns: the sampling interval of the socket;
         None for a single sample (rule 4). Raises OSError.
         """
-        self._live = LiveSocket(server_pid, peer)
+        self._live = LiveSocket(server_pid, peer, self._note_options)
+        self._now_ns = 0
+        self._options = OptionsJournal()
+        self._options_file, self._options_written = folder / "options.jsonl", 0
         self._interval_ns = interval_ns
         self._next_socket_ns = self._next_process_ns = 0
         self._last_socket_ns = self._last_process_ns = 0
@@ -73,11 +79,13 @@ class Sampler:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+        self._write_options()
 
     def flush(self) -> None:
         """Writes the samples so far to the journals."""
         self._sockets.flush()
         self._processes.flush()
+        self._write_options()
 
     @property
     def peer_port(self) -> int | None:
@@ -146,6 +154,7 @@ class Sampler:
             self._seen, self._last_socket_ns = True, now_ns
 
     def _look_at_process(self, now_ns: int) -> None:
+        self._now_ns = now_ns
         self._diag.look_around()
         port = self._diag.peer_port
         if port is None and self._live.holder is None:
@@ -158,6 +167,20 @@ class Sampler:
             self._processes.write(sample.to_json() + "\n")
         elif self._live.holder_ended:
             raise FrontLost("the process that served the client has ended")
+
+    def _write_options(self) -> None:
+        """Appends the options of the socket that are not in their file yet.
+
+        The file is not kept open: to open it before the client starts would move the guest's clock.
+        """
+        further = self._options.samples[self._options_written :]
+        self._options_written += len(further)
+        if further or not self._options_file.exists():
+            with self._options_file.open("a") as lines:
+                lines.writelines(f"{sample.to_json()}\n" for sample in further)
+
+    def _note_options(self, connection: socket.socket) -> None:
+        self._options.note(self._now_ns, f"port {self._diag.peer_port}", options_of(connection))
 
 
 def _within_bounds(interval_ns: int) -> int:

@@ -91,6 +91,26 @@ class ProcessSample:
         return json.dumps(vars(self), default=vars)
 
 
+NEW_SOCKET = "a new socket"
+"""The name in OptionsSample of a socket that nobody has changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionsSample:
+    """A line of front/options.jsonl: the options of a socket when they are first seen, and when they have changed.
+
+    socket: its name; the first line is that of NEW_SOCKET. options: their values by name (socket(7), ip(7), tcp(7)).
+    """
+
+    t_ns: int
+    socket: str
+    options: Mapping[str, str]
+
+    def to_json(self) -> str:
+        """Returns the line without a line break."""
+        return json.dumps(vars(self))
+
+
 @dataclass(frozen=True, kw_only=True)
 class QueueContents:
     """The packets in one direction of the link. Sizes are those of whole Ethernet frames.

@@ -9,9 +9,11 @@ _NUMBER_BYTES = {1: "=B", 2: "=H", 4: "=I", 8: "=Q"}
 
 
 def value(payload: bytes) -> str:
-    """Returns an attribute's value: a number if it has the size of one, otherwise hexadecimal digits."""
+    """Returns an attribute's value: a number if it has the size of one, a text, or hexadecimal digits."""
     form = _NUMBER_BYTES.get(len(payload))
-    return payload.hex() if form is None else str(struct.unpack(form, payload)[0])
+    if form is not None:
+        return str(struct.unpack(form, payload)[0])
+    return text(payload) if payload[:-1].isalnum() and payload.endswith(b"\0") else payload.hex()
 
 
 def entries(

@@ -2,8 +2,8 @@
 
 Rules:
 1. Settings alone, no counters and no states: two pictures of a namespace that nobody has changed are equal.
-2. The picture is read by netlink(7), in one dump for all objects of a kind, and from /proc/sys. Nothing reads the clock,
-   so in a guest the clock does not move.
+2. The picture is read by netlink(7), in one dump for all objects of a kind, and from /proc/sys. Nothing reads the
+   clock, so in a guest the clock does not move.
 3. A name says what the setting is: a sysctl's name, or the object and its option.
 """
 

@@ -97,7 +97,9 @@ def _netem(options: bytes) -> Iterator[tuple[str, str]]:
         odds, correlation = struct.unpack_from("=II", of.get(kind, bytes(8)))
         yield name, _share(odds)
         yield f"{name}'s correlation", _share(correlation)
-    for name, number in zip(("delay", "loss", "duplicate"), struct.unpack("=3I", of.get(_CORR, bytes(12))), strict=True):
+    for name, number in zip(
+        ("delay", "loss", "duplicate"), struct.unpack("=3I", of.get(_CORR, bytes(12))), strict=True
+    ):
         yield f"{name}'s correlation", _share(number)
     for kind, model in attributes(of.get(_LOSS, b"")).items():
         numbers = struct.unpack(f"={len(model) // 4}I", model)

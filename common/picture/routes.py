@@ -16,10 +16,25 @@ _DST, _OIF, _PRIORITY, _METRICS, _CACHEINFO, _TABLE = 1, 4, 6, 8, 12, 15  # RTA_
 _NAMES = {3: "iif", 5: "gateway", 7: "prefsrc", 9: "multipath", 16: "mark", 21: "encap type", 30: "nexthop"}
 _METRIC_NAMES = dict(
     enumerate(
-        (
-            "lock mtu window rtt rttvar ssthresh cwnd advmss reordering hoplimit initcwnd features rto_min initrwnd"
-            " quickack congctl fastopen_no_cookie"
-        ).split(),
+        [
+            "lock",
+            "mtu",
+            "window",
+            "rtt",
+            "rttvar",
+            "ssthresh",
+            "cwnd",
+            "advmss",
+            "reordering",
+            "hoplimit",
+            "initcwnd",
+            "features",
+            "rto_min",
+            "initrwnd",
+            "quickack",
+            "congctl",
+            "fastopen_no_cookie",
+        ],
         start=1,
     )
 )

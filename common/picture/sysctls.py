@@ -1,6 +1,6 @@
 """The sysctls of a namespace below net.ipv4 and net.core, read with three system calls each.
 
-The functions use no Python file objects: open() asks whether the file is a terminal, and a guest has many files to read.
+The functions use no Python file objects: open() asks whether the file is a terminal, and there are many files to read.
 """
 
 import os

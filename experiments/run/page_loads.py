@@ -1,7 +1,7 @@
 """Loads the pages: plans the loads, starts the client, and runs samplers and tuner until the client has ended."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from client.priorities import Priorities
 from common.batches import Batches, batches
 from common.formats.plan import Plan, Protocol
 from common.formats.reading import read_journal
-from common.formats.samples import ProcessSample
+from common.formats.samples import OptionsSample, ProcessSample
 from common.sleeping import sleep_until
 from experiments.errors import InvalidRun
 from experiments.host.processes import Process, readable
@@ -69,8 +69,9 @@ def load_pages(
     servers: Sequence[Process],
     at_work: tuple[ActiveLink, ActiveTuner | None, RunningHop | None],
     conditions: Conditions,
-) -> tuple[Span, Received]:
-    """Loads the pages. Returns the span of the measured load, and the traffic from the front during all loads.
+) -> tuple[Span, Received, Mapping[str, Sequence[OptionsSample]]]:
+    """Loads the pages. Returns the span of the measured load, the traffic from the front during all loads, and the
+    options of the places' live sockets.
 
     at_work: the running link, the running tuner, which is None if LOWAT is not auto, and the running second hop, which
     is None without VIA. Raises StepFailed, and
@@ -123,13 +124,14 @@ def load_pages(
         places.sampling(servers[0], folder.front, interval_ns) if over_tcp else _nothing(folder) as sampled,
         Listening(pass_on=lambda line: print(line, flush=True), began=begin) as listening,
         places.start_client(command, folder.client / "output.log", listening.writing) as client,
+        places.live_sockets(None if scenario.client.is_browser else client) as sockets,
         _batches(sampled, link, conditions) as batched,
     ):
         look, tune = sampled.look, no_look if tuner is None else tuner.look
         listening.started()
         if plan.begins_ns is not None:
             sleep_until(plan.begins_ns - _LOOKS_BEFORE_NS)
-        looks = [seldom(look), seldom(link.look), tune, _every(_CHECK_NS, check_alive)]
+        looks = [seldom(look), seldom(link.look), tune, _every(_CHECK_NS, check_alive, sockets.look)]
         looks += map(seldom, hop.looks if hop else ())
         _watch(client, listening, looks, readable if batched is None else batched.select)
         if batched is not None:
@@ -145,7 +147,7 @@ def load_pages(
         ended_ns = time.monotonic_ns() if not scenario.client.is_browser else last_event_ns(folder)
     span, came = Span(began_ns=began_ns, ended_ns=ended_ns), link.carried().since(before)
     if not over_tcp:
-        return span, came
+        return span, came, sockets.samples
     samples = read_journal(folder.front / "process.jsonl", ProcessSample)
     last_ns = max((sample.t_ns for sample in samples), default=ended_ns)
     if ended_ns - last_ns > _UNSEEN_NS:
@@ -154,7 +156,7 @@ def load_pages(
             f"at most {_UNSEEN_NS}",
             ended_ns - last_ns,
         )
-    return span, came
+    return span, came, sockets.samples
 
 
 def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
@@ -231,9 +233,10 @@ def _watch(
     listening.hear()
 
 
-def _every(interval_ns: int, check: Callable[[], None]) -> Look:
+def _every(interval_ns: int, check: Callable[[], None], see: Callable[[int], object]) -> Look:
     def look(now_ns: int) -> int:
         check()
+        see(now_ns)
         return now_ns + interval_ns
 
     return look

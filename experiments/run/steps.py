@@ -9,7 +9,7 @@ from typing import Any
 from client.plan import with_decoys
 from common.formats.decisions import Decision
 from common.formats.reading import read_journal
-from common.formats.samples import ProcessSample, SocketSample
+from common.formats.samples import OptionsSample, ProcessSample, SocketSample
 from experiments.errors import InvalidRun, StepFailed
 from experiments.host.npm import modules_of
 from experiments.host.origin_process import OriginSettings
@@ -33,6 +33,7 @@ from experiments.run.checks.settings import (
     check_unchanged,
     live_socket_state,
 )
+from experiments.run.checks.sockets import check_sockets
 from experiments.run.checks.traffic import check_carried, check_cross, observed_cross
 from experiments.run.environment import Environment
 from experiments.run.limits import check_memory, observed_limits
@@ -131,7 +132,7 @@ def run_arm(
                 observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
                 check_pictures(_portrayed(places, cross), BEFORE)
                 with _limited_by_memory(folder), in_the_servers_words(folder):
-                    span, came = load_pages(places, folder, servers, (link, tuner, hop), conditions)
+                    span, came, ends = load_pages(places, folder, servers, (link, tuner, hop), conditions)
                 check_pictures(_portrayed(places, cross), AFTER)
             if cross is not None:
                 observed |= observed_cross(cross.carried(), folder.link / CROSS_JOURNAL)
@@ -140,6 +141,9 @@ def run_arm(
         if scenario.client.is_browser:
             observed |= observed_browser(folder, environment.resolution_ns)
             check_browser(observed["browser"])
+        own = scenario.front.own or scenario.program is not None or scenario.config is not None
+        for name, options in ends.items():
+            check_sockets(name, options, own=own and name == "front")
         sockets = read_journal(folder.front / "sockets.jsonl", SocketSample)
         processes = read_journal(folder.front / "process.jsonl", ProcessSample)
         if front.settings.server.over_tcp:
@@ -148,6 +152,8 @@ def run_arm(
             observed |= observed_limits(sockets, span)
             check_live_socket(scenario, observed)
             check_carried(came, folder, scenario, sockets)
+            seen = read_journal(folder.front / "options.jsonl", OptionsSample)
+            check_sockets("front", [*ends.get("front", ())[:1], *seen], own=own)
             check_connection(read_json(folder.client / "socket.json")["port"], processes, payload_span(folder))
             observed |= {"record_bytes": _largest_record(folder.client / "socket.json")}
             check_record(scenario, observed)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from common.batches import BatchSampler
 from common.clock_route import ClockRoute
+from common.formats.samples import OptionsSample
 from experiments.host.processes import Process
 from experiments.host.tools import Tools
 from experiments.results.run_folder import PARTIAL, RunFolder
@@ -106,6 +107,17 @@ class ActiveCross:
     processes: Sequence[Process]
     carried: Callable[[], Received]
     portrayed: Callable[[], Portrayed]
+
+
+class LiveSockets(Protocol):
+    """Looks at the options of the connections of the places' programs."""
+
+    def look(self, now_ns: int) -> None:
+        """Looks at all connections."""
+
+    @property
+    def samples(self) -> Mapping[str, Sequence[OptionsSample]]:
+        """What has been seen, by the name of the place. The first sample of a place is that of a new socket."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,3 +277,6 @@ class Places(Protocol):
 
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> AbstractContextManager[Process]:
         """Starts a program in the client's place. stdout: the descriptor for its standard output."""
+
+    def live_sockets(self, client: Process | None) -> AbstractContextManager[LiveSockets]:
+        """Returns what looks at the connections of the places. client: the lab's own client; None for a browser."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from experiments.errors import InvalidRun
 from experiments.testbed.places import Portrayed
 
+_KIND = ", kind"
 BEFORE, AFTER = "before the loads", "after the loads"
 _CLOCK_NS = 1000
 """tc(8) and the kernel round times to some 64 ns, and tc reads fractions of a microsecond from decimal digits."""
@@ -13,9 +14,12 @@ _ROUNDED = 1e-4
 
 
 def differences(portrayed: Portrayed) -> Iterator[tuple[str, str | None, str | None]]:
-    """Yields name, value asked for and observed value of each setting that differs; None for one that does not exist."""
+    """Yields name, value asked for and observed value of each setting that differs; None where there is none.
+
+    What an object is comes before its other settings.
+    """
     asked, seen = portrayed.asked, portrayed.seen
-    for name in sorted(asked.keys() | seen.keys()):
+    for name in sorted(asked.keys() | seen.keys(), key=lambda each: (not each.endswith(_KIND), each)):
         if not _agree(name, asked.get(name), seen.get(name)):
             yield name, asked.get(name), seen.get(name)
 

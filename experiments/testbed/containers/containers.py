@@ -8,14 +8,15 @@ import json
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from common.clock_route import ClockRoute
+from common.formats.samples import OptionsSample
 from experiments.errors import StepFailed, Unavailable
 from experiments.host import processes
 from experiments.host.origin_process import OriginSettings, RunningOrigin
@@ -36,6 +37,8 @@ from experiments.testbed.places import (
     ActiveLink,
     ActiveTuner,
     Addresses,
+    LiveSockets,
+    Portrayed,
     Sampling,
     gso_segments_in,
     no_look,
@@ -55,6 +58,15 @@ _CALIBRATION_ROUNDS = 50
 _CALIBRATION_TRAIN_S = 60.0
 _ADDRESSES_TRIED = 20
 _GAUGE_CHECK_NS = 10**8
+
+
+class _NoSockets:
+    """The connections of no place."""
+
+    samples: Mapping[str, Sequence[OptionsSample]] = MappingProxyType({})
+
+    def look(self, now_ns: int) -> None:
+        """Looks at nothing."""
 
 
 class Containers:
@@ -331,6 +343,15 @@ class Containers:
                 yield client
         finally:
             self._mounts.collect("client")
+
+    def portrayed(self) -> Sequence[Portrayed]:
+        """Returns nothing yet."""
+        return ()
+
+    def live_sockets(self, client: Process | None) -> AbstractContextManager[LiveSockets]:
+        """Returns what looks at no connection: only the gauge can, which looks at that of front and client."""
+        del client
+        return nullcontext(_NoSockets())
 
 
 def _user() -> tuple[int, int]:

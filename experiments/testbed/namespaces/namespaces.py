@@ -27,13 +27,22 @@ from experiments.scenario.scenario import Scenario, ShaperAt, Via
 from experiments.testbed import tap
 from experiments.testbed.namespaces import front_place, front_shaper
 from experiments.testbed.namespaces.cross_traffic import crossing
+from experiments.testbed.namespaces.end_sockets import EndSockets
 from experiments.testbed.namespaces.front_place import LOWAT, WMEM, End
 from experiments.testbed.namespaces.front_tuner import FrontTuner
 from experiments.testbed.namespaces.link_namespace import LinkNamespace
 from experiments.testbed.namespaces.namespace import Namespace
 from experiments.testbed.namespaces.second_hop import SecondHop
 from experiments.testbed.namespaces.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
-from experiments.testbed.places import FRONT_PORT, ORIGIN_PORT, ActiveCross, ActiveLink, ActiveTuner, Portrayed, Sampling
+from experiments.testbed.places import (
+    FRONT_PORT,
+    ORIGIN_PORT,
+    ActiveCross,
+    ActiveLink,
+    ActiveTuner,
+    Portrayed,
+    Sampling,
+)
 from netem.calibration import Calibration, Tolerance
 from netem.link import Link
 from netem.shaper_kind import Shaper
@@ -313,6 +322,11 @@ class Namespaces:
             with self._client.entered():
                 return CopiedProcess("the client", partial(_become_client, command), log, stdout)
         return self._client.start("the client", command, log, stdout=stdout)
+
+    def live_sockets(self, client: Process | None) -> EndSockets:
+        """Returns what looks at the connections of the places. client: the lab's own client; None for a browser."""
+        second = [] if self.second is None else [self.second.place]
+        return EndSockets([self._front, *second, self._origin], None if client is None else (self._client, client.pid))
 
 
 def _leave(_: socket.socket) -> None:

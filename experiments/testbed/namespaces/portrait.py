@@ -34,7 +34,7 @@ class Portrait:
         """Declares settings that the lab changes: values by name."""
         self._declared |= settings
 
-    def declare_commands(self, commands: Sequence[tuple[str, ...]]) -> None:
+    def declare_commands(self, commands: Sequence[Sequence[str]]) -> None:
         """Declares what the commands change that make a link. Raises ValueError for a command that the lab lacks."""
         made = asked(commands)
         self._made = (*self._made, made)

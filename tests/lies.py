@@ -1,0 +1,210 @@
+"""Changes runs behind the lab's back, and checks that none is believed: `make lies`.
+
+    python -m tests.lies [RUNS]
+
+A run's number decides what is changed, where and when (tests/deviations.py); nothing is restored. Of six runs five are
+in the guest, and one in namespaces. A run is *believed* if it is ok although a time of its measured load differs from
+that of an undisturbed run by more than a TLS record takes; on a real clock also by more than the lab's tolerance, and
+by more than two undisturbed runs differ. A change that could not be made, for example because the load had ended, is
+replaced by another. The table is written into RELIABILITY.md.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+from netem import calibration
+from proxy.server import catalogue
+from tests.conftest import present
+from tests.deviations import ADDRESSES, Deviation, draw
+from tests.reliability import write
+from tests.together import together
+
+_RUNS = 300
+_KNOBS = ("SIZE=300K", "RELOADS=0", "SAMPLE=20ms")
+_RECORD_MS = 1000 * (16_384 + 12 * 66) / 128_000
+"""The time in ms that a full TLS record and the headers of its packets take at the link's rate, 128 kB/s."""
+
+_BATCH = 40
+_MOST_TRIED = 3
+"""How many times as many deviations are drawn as are wanted, because some cannot be made."""
+
+_REAL_PATH = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_OWN_ARM = "s|.* /mnt .*/\\([^/]*\\)[.]1$|\\1|p"
+_HOOKS = {"tc": '[ "$1" = -batch ]', "ethtool": '[ "$2" = ferry-down ]'}
+"""Programs that the lab starts once for each link, of netem and of the ferry, and the condition for this call."""
+
+_LOG = "link/deviation.txt"
+_DONE = "done"
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """The results of the deviations of a kind, counted by outcome. trouble: a line for each that was believed."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    trouble: list[str] = field(default_factory=list)
+
+
+INVALID, FAILED, SAME, BELIEVED = "invalid", "failed", "the same", "believed"
+_OUTCOMES = (INVALID, FAILED, SAME, BELIEVED)
+
+
+def main() -> int:
+    """Returns the exit code, 0 if no run was believed."""
+    parser = argparse.ArgumentParser(prog="make lies", description=__doc__)
+    parser.add_argument("runs", nargs="?", type=int, default=_RUNS)
+    runs = parser.parse_args().runs
+    real = runs // 6
+    tallies: dict[str, dict[str, Tally]] = {}
+    for fabric, wanted in (("virtual", runs - real), ("netns", real)):
+        tallies[fabric] = campaign(fabric, wanted)
+    table = _table(tallies)
+    write("lies", table)
+    print(table)
+    return 1 if any(each.outcomes[BELIEVED] for of in tallies.values() for each in of.values()) else 0
+
+
+def campaign(fabric: str, wanted: int, first: int = 0) -> dict[str, Tally]:
+    """Makes that many deviations in a fabric. first: the number of the first. Returns the results by kind."""
+    servers = [name for name in catalogue() if present(name)]
+    drawn = (draw(number, servers, netem=fabric == "virtual") for number in count(first))
+    tallies: dict[str, Tally] = {}
+    made = 0
+    for batch in _batches(islice(drawn, _MOST_TRIED * wanted), min(_BATCH, wanted)):
+        for deviation, outcome, told in carry_out(fabric, batch[: wanted - made]):
+            if outcome is None:
+                print(f"not made: {deviation}: {told}", file=sys.stderr, flush=True)
+                continue
+            made += 1
+            tally = tallies.setdefault(deviation.kind, Tally())
+            tally.outcomes[outcome] += 1
+            print(f"{outcome}: {deviation}: {told}", file=sys.stderr, flush=True)
+            if outcome == BELIEVED:
+                tally.trouble.append(f"{deviation}: {told}")
+        if made == wanted:
+            break
+    return tallies
+
+
+def _batches(deviations: Iterator[Deviation], size: int) -> Iterator[Sequence[Deviation]]:
+    while batch := list(islice(deviations, size)):
+        yield batch
+
+
+def carry_out(fabric: str, deviations: Sequence[Deviation]) -> Iterator[tuple[Deviation, str | None, str]]:
+    """Makes runs with the deviations, and their honest runs, as arms of one experiment.
+
+    Yields each deviation, its outcome, and the reason. The outcome is None if the change could not be made.
+    """
+    with tempfile.TemporaryDirectory(prefix="priolab-lies-") as folder:
+        root = Path(folder)
+        names = {f"lie-{number}": each for number, each in enumerate(deviations)}
+        arms = {each.honest: (f"SERVER={each.server}", f"LOWAT={each.lowat}") for each in deviations}
+        arms |= {name: arms[each.honest] for name, each in names.items()}
+        if fabric != "virtual":  # two honest runs, because they differ
+            arms |= {f"{name}-again": knobs for name, knobs in arms.items() if name.startswith("honest-")}
+        for name, each in names.items():
+            words = (ADDRESSES[each.place], f"{each.at_s:.3f}", *each.action)
+            (root / f"{name}.lie").write_text("\n".join(words) + "\n")
+        with _stand_ins(root):
+            done = together(root / "results", arms, *_KNOBS, f"FABRIC={fabric}")
+        assert done.folder is not None, done.err
+        found = {name: json.loads((done.folder / f"{name}.1/run.json").read_text()) for name in arms}
+        for name, each in names.items():
+            log = done.folder / f"{name}.1" / _LOG
+            told = log.read_text().strip() if log.exists() else "too late"
+            if told != _DONE:
+                yield each, None, told
+                continue
+            yield each, *_judged(found[name], [of for arm, of in found.items() if arm.startswith(each.honest)])
+
+
+def _judged(run: Mapping[str, Any], honest: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Returns the outcome of a run with a deviation, and why. honest: undisturbed runs with the same knobs."""
+    for each in honest:
+        if each["status"] != "ok":
+            return FAILED, f"an undisturbed run is {each['status']}: {each['reason']}"
+    if run["status"] != "ok":
+        return INVALID if run["status"] == "invalid" else FAILED, str(run["reason"])
+    times = [_times(each) for each in honest]
+    slack_ms = _RECORD_MS
+    if len(honest) > 1:
+        slack_ms += calibration.REAL.round_trip_ns / 10**6
+    for name, found_ms in _times(run).items():
+        least_ms, most_ms = min(of[name] for of in times), max(of[name] for of in times)
+        if not least_ms - slack_ms <= found_ms <= most_ms + slack_ms:
+            return BELIEVED, f"{name} at {found_ms:.0f} ms instead of {least_ms:.0f} ms"
+    return SAME, ""
+
+
+def _times(run: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the times of the measured load in ms: of each resource its headers, its first byte and its last."""
+    return {
+        f"{resource}, {what}": times[what]
+        for resource, times in run["loads"][-1]["resources"].items()
+        for what in ("headers_ms", "first_byte_ms", "last_byte_ms")
+    }
+
+
+@contextmanager
+def _stand_ins(root: Path) -> Iterator[None]:
+    """Puts programs first in PATH that start the deviation of their arm, and then become the real programs."""
+    programs = root / "programs"
+    programs.mkdir()
+    liar = shutil.copy(Path(__file__).with_name("liar.py"), root / "liar.py")
+    for program, where in _HOOKS.items():
+        real = shutil.which(program, path=_REAL_PATH)
+        if real is None:
+            continue
+        file = programs / program
+        file.write_text(
+            f"""#!/bin/sh
+arm=$(sed -n '{_OWN_ARM}' /proc/self/mountinfo) run=/mnt
+if [ -z "$arm" ]; then
+    run=$(tr '\\0' '\\n' </proc/1/cmdline | tail -n 1) arm=$(basename "$run" .1)
+fi
+lie="{root}/$arm.lie"
+if {where} && [ -e "$lie" ]; then
+    PATH={_REAL_PATH}
+    (tr '\\n' '\\0' <"$lie" | xargs -0 {sys.executable} -I {liar} "$run/{_LOG}") </dev/null >/dev/null 2>&1 &
+fi
+exec {real} "$@"
+"""
+        )
+        file.chmod(0o755)
+    before = os.environ["PATH"]
+    os.environ["PATH"] = f"{programs}:{_REAL_PATH}"
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
+
+
+def _table(tallies: Mapping[str, Mapping[str, Tally]]) -> str:
+    total = sum(sum(each.outcomes.values()) for of in tallies.values() for each in of.values())
+    lines = [
+        f"{total} deviations by `make lies`; a run's number decides what is changed, where and when.",
+        "",
+        "| fabric | what is changed | deviations | invalid | failed | the same times | believed |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for fabric, of in tallies.items():
+        for kind, tally in sorted(of.items()):
+            counts = " | ".join(str(tally.outcomes[each]) for each in _OUTCOMES)
+            lines.append(f"| {fabric} | {kind} | {sum(tally.outcomes.values())} | {counts} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
