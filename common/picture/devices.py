@@ -58,41 +58,15 @@ _LEFT_OUT = {
     54,  # perm_address
     61,  # allmulti
 }
-_CONF = [
-    "forwarding",
-    "mc_forwarding",
-    "proxy_arp",
-    "accept_redirects",
-    "secure_redirects",
-    "send_redirects",
-    "shared_media",
-    "rp_filter",
-    "accept_source_route",
-    "bootp_relay",
-    "log_martians",
-    "tag",
-    "arp_filter",
-    "medium_id",
-    "disable_xfrm",
-    "disable_policy",
-    "force_igmp_version",
-    "arp_announce",
-    "arp_ignore",
-    "promote_secondaries",
-    "arp_accept",
-    "arp_notify",
-    "accept_local",
-    "src_valid_mark",
-    "proxy_arp_pvlan",
-    "route_localnet",
-    "igmpv2_unsolicited_report_interval",
-    "igmpv3_unsolicited_report_interval",
-    "ignore_routes_with_linkdown",
-    "drop_unicast_in_l2_multicast",
-    "drop_gratuitous_arp",
-    "bc_forwarding",
-    "arp_evict_nocarrier",
-]
+_CONF_WORDS = (
+    "forwarding mc_forwarding proxy_arp accept_redirects secure_redirects send_redirects shared_media"
+    " rp_filter accept_source_route bootp_relay log_martians tag arp_filter medium_id disable_xfrm"
+    " disable_policy force_igmp_version arp_announce arp_ignore promote_secondaries arp_accept arp_notify"
+    " accept_local src_valid_mark proxy_arp_pvlan route_localnet igmpv2_unsolicited_report_interval"
+    " igmpv3_unsolicited_report_interval ignore_routes_with_linkdown drop_unicast_in_l2_multicast"
+    " drop_gratuitous_arp bc_forwarding arp_evict_nocarrier"
+)
+_CONF = _CONF_WORDS.split()
 """The sysctls of a device in the order of IPV4_DEVCONF_*, <linux/ip.h>."""
 _ETHTOOL, _GET_FEATURES = 0x8946, 0x3A  # SIOCETHTOOL, ETHTOOL_GFEATURES
 _BLOCKS = 4

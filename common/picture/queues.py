@@ -109,8 +109,7 @@ def _netem(options: bytes) -> Iterator[tuple[str, str]]:
     yield "overhead", f"{overhead} {cell_bytes} {cell_overhead}"
     yield "ecn", "on" if _ECN in of else "off"
     known = {_CORR, _REORDER, _CORRUPT, _LOSS, _RATE, _ECN, _RATE64, _PAD, _LATENCY64, _JITTER64, _SEED}
-    for what, seen in entries(options, _NETEM.size, {}, known):
-        yield what, seen
+    yield from entries(options, _NETEM.size, {}, known)
 
 
 def _tbf(options: bytes) -> Iterator[tuple[str, str]]:

@@ -14,30 +14,11 @@ _NEIGHBOUR = struct.Struct("=B3xiHBB")  # struct ndmsg: family, index, state, fl
 _PERMANENT = 0x80  # NUD_PERMANENT
 _DST, _OIF, _PRIORITY, _METRICS, _CACHEINFO, _TABLE = 1, 4, 6, 8, 12, 15  # RTA_*
 _NAMES = {3: "iif", 5: "gateway", 7: "prefsrc", 9: "multipath", 16: "mark", 21: "encap type", 30: "nexthop"}
-_METRIC_NAMES = dict(
-    enumerate(
-        [
-            "lock",
-            "mtu",
-            "window",
-            "rtt",
-            "rttvar",
-            "ssthresh",
-            "cwnd",
-            "advmss",
-            "reordering",
-            "hoplimit",
-            "initcwnd",
-            "features",
-            "rto_min",
-            "initrwnd",
-            "quickack",
-            "congctl",
-            "fastopen_no_cookie",
-        ],
-        start=1,
-    )
+_METRIC_WORDS = (
+    "lock mtu window rtt rttvar ssthresh cwnd advmss reordering hoplimit initcwnd features rto_min initrwnd"
+    " quickack congctl fastopen_no_cookie"
 )
+_METRIC_NAMES = dict(enumerate(_METRIC_WORDS.split(), start=1))
 """RTAX_*: `lock` has a bit for each metric that the kernel may not change."""
 _NDA_DST, _NDA_LLADDR = 1, 2
 _IIFNAME, _RULE_PRIORITY = 3, 6  # FRA_*, <linux/fib_rules.h>; FRA_TABLE is 15, too

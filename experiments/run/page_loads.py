@@ -12,12 +12,12 @@ from common.formats.plan import Plan, Protocol
 from common.formats.reading import read_journal
 from common.formats.samples import OptionsSample, ProcessSample
 from common.sleeping import sleep_until
-from experiments.errors import InvalidRun
 from experiments.host.processes import Process, readable
 from experiments.results.order import Order
 from experiments.results.run_folder import RunFolder
 from experiments.run.browser import client_command, last_event_ns
 from experiments.run.checks.rate_steps import Span
+from experiments.run.checks.settings import check_seen
 from experiments.run.client_output import Listening
 from experiments.run.second_hop import RunningHop
 from experiments.scenario.scenario import Scenario
@@ -38,7 +38,6 @@ from netem.carried import Received
 from proxy.server import server_of
 
 _CHECK_NS = 10**9
-_UNSEEN_NS = 3 * 10**9
 _NEVER_NS = 2**63
 _BLAME_S = 0.5  # the wait after a failed client, to see whether the front ended, too
 
@@ -148,14 +147,7 @@ def load_pages(
     span, came = Span(began_ns=began_ns, ended_ns=ended_ns), link.carried().since(before)
     if not over_tcp:
         return span, came, sockets.samples
-    samples = read_journal(folder.front / "process.jsonl", ProcessSample)
-    last_ns = max((sample.t_ns for sample in samples), default=ended_ns)
-    if ended_ns - last_ns > _UNSEEN_NS:
-        raise InvalidRun(
-            "time from the last sample of the front's process to the end of the loads, in ns",
-            f"at most {_UNSEEN_NS}",
-            ended_ns - last_ns,
-        )
+    check_seen(read_journal(folder.front / "process.jsonl", ProcessSample), ended_ns)
     return span, came, sockets.samples
 
 

@@ -88,13 +88,17 @@ def _set(name: str, value: str) -> str:
 _NO_LIMIT = _set("tcp_notsent_lowat", "4294967295")
 
 LIES = {
-    "LOWAT raised": _at_front(_NO_LIMIT, "net.ipv4.tcp_notsent_lowat after the loads: asked for 16384"),
+    "LOWAT raised": _at_front(_NO_LIMIT, "front after the loads, net.ipv4.tcp_notsent_lowat: asked for 16384"),
     "LOWAT raised for a while": _at_front(
         f"{_NO_LIMIT}; sleep 1; {_set('tcp_notsent_lowat', '16384')}",
         "bytes unsent in the front's kernel: asked for at",
     ),
-    "send buffer": _at_front(_set("tcp_wmem", '"4096 16384 65536"'), "tcp_wmem after the loads: asked for"),
-    "segmentation": _at_front("ip link set dev wire gso_max_segs 2", "gso_segments after the loads: asked for"),
+    "send buffer": _at_front(
+        _set("tcp_wmem", '"4096 16384 65536"'), "front after the loads, net.ipv4.tcp_wmem: asked for"
+    ),
+    "segmentation": _at_front(
+        "ip link set dev wire gso_max_segs 2", "front after the loads, device wire, gso_max_segs: asked for"
+    ),
     "datagrams beside the load": _at_front(
         f'{sys.executable} -I -c "{_DATAGRAMS}"', "bytes that the link carried from the front during the loads: asked"
     ),
@@ -102,7 +106,8 @@ LIES = {
         f'{sys.executable} -I -c "{_CONNECTION}"', "bytes that the link carried from the front during the loads: asked"
     ),
     "half the rate": _at_link(
-        f"{_SHAPED} 2: handle 3: netem limit 25 rate 512000bit", "the link after the loads, rate in bit/s: asked for"
+        f"{_SHAPED} 2: handle 3: netem limit 25 rate 512000bit",
+        "link after the loads, qdisc 3: of to-client, rate in bit/s: asked for 1024000, observed 512000",
     ),
     "half the rate for a while": _at_link(
         f"{_SHAPED} 2: handle 3: netem limit 25 rate 512000bit; sleep 4;"
@@ -111,25 +116,44 @@ LIES = {
         "deviation of -",
     ),
     "another delay": _at_link(
-        f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 100ms", "the link after the loads, delay down in ns: asked"
+        f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 100ms",
+        "link after the loads, qdisc 2: of to-client, delay in ns: asked for",
     ),
     "loss": _at_link(
-        f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 300ms loss 1%", "the link after the loads, loss down: asked"
+        f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 300ms loss 1%",
+        "link after the loads, qdisc 2: of to-client, loss: asked for 0, observed 0.01",
     ),
     "another queue": _at_link(
-        f"{_SHAPED} 2: handle 3: netem limit 100 rate 1024000bit", "the link after the loads, queue in packets: asked"
+        f"{_SHAPED} 2: handle 3: netem limit 100 rate 1024000bit",
+        "link after the loads, qdisc 3: of to-client, limit: asked for 25, observed 100",
+    ),
+    "rate and limit of the link": _at_link(
+        f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 300ms rate 990kbit",
+        "link after the loads, qdisc 2: of to-client, rate in bit/s: asked for 0, observed 990000",
+    ),
+    "a slow wire of the front": _at_front(
+        "tc qdisc add dev wire root tbf rate 512kbit burst 3000 limit 4000000",
+        "front after the loads, qdisc 800",
+    ),
+    "no selective acknowledgments": replace(
+        _at_front("", "front before the loads, net.ipv4.tcp_sack: asked for 1, observed 0"),
+        does=_set("tcp_sack", "0"),
+    ),
+    "another delay from the beginning": replace(
+        _at_link("", "calibration of round_trip_ns: asked for 300"),
+        does=f"(sleep 0.1; {_SHAPED} 1: handle 2: netem limit 1000000 delay 100ms) </dev/null >/dev/null 2>&1 &",
     ),
     "another discipline": replace(
         _at_link(
             "tc qdisc replace dev rate-down parent 3: handle 5: pfifo limit 24",
-            "the link after the loads, qdisc of the queue: asked for fq_codel, observed None",
+            "link after the loads, qdisc 4: of rate-down, kind: asked for fq_codel, observed None",
         ),
         knobs=("QDISC=fq_codel",),
     ),
     "fewer bursts": replace(
         _at_link(
             f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 300ms loss gemodel 0.1% 20%",
-            "the link after the loads, chance that a burst of losses begins: asked for 0.00202",
+            "link after the loads, qdisc 2: of to-client, loss model 2: asked for 0.00202",
         ),
         knobs=("LOSS=1%", "LOSS_BURST=5"),
     ),
@@ -138,7 +162,7 @@ LIES = {
             "nginx",
             'case "$*" in *second-*) true;; *) false;; esac',
             _NO_LIMIT,
-            "net.ipv4.tcp_notsent_lowat of the second front after the loads: asked for 16384",
+            "second front after the loads, net.ipv4.tcp_notsent_lowat: asked for 16384",
         ),
         knobs=("VIA=nginx", "VIA_LOWAT=16384"),
     ),
@@ -147,7 +171,7 @@ LIES = {
             "tc",
             '[ "$1" = -batch ] && ip -4 address | grep -q 198.18.5.1/',
             f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 100ms",
-            "the link between the fronts after the loads, delay down in ns: asked for 10000000",
+            "link between the fronts after the loads, qdisc 2: of to-client, delay in ns: asked for 10000000",
         ),
         knobs=("VIA=nginx", "VIA_RATE=1mbps"),
     ),

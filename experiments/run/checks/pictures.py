@@ -20,7 +20,7 @@ def differences(portrayed: Portrayed) -> Iterator[tuple[str, str | None, str | N
     """
     asked, seen = portrayed.asked, portrayed.seen
     for name in sorted(asked.keys() | seen.keys(), key=lambda each: (not each.endswith(_KIND), each)):
-        if not _agree(name, asked.get(name), seen.get(name)):
+        if not _equal(name, asked.get(name), seen.get(name)):
             yield name, asked.get(name), seen.get(name)
 
 
@@ -31,7 +31,7 @@ def check_pictures(places: Sequence[Portrayed], when: str) -> None:
             raise InvalidRun(f"{portrayed.place} {when}, {name}", asked, seen)
 
 
-def _agree(name: str, asked: str | None, seen: str | None) -> bool:
+def _equal(name: str, asked: str | None, seen: str | None) -> bool:
     if asked == seen:
         return True
     if asked is None or seen is None or not name.startswith("qdisc "):

@@ -15,6 +15,7 @@ from netem.link import Link
 
 LOWAT = "net.ipv4.tcp_notsent_lowat"
 _NEVER_NS = 2**63
+_UNSEEN_NS = 3 * 10**9
 _ECN = "net.ipv4.tcp_ecn"
 _ASKS_FOR_ECN = (1, 3)
 """Values of the sysctl with which a connection asks for ECN (ip-sysctl.rst). With others it only accepts ECN, or not
@@ -59,13 +60,13 @@ def _check_sysctls(
         _agree(f"{_WMEM}{of}", sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
 
 
-def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any], of: str = "") -> None:
+def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     """Compares the settings after the loads with the settings before the loads. Raises InvalidRun.
 
-    before, after: the settings in the front's place, as read at these times. of: which front's, for the error.
+    For containers, of which the lab has no pictures. before, after: the settings in the front's place, as read then.
     """
     for name, value in after.items():
-        _agree(f"{LOWAT if name == 'lowat' else name}{of} after the loads", before[name], value)
+        _agree(f"{LOWAT if name == 'lowat' else name} after the loads", before[name], value)
 
 
 def check_kernel(tainted: Path = Path("/proc/sys/kernel/tainted")) -> None:
@@ -151,13 +152,24 @@ def check_tuned(
             raise InvalidRun("TCP_NOTSENT_LOWAT of the live socket", values, sample.lowat_bytes)
 
 
-def check_kept(link: Link, counters: Mapping[str, Any], when: str, name: str = "the link") -> None:
+def check_kept(link: Link, counters: Mapping[str, Any], when: str) -> None:
     """Checks that the kernel's qdiscs have a link's settings. Raises InvalidRun.
 
-    when: the time of the check. name: the link's name, for the error.
+    For containers, and for the limits and the ECN of other queueing disciplines than fifo. when: the time of the check.
     """
     for what, asked, seen in kept.changes(link, counters):
-        raise InvalidRun(f"{name} {when}, {what}", asked, seen)
+        raise InvalidRun(f"the link {when}, {what}", asked, seen)
+
+
+def check_seen(samples: Sequence[ProcessSample], ended_ns: int) -> None:
+    """Checks that the front's process was sampled until the loads ended, at ended_ns. Raises InvalidRun."""
+    last_ns = max((sample.t_ns for sample in samples), default=ended_ns)
+    if ended_ns - last_ns > _UNSEEN_NS:
+        raise InvalidRun(
+            "time from the last sample of the front's process to the end of the loads, in ns",
+            f"at most {_UNSEEN_NS}",
+            ended_ns - last_ns,
+        )
 
 
 def check_ferry(counters: Mapping[str, Mapping[str, int]], tolerance: Tolerance) -> None:

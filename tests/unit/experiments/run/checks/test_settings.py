@@ -5,9 +5,21 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import InvalidRun
-from experiments.run.checks.settings import check_ferry, check_kernel, check_record
+from experiments.run.checks.settings import (
+    check_ferry,
+    check_hop,
+    check_kept,
+    check_kernel,
+    check_live_socket,
+    check_record,
+    check_seen,
+    check_settings,
+    check_unchanged,
+    live_socket_state,
+)
 from experiments.scenario.knobs import scenario_from
 from netem.calibration import REAL
+from tests.unit.builders import process_sample
 
 GOOD = {
     "kernel_drops": 0,
@@ -88,3 +100,75 @@ def test_a_kernel_with_a_fault(tmp_path: Path) -> None:
     mark.write_text("32\n")
     with pytest.raises(InvalidRun, match=r"kernel\.tainted\): asked for 0, observed 32"):
         check_kernel(mark)
+
+
+SEEN = {"lowat": 16_384, "tcp_wmem": "4096 4194304 4194304", "gso_segments": 2, "tcp_ecn": [2, 2]}
+ASKED = {"LOWAT": "16384", "GSO": "2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("lowat", 1), ("tcp_wmem", "4096 16384 4194304"), ("gso_segments", 65_535), ("tcp_ecn", [2, 1])]
+)
+def test_another_setting_is_invalid(name: str, value: object) -> None:
+    """A run is invalid if a setting is not as asked for: LOWAT, send buffer, GSO, ECN."""
+    check_settings(scenario_from(ASKED), SEEN)
+    with pytest.raises(InvalidRun):
+        check_settings(scenario_from(ASKED), SEEN | {name: value})
+
+
+def test_another_setting_of_the_second_front_is_invalid() -> None:
+    """A run is invalid if the second front has another LOWAT than VIA_LOWAT."""
+    scenario = scenario_from({"VIA": "nginx", "VIA_LOWAT": "16384"})
+    assert scenario.via is not None
+    check_hop(scenario, scenario.via, SEEN)
+    with pytest.raises(InvalidRun, match="of the second front: asked for 16384, observed 1"):
+        check_hop(scenario, scenario.via, SEEN | {"lowat": 1})
+
+
+def test_a_changed_setting_is_invalid() -> None:
+    """A run is invalid if a setting is another after the loads than before."""
+    check_unchanged(SEEN, SEEN)
+    with pytest.raises(InvalidRun, match="gso_segments after the loads: asked for 2, observed 3"):
+        check_unchanged(SEEN, SEEN | {"gso_segments": 3})
+
+
+LIVE = {"socket_lowat": [0], "sndbuf_bytes": 4 * 2**20, "congestion_control": "cubic"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("socket_lowat", [0, 1]), ("sndbuf_bytes", 16_384), ("congestion_control", "bbr,cubic")]
+)
+def test_another_live_socket_is_invalid(name: str, value: object) -> None:
+    """A run is invalid if the live socket had another congestion control, LOWAT or send buffer, or was not seen."""
+    check_live_socket(scenario_from({}), LIVE)
+    with pytest.raises(InvalidRun, match="of the live socket: asked for"):
+        check_live_socket(scenario_from({}), LIVE | {name: value})
+    with pytest.raises(InvalidRun, match="the front's socket: asked for samples"):
+        live_socket_state([], [])
+
+
+def test_a_front_that_was_not_seen_to_the_end() -> None:
+    """The last sample of the front's process is at most three seconds before the end of the loads."""
+    samples = [process_sample(t_ns, 40_000) for t_ns in (1, 5 * 10**9)]
+    check_seen(samples, 8 * 10**9)
+    with pytest.raises(InvalidRun, match="at most 3000000000, observed 3000000001"):
+        check_seen(samples, 8 * 10**9 + 1)
+
+
+def _counters(**gate: object) -> dict[str, list[dict[str, object]]]:
+    """Counters of a link with the rate 1,024 kbit/s, a delay of 300 ms, and a queue of 25 packets in fq_codel."""
+    delay = {"dev": "rate-down", "kind": "netem", "handle": "2:", "options": {"delay": {"delay": 0.3, "jitter": 0}}}
+    tbf = {"dev": "rate-down", "kind": "tbf", "handle": "3:", "options": {"rate": 128_000}}
+    queue = {"dev": "rate-down", "kind": "fq_codel", "handle": "4:", "options": {"limit": 24} | gate}
+    sender = {"dev": "to-client", "kind": "netem", "handle": "1:", "options": {"rate": {"rate": 128_000}}}
+    return {"down": [delay, tbf, queue, sender], "up": []}
+
+
+def test_a_qdisc_with_another_option_is_invalid() -> None:
+    """A run is invalid if tc shows another option than the link has."""
+    link = scenario_from({"QDISC": "fq_codel"}).link
+    check_kept(link, _counters(), "before the loads")
+    with pytest.raises(InvalidRun, match="the link before the loads, queue in packets: asked for 24, observed 23"):
+        check_kept(link, _counters(limit=23), "before the loads")
+    with pytest.raises(InvalidRun, match="ECN of the queue: asked for False, observed True"):
+        check_kept(link, _counters(ecn=True), "before the loads")

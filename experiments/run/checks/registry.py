@@ -1,0 +1,216 @@
+"""All checks that can make a run invalid, with what each compares, and the test that makes it fail.
+
+The checks over logs are pure, and are in analysis/loads; experiments/execution/conclusion.py carries them out. The
+table in docs/checks.md is this one. A test compares both, looks for the tests, and looks in the code for checks that
+are not registered.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A check. compares: what with what. by: the functions that find the difference. test: the name of a test."""
+
+    name: str
+    compares: str
+    by: tuple[str, ...]
+    test: str
+
+
+_RUN, _LOADS = "experiments.run", "analysis.loads"
+_SETTINGS, _CONTRADICTIONS = f"{_RUN}.checks.settings", f"{_LOADS}.contradictions"
+_LIES = "tests/lab/test_lies.py::test_a_lie_makes_the_run_invalid"
+_UNIT = "tests/unit/experiments/run/checks"
+_OF_LOGS = "tests/unit/analysis/loads/test_contradictions.py"
+
+CHECKS = (
+    Check(
+        name="pictures of the places",
+        compares="all settings of all places, before and after the loads, with what the lab asked for",
+        by=(f"{_RUN}.checks.pictures.check_pictures",),
+        test="tests/lab/test_drawn_lies.py::test_no_drawn_deviation_is_believed",
+    ),
+    Check(
+        name="live sockets",
+        compares="the options of the connections in all places with those of a new socket",
+        by=(f"{_RUN}.checks.sockets.check_sockets",),
+        test=f"{_UNIT}/test_sockets.py::test_an_option_that_somebody_changed",
+    ),
+    Check(
+        name="settings of the front",
+        compares="LOWAT, send buffer, GSO and ECN in the places with the scenario",
+        by=(f"{_SETTINGS}.check_settings",),
+        test=f"{_UNIT}/test_settings.py::test_another_setting_is_invalid",
+    ),
+    Check(
+        name="settings of the second front",
+        compares="LOWAT and send buffer in its place with the scenario",
+        by=(f"{_SETTINGS}.check_hop",),
+        test=f"{_UNIT}/test_settings.py::test_another_setting_of_the_second_front_is_invalid",
+    ),
+    Check(
+        name="settings after the loads, in containers",
+        compares="LOWAT, send buffer and GSO with what they were before",
+        by=(f"{_SETTINGS}.check_unchanged",),
+        test=f"{_UNIT}/test_settings.py::test_a_changed_setting_is_invalid",
+    ),
+    Check(
+        name="the front's live socket",
+        compares="its congestion control, LOWAT and send buffer with the scenario",
+        by=(f"{_SETTINGS}.check_live_socket", f"{_SETTINGS}.live_socket_state"),
+        test=f"{_UNIT}/test_settings.py::test_another_live_socket_is_invalid",
+    ),
+    Check(
+        name="the sampled connection",
+        compares="its port with that of the client",
+        by=(f"{_SETTINGS}.check_connection",),
+        test="tests/unit/experiments/run/test_browser.py::test_the_connection_looked_at_is_the_one_that_carried",
+    ),
+    Check(
+        name="samples until the end",
+        compares="the time of the last sample of the front's process with the end of the loads",
+        by=(f"{_SETTINGS}.check_seen",),
+        test=f"{_UNIT}/test_settings.py::test_a_front_that_was_not_seen_to_the_end",
+    ),
+    Check(
+        name="the tuner's decisions",
+        compares="the live socket's LOWAT with the journal of the tuner",
+        by=(f"{_SETTINGS}.check_tuned",),
+        test="tests/unit/proxy/tuner/test_journal.py::test_a_socket_that_had_something_else",
+    ),
+    Check(
+        name="TLS records",
+        compares="the largest record that the client decrypted with the scenario",
+        by=(f"{_SETTINGS}.check_record",),
+        test=f"{_UNIT}/test_settings.py::test_another_record_is_invalid",
+    ),
+    Check(
+        name="the link's qdiscs, with QDISC or in containers",
+        compares="rate, times, limits, losses and ECN in the counters with the link asked for",
+        by=(f"{_SETTINGS}.check_kept",),
+        test=f"{_UNIT}/test_settings.py::test_a_qdisc_with_another_option_is_invalid",
+    ),
+    Check(
+        name="the place of the bottleneck",
+        compares="the counters of the front's and the link's qdiscs with SHAPER_AT",
+        by=("experiments.testbed.namespaces.front_shaper.check_at",),
+        test="tests/unit/netem/test_egress.py::test_where_it_was_is_seen",
+    ),
+    Check(
+        name="calibration",
+        compares="round trip, rate and queue of the running link with the link asked for",
+        by=(f"{_RUN}.steps._calibrate", f"{_RUN}.second_hop.second_hop"),
+        test=_LIES,
+    ),
+    Check(
+        name="rate steps",
+        compares="the journal of the steps with the steps asked for",
+        by=(f"{_RUN}.checks.rate_steps.check_steps",),
+        test=f"{_UNIT}/test_rate_steps.py::test_a_step_that_is_not_what_was_asked",
+    ),
+    Check(
+        name="the ferry",
+        compares="its lost packets with none, and its lateness with the tolerance",
+        by=(f"{_SETTINGS}.check_ferry",),
+        test=f"{_UNIT}/test_settings.py::test_a_late_ferry",
+    ),
+    Check(
+        name="the guest's kernel",
+        compares="its mark of faults with none",
+        by=(f"{_SETTINGS}.check_kernel",),
+        test=f"{_UNIT}/test_settings.py::test_a_kernel_with_a_fault",
+    ),
+    Check(
+        name="bytes that the link carried",
+        compares="them with the bytes that the client received and the front sent again",
+        by=(f"{_RUN}.checks.traffic.check_carried",),
+        test=f"{_UNIT}/test_traffic.py::test_less_or_more",
+    ),
+    Check(
+        name="cross traffic",
+        compares="its open flows and its bytes with the scenario",
+        by=(f"{_RUN}.checks.traffic.check_cross",),
+        test=f"{_UNIT}/test_traffic.py::test_a_flow_that_was_missing",
+    ),
+    Check(
+        name="captures",
+        compares="the packets that a capture missed with none",
+        by=("experiments.testbed.tap.listening",),
+        test="tests/server/experiments/test_tap.py::test_packets_that_were_missed",
+    ),
+    Check(
+        name="the browser",
+        compares="its connections, and the resource that it asked to come first, with the scenario",
+        by=(f"{_RUN}.browser.check_browser",),
+        test="tests/unit/experiments/run/test_browser.py::test_what_a_browser_must_have_done",
+    ),
+    Check(
+        name="lateness",
+        compares="how late the machine was on a real clock with the tolerance",
+        by=("experiments.execution.lateness.check_lateness",),
+        test="tests/unit/analysis/loads/test_lateness.py::test_a_run_on_a_starved_machine_is_invalid",
+    ),
+    Check(
+        name="payload",
+        compares="the size of each response with the page",
+        by=(f"{_CONTRADICTIONS}._payload",),
+        test=_LIES,
+    ),
+    Check(
+        name="requests in time",
+        compares="the origin's times of requests with the time of the loads",
+        by=(f"{_CONTRADICTIONS}.outside",),
+        test=_LIES,
+    ),
+    Check(
+        name="times of each log",
+        compares="each time with the one before it",
+        by=(f"{_CONTRADICTIONS}._order",),
+        test=f"{_OF_LOGS}::test_a_clock_that_steps_back",
+    ),
+    Check(
+        name="causes before effects",
+        compares="arrivals and acknowledgments with what had been sent and had arrived",
+        by=(f"{_CONTRADICTIONS}._transport",),
+        test=f"{_OF_LOGS}::test_a_clock_that_is_off",
+    ),
+    Check(
+        name="bytes in the link",
+        compares="them with the bytes that were sent and had not arrived",
+        by=(f"{_CONTRADICTIONS}._held",),
+        test=f"{_OF_LOGS}::test_a_clock_that_is_off",
+    ),
+    Check(
+        name="unsent bytes",
+        compares="the unsent bytes in the front's kernel with LOWAT",
+        by=(f"{_CONTRADICTIONS}.unsent",),
+        test=f"{_OF_LOGS}::test_more_unsent_than_lowat_allows",
+    ),
+    Check(
+        name="rate of arrival",
+        compares="the rate at which data arrive while packets wait in the bottleneck with the link's rate",
+        by=(f"{_LOADS}.rate_check.rate_contradictions",),
+        test=f"{_OF_LOGS}::test_another_rate",
+    ),
+    Check(
+        name="requests at the origin",
+        compares="their number, their causes, their delays, and how long the origin held each response back",
+        by=tuple(f"{_LOADS}.request_checks.{name}" for name in ("_requests", "_causes", "_delays", "_origin")),
+        test=f"{_OF_LOGS}::test_another_origin",
+    ),
+    Check(
+        name="passages between the fronts",
+        compares="their number and their times with the loads and the link between the fronts",
+        by=(f"{_LOADS}.hop_checks.hop_contradictions", f"{_LOADS}.hop_checks._times"),
+        test="tests/unit/analysis/loads/test_second_hop.py::test_a_false_capture_is_found",
+    ),
+)
+"""Every check, in the order in which a run meets them, those over logs at the end."""
+
+
+def table() -> str:
+    """Returns the table of docs/checks.md."""
+    lines = ["| check | compares | a test that makes it fail |", "|---|---|---|"]
+    lines += [f"| {check.name} | {check.compares} | {check.test.replace('::', ', `')}` |" for check in CHECKS]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,56 @@
+"""Tests of the settings that follow from the commands of a link."""
+
+import pytest
+
+from netem import egress, shaper
+from netem.asked import asked
+from netem.link import Link
+from netem.shaper_kind import Shaper
+
+
+def _of(link: Link, qdisc: str) -> dict[str, str]:
+    made = asked(shaper.commands(Shaper.NETEM, link, "to-client", "to-front")).settings
+    return {name.removeprefix(f"{qdisc}, "): each for name, each in made.items() if name.startswith(f"{qdisc}, ")}
+
+
+def test_every_option_of_netem_is_asked_for() -> None:
+    """An option that the commands do not name must be off."""
+    link = Link(rate_bit_s=1_234_567, delay_ns=16_667_000, jitter_ns=1_000_000, loss=0.0125)
+    delay = _of(link, "qdisc 2: of to-client")
+    assert delay["delay in ns"] == "16667000"
+    assert (delay["jitter in ns"], delay["loss"], delay["rate in bit/s"]) == ("1000000", "0.0125", "100000000000")
+    off = ("duplicate", "gap", "reorder", "corrupt", "reorder's correlation", "corrupt's correlation")
+    off += ("delay's correlation", "loss's correlation", "duplicate's correlation")
+    assert {delay[name] for name in off} == {"0"}
+    assert (delay["ecn"], delay["overhead"]) == ("off", "0 0 0")
+    queue = _of(link, "qdisc 3: of to-client")
+    assert (queue["limit"], queue["rate in bit/s"], queue["delay in ns"]) == ("25", "1234560", "0")
+
+
+def test_losses_in_bursts() -> None:
+    """Gilbert's model has the chances that a burst begins and ends."""
+    link = Link(rate_bit_s=None, delay_ns=1, loss=0.01, loss_burst_packets=5)
+    assert _of(link, "qdisc 2: of to-client")["loss model 2"] == "0.0020202 0.2 0 0"
+
+
+def test_the_gate_at_the_front() -> None:
+    """A tbf has its rate, its limit, a burst of one packet, and no peak rate."""
+    link = Link(rate_bit_s=1_024_000, delay_ns=1)
+    made = asked(egress.gate(link, "wire")).settings
+    assert made["qdisc 1: of wire, rate in bit/s"] == "1024000"
+    assert made["qdisc 1: of wire, burst in ns"] == str(8 * 1514 * 10**9 // 1_024_000 // 64 * 64)
+    assert (made["qdisc 1: of wire, peak rate in bit/s"], made["qdisc 2: of wire, limit"]) == ("0", "24")
+
+
+def test_loops_and_rules() -> None:
+    """Devices that the commands make, rules, and changes of offloads are told apart from the qdiscs."""
+    made = asked(shaper.commands(Shaper.FERRY, Link(rate_bit_s=10**6, delay_ns=1), "to-client", "to-front"))
+    assert made.devices == ["ferry-down", "down-ferry"]
+    assert made.without_offloads == ["ferry-down"]
+    assert made.rules == [("to-front", "10")]
+
+
+def test_a_command_that_no_link_has() -> None:
+    """A command whose effect is not known is refused, so none can be forgotten."""
+    with pytest.raises(ValueError, match="ip link delete"):
+        asked([("ip", "link", "delete", "wire")])
