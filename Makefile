@@ -96,12 +96,15 @@ test-fast: setup-test ## run unit, contract and server tests (under two minutes)
 test-suites: ## run the README's commands in bare Debian 12, 13 and sid, as root and as a user (needs root; an hour; SUITE=trixie: one)
 	@$(PYTHON) -m tests.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)
 
-.PHONY: kills honest mutations
+.PHONY: kills honest lies mutations
 kills: setup-test ## kill processes of running labs 500 times; writes the section Kills of RELIABILITY.md (an hour; KILLS=60: fewer)
 	@.venv/bin/python -m tests.kills $(or $(KILLS),500) $(if $(FABRIC),$(FABRIC))
 
 honest: setup-test ## make 200 undisturbed runs, of which none may be invalid; writes the section Honest runs of RELIABILITY.md (half an hour; RUNS=20: fewer)
 	@.venv/bin/python -m tests.honest $(or $(RUNS),200)
+
+lies: setup-test ## change 300 runs behind the lab's back, of which none may be believed; writes the section Changed runs of RELIABILITY.md (half an hour; RUNS=20: fewer)
+	@.venv/bin/python -m tests.lies $(or $(RUNS),300)
 
 mutations: setup-test ## give 1,000 damaged folders and files to the commands; writes the section Damaged files of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
 	@.venv/bin/python -m tests.mutations $(or $(MUTATIONS),1000)

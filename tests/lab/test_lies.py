@@ -153,7 +153,7 @@ LIES = {
     "fewer bursts": replace(
         _at_link(
             f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 300ms loss gemodel 0.1% 20%",
-            "link after the loads, qdisc 2: of to-client, loss model 2: asked for 0.00202",
+            "link before the loads, qdisc 2: of to-client, loss model 2: asked for 0.00202",
         ),
         knobs=("LOSS=1%", "LOSS_BURST=5"),
     ),
@@ -171,7 +171,7 @@ LIES = {
             "tc",
             '[ "$1" = -batch ] && ip -4 address | grep -q 198.18.5.1/',
             f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 100ms",
-            "link between the fronts after the loads, qdisc 2: of to-client, delay in ns: asked for 10000000",
+            "link between the fronts before the loads, qdisc 2: of to-client, delay in ns: asked for 10000000",
         ),
         knobs=("VIA=nginx", "VIA_RATE=1mbps"),
     ),
