@@ -61,12 +61,15 @@ class Batches:
         self._inquiries: list[Sequence[Inquiry]] = []
         self._chain = self._blank = b""
         self._recorded = SAMPLES
+        self._begun_ns: int | None = None
         self._buffer = mmap.mmap(-1, mmap.PAGESIZE)
         self._polled: set[int] = set()
 
     def set_interval(self, now_ns: int, interval_ns: int) -> None:
         """Changes the interval of the samples from now on."""
         self._record()
+        if self._recorded < SAMPLES and (count := self._count()):  # its timer has expired, but its answers are not there
+            self._begun_ns = self._first_ns + (self._expired + count - 1) * self._interval_ns
         self._interval_ns = interval_ns
         if self._first_ns:
             self._start_timer(now_ns)
@@ -161,9 +164,8 @@ class Batches:
             at = self._samples_at + self._recorded * self._sample_bytes
             if not _LENGTH.unpack_from(self._buffer, at + self._offsets[-1])[0]:
                 break
+            t_ns = self._time_ns()
             self._recorded += 1
-            self._expired += _COUNT.unpack_from(self._buffer, at)[0]
-            t_ns = self._first_ns + (self._expired - 1) * self._interval_ns
             offsets = iter(self._offsets[1:])
             for sampler, inquiries in zip(self._samplers, self._inquiries, strict=True):
                 answers = [
@@ -173,6 +175,19 @@ class Batches:
                     for inquiry in inquiries
                 ]
                 sampler.record(t_ns, answers)
+
+    def _time_ns(self) -> int:
+        """Returns the time of the next sample to be recorded, which may have begun before the interval changed."""
+        if (begun_ns := self._begun_ns) is not None:
+            self._begun_ns = None
+            return begun_ns
+        self._expired += self._count()
+        return self._first_ns + (self._expired - 1) * self._interval_ns
+
+    def _count(self) -> int:
+        """Returns how often the timer had expired when the next sample to be recorded began; 0 if it has not begun."""
+        count: int = _COUNT.unpack_from(self._buffer, self._samples_at + self._recorded * self._sample_bytes)[0]
+        return count
 
 
 @contextmanager
