@@ -24,7 +24,7 @@ _IDENTITY_AT, _IDENTITY_BYTES = 4, 48  # struct inet_diag_sockid
 _PEER_PORT = struct.Struct(">2xH")  # the identity begins with the front's port and the client's port
 _PORT_AND_PEER = struct.Struct(">4xH2x16x4s")
 _MEMORY_WORDS = struct.Struct("=9I")  # SK_MEMINFO_*, <linux/sock_diag.h>
-_TCP_INFO = struct.Struct("=16xI4xI4xI32xI4xII20xQ8xQ16xII8xQQQQ8xQQ")  # struct tcp_info, <linux/tcp.h>
+_TCP_INFO = struct.Struct("=16xI4xI4xI32xI4xII20xQ8xQ8xI4xII8xQQQQ8xQQI8xI")  # struct tcp_info, <linux/tcp.h>
 _TCP_INFO_FIELDS = (
     "mss_bytes",
     "unacked_segments",
@@ -34,6 +34,7 @@ _TCP_INFO_FIELDS = (
     "cwnd_segments",
     "pacing_rate_bytes_s",
     "bytes_acked",
+    "segments_sent",
     "notsent_bytes",
     "min_rtt_us",
     "delivery_rate_bytes_s",
@@ -42,6 +43,8 @@ _TCP_INFO_FIELDS = (
     "sndbuf_limited_us",
     "bytes_sent",
     "bytes_retrans",
+    "duplicate_segments",
+    "peer_window_bytes",
 )
 """The fields of SocketSample that _TCP_INFO unpacks, in its order."""
 _FINDER = Finder(_HEADER_BYTES, _INFO, _MEMORY, _CONGESTION)

@@ -2,7 +2,8 @@
 
     python -m tests.honest [RUNS]
 
-Server, client, link, kernel settings and page follow from the run's number. Of 20 runs 15 are in the guest, as many
+Server, client, link, kernel settings and page follow from the run's number. Half of the pages are drawn as well
+(tests/honest_pages.py), the others are the page `maps`. Of 20 runs 15 are in the guest, as many
 side by side as there are processors; then come three in namespaces and two in containers, one at a time. If the lab
 refuses a combination, for example because the server lacks a feature, another is drawn. On a real clock a run is
 rightly invalid if the machine delayed its processes. Such a run is repeated when the machine is calm, and the
@@ -26,10 +27,11 @@ from experiments.execution.cost import link_s
 from experiments.scenario.knobs import KNOBS, scenario_from
 from proxy.server import catalogue
 from tests.conftest import Done, make_lab
+from tests.honest_pages import draw_page
 from tests.punctuality import any_late, until_punctual
 from tests.reliability import write
 
-_RUNS = 200
+_RUNS = 300
 _FABRICS = ("virtual",) * 15 + ("netns",) * 3 + ("compose",) * 2
 _REFUSED, _LACKING = 2, "cannot be used here"  # a value that is not allowed; a server version that lacks it
 _DRAWS = 100
@@ -37,11 +39,14 @@ _LONGEST_S = 30.0
 """The most link time of an arm on a real clock; if an arm would take longer, other knobs are drawn."""
 
 _IN_CONTAINERS = ("nginx", "h2o")  # few, because building a server's image takes a minute
+_LIKE_DELAY = "as DELAY"
+_OF_MAPS = ("SIZE", "JS_DELAY", "FIRST")
+"""The knobs that apply to the page `maps` alone."""
 _KNOBS: dict[str, Sequence[str]] = {
     "LOWAT": ("none", "1", "4096", "16384", "131072", "1000000", "auto", "none,16384"),
-    "RATE": ("128kbit", "64kbps", "128kbps", "128kbps", "1mbit", "5mbit", "20mbit", "100mbit", "unlimited"),
-    "DELAY": ("0ms", "1ms", "20ms", "100ms", "300ms", "300ms", "1s"),
-    "DELAY_UP": ("0ms", "0ms", "0ms", "5ms", "150ms"),
+    "RATE": ("128kbit", "64kbps", "128kbps", "128kbps", "1mbit", "5mbit", "20mbit", "100mbit", "400mbit", "1gbit", "unlimited"),
+    "DELAY": ("0ms", "1ms", "20ms", "75ms", "100ms", "300ms", "300ms", "1s"),
+    "DELAY_UP": ("0ms", "0ms", "5ms", "150ms", _LIKE_DELAY, _LIKE_DELAY, _LIKE_DELAY),
     "QUEUE": ("25", "25", "25", "100", "1000", "64kb"),
     "LOSS": ("0%", "0%", "0%", "0%", "0.5%", "2%"),
     "JITTER": ("0ms", "0ms", "0ms", "0ms", "5ms", "30ms"),
@@ -59,16 +64,20 @@ _KNOBS: dict[str, Sequence[str]] = {
     "FIRST": ("as-written", "as-written", "script"),
     "PRIORITY": ("spdy", "spdy", "swap", "none"),
     "DIALECT": ("plain", "plain", "chrome", "firefox", "safari", "header", "header+no7540", "reprioritize", "update"),
-    "WINDOW": ("16M", "1M", "256K"),
+    "WINDOW": ("16M", "1M", "256K", "65535"),
     "SAMPLE": ("10ms", "10ms", "1ms", "none"),
 }
 
 
 @dataclass(kw_only=True)
 class Tally:
-    """Results for a fabric. late: repetitions because the machine delayed a run. arms: the number of arms by status."""
+    """Results for a fabric. late: repetitions because the machine delayed a run. arms: the number of arms by status.
+
+    pages: the runs with a page of their own.
+    """
 
     runs: int = 0
+    pages: int = 0
     late: int = 0
     arms: Counter[str] = field(default_factory=Counter)
     drawn: dict[str, set[str]] = field(default_factory=dict)
@@ -109,7 +118,7 @@ def _run(number: int, fabric: str, root: Path) -> tuple[dict[str, str], Done, in
     for draw in range(_DRAWS):
         root.joinpath(str(draw)).mkdir(parents=True)
         lab = make_lab(root / str(draw))
-        words = _draw(chance, fabric)
+        words = draw_run(chance, fabric, root / str(draw))
         if fabric != "virtual" and _link_s(words) > _LONGEST_S:
             continue
         attempts = 0
@@ -125,13 +134,22 @@ def _run(number: int, fabric: str, root: Path) -> tuple[dict[str, str], Done, in
     raise AssertionError(f"run {number}: the lab refused {_DRAWS} in a row, the last: {done.err}")
 
 
-def _draw(chance: random.Random, fabric: str) -> dict[str, str]:
-    """Draws knobs; half of them keep their default, so that a run is not unusual in every way."""
+def draw_run(chance: random.Random, fabric: str, folder: Path) -> dict[str, str]:
+    """Draws knobs; half of them keep their default, so that a run is not unusual in every way.
+
+    folder: where the file of a drawn page is written.
+    """
     servers = _IN_CONTAINERS if fabric == "compose" else tuple(catalogue())
     words = {name: chance.choice(values) for name, values in _KNOBS.items() if chance.random() < 0.5}
     words |= {"SERVER": chance.choice(servers), "SEED": str(chance.randrange(1, 1000))}
+    if words.get("DELAY_UP") == _LIKE_DELAY:
+        words["DELAY_UP"] = words.get("DELAY", KNOBS["DELAY"].default)
     if fabric == "virtual" and chance.random() < 0.1:
         words["CLIENT"] = "chromium"
+    if chance.random() < 0.5:
+        file = folder / "drawn.toml"
+        file.write_text(draw_page(chance))
+        words = {name: value for name, value in words.items() if name not in _OF_MAPS} | {"PAGE": str(file)}
     return {"CONTROL": "no"} | words
 
 
@@ -148,6 +166,7 @@ def _note(tally: Tally, words: dict[str, str], done: Done, late: int) -> None:
     tally.runs += 1
     tally.late += late
     for name, value in words.items():
+        tally.pages += name == "PAGE"
         tally.drawn.setdefault(name, set()).add(value)
     arms = done.summary["arms"] if done.summary else [{"status": "failed", "reason": done.err}]
     for arm in arms:
@@ -161,13 +180,14 @@ def _table(tallies: dict[str, Tally]) -> str:
     lines = [
         f"{sum(each.runs for each in tallies.values())} runs by `make honest`; a run's number decides its knobs.",
         "",
-        "| fabric | runs | servers | values of knobs | arms ok | invalid | failed | repeated: the machine was late |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| fabric | runs | pages of their own | servers | values of knobs | arms ok | invalid | failed | repeated: the machine was late |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for fabric, tally in tallies.items():
-        servers, values = len(tally.drawn.get("SERVER", ())), sum(map(len, tally.drawn.values()))
+        servers = len(tally.drawn.get("SERVER", ()))
+        values = sum(len(drawn) for name, drawn in tally.drawn.items() if name != "PAGE")
         ends = " | ".join(str(tally.arms[end]) for end in ("ok", "invalid", "failed"))
-        lines.append(f"| {fabric} | {tally.runs} | {servers} | {values} | {ends} | {tally.late} |")
+        lines.append(f"| {fabric} | {tally.runs} | {tally.pages} | {servers} | {values} | {ends} | {tally.late} |")
     return "\n".join(lines) + "\n"
 
 

@@ -12,17 +12,24 @@ class Allowance:
 
     rate: the largest accepted deviation of the rate at which bytes arrive, as a fraction of the link's rate.
     moment_ns: the largest error if a time of one log is compared with a time of another log. late_ns: the time by which
-    a busy machine may record an event late.
+    a busy machine may record an event late. is_exact: True if no machine is ever late, because the clock stands still
+    while programs and kernel work.
     """
 
     rate: float
     moment_ns: int
     late_ns: int
+    is_exact: bool = False
 
     @property
     def too_late_ns(self) -> int:
         """The longest delay that a busy machine can explain. A longer delay contradicts the scenario."""
         return _LATE * self.late_ns
+
+    @property
+    def on_the_way_ns(self) -> int:
+        """The longest time by which a packet may be late on the link."""
+        return self.moment_ns if self.is_exact else self.too_late_ns
 
 
 @dataclass(frozen=True, kw_only=True)

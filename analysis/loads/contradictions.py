@@ -24,6 +24,7 @@ from analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from analysis.loads.metrics import PageLoad, page_loads
 from analysis.loads.rate_check import rate_contradictions
 from analysis.loads.request_checks import request_contradictions, served
+from analysis.loads.wire_checks import late_acknowledgments, late_on_the_way
 from analysis.records.runs import Evidence, Layers
 from analysis.records.samples import latest
 from common.formats.samples import SocketSample
@@ -58,6 +59,9 @@ def contradictions(
     # With cross traffic the front has only a part of the link's rate.
     if loads and scenario.plan != PROBE and scenario.shaper_at == "link" and not layers.cross:
         yield from rate_contradictions(loads[-1], layers, scenario, allowance)
+    if loads and scenario.client == "h2":
+        yield from late_on_the_way(layers, scenario, loads[-1].started_ns, allowance)
+        yield from late_acknowledgments(layers, scenario, allowance)
 
 
 def outside(evidence: Evidence) -> Iterator[Contradiction]:

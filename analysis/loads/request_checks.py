@@ -1,23 +1,23 @@
 """Finds contradictions between the client's and the origin's record of a request, or the scenario. Pure."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from analysis.loads.metrics import PageLoad, ResourceTimes
+from analysis.loads.rounds import most_rounds, segments_of
 from analysis.records.rate import Rate
 from analysis.records.runs import Evidence, Layers
+from analysis.records.samples import latest
 from common.formats.page import Resource
-from common.formats.samples import OriginRequest, QueueSample
+from common.formats.samples import OriginRequest, QueueSample, SocketSample
 from common.formats.scenario import ScenarioRecord
-from common.packets import PACKET_BYTES, SEGMENT_BYTES
+from common.packets import INITIAL_WINDOW_SEGMENTS
 from common.trace import Trace
 
 _TIMER_PART = 200
 """A timer may be late by 1/200 of its duration."""
-
-_FIRST_PACKETS = 4
-"""Packets in addition to a document's full packets: the set-up of TLS and HTTP/2, and the last, partial packet."""
 
 _ROOT = "/"
 """The path that the lab requests before the loads, to check that the front answers. A page may have this path, too."""
@@ -44,7 +44,7 @@ def served(resource: Resource, evidence: Evidence) -> Sequence[OriginRequest]:
 class _Asked:
     """A request of a load, as the client and the origin logged it.
 
-    name: the resource and the number of the load, in words. sent_ns: the time at which the client sent the request.
+    name: the resource and the number of the load, in words. first_load: True in a connection's first load. sent_ns: the time at which the client sent the request.
     first_ns: the time at which the client had the resource's first data or, if other resources wait for this resource,
     the time at which the client requested the first of them. request: the origin's record of the request. is_alone:
     True if the resource is a document, and no other resource was loading from sent_ns to first_ns.
@@ -52,6 +52,7 @@ class _Asked:
 
     name: str
     resource: Resource
+    first_load: bool
     is_alone: bool
     sent_ns: int
     first_ns: int
@@ -84,6 +85,7 @@ def _asked(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[_Asked]:
             yield _Asked(
                 name=f"{resource.name} in load {load.number}",
                 resource=resource,
+                first_load=load.number == 1,
                 is_alone=resource in evidence.page.documents and _is_alone(load, times),
                 sent_ns=times.requested_ns,
                 first_ns=_had_ns(load, times),
@@ -129,29 +131,58 @@ def _causes(asked: Iterable[_Asked], scenario: ScenarioRecord, allowance: Allowa
 def _delays(
     asked: Iterable[_Asked], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
 ) -> Iterator[Contradiction]:
-    """Checks that no request to the origin, and no document to the client, took longer than the link explains.
+    """Checks that no request to the origin, and no document to the client, took longer than link and front explain.
 
-    A document is checked only if no other resource was loading, the link was empty, and the queue dropped nothing. With
-    VIA nothing is checked: the front may first have to connect to the second front (analysis/loads/hop_checks.py).
+    A server may read no requests while it waits until the kernel takes more of its bytes, as Node does; so a request may
+    wait at the front as long as the front's kernel has unsent bytes. A document is checked only if no other resource was
+    loading, the link was empty, and the queue dropped nothing. It may take the round trips of analysis/loads/rounds.py.
+    With VIA nothing is checked: the front may first have to connect to the second front (analysis/loads/hop_checks.py).
     """
     if scenario.loss or not layers.queue or scenario.via:
         return
-    rate = Rate.of(scenario)
     up_ns, down_ns = scenario.delay_up_ns, scenario.delay_ns
     # A request may share an opportunity with acknowledgements that wait before it, and use the next one, too.
     wait_ns = 0 if scenario.trace_up is None else 2 * Trace.unpack(scenario.trace_up).longest_gap_ns
     for each in asked:
-        ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, wait_ns)]
+        blocked_ns = _writable_ns(each.sent_ns + up_ns, layers.sockets) - each.sent_ns - up_ns
+        ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, wait_ns + blocked_ns)]
         if each.is_alone and not layers.cross and each.request.available_ns is not None:
-            packets = _FIRST_PACKETS + each.resource.size_bytes // SEGMENT_BYTES
-            packets_ns = packets * PACKET_BYTES * 8 * 10**9 // rate.slowest_bit_s if rate else 0
             before, after = layers.held(each.request.available_ns), layers.held(each.first_ns)
             if not _holds_something(before) and _dropped(before) == _dropped(after):
-                pieces_ns = each.resource.last_ns - each.resource.first_ns
-                ways.append((each.to_client, down_ns, scenario.jitter_ns + packets_ns + pieces_ns))
+                ways.append((each.to_client, down_ns, _crossing_ns(each, layers, scenario, wait_ns)))
         for (what, took_ns), asked_ns, besides_ns in ways:
             if took_ns is not None and took_ns > asked_ns + besides_ns + allowance.too_late_ns:
-                yield Contradiction(what=what, asked=in_ms(asked_ns), seen=in_ms(took_ns))
+                asked_text = f"at most {in_ms(asked_ns + besides_ns)}" if besides_ns else in_ms(asked_ns)
+                yield Contradiction(what=what, asked=asked_text, seen=in_ms(took_ns))
+
+
+def _crossing_ns(each: _Asked, layers: Layers, scenario: ScenarioRecord, wait_ns: int) -> int:
+    """Returns the longest time that a document needs beside the link's delay, on an empty link.
+
+    These are the jitter, the page's own delays, the transmission, and the round trips until the congestion window has
+    let the whole document pass. wait_ns: the longest time that an acknowledgment waits for an opportunity.
+    """
+    window = None
+    if not each.first_load:
+        sampled = latest(layers.sockets, each.request.received_ns)
+        window = min(INITIAL_WINDOW_SEGMENTS, sampled.cwnd_segments) if sampled else 1
+    segments = segments_of(each.resource.size_bytes, len(each.resource.ends_bytes))
+    round_ns = scenario.delay_ns + 2 * scenario.jitter_ns + scenario.delay_up_ns + wait_ns
+    rate = Rate.of(scenario)
+    packets_ns = round(rate.longest_wait_s(segments) * 10**9) if rate else 0
+    pieces_ns = each.resource.last_ns - each.resource.first_ns
+    return 2 * scenario.jitter_ns + pieces_ns + packets_ns + most_rounds(segments, window) * round_ns
+
+
+def _writable_ns(t_ns: int, sockets: Sequence[SocketSample]) -> int:
+    """Returns the latest time, from t_ns on, at which the kernel had no unsent bytes left; t_ns without samples."""
+    before = latest(sockets, t_ns)
+    for sample in sockets[bisect_left(sockets, t_ns, key=lambda each: each.t_ns) :]:
+        if not sample.notsent_bytes:
+            is_idle = before is not None and not before.notsent_bytes and before.bytes_sent == sample.bytes_sent
+            return t_ns if is_idle else max(t_ns, sample.t_ns)
+        before = sample
+    return sockets[-1].t_ns if sockets and sockets[-1].t_ns > t_ns else t_ns
 
 
 def _dropped(held: QueueSample | None) -> int:

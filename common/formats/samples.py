@@ -20,7 +20,9 @@ class SocketSample:
     bytes, all of which the client's kernel has. busy_us: the time with data to send. rwnd_limited_us,
     sndbuf_limited_us: the parts of busy_us in which the client's window, or the send buffer, was the limit.
     sndbuf_bytes, wmem_queued_bytes: size and use of the send buffer with the kernel's overhead (skmem's tb and w in
-    ss(8)).
+    ss(8)). segments_sent: all segments sent so far, with and without data. duplicate_segments: segments that
+    the client's kernel reported as received twice (RFC 2883), so that sending them again was needless.
+    peer_window_bytes: the client's receive window. These three are 0 if the kernel, or an older record, lacks them.
     """
 
     t_ns: int
@@ -43,6 +45,9 @@ class SocketSample:
     sndbuf_bytes: int
     wmem_queued_bytes: int
     congestion_control: str
+    segments_sent: int = 0
+    duplicate_segments: int = 0
+    peer_window_bytes: int = 0
 
     @property
     def sent_bytes(self) -> int:

@@ -283,4 +283,5 @@ def _allowance(tolerance: Tolerance, resolution_ns: int | None) -> Allowance:
         rate=tolerance.rate,
         moment_ns=_MOMENT_NS + (resolution_ns or 0),
         late_ns=ROUND_TRIPS * tolerance.round_trip_ns,
+        is_exact=tolerance.clock_ns == 0,
     )

@@ -1,0 +1,98 @@
+"""Finds bytes that were late on the link, toward the client or as acknowledgments, in the logs of front and client. Pure.
+
+A sample of the front's socket tells how many bytes had been sent and acknowledged. The client's log tells when bytes of
+the TCP stream arrived. The link alone decides how long both ways take, so each has a latest time:
+
+    toward the client   all bytes of a sample have been sent when the sample is taken. From then on they wait for the
+                        delay, and for those bytes before them that the bottleneck has not yet transmitted.
+    acknowledgments     wait for the delay alone. A kernel acknowledges as soon as two full segments have arrived
+                        (RFC 5681, 4.2; tcp_input.c, __tcp_ack_snd_check), so at most two may be unacknowledged.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from analysis.loads.contradiction import Allowance, Contradiction, in_ms
+from analysis.records.rate import Rate
+from analysis.records.runs import Layers
+from common.formats.events import Arrival
+from common.formats.samples import SocketSample
+from common.formats.scenario import ScenarioRecord
+from common.packets import HEADERS_BYTES, PACKET_BYTES, framed
+from common.trace import Trace
+
+_DELAYED_SEGMENTS = 2
+"""Segments that a kernel may hold without an acknowledgment, until its timer for delayed acknowledgments."""
+
+
+def late_on_the_way(
+    layers: Layers, scenario: ScenarioRecord, began_ns: int, allowance: Allowance
+) -> Iterator[Contradiction]:
+    """Checks that bytes arrived at the client in time after the front had sent them.
+
+    began_ns: the start of the measured load. A byte that had to be sent again after the sample is not checked: it was
+    lost, or taken for lost. With cross traffic, bytes wait behind those of other flows, and nothing is checked.
+    """
+    if layers.cross or not layers.arrivals:
+        return
+    rate = Rate.of(scenario, began_ns)
+    way_ns = scenario.delay_ns + 2 * scenario.jitter_ns
+    # The rate of a trace is right at its opportunities; between two of them it is up to a packet off.
+    late_ns = allowance.on_the_way_ns + (round(rate.longest_wait_s(2) * 10**9) if rate else 0)
+    through_ns = 0.0
+    last: SocketSample | None = None
+    index = 0
+    for sample in layers.sockets:
+        through_ns = max(through_ns, sample.t_ns + way_ns)
+        if rate is not None:
+            through_ns = rate.through_ns(through_ns, _on_the_link_bytes(last, sample))
+        last = sample
+        index = _arrived(layers.arrivals, index, sample.sent_bytes)
+        if index == len(layers.arrivals):
+            return
+        arrival = layers.arrivals[index]
+        if not index:  # the bytes of the TLS handshake are not among the arrivals
+            continue
+        if arrival.t_ns > through_ns + late_ns and not _sent_again(sample, arrival.t_ns, layers):
+            what = f"arrival of the byte {sample.sent_bytes} that the front had sent"
+            asked = f"at most {in_ms(round(through_ns - sample.t_ns))} later"
+            yield Contradiction(what=what, asked=asked, seen=in_ms(arrival.t_ns - sample.t_ns))
+            return
+
+
+def late_acknowledgments(layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -> Iterator[Contradiction]:
+    """Checks that the front's kernel got acknowledgments in time after the bytes had arrived at the client."""
+    # An acknowledgment may share an opportunity with packets that wait before it, and use the next one, too.
+    wait_ns = 0 if scenario.trace_up is None else 2 * Trace.unpack(scenario.trace_up).longest_gap_ns
+    late_ns = scenario.delay_up_ns + wait_ns + allowance.on_the_way_ns
+    index = -1
+    for sample in layers.sockets:
+        while index + 1 < len(layers.arrivals) and layers.arrivals[index + 1].t_ns <= sample.t_ns - late_ns:
+            index += 1
+        if index < 0:
+            continue
+        least_bytes = layers.arrivals[index].tcp_bytes - _DELAYED_SEGMENTS * sample.mss_bytes
+        if sample.bytes_acked < least_bytes:
+            what = f"bytes acknowledged {in_ms(late_ns)} after they had arrived at the client"
+            yield Contradiction(what=what, asked=f"at least {least_bytes}", seen=str(sample.bytes_acked))
+            return
+
+
+def _on_the_link_bytes(before: SocketSample | None, sample: SocketSample) -> float:
+    """Returns what the front sent since the sample before, in bytes on the link."""
+    sent_bytes = sample.bytes_sent - (before.bytes_sent if before else 0)
+    if not sample.segments_sent:
+        return framed(sent_bytes, sample.mss_bytes)
+    return sent_bytes + HEADERS_BYTES * (sample.segments_sent - (before.segments_sent if before else 0))
+
+
+def _arrived(arrivals: Sequence[Arrival], index: int, stream_bytes: int) -> int:
+    """Returns the index, from `index` on, of the first arrival by which so many bytes of the stream had arrived."""
+    while index < len(arrivals) and arrivals[index].tcp_bytes < stream_bytes:
+        index += 1
+    return index
+
+
+def _sent_again(sample: SocketSample, until_ns: int, layers: Layers) -> bool:
+    """True if the front sent bytes again between the sample and an instant."""
+    after = next((each for each in layers.sockets if each.t_ns >= until_ns), layers.sockets[-1])
+    return after.bytes_retrans > sample.bytes_retrans
