@@ -9,6 +9,7 @@ the TCP stream arrived. The link alone decides how long both ways take, so each 
                         (RFC 5681, 4.2; tcp_input.c, __tcp_ack_snd_check), so at most two may be unacknowledged.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from analysis.loads.contradiction import Allowance, Contradiction, in_ms
@@ -94,5 +95,6 @@ def _arrived(arrivals: Sequence[Arrival], index: int, stream_bytes: int) -> int:
 
 def _sent_again(sample: SocketSample, until_ns: int, layers: Layers) -> bool:
     """True if the front sent bytes again between the sample and an instant."""
-    after = next((each for each in layers.sockets if each.t_ns >= until_ns), layers.sockets[-1])
+    index = bisect_left(layers.sockets, until_ns, key=lambda each: each.t_ns)
+    after = layers.sockets[min(index, len(layers.sockets) - 1)]
     return after.bytes_retrans > sample.bytes_retrans
