@@ -64,6 +64,8 @@ class Server:
     template: the template of the configuration file. config_name: the name of the configuration file.
     native: the server's own limit on the bytes that it writes to the kernel ahead of the network.
     buffering: whether the server takes whole responses from the origin.
+    takes_whole: True if, with BUFFERING=on, the server reads responses of at least 2 MiB from the origin at once, however
+    slowly the client takes them.
     record: the largest TLS record that the server writes.
     listener: what the server takes from clients: "tls", or without TLS, as the second front of VIA, "http1" or "h2c".
     upstream: the protocol with the second front: "http1" or "h2c". The values of both may have placeholders themselves.
@@ -98,6 +100,7 @@ class Server:
     upstream: Switch
     privileges: Mapping[str, Mapping[str, str]]
     scheduling: str
+    takes_whole: bool
     reads_processor_clock: bool
     record_bytes: int | None
     batch_bytes: int | None
@@ -295,6 +298,7 @@ def _read(folder: Path) -> Server:
         upstream=read_switch(entry, "upstream"),
         privileges=entry.get("privileges", {"root": {}, "ordinary": {}}),
         scheduling=entry.get("scheduling", "its server.toml does not describe the order"),
+        takes_whole=entry.get("takes_whole", False),
         reads_processor_clock=entry.get("reads_processor_clock", False),
         record_bytes=writes.get("record_bytes"),
         batch_bytes=writes.get("batch_bytes"),

@@ -126,6 +126,7 @@ _FIELDS: Mapping[str, _Field] = MappingProxyType(
         "protocol": _Field(lambda value: value in _PROTOCOLS, " or ".join(_PROTOCOLS)),
         "scheduling": _WORD,
         "reads_processor_clock": _FLAG,
+        "takes_whole": _FLAG,
         **{name: _switch(*levels) for name, levels in LEVELS.items()},
         "edition": _WORD,
         "editions": _Field(_is_table, "a table"),

@@ -27,6 +27,11 @@ class Allowance:
         return _LATE * self.late_ns
 
     @property
+    def program_ns(self) -> int:
+        """The longest time that a program may need for what takes no time by the scenario."""
+        return self.late_ns if self.is_exact else self.too_late_ns
+
+    @property
     def on_the_way_ns(self) -> int:
         """The longest time by which a packet may be late on the link."""
         return self.moment_ns if self.is_exact else self.too_late_ns

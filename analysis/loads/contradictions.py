@@ -12,8 +12,11 @@ The times of these logs are compared:
     front and link      the link holds at most the bytes that were sent and have not arrived
     each log by itself  times never run backwards
 
-Other checks compare sizes, numbers of requests, the origin's delays, unsent bytes and the link's rate with the
-scenario.
+The same times also show what was too late: bytes on the link and acknowledgments (wire_checks.py), a front that sends
+nothing although it could (idle_checks.py), requests, documents and the origin's responses (request_checks.py).
+
+Other checks compare sizes, numbers of requests, the origin's delays, unsent bytes, retransmissions and the link's rate
+with the scenario.
 """
 
 from bisect import bisect_left
@@ -21,9 +24,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from analysis.loads.contradiction import Allowance, Contradiction, in_ms
+from analysis.loads.idle_checks import idle_contradictions
 from analysis.loads.metrics import PageLoad, page_loads
 from analysis.loads.rate_check import rate_contradictions
 from analysis.loads.request_checks import request_contradictions, served
+from analysis.loads.retransmission_check import retransmission_contradictions
 from analysis.loads.wire_checks import late_acknowledgments, late_on_the_way
 from analysis.records.runs import Evidence, Layers
 from analysis.records.samples import latest
@@ -41,16 +46,23 @@ _MOST_HEADERS_BYTES = 94
 
 
 def contradictions(
-    evidence: Evidence, layers: Layers, scenario: ScenarioRecord, allowance: Allowance
+    evidence: Evidence,
+    layers: Layers,
+    scenario: ScenarioRecord,
+    allowance: Allowance,
+    *,
+    takes_whole: bool = False,
 ) -> Iterator[Contradiction]:
     """Returns the contradictions, the easiest to understand first. scenario: the scenario in run.json.
 
-    Raises FolderError if the record of a load is incomplete.
+    takes_whole: True if it is known that the front takes whole responses from the origin at once. Raises FolderError if the record of a load is incomplete.
     """
     loads = page_loads(evidence)
     yield from _payload(loads)
     yield from _order(evidence, layers)
-    yield from request_contradictions(loads, evidence, layers, scenario, allowance)
+    yield from request_contradictions(
+        loads, evidence, layers, scenario, allowance, takes_whole=takes_whole
+    )
     if scenario.client == "h2":  # a browser opens spare connections
         yield from _transport(layers, scenario, allowance)
         if not layers.cross:  # otherwise the link holds bytes of other flows
@@ -62,6 +74,8 @@ def contradictions(
     if loads and scenario.client == "h2":
         yield from late_on_the_way(layers, scenario, loads[-1].started_ns, allowance)
         yield from late_acknowledgments(layers, scenario, allowance)
+        yield from idle_contradictions(loads, layers, scenario, allowance)
+        yield from retransmission_contradictions(layers, scenario)
 
 
 def outside(evidence: Evidence) -> Iterator[Contradiction]:

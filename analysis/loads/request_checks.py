@@ -19,18 +19,34 @@ from common.trace import Trace
 _TIMER_PART = 200
 """A timer may be late by 1/200 of its duration."""
 
+_AT_ONCE_BYTES = 32 * 1024
+"""A response that the two kernels between origin and front take at once: half of the smallest receive window, 64 KiB."""
+
+_WHOLE_BYTES = 2 * 1024 * 1024
+"""The largest response of which it is known that a front takes it at once, if it takes whole responses."""
+
 _ROOT = "/"
 """The path that the lab requests before the loads, to check that the front answers. A page may have this path, too."""
 
 
 def request_contradictions(
-    loads: Sequence[PageLoad], evidence: Evidence, layers: Layers, scenario: ScenarioRecord, allowance: Allowance
+    loads: Sequence[PageLoad],
+    evidence: Evidence,
+    layers: Layers,
+    scenario: ScenarioRecord,
+    allowance: Allowance,
+    *,
+    takes_whole: bool,
 ) -> Iterator[Contradiction]:
-    """Returns the contradictions about the number of requests, their times, and the origin's delays."""
+    """Returns the contradictions about the number of requests, their times, and the origin's delays.
+
+    takes_whole: True if the front takes whole responses from the origin at once.
+    """
     asked = list(_asked(loads, evidence))
     yield from _requests(loads, evidence)
     yield from _causes(asked, scenario, allowance)
     yield from _origin(asked, allowance)
+    yield from _handed_over(asked, allowance, _WHOLE_BYTES if takes_whole else _AT_ONCE_BYTES)
     if scenario.client == "h2":  # a browser sends requests late
         yield from _delays(asked, layers, scenario, allowance)
 
@@ -205,3 +221,15 @@ def _origin(asked: Iterable[_Asked], allowance: Allowance) -> Iterator[Contradic
             if not least_ns <= took_ns <= least_ns + max(allowance.too_late_ns, least_ns // _TIMER_PART):
                 what = f"how long the origin held the {name} back"
                 yield Contradiction(what=what, asked=in_ms(least_ns), seen=in_ms(took_ns))
+
+
+def _handed_over(asked: Iterable[_Asked], allowance: Allowance, most_bytes: int) -> Iterator[Contradiction]:
+    """Checks that the origin handed over responses of at most `most_bytes` as soon as the page allows."""
+    for each in asked:
+        if each.request.handed_over_ns is None or each.resource.size_bytes > most_bytes:
+            continue
+        least_ns = each.resource.last_ns
+        took_ns = each.request.handed_over_ns - each.request.received_ns
+        if took_ns > least_ns + max(allowance.program_ns, least_ns // _TIMER_PART):
+            what = f"time until the origin had handed over the {each.name}"
+            yield Contradiction(what=what, asked=in_ms(least_ns), seen=in_ms(took_ns))

@@ -254,10 +254,10 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
     tolerance, the run is invalid.
     """
     expected_loads = scenario.reloads + 1
-    traits = server_of(scenario.server).traits
+    server = server_of(scenario.server)
     evidence, layers = load_evidence(folder.path), load_layers(folder.path)
     _none_of(outside(evidence))
-    found = findings(evidence, layers, as_record(scenario), traits)
+    found = findings(evidence, layers, as_record(scenario), server.traits)
     if len(found.loads) != expected_loads:
         raise StepFailed("the client", f"{len(found.loads)} of {expected_loads} page loads are complete", folder.client)
     if not manner.fabric.virtual_clock:
@@ -266,7 +266,9 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
             check_lateness(late, manner.fabric.tolerance)
     allowance = _allowance(manner.fabric.tolerance, observed["clock_resolution_ns"])
     record = as_record(scenario)
-    _none_of(contradictions(evidence, layers, record, allowance))
+    is_stock = scenario.config is None and scenario.program is None and scenario.via is None
+    takes_whole = server.takes_whole and is_stock and scenario.buffering == "on"
+    _none_of(contradictions(evidence, layers, record, allowance, takes_whole=takes_whole))
     if record.via is not None:
         _none_of(hop_contradictions(evidence, layers, record.via, expected_loads, allowance))
     return found

@@ -122,7 +122,7 @@ def test_server_entry_has_no_stray_keys(server: Server) -> None:
     packaged = {"packages", "image_version"} if server.packages else set()
     needed = {"program", "version", "command", "template", "scheduling", *_SWITCHES, *packaged}
     others = {"base", "edition", "editions", "files", "npm", "privileges", "protocol", "record", "suites", "writes"}
-    others |= {"listener", "reads_processor_clock", "upstream"}
+    others |= {"listener", "reads_processor_clock", "takes_whole", "upstream"}
     assert needed <= set(entry) <= needed | others
     own = {"template": server.config_name} | ({"edition": server.edition} if server.edition in server.wheels else {})
     elsewhere = ("npm", "protocol", "suites", "template", "edition")

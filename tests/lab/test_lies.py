@@ -85,6 +85,30 @@ def _set(name: str, value: str) -> str:
     return f"echo {value} >/proc/sys/net/ipv4/{name}"
 
 
+def _restored(deviation: str, restoration: str, seconds: int = 3) -> str:
+    """Returns commands that deviate for some seconds, so that no setting shows it afterwards."""
+    return f"{deviation}; sleep {seconds}; {restoration}"
+
+
+_STALLS = (
+    "const {ServerResponse} = require(`http`), {end} = ServerResponse.prototype;"
+    " ServerResponse.prototype.end = function (body) {"
+    " if (!(body?.length > 100000)) return end.call(this, body);"
+    " this.write(body.subarray(0, 200000)); setTimeout(() => end.call(this, body.subarray(200000)), 3000); };"
+)
+_PACED = (
+    "import ctypes, os, socket, time\n"
+    "getfd = lambda pid, fd: ctypes.CDLL(None).syscall(438, os.pidfd_open(pid), fd, 0)\n"
+    "def pace(rate):\n"
+    "    for pid in map(int, os.popen('pidof nginx').read().split()):\n"
+    "        for fd in map(int, os.listdir(f'/proc/{pid}/fd')):\n"
+    "            try:\n"
+    "                held = socket.socket(fileno=getfd(pid, fd))\n"
+    "                if held.getpeername()[0] == '198.18.0.2': held.setsockopt(1, 47, rate)\n"
+    "            except OSError: pass\n"
+    "pace(20000); time.sleep(3); pace(2**31 - 1)"
+)
+"""Sets SO_MAX_PACING_RATE of the front's connection with the client for a while; 438 is pidfd_getfd(2)."""
 _NO_LIMIT = _set("tcp_notsent_lowat", "4294967295")
 
 LIES = {
@@ -114,6 +138,47 @@ LIES = {
         f" {_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit",
         "rate of arrival while packets waited in the bottleneck: asked for the link's rate, within 3%, observed a "
         "deviation of -",
+    ),
+    "a slower delay line for a while": _at_link(
+        _restored(
+            f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 300ms rate 900kbit",
+            f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 300ms rate 0",
+        ),
+        "arrival of the byte",
+    ),
+    "loss for a while": _at_link(
+        _restored(
+            f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 300ms loss 4%",
+            f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 300ms loss 0%",
+        ),
+        "bytes that the front's kernel sent again: asked for at most",
+    ),
+    "a slow wire behind the front for a while": _at_front(
+        _restored(
+            "tc qdisc add dev wire root tbf rate 512kbit burst 3000 limit 4000000",
+            "tc qdisc change dev wire root tbf rate 1gbit burst 3000 limit 4000000; sleep 1; tc qdisc del dev wire root",
+        ),
+        "arrival of the byte",
+    ),
+    "loss behind the front for a while": _at_front(
+        _restored("tc qdisc add dev wire root netem loss 4%", "tc qdisc del dev wire root"),
+        "bytes that the link carried from the front during the loads: asked for the",
+    ),
+    "late acknowledgments for a while": _at_link(
+        _restored("tc qdisc add dev to-front root netem delay 50ms", "tc qdisc del dev to-front root"),
+        "bytes acknowledged 1.0 ms after they had arrived at the client: asked for at least",
+    ),
+    "a front that stalls": _at_front(
+        "sleep 1; " + _restored("kill -STOP $(pidof nginx)", "kill -CONT $(pidof nginx)"),
+        "time for which the front had nothing to send, although the origin had handed over responses: asked for no",
+    ),
+    "a paced connection for a while": _at_front(
+        f'{sys.executable} -I -c "{_PACED}"',
+        "time for which the front had unsent bytes, and room for them in both windows: asked for no time",
+    ),
+    "an origin that stalls": _origin(
+        f"""echo '{_STALLS}' >"$ACCESS_LOG.cjs"; set -- --require "$ACCESS_LOG.cjs" "$@\"""",
+        "time until the origin had handed over the image in load 1: asked for 0.0 ms",
     ),
     "another delay": _at_link(
         f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 100ms",

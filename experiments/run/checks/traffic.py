@@ -13,8 +13,13 @@ from experiments.run.checks.rate_steps import Span
 from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from netem.carried import Received
 
-_MARGIN_BYTES = 16 * 1024
-"""Tolerance for retransmissions after the last sample of the socket, and for TCP options that only few packets have."""
+_MARGIN_BYTES = 1024
+"""Tolerance for what is no stream of the client's connection: longer TCP headers (8 bytes in a SYN, 12 in a packet with
+SACK), other protocols' short packets (ARP, neighbour discovery), and TLS's and HTTP/2's farewells after the client has
+read the last byte. In 60 honest runs it was 8 to 44 bytes. It is less than a full packet, so a single packet shows."""
+
+_BROWSER_MARGIN_BYTES = _CROSS_MARGIN_BYTES = 16 * 1024
+"""Tolerance for a browser, whose spare connections are not sampled, and for cross traffic's SYN and FIN."""
 
 
 def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets: Sequence[SocketSample]) -> None:
@@ -29,7 +34,10 @@ def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets
     arrived_bytes = _arrived_bytes(folder, scenario.client)
     most_bytes = arrived_bytes + sockets[-1].bytes_retrans
     least_bytes = arrived_bytes if scenario.shaper_at is ShaperAt.FRONT else most_bytes
-    if not least_bytes - _MARGIN_BYTES <= came.payload_bytes <= most_bytes + _MARGIN_BYTES:
+    margin_bytes = _BROWSER_MARGIN_BYTES if scenario.client.is_browser else _MARGIN_BYTES
+    # What was on its way when the socket was sampled last may have been sent again since.
+    margin_bytes += sockets[-1].unacked_segments * sockets[-1].mss_bytes
+    if not least_bytes - margin_bytes <= came.payload_bytes <= most_bytes + margin_bytes:
         raise InvalidRun(
             "bytes that the link carried from the front during the loads",
             f"the {most_bytes} that the client received or the front retransmitted",
@@ -64,7 +72,7 @@ def check_cross(scenario: Scenario, observed: Mapping[str, Any], span: Span) -> 
     if held != [scenario.cross]:
         raise InvalidRun("flows of cross traffic during the measured load", scenario.cross, held)
     arrived, sent = observed["cross_arrived_bytes"], observed["cross_sent_bytes"]
-    if not 0 < arrived <= sent + _MARGIN_BYTES:
+    if not 0 < arrived <= sent + _CROSS_MARGIN_BYTES:
         raise InvalidRun("bytes of cross traffic that arrived", f"at most the {sent} that entered the link", arrived)
 
 

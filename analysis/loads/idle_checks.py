@@ -1,0 +1,112 @@
+"""Finds a front that sent nothing although it could, in the samples of its socket. Pure.
+
+Two things are checked:
+
+1. While the origin has handed over a response, and the client does not have all of it, the front has bytes to send. So
+   its kernel has bytes that are unsent, or sent and not acknowledged. Flow control is no excuse: if everything is
+   acknowledged, the client's WINDOW_UPDATE has arrived as well, on the same way.
+2. Unsent bytes leave as soon as congestion window and receive window allow it (tcp_output.c, tcp_write_xmit). Only a
+   last part of the window may wait for further acknowledgments (tcp_tso_should_defer), so half a window is never left
+   unused. BBR paces its packets, and with SHAPER_AT=front the kernel holds bytes back while the shaper is busy
+   (tcp_small_queue_check), so there nothing is checked.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from analysis.loads.contradiction import Allowance, Contradiction, in_ms
+from analysis.loads.metrics import PageLoad
+from analysis.records.runs import Layers
+from common.formats.samples import SocketSample
+from common.formats.scenario import ScenarioRecord
+
+_USED = 1 / 2
+"""The part of the congestion window that is used at least while bytes are unsent."""
+
+
+def idle_contradictions(
+    loads: Sequence[PageLoad], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
+) -> Iterator[Contradiction]:
+    """Returns a contradiction if the front had nothing in its kernel, or unsent bytes and room in both windows.
+
+    With VIA the first point is not checked, because a response is on its way between the fronts.
+    """
+    if scenario.via is None:
+        yield from _nothing_to_send(loads, layers, scenario, allowance)
+    if scenario.congestion_control != "bbr" and scenario.shaper_at == "link":
+        yield from _unused_window(layers.sockets, allowance)
+
+
+def _nothing_to_send(
+    loads: Sequence[PageLoad], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
+) -> Iterator[Contradiction]:
+    had = _merged(
+        (times.available_ns + times.resource.last_ns - times.resource.first_ns, times.last_byte_ns)
+        for load in loads
+        for times in load.resources.values()
+    )
+    spans = iter(had)
+    span = next(spans, None)
+    for from_ns, until_ns in _idle(layers.sockets):
+        while span is not None and span[1] <= from_ns:
+            span = next(spans, None)
+        if span is None:
+            return
+        idle_ns = min(until_ns, span[1] - scenario.shortest_delay_ns) - max(from_ns, span[0])
+        if idle_ns > allowance.on_the_way_ns:
+            what = "time for which the front had nothing to send, although the origin had handed over responses"
+            yield Contradiction(what=what, asked="no time", seen=in_ms(idle_ns))
+            return
+
+
+def _merged(spans: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Returns the times that any of the spans covers, in order."""
+    merged: list[tuple[int, int]] = []
+    for from_ns, until_ns in sorted(spans):
+        if merged and from_ns <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], until_ns))
+        elif from_ns < until_ns:
+            merged.append((from_ns, until_ns))
+    return merged
+
+
+def _idle(samples: Sequence[SocketSample]) -> Iterator[tuple[int, int]]:
+    """Yields the times between two samples in which the kernel had neither unsent nor unacknowledged bytes."""
+    first: SocketSample | None = None
+    last: SocketSample | None = None
+    for sample in samples:
+        if first and last and (sample.bytes_sent != first.bytes_sent or not _is_empty(sample)):
+            yield first.t_ns, last.t_ns
+            first = None
+        if _is_empty(sample):
+            first, last = first or sample, sample
+    if first and last:
+        yield first.t_ns, last.t_ns
+
+
+def _is_empty(sample: SocketSample) -> bool:
+    return not (sample.notsent_bytes or sample.unacked_segments)
+
+
+def _unused_window(samples: Sequence[SocketSample], allowance: Allowance) -> Iterator[Contradiction]:
+    since_ns: int | None = None
+    for before, sample in pairwise(samples):
+        is_limited = sample.rwnd_limited_us != before.rwnd_limited_us
+        if is_limited or not (_has_room(before) and _has_room(sample)):
+            since_ns = None
+            continue
+        since_ns = before.t_ns if since_ns is None else since_ns
+        if sample.t_ns - since_ns > allowance.too_late_ns:
+            what = "time for which the front had unsent bytes, and room for them in both windows"
+            yield Contradiction(what=what, asked="no time", seen=in_ms(sample.t_ns - since_ns))
+            return
+
+
+def _has_room(sample: SocketSample) -> bool:
+    """True if a segment is unsent, and half of the congestion window and of the client's window are unused."""
+    used_bytes = sample.unacked_segments * sample.mss_bytes
+    return (
+        sample.notsent_bytes >= sample.mss_bytes
+        and sample.unacked_segments < _USED * sample.cwnd_segments
+        and used_bytes < _USED * sample.peer_window_bytes
+    )

@@ -1,0 +1,38 @@
+"""Counts the packets that the front sent again against those that the link dropped. Pure.
+
+A kernel sends a segment again if it was lost, or taken for lost. If the client then has the segment twice, its kernel
+says so (D-SACK, RFC 2883), and the front's kernel counts that. So without LOSS every segment that was sent again was
+dropped by the bottleneck, or is counted as a duplicate. Each of both stands for at most one full segment.
+"""
+
+from collections.abc import Iterator
+
+from analysis.loads.contradiction import Contradiction
+from analysis.records.runs import Layers
+from analysis.records.samples import latest
+from common.formats.scenario import ScenarioRecord
+
+_REPORT_ROUNDS = 2
+"""The round trips until a duplicate is reported: the second copy's way to the client, and the report's way back."""
+
+
+def retransmission_contradictions(layers: Layers, scenario: ScenarioRecord) -> Iterator[Contradiction]:
+    """Checks that the front's kernel sent no more bytes again than were dropped, or came twice.
+
+    What was sent again in the last two round trips is not checked, because the client's report may be on its way. With
+    LOSS nothing is checked: how many packets are lost is a matter of chance.
+    """
+    if scenario.loss or not layers.sockets or not layers.sockets[-1].segments_sent:
+        return
+    first, last = layers.sockets[0], layers.sockets[-1]
+    rtt_us = max(sample.rtt_us for sample in layers.sockets)
+    until = latest(layers.sockets, last.t_ns - _REPORT_ROUNDS * 1000 * rtt_us) if last.bytes_retrans else None
+    if until is None:
+        return
+    before = layers.held(first.t_ns)
+    dropped = layers.queue[-1].dropped - (before.dropped if before else 0) if layers.queue else 0
+    most_bytes = (dropped + last.duplicate_segments) * max(sample.mss_bytes for sample in layers.sockets)
+    if until.bytes_retrans > most_bytes:
+        what = "bytes that the front's kernel sent again"
+        asked = f"at most {most_bytes}, which the queue dropped or the client had twice"
+        yield Contradiction(what=what, asked=asked, seen=str(until.bytes_retrans))
