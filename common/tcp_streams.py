@@ -6,6 +6,7 @@ A byte that was captured twice counts when it was first captured.
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 import dpkt
 
@@ -121,3 +122,9 @@ def connections(
             position = (tcp.seq - way.first) % _SEQUENCES
             way.segments.append(Segment(t_ns=t_ns, position_bytes=position, payload=bytes(tcp.data)))
     return {port: (up.direction(), down.direction()) for port, (up, down) in seen.items()}
+
+
+def captured(capture: BinaryIO, server_port: int) -> dict[int, tuple[Direction, Direction]]:
+    """Returns the connections of a pcap file, as `connections` does. Raises ValueError if it is not a capture."""
+    packets = ((int(at * 10**9), dpkt.ethernet.Ethernet(packet).data.data) for at, packet in dpkt.pcap.Reader(capture))
+    return connections(packets, server_port)

@@ -84,6 +84,9 @@ _RESOURCE: dict[str, type] = {
 }
 
 
+_LEDGER: dict[str, type] = {"focal": str, "layer": str, "wait_ms": float, "uncertainty_ms": float}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """A table. columns: names in order, each with a type: str, int, float or bool. Missing values are None in rows."""
@@ -94,10 +97,11 @@ class Table:
 
 
 def tables(album: Album) -> list[Table]:
-    """Makes the tables loads, resources, events, arrivals, sockets and queue."""
+    """Makes the tables loads, resources, ledger, events, arrivals, sockets and queue."""
     made = [
         Table(name="loads", columns=_ABOUT | _LOAD | _SCENARIO, rows=_loads(album.recordings)),
         Table(name="resources", columns=_ABOUT | _RESOURCE, rows=_resources(album.recordings)),
+        Table(name="ledger", columns=_ABOUT | _LEDGER, rows=_ledgers(album.recordings)),
         _table("events", Event, [(each, each.events) for each in album.recordings]),
     ]
     layers = [(each, each.layers) for each in album.recordings]
@@ -179,6 +183,22 @@ def _loads(recordings: Iterable[Recording]) -> list[dict[str, Any]]:
             counted = {name: document[name] for name in _LOAD if name in document}
             rows.append(about | counted | own | asked)
     return rows
+
+
+def _ledgers(recordings: Iterable[Recording]) -> list[dict[str, Any]]:
+    return [
+        {
+            "arm": recording.arm,
+            "run": recording.name,
+            "focal": account.focal,
+            "layer": layer,
+            "wait_ms": wait_ms,
+            "uncertainty_ms": account.parts_uncertainty_ms.get(layer),
+        }
+        for recording in recordings
+        if (account := recording.record.ledger) is not None
+        for layer, wait_ms in account.parts_ms.items()
+    ]
 
 
 def _resources(recordings: Iterable[Recording]) -> list[dict[str, Any]]:

@@ -94,6 +94,7 @@ class Ledger:
     available_ns: int
     first_byte_ns: int
     parts: Mapping[Layer, int]
+    uncertainty: Mapping[Layer, int]
     moments: tuple[Moment, ...]
 
     @property
@@ -125,6 +126,7 @@ class Ledger:
             focal=self.focal,
             wait_ms=self.wait_ns / 10**6,
             parts_ms={layer.value: wait_ns / 10**6 for layer, wait_ns in self.parts.items()},
+            parts_uncertainty_ms={layer.value: off_ns / 10**6 for layer, off_ns in self.uncertainty.items()},
             largest=self.largest.value,
             explained=round(self.explained, 4),
             other_bytes_at_available=OtherBytes(**bytes_in),
@@ -139,7 +141,9 @@ WORDS: Mapping[Layer, str] = MappingProxyType(
         Layer.BETWEEN: "in propagation between the fronts",
         Layer.PENDING: "in the front, still reorderable",
         Layer.COMMITTED: "in the front's output queue",
+        Layer.FLOW: "for the client's flow-control window",
         Layer.UNSENT: "unsent in the kernel",
+        Layer.RECEIVE_WINDOW: "for the client's receive window",
         Layer.QUEUE: "in the bottleneck queue",
         Layer.CROSS: "behind packets of other flows in the bottleneck",
         Layer.PROPAGATION: "in propagation",
@@ -153,11 +157,24 @@ WORDS: Mapping[Layer, str] = MappingProxyType(
 _SHORTEST_MS = 5.0
 
 
+_NEGLIGIBLE = 0.05
+"""An uncertainty up to this fraction of a part is negligible, as is one below _SHORTEST_MS."""
+
+
 def sentence(record: LedgerRecord) -> str:
-    """Puts the ledger in a run's run.json into a sentence, which leaves out layers with a wait below 5 ms."""
+    """Puts the ledger in a run's run.json into a sentence, which leaves out layers with a wait below 5 ms.
+
+    A wait has its uncertainty, as in "0.58 ± 0.05", unless that is negligible.
+    """
     parts = [
-        f"{'-' if wait_ms < 0 else '+'} {abs(wait_ms) / 1000:.2f} {words}"
+        f"{'-' if wait_ms < 0 else '+'} {abs(wait_ms) / 1000:.2f}{_off(record, layer)} {words}"
         for layer, words in WORDS.items()
         if abs(wait_ms := record.parts_ms.get(layer.value, 0)) >= _SHORTEST_MS
     ]
     return f"the {record.focal} waited {record.wait_ms / 1000:.2f} s = {' '.join(parts).removeprefix('+ ')}"
+
+
+def _off(record: LedgerRecord, layer: Layer) -> str:
+    off_ms = record.parts_uncertainty_ms.get(layer.value, 0.0)
+    is_negligible = off_ms < max(_SHORTEST_MS, _NEGLIGIBLE * abs(record.parts_ms[layer.value]))
+    return "" if is_negligible else f" ± {off_ms / 1000:.2f}"

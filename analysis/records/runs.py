@@ -15,11 +15,12 @@ from common.formats.events import Arrival, Event
 from common.formats.experiment import ExperimentRecord
 from common.formats.page import Page
 from common.formats.passages import Passage
-from common.formats.plan import Group, Plan
+from common.formats.plan import Group, Plan, Protocol
 from common.formats.reading import read_document, read_journal
 from common.formats.run import Observed, RunRecord, Status
 from common.formats.samples import ConnectionSample, CrossSample, OriginRequest, QueueSample, SocketSample
 from common.formats.scenario import ScenarioRecord
+from common.formats.segments import Segment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,8 @@ class Evidence:
     """The logs of client and origin about the loads of a page.
 
     groups: the streams that only have a place in the client's priority tree. focal: the name of the focal resource that
-    run.json records; None if the run is not judged yet. source: path of the events' file, for errors.
+    run.json records; None if the run is not judged yet. protocol: the connection's. source: path of the events' file,
+    for errors.
     """
 
     events: tuple[Event, ...]
@@ -35,6 +37,7 @@ class Evidence:
     page: Page
     groups: tuple[Group, ...] = ()
     focal: str | None = None
+    protocol: Protocol = Protocol.HTTP2
     source: str = "events.jsonl"
 
 
@@ -44,7 +47,7 @@ class Layers:
 
     Each tuple is in order of time, and empty if the run has no such records. queue: samples of the direction toward the
     client. cross: samples of the cross traffic. passages, connections: responses between the two fronts, and samples
-    of the second front's sockets.
+    of the second front's sockets. segments: the captured segments, the front's first (CAPTURE=yes).
     """
 
     sockets: tuple[SocketSample, ...]
@@ -53,6 +56,7 @@ class Layers:
     cross: tuple[CrossSample, ...] = ()
     passages: tuple[Passage, ...] = ()
     connections: tuple[ConnectionSample, ...] = ()
+    segments: tuple[Segment, ...] = ()
 
     def held(self, t_ns: int) -> QueueSample | None:
         """Returns the last sample of the link's queue up to an instant; None before the first sample."""
@@ -178,13 +182,14 @@ def load_evidence(path: Path) -> Evidence:
         requests=tuple(read_journal(path / "origin" / "access.jsonl", OriginRequest)),
         page=plan.page,
         groups=plan.groups,
+        protocol=plan.protocol,
     )
 
 
 def load_layers(path: Path) -> Layers:
     """Reads the samples and the client's arrivals from a run's folder. The run need not be finished."""
     lines = read_journal(path / "link" / "queue.jsonl", QueueSample)
-    cross, second = path / "link" / "cross.jsonl", path / "second"
+    cross, second, segments = path / "link" / "cross.jsonl", path / "second", path / "wire" / "segments.jsonl"
     return Layers(
         sockets=tuple(read_journal(path / "front" / "sockets.jsonl", SocketSample)),
         queue=tuple(line for line in lines if line.direction == "down"),
@@ -192,4 +197,5 @@ def load_layers(path: Path) -> Layers:
         cross=tuple(read_journal(cross, CrossSample)) if cross.exists() else (),
         passages=tuple(read_journal(second / "passages.jsonl", Passage)) if second.exists() else (),
         connections=tuple(read_journal(second / "connections.jsonl", ConnectionSample)) if second.exists() else (),
+        segments=tuple(read_journal(segments, Segment)) if segments.exists() else (),
     )

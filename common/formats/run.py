@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -90,7 +90,8 @@ class OtherBytes:
 class LedgerRecord:
     """The ledger of the measured load: where the first byte of the focal resource waited.
 
-    parts_ms: the wait by layer. largest: the layer with the longest wait. explained: the fraction of the wait that the
+    parts_ms: the wait by layer. parts_uncertainty_ms: the largest possible error of each part; empty in folders of
+    earlier versions. largest: the layer with the longest wait. explained: the fraction of the wait that the
     layers account for, 0 to 1. other_bytes_at_available: where the bytes of the group `others` were when the origin had
     the focal resource.
     """
@@ -101,6 +102,7 @@ class LedgerRecord:
     largest: str
     explained: float
     other_bytes_at_available: OtherBytes
+    parts_uncertainty_ms: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,7 +274,7 @@ class RunRecord(Findings, Conduct):
 
 def _shallow(record: Any) -> dict[str, Any]:
     """Returns the fields of a record. dataclasses.asdict would copy their contents, which takes three times as long."""
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+    return {each.name: getattr(record, each.name) for each in fields(record)}
 
 
 _EDGES = ("headers_ms", "first_byte_ms", "last_byte_ms")

@@ -4,7 +4,7 @@ Experiments and sweeps choose the runs and the paths of the run folders, and use
 """
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,9 +122,14 @@ def _outcome_and_findings(
     run: Run, folder: RunFolder, manner: Manner, trouble: str | None
 ) -> tuple[dict[str, Any], Findings]:
     outcome = _outcome(folder, trouble)
-    finishing = [capture.finish] if manner.capture else []
+    finishing: list[Callable[[RunFolder], None]] = []
+    # Both import libraries that other runs do not need.
+    if manner.capture:
+        from experiments.run import segments
+
+        finishing += [segments.finish, capture.finish]
     if run.arm.scenario.via is not None:
-        from experiments.run import passages  # which imports libraries that other runs do not need
+        from experiments.run import passages
 
         finishing.append(passages.finish)
     for finish in finishing:

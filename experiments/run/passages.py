@@ -19,7 +19,6 @@ from hyperframe.frame import DataFrame, Frame, HeadersFrame
 
 from common import tcp_streams
 from common.formats.passages import Passage
-from common.tcp_streams import Direction
 from experiments.errors import StepFailed
 from experiments.results.run_folder import RunFolder, read_json
 from experiments.testbed.places import SECOND_PORT
@@ -29,15 +28,6 @@ _STEP = "the captures between the fronts"
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _HEAD_END = b"\r\n\r\n"
 _FRAME_HEAD_BYTES = 9
-
-
-def connections(capture: BinaryIO) -> dict[int, tuple[Direction, Direction]]:
-    """Returns the connections of a capture, by the front's port: the directions from the front and to the front.
-
-    Connections whose beginning is not in the capture are left out. Raises ValueError if it is not a capture.
-    """
-    packets = ((int(at * 10**9), dpkt.ethernet.Ethernet(packet).data.data) for at, packet in dpkt.pcap.Reader(capture))
-    return tcp_streams.connections(packets, SECOND_PORT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,9 +102,9 @@ def passages(at_front: BinaryIO, at_second: BinaryIO, ahead_ns: int) -> list[Pas
 
     ahead_ns: CLOCK_REALTIME minus CLOCK_MONOTONIC. Raises ValueError if a file is not a capture.
     """
-    sent = connections(at_second)
+    sent = tcp_streams.captured(at_second, SECOND_PORT)
     found = []
-    for port, (up, down) in connections(at_front).items():
+    for port, (up, down) in tcp_streams.captured(at_front, SECOND_PORT).items():
         asked, came = up.stream(), down.stream()
         for each in responses(asked.content, came.content):
             sent_ns = sent[port][1].first_ns(each.body_bytes) if port in sent else None

@@ -14,7 +14,7 @@ from experiments.commands.export import export
 from experiments.errors import LabError, ScenarioError, StepFailed, Unavailable
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
-_SAMPLED = ["loads", "resources", "events", "arrivals", "sockets", "queue"]
+_SAMPLED = ["loads", "resources", "ledger", "events", "arrivals", "sockets", "queue"]
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def golden() -> Album:
 def test_every_table_is_tidy(golden: Album) -> None:
     """Each row names its arm and run, and has a value of the column's type, or None, in every column."""
     made = {table.name: table for table in tables.tables(golden)}
-    assert list(made) == ["loads", "resources", "events", "arrivals", "sockets", "queue"]
+    assert list(made) == ["loads", "resources", "ledger", "events", "arrivals", "sockets", "queue"]
     for table in made.values():
         assert list(table.columns)[:2] == ["arm", "run"]
         for row in table.rows:

@@ -43,7 +43,7 @@ def crossed(packets: int = CROSSED) -> tuple[CrossSample, ...]:
 def with_cross(packets: int = CROSSED, *, resent: int = 0) -> Layers:
     """Returns the samples of a link whose bottleneck holds a packet of the front's, and packets of another flow."""
     usual = layers()
-    queue = replace(usual.queue[-1], packets=30, bytes=30 * 1514)
+    queue = replace(usual.queue[1], packets=30, bytes=30 * 1514)
     sockets = tuple(
         replace(sampled(t_ms, resent=resent * (t_ms > SENT_MS + DELAY_MS)), mss_bytes=MSS)
         for t_ms in range(0, 2001, 10)
@@ -60,17 +60,17 @@ def test_the_wait_behind_other_flows_is_a_layer() -> None:
     """The packets of other flows that left while the byte waited are one part, the front's own packets another."""
     found = made(with_cross())
     parts_ms = {layer: wait_ns / MS for layer, wait_ns in found.parts.items()}
-    assert parts_ms[Layer.CROSS] == pytest.approx(CROSSED * PACKET_MS, abs=1)
+    off_ms = found.uncertainty[Layer.CROSS] / MS
+    assert off_ms <= 6 * PACKET_MS  # what socket and queue may differ by, and a sampling interval at each end
+    assert parts_ms[Layer.CROSS] == pytest.approx(CROSSED * PACKET_MS, abs=off_ms)
     # 501 bytes of the front's are before the script and have not arrived; a packet less, as two are there in part.
     own_ms = framed(501 - MSS, MSS) / 1514 * PACKET_MS
     assert parts_ms[Layer.QUEUE] == pytest.approx(own_ms, abs=0.1)
     transmission_ms = framed(MSS, MSS) / 1514 * PACKET_MS
     assert parts_ms[Layer.PROPAGATION] == pytest.approx(DELAY_MS + transmission_ms, abs=0.1)
     assert sum(found.parts.values()) == found.wait_ns
-    wait_ms = RECORD_MS - SENT_MS - DELAY_MS - transmission_ms
-    rest_ms = wait_ms - parts_ms[Layer.CROSS] - parts_ms[Layer.QUEUE]
-    assert parts_ms[Layer.UNEXPLAINED] == pytest.approx(rest_ms, abs=1)
-    assert "0.17 behind packets of other flows in the bottleneck" in sentence(found.as_record())
+    assert parts_ms[Layer.UNEXPLAINED] == 0  # what is left is within the uncertainty of both
+    assert "behind packets of other flows in the bottleneck" in sentence(found.as_record())
 
 
 def test_without_cross_traffic_there_is_no_such_layer() -> None:

@@ -47,7 +47,7 @@ def test_the_parts_add_up() -> None:
     hop = hop_of(load, _layers(_passage("/script.js", 7, 60, 400, 450), samples=samples), _VIA)
     assert hop is not None
     assert hop.arrived_ns == 450 * MS
-    assert hop.parts == {
+    assert {layer: wait.ns for layer, wait in hop.parts.items()} == {
         Layer.SECOND: 90 * MS,
         Layer.SECOND_UNSENT: 110 * MS,
         Layer.BETWEEN_QUEUE: 40 * MS,
@@ -61,8 +61,19 @@ def test_a_limited_rate_between_the_fronts() -> None:
     slow = replace(_VIA, rate_bit_s=1_211_200)  # 1514 bytes in 10 ms
     hop = hop_of(load, _layers(_passage("/script.js", 7, 60, 200, 225)), slow)
     assert hop is not None
-    assert (hop.parts[Layer.BETWEEN], hop.parts[Layer.BETWEEN_QUEUE]) == (20 * MS, 5 * MS)
-    assert hop.parts[Layer.SECOND] + hop.parts[Layer.SECOND_UNSENT] == 0
+    assert (hop.parts[Layer.BETWEEN].ns, hop.parts[Layer.BETWEEN_QUEUE].ns) == (20 * MS, 5 * MS)
+    assert hop.parts[Layer.SECOND].ns + hop.parts[Layer.SECOND_UNSENT].ns == 0
+
+
+@pytest.mark.parametrize(("crossed_ms", "between_ms", "early_ms"), [(15, 15, 0), (10, 10, 0), (4, 10, -6)])
+def test_no_packet_is_sooner_than_the_delay(crossed_ms: int, between_ms: int, early_ms: int) -> None:
+    """A short packet needs less than a full one, but never less than the delay; what is sooner is not explained."""
+    load = page_load(_IMAGE, _SCRIPT, available_ms=200)
+    slow = replace(_VIA, rate_bit_s=1_211_200)
+    hop = hop_of(load, _layers(_passage("/script.js", 7, 60, 200, 200 + crossed_ms)), slow)
+    assert hop is not None
+    assert (hop.parts[Layer.BETWEEN].ns, hop.unexplained_ns) == (between_ms * MS, early_ms * MS)
+    assert sum(wait.ns for wait in hop.parts.values()) + hop.unexplained_ns == crossed_ms * MS
 
 
 def test_a_passage_of_another_load_is_not_taken() -> None:
