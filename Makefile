@@ -109,6 +109,10 @@ lies: setup-test ## change 300 runs behind the lab's back, of which none may be 
 mutations: setup-test ## give 1,000 damaged folders and files to the commands; writes the section Damaged files of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
 	@.venv/bin/python -m tests.mutations $(or $(MUTATIONS),1000)
 
+.PHONY: ledgers
+ledgers: setup-test ## compare ledgers from samples with ledgers from captures on 40 links; writes the section Ledgers of RELIABILITY.md (some minutes; RUNS=20: fewer)
+	@.venv/bin/python -m tests.ledgers $(or $(RUNS),40)
+
 .PHONY: gates
 gates: setup-test ## run the gate on a sound server 1,000 times, and on servers with planted faults; writes the section Gates of RELIABILITY.md (an hour; RUNS=20: fewer)
 	@.venv/bin/python -m tests.gates $(or $(RUNS),1000)

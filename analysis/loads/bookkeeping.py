@@ -11,9 +11,10 @@ from analysis.loads.estimate import Estimate
 from analysis.loads.flow_control import Waiting, Windows, receive_window, windows_of
 from analysis.loads.layer import Layer
 from analysis.loads.ledger import Ledger
+from analysis.loads.looks import Looks, reached
 from analysis.loads.metrics import PageLoad
 from analysis.loads.moments import moments_of
-from analysis.loads.network import Transit, reached
+from analysis.loads.network import Transit
 from analysis.loads.pipe import Pipe
 from analysis.loads.second_hop import hop_of
 from analysis.loads.stream import Payload
@@ -104,23 +105,27 @@ def _parts(
     load: PageLoad, available_ns: int, position: int, evidence: Evidence, layers: Layers, scenario: ScenarioRecord
 ) -> dict[Layer, Estimate]:
     """Returns the waits from when the byte is at the front; available_ns is that instant."""
-    record, sockets, pipe = _record(load, evidence), layers.sockets, Pipe.of(scenario, load.started_ns)
-    transit = Transit(
+    record, sockets = _record(load, evidence), layers.sockets
+    looks = Looks(
         sockets=sockets,
         layers=layers,
-        pipe=pipe,
-        position=position,
-        end=record.end,
+        pipe=Pipe.of(scenario, load.started_ns),
         sent=Estimate.exact(record.began_ns),
         record_ns=record.began_ns,
+    )
+    transit = Transit(
+        looks=looks,
+        position=position,
+        end=record.end,
         first_byte_ns=load.focal.first_byte_ns,
         loss=scenario.loss > 0,
         clock_ns=_BROWSER_STEP_NS if scenario.client == "chromium" else 0,
     )
-    transit = replace(transit, sent=_sent(transit, available_ns))
+    sent = _sent(transit, available_ns)
+    transit = replace(transit, looks=replace(looks, sent=sent))
     handed_counts = [sample.handed_bytes for sample in sockets]
-    handed = reached(sockets, handed_counts, position, available_ns, transit.sent.most_ns)
-    handed = handed.clipped(available_ns, transit.sent.most_ns)
+    handed = reached(sockets, handed_counts, position, available_ns, sent.most_ns)
+    handed = replace(handed, ns=min(handed.ns, sent.ns))
     accepted = _accepted(sockets, available_ns, handed)
     parts = _in_front(Estimate.exact(available_ns), accepted, handed)
     windows = windows_of(evidence, scenario)
@@ -128,8 +133,8 @@ def _parts(
         lowat_bytes = scenario.lowat if isinstance(scenario.lowat, int) else None
         waiting = Waiting(sockets=sockets, position=position, lowat_bytes=lowat_bytes)
         parts |= _behind_windows(parts, waiting, windows, available_ns, handed)
-    unsent = transit.sent.since(handed)
-    limited = receive_window(sockets, handed, transit.sent)
+    unsent = sent.since(handed)
+    limited = receive_window(sockets, handed, sent)
     parts |= (
         {Layer.UNSENT: unsent.since(limited), Layer.RECEIVE_WINDOW: limited}
         if limited.most_ns
@@ -146,13 +151,14 @@ def _sent(transit: Transit, available_ns: int) -> Estimate:
     """
     if transit.crossed is not None:
         return Estimate.exact(max(available_ns, transit.crossed.first_sent_ns))
-    sockets, pipe, own = transit.sockets, transit.pipe, transit.own
-    latest_ns = transit.record_ns + transit.clock_ns - own.least_ns
-    sent = reached(sockets, [sample.sent_bytes for sample in sockets], transit.position, available_ns, latest_ns)
-    longest_ns = pipe.longest_queue_ns(transit.record_ns)
-    if longest_ns is None or transit.may_be_resent(sent.least_ns):
+    looks, own = transit.looks, transit.own
+    latest_ns = looks.record_ns + transit.clock_ns - own.least_ns
+    counts = [sample.sent_bytes for sample in looks.sockets]
+    sent = reached(looks.sockets, counts, transit.position, available_ns, latest_ns)
+    longest_ns = looks.pipe.longest_queue_ns(looks.record_ns)
+    if longest_ns is None or looks.may_be_resent(sent.least_ns, looks.record_ns):
         return sent
-    earliest_ns = transit.record_ns - own.most_ns - longest_ns - transit.off_ns
+    earliest_ns = looks.record_ns - own.most_ns - longest_ns - looks.off_ns
     return Estimate.between(max(sent.least_ns, min(earliest_ns, sent.most_ns)), sent.most_ns)
 
 

@@ -23,7 +23,7 @@ class Estimate:
 
     @classmethod
     def between(cls, least_ns: int, most_ns: int) -> Self:
-        """Returns the middle of two bounds. If they contradict each other, most_ns counts: it is the bound of a cause."""
+        """Returns the middle of two bounds. If they contradict each other, most_ns counts."""
         least_ns = min(least_ns, most_ns)
         return cls(ns=(least_ns + most_ns) // 2, least_ns=least_ns, most_ns=most_ns)
 

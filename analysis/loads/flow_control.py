@@ -3,8 +3,8 @@
 The front may send as many bytes of DATA on the connection, and on each stream, as the client has allowed so far. What
 it has sent follows from the bytes that its kernel accepted, because the client knows which payload each part of the TCP
 stream holds. What the client allowed follows from the payload that it received: the lab's client enlarges its windows
-by a fixed rule. For HTTP/2 the rule is that of the library h2, whose own class is used here; for SPDY/3.1 it is that of
-client/spdy/windows.py. Each increase counts from the time at which it is at the front, a delay later.
+by a fixed rule. For HTTP/2 the rule is that of the library h2, for SPDY/3.1 that of client/spdy/windows.py. Each
+increase counts from the time at which it is at the front, a delay later.
 
 The rules of browsers are not known, and QUIC's windows are not in the TCP stream. So for both nothing is known.
 """
@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol as Interface
 
-from h2.windows import WindowManager
-
 from analysis.loads.estimate import Estimate
 from analysis.records.runs import Evidence
 from common.formats.events import Event, Kind
@@ -25,6 +23,7 @@ from common.formats.samples import SocketSample
 from common.formats.scenario import PROBE, ScenarioRecord
 
 _CONNECTION = 0
+_FEW_BYTES = 1024
 _FIRST_WINDOW_BYTES = {Protocol.HTTP2: 65_535, Protocol.SPDY: 64 * 1024}
 """The least size of the connection's window: no setting makes it smaller."""
 
@@ -36,13 +35,26 @@ class _Rule(Interface):
         """Returns by how much the window is enlarged when size_bytes more of DATA have arrived."""
 
 
-class _Http2Rule:
+class Http2Rule:
+    """The rule of h2.windows.WindowManager, which enlarges a window to its full size when half of it is used up.
+
+    An empty window is enlarged earlier. h2 itself is not imported, because that takes a tenth of a second.
+    """
+
     def __init__(self, size_bytes: int) -> None:
-        self._manager = WindowManager(size_bytes)
+        self._size_bytes, self._left_bytes, self._taken_bytes = size_bytes, size_bytes, 0
 
     def take(self, size_bytes: int) -> int:
-        self._manager.window_consumed(size_bytes)
-        return self._manager.process_bytes(size_bytes) or 0
+        """Returns by how much the window is enlarged when size_bytes more of DATA have arrived."""
+        self._left_bytes -= size_bytes
+        self._taken_bytes += size_bytes
+        is_empty = not self._left_bytes and self._taken_bytes > min(_FEW_BYTES, self._size_bytes // 4)
+        if not is_empty and self._taken_bytes < self._size_bytes // 2:
+            return 0
+        more_bytes = min(self._taken_bytes, self._size_bytes - self._left_bytes)
+        self._taken_bytes = 0
+        self._left_bytes += more_bytes
+        return more_bytes
 
 
 class _SpdyRule:
@@ -57,7 +69,7 @@ class _SpdyRule:
         return taken
 
 
-_RULES: Mapping[Protocol, Callable[[int], _Rule]] = {Protocol.HTTP2: _Http2Rule, Protocol.SPDY: _SpdyRule}
+_RULES: Mapping[Protocol, Callable[[int], _Rule]] = {Protocol.HTTP2: Http2Rule, Protocol.SPDY: _SpdyRule}
 
 
 @dataclass(kw_only=True)
@@ -158,9 +170,11 @@ class Windows:
 
 
 def windows_of(evidence: Evidence, scenario: ScenarioRecord) -> Windows | None:
-    """Returns the windows of a connection; None if they are not known."""
+    """Returns the windows of a connection; None if they are not known, or too large for the page to use up."""
     if scenario.client != "h2" or scenario.plan == PROBE or evidence.protocol not in _RULES:
         return None
+    if 2 * scenario.whole_page.total_bytes <= scenario.window_bytes:
+        return None  # a window is enlarged when half of it is used up, so these never are
     return Windows(evidence.events, evidence.protocol, scenario.window_bytes, scenario.delay_up_ns)
 
 

@@ -6,14 +6,23 @@ these layers, in this order:
 
 1. pending: in the front, which could still send the byte before the others; but the kernel accepts no bytes;
 2. committed: in the front's output queue, behind bytes of the others (in a TLS record or an output buffer);
-3. unsent: in the front's kernel, behind bytes accepted before. TCP_NOTSENT_LOWAT bounds this layer alone;
-4. queue: sent, behind other packets in the bottleneck queue;
-5. propagation: on the link, during its delay and the transmission of the byte's own packet;
-6. record: at the client, which cannot decrypt a TLS record before the record's last byte arrives.
+3. flow_control: in the front, which may not send before the client enlarges a window of HTTP/2 or SPDY;
+4. unsent: in the front's kernel, behind bytes accepted before. TCP_NOTSENT_LOWAT bounds this layer alone;
+5. receive_window: in the front's kernel, which may not send before the client's kernel has room (TCP's window);
+6. queue: sent, behind other packets in the bottleneck queue;
+7. propagation: on the link, during its delay and the transmission of the byte's own packet;
+8. record: at the client, which cannot decrypt a TLS record before the record's last byte arrives.
+
+Layers 3 and 5 are there only if they hold the byte. Layer 3 is the time in which layers 1 and 2 would hold it for no
+other reason (analysis/loads/flow_control.py), layer 5 that part of layer 4.
 
 The lab measures from outside when the byte passes from one layer to the next. The front's kernel counts the bytes that
 it accepted and sent (`SocketSample`). The client knows where in the same stream the resource began (`stream.Payload`).
-The time in layer 4 follows from the bytes that the link reports, its rate and its delay.
+The time in layer 6 follows from the bytes that the link reports, its rate and its delay.
+
+A sampled count reaches a position between two samples. So each instant is an interval, which causality narrows
+(analysis/loads/estimate.py): no part is less than the link allows, and each has an `uncertainty`, its largest possible
+error. With CAPTURE=yes the instants at which the byte was sent, was sent again, and arrived are known.
 
 With a second front (VIA), four layers come before these, and layer 1 begins when the byte has arrived at the front:
 
@@ -24,19 +33,19 @@ With a second front (VIA), four layers come before these, and layer 1 begins whe
 
 Captures at both ends of this link show when the byte was sent and when it arrived, so nothing is unexplained there.
 
-With cross traffic (CROSS), layer 4 has two parts: the wait behind packets of the front's own connection (`queue`), and
+With cross traffic (CROSS), layer 6 has two parts: the wait behind packets of the front's own connection (`queue`), and
 the wait behind packets of other flows (`cross_traffic`). The bottleneck may serve flows in any order, so neither
 follows from what the link holds. `cross_traffic` is the transmission time of the packets of other flows that the
 client's kernel counted from the byte's arrival at the bottleneck on until the byte was at the client. `queue` is the
 transmission time of the own bytes that had not arrived when the byte reached the bottleneck. If packets of the front
 were lost, some of these bytes may be at the client already, behind a lost packet; then `queue` is at most the time in
-which the link's samples show packets in the bottleneck, without the time for other flows. What neither part explains
-shows how reliable they are.
+which the link's samples show packets in the bottleneck, without the time for other flows.
 
-Layers 4 and 5 may not explain all of the time on the network. If the remaining time is longer than the sampling
-interval, and packets were retransmitted meanwhile, it counts as `recovery`: the client cannot read a byte before it has
-all earlier bytes. Recovery is at most the time in which nothing arrived at the client. The time that still remains is
-`unexplained`. So the parts add up to the wait, and the unexplained part shows how reliable the other parts are.
+Layers 6 and 7 may not explain all of the time on the network, although their uncertainties are taken into account. If
+packets may have been sent again meanwhile, the remaining time counts as `recovery`: the client cannot read a byte
+before it has all earlier bytes. Recovery is at most the time in which nothing arrived at the client. The same holds for
+layer 8 (analysis/loads/network.py). The time that still remains is `unexplained`. So the parts add up to the wait, and
+the unexplained part shows what no layer of the lab can have caused.
 
 If the front sends the others first by its own choice, for example because no order was asked for, the focal resource's
 wait for the others is in layer 2.
@@ -85,8 +94,8 @@ class Ledger:
     """The ledger of a load.
 
     available_ns: the time at which the origin had the focal resource. first_byte_ns: the time at which the client could
-    use the resource's first byte. parts: the wait in each layer, in nanoseconds. moments: the bytes of the others in
-    each layer, in order of time.
+    use the resource's first byte. parts: the wait in each layer, in nanoseconds. uncertainty: the largest possible error
+    of each part. moments: the bytes of the others in each layer, in order of time.
     """
 
     load: int
@@ -109,7 +118,7 @@ class Ledger:
 
     @property
     def explained(self) -> float:
-        """The fraction of the wait that is not `unexplained`, 0 to 1."""
+        """The fraction of the wait that is not `unexplained`, 0 to 1. What is within the uncertainty is explained."""
         return 1 - min(1.0, abs(self.parts[Layer.UNEXPLAINED]) / self.wait_ns)
 
     @property

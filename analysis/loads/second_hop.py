@@ -20,8 +20,8 @@ from common.packets import PACKET_BYTES
 class Hop:
     """The second hop of the focal resource's first byte.
 
-    arrived_ns: when the byte arrived at the front. parts: the wait in each layer before. With unexplained_ns they add up
-    to the time from the resource's available_ns to arrived_ns. unexplained_ns: below 0 if the byte crossed the link
+    arrived_ns: when the byte arrived at the front. parts: the wait in each layer before. With unexplained_ns they add
+    up to the time from the resource's available_ns to arrived_ns. unexplained_ns: below 0 if the byte crossed the link
     between the fronts in less than its delay.
     """
 
