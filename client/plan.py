@@ -20,8 +20,9 @@ class PlanKind(StrEnum):
 
 
 STEPS = Steps(size_bytes=8192, quiet_ns=10 * 10**6)
-"""The steps by which a probe enlarges the connection's window. A step has the size of nginx's DATA frames; other
-servers send DATA frames of 16 KiB."""
+"""The steps by which a probe enlarges the connection's window, over a path without delay. A step has the size of
+nginx's DATA frames; other servers send DATA frames of 16 KiB."""
+
 
 DECOY_QUERY = "?decoy"
 """The query of a disturbance's requests. It tells them from the load's requests in the origin's log."""
@@ -32,6 +33,15 @@ DECOY = "decoy"
 PROBE_LEAST_BYTES = 256 * 1024
 """The least size of a probe's resources. The first 64 KiB use up the connection's initial window. The front chooses
 between streams only for the bytes after the first 64 KiB."""
+
+
+def steps_over(silence_ns: int, *, leave: bool = False) -> Steps:
+    """Returns the steps of a probe over a path on which nothing may arrive for silence_ns while bytes are on their way.
+
+    The pause before a step is longer than this, by the time that STEPS gives the front to fetch data. leave: True to
+    end the load once the front has nothing left to choose.
+    """
+    return replace(STEPS, quiet_ns=STEPS.quiet_ns + silence_ns, leave=leave)
 
 
 def page_plan(

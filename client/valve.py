@@ -31,7 +31,7 @@ client/plan.py, the windows let everything pass."""
 MOST_PARKED_TURNS = 500
 """Over HTTP/3, the most calls of `turn` before the windows are opened although a response has not begun.
 
-With STEPS of client/plan.py these are 5 s.
+With STEPS of client/plan.py these are 5 s; over a path with a delay they are longer.
 """
 
 _PATIENCE = 5

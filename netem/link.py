@@ -14,7 +14,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Self
 
-from common.packets import PACKET_BYTES
+from common.packets import PACKET_BYTES, SEGMENT_BYTES
 from common.trace import Trace
 
 _LONGEST_DELAY_NS = 60 * 10**9
@@ -23,6 +23,11 @@ _LATEST_STEP_NS = 3600 * 10**9
 _MOST_STEPS = 16
 _LONGEST_BURST_PACKETS = 1000
 _MOST_REORDERED = 0.25
+_SHORTEST_TIMEOUT_NS = 2 * 10**8
+"""The kernel's shortest retransmission time-out (TCP_RTO_MIN in include/net/tcp.h)."""
+_LARGEST_BURST_PACKETS = 23
+"""The packets of a probe that wait at the bottleneck at the same time: half of its first 64 KiB, as slow start sends
+two packets for each that has left the queue."""
 
 
 class Qdisc(StrEnum):
@@ -175,6 +180,22 @@ class Link:
     def round_trip_ns(self) -> int:
         """The delay in both directions together, without transmission times."""
         return self.delay_ns + self.delay_up_ns
+
+    def longest_silence_ns(self, burst_bytes: int) -> int:
+        """Returns the longest time in which nothing arrives at the client although the front has been asked for bytes.
+
+        The link carries no other bytes than those of the front's answer, and loses none at random. Then this is the
+        round trip with the answer's transmission. Where the bottleneck may drop packets it is three times as long, and
+        longer by the kernel's shortest time-out: the kernel probes for a lost tail after two round trips and this
+        time-out at most (tcp_schedule_loss_probe in net/ipv4/tcp_output.c). burst_bytes: the size of the answer, in
+        full packets. 0 for a link with neither rate nor delay.
+        """
+        packets = -(-burst_bytes // SEGMENT_BYTES)
+        answer_ns = self.round_trip_ns + self.jitter_ns + self.transmission_ns(packets * PACKET_BYTES)
+        drops = self.qdisc is not Qdisc.FIFO or self.queue_packets < _LARGEST_BURST_PACKETS
+        if self.rate_bit_s is None or not drops:
+            return answer_ns
+        return 3 * answer_ns + _SHORTEST_TIMEOUT_NS
 
     def transmission_ns(self, size_bytes: int) -> int:
         """Returns the transmission time of a packet at the link's first rate. size_bytes includes all headers."""

@@ -14,6 +14,8 @@ from analysis.loads.contradictions import contradictions, outside
 from analysis.loads.findings import findings
 from analysis.loads.hop_checks import hop_contradictions
 from analysis.records.runs import load_evidence, load_layers
+from client.plan import STEPS
+from client.valve import MOST_PARKED_TURNS, MOST_STEPS
 from common.formats.reading import FolderError
 from common.formats.run import Findings, RunRecord
 from experiments.errors import InvalidRun, LabError, StepFailed
@@ -205,6 +207,8 @@ def load_deadline_ns(scenario: Scenario) -> int:
     moved_ns = scenario.page.total_bytes * 8 * 10**9 // min(rates_bit_s) if rates_bit_s else 0
     losses = 1 + 20 * scenario.link.loss
     waits_ns = 200 * scenario.link.round_trip_ns + scenario.page.longest_ns
+    if scenario.steps is not None:
+        waits_ns += (MOST_STEPS + MOST_PARKED_TURNS) * (scenario.steps.quiet_ns - STEPS.quiet_ns)
     return round(60 * 10**9 + 5 * losses * moved_ns + waits_ns)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from client.plan import DECOY_QUERY, STEPS, PlanKind, page_plan
+from client.plan import DECOY_QUERY, page_plan
 from client.priorities import Priorities
 from common.batches import Batches, batches
 from common.formats.plan import Plan, Protocol
@@ -164,7 +164,7 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
         first=scenario.first,
         reloads=scenario.reloads,
         window_bytes=scenario.window_bytes,
-        steps=STEPS if scenario.plan is PlanKind.PROBE else None,
+        steps=scenario.steps,
         load_deadline_ns=conditions.order.load_deadline_ns,
         source_port=None if own else CLIENT_PORT,
         protocol=Protocol(server_of(scenario.server).protocol),

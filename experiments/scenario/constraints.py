@@ -89,6 +89,9 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
         ("TRACE", scenario.link.trace is None, "none"),
         ("TRACE_UP", scenario.link.trace_up is None, "none"),
+        # A step follows when nothing has arrived for a while. A packet that is lost again and again arrives after any
+        # time, so no pause says that nothing is on its way.
+        ("LOSS", not scenario.link.loss, "0%"),
     ):
         if not fits:
             raise ScenarioError(name, given(name), f"{allowed} with PLAN=probe; SCENARIO=probe sets what a probe needs")

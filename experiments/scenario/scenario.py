@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Literal
 
 from client.dialects import Dialect
-from client.plan import PlanKind
+from client.plan import STEPS, PlanKind, steps_over
 from client.priorities import Priorities
 from common.formats.page import Page
-from common.formats.plan import Disturbance
+from common.formats.plan import Disturbance, Steps
 from common.formats.scenario import AUTO, ScenarioRecord, ViaRecord
 from netem import words
 from netem.link import Link
@@ -188,6 +188,20 @@ class Scenario:
         """The values of the knobs that may be paths of the user's own files, by knob."""
         names = ("SERVER", "PROGRAM", "CONFIG", "VIA")
         return dict(zip(names, self.front_key, strict=True))
+
+    @property
+    def steps(self) -> Steps | None:
+        """The steps of a probe; None for page loads.
+
+        The pause before a step is longer than the time in which the step before it can still be on its way. With a
+        second front, it is also longer than the time in which the front gets the whole page from there.
+        """
+        if self.plan is not PlanKind.PROBE:
+            return None
+        silence_ns = self.link.longest_silence_ns(STEPS.size_bytes)
+        if self.via is not None:
+            silence_ns += self.via.link.longest_silence_ns(self.page.total_bytes)
+        return steps_over(silence_ns)
 
     @property
     def lowat_bytes(self) -> int | None:

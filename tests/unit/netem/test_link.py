@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.packets import PACKET_BYTES
-from netem.link import Link, RateStep
+from netem.link import Link, Qdisc, RateStep
 
 STEP = RateStep(at_ns=1, rate_bit_s=1_000_000)
 MODEM = Link(rate_bit_s=128_000, delay_ns=300_000_000)
@@ -85,6 +85,25 @@ def test_transmission_time() -> None:
     """A full-size packet takes 94.6 ms on the modem link and no time at all without a rate."""
     assert MODEM.transmission_ns(PACKET_BYTES) == 94_625_000
     assert Link(rate_bit_s=None, delay_ns=0).transmission_ns(PACKET_BYTES) == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "longest_ms"),
+    [
+        ({}, 0),
+        ({"delay_ns": 300_000_000, "delay_up_ns": 20_000_000}, 320),
+        ({"delay_ns": 300_000_000, "jitter_ns": 50_000_000}, 350),
+        ({"rate_bit_s": 1_211_200}, 60),
+        ({"rate_bit_s": 1_211_200, "delay_ns": 300_000_000}, 360),
+        ({"rate_bit_s": 1_211_200, "queue_packets": 22}, 380),
+        ({"rate_bit_s": 1_211_200, "qdisc": Qdisc.CAKE}, 380),
+        ({"queue_packets": 1}, 0),
+    ],
+)
+def test_the_longest_silence(fields: dict[str, Any], longest_ms: int) -> None:
+    """An answer of six packets takes the round trip and 60 ms, and thrice that and 200 ms if it may be sent again."""
+    link = Link(**{"rate_bit_s": None, "delay_ns": 0, **fields})
+    assert link.longest_silence_ns(8192) == longest_ms * 10**6
 
 
 @given(

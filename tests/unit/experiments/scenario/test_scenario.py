@@ -219,6 +219,7 @@ def test_the_target_is_autos() -> None:
         ),
         ({"PLAN": "probe", "RELOADS": "0", "SIZE": "100k"}, "SIZE=100k", "at least 262144 bytes with PLAN=probe"),
         ({"PLAN": "probe", "RELOADS": "0", "RATE_STEPS": "1mbit@2s"}, "RATE_STEPS=1mbit@2s", "none with PLAN=probe"),
+        ({"PLAN": "probe", "RELOADS": "0", "LOSS": "1%"}, "LOSS=1%", "0% with PLAN=probe"),
     ],
 )
 def test_bad_input(knobs: dict[str, str], culprit: str, allowed: str) -> None:
