@@ -68,7 +68,9 @@ class Batches:
     def set_interval(self, now_ns: int, interval_ns: int) -> None:
         """Changes the interval of the samples from now on."""
         self._record()
-        if self._recorded < SAMPLES and (count := self._count()):  # its timer has expired, but its answers are not there
+        if self._recorded < SAMPLES and (
+            count := self._count()
+        ):  # its timer has expired, but its answers are not there
             self._begun_ns = self._first_ns + (self._expired + count - 1) * self._interval_ns
         self._interval_ns = interval_ns
         if self._first_ns:

@@ -44,7 +44,19 @@ _OF_MAPS = ("SIZE", "JS_DELAY", "FIRST")
 """The knobs that apply to the page `maps` alone."""
 _KNOBS: dict[str, Sequence[str]] = {
     "LOWAT": ("none", "1", "4096", "16384", "131072", "1000000", "auto", "none,16384"),
-    "RATE": ("128kbit", "64kbps", "128kbps", "128kbps", "1mbit", "5mbit", "20mbit", "100mbit", "400mbit", "1gbit", "unlimited"),
+    "RATE": (
+        "128kbit",
+        "64kbps",
+        "128kbps",
+        "128kbps",
+        "1mbit",
+        "5mbit",
+        "20mbit",
+        "100mbit",
+        "400mbit",
+        "1gbit",
+        "unlimited",
+    ),
     "DELAY": ("0ms", "1ms", "20ms", "75ms", "100ms", "300ms", "300ms", "1s"),
     "DELAY_UP": ("0ms", "0ms", "5ms", "150ms", _LIKE_DELAY, _LIKE_DELAY, _LIKE_DELAY),
     "QUEUE": ("25", "25", "25", "100", "1000", "64kb"),

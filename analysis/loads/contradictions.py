@@ -60,9 +60,7 @@ def contradictions(
     loads = page_loads(evidence)
     yield from _payload(loads)
     yield from _order(evidence, layers)
-    yield from request_contradictions(
-        loads, evidence, layers, scenario, allowance, takes_whole=takes_whole
-    )
+    yield from request_contradictions(loads, evidence, layers, scenario, allowance, takes_whole=takes_whole)
     if scenario.client == "h2":  # a browser opens spare connections
         yield from _transport(layers, scenario, allowance)
         if not layers.cross:  # otherwise the link holds bytes of other flows

@@ -18,7 +18,7 @@ from analysis.records.runs import Layers
 from common.formats.events import Arrival
 from common.formats.samples import SocketSample
 from common.formats.scenario import ScenarioRecord
-from common.packets import HEADERS_BYTES, PACKET_BYTES, framed
+from common.packets import HEADERS_BYTES, framed
 from common.trace import Trace
 
 _DELAYED_SEGMENTS = 2

@@ -6,7 +6,7 @@ from typing import Any
 
 from common.formats.samples import SocketSample
 from experiments.errors import InvalidRun
-from experiments.run.rate_checks import Span
+from experiments.run.checks.rate_steps import Span
 
 _REMEDY = "a smaller SNDBUF needs less memory; net.ipv4.tcp_mem is the bound for all connections together"
 

@@ -47,7 +47,9 @@ def _done(run: Runs) -> Done:
     page = run.lab.root / "weights.toml"
     page.write_text(_PAGE)
     arms: dict[str, tuple[str, ...]] = {
-        f"{server}-{name}": (f"SERVER={server}", *words) for server in ("h2o", "nginx") for name, words in _LINKS.items()
+        f"{server}-{name}": (f"SERVER={server}", *words)
+        for server in ("h2o", "nginx")
+        for name, words in _LINKS.items()
     }
     arms |= {f"{server}-none": (f"SERVER={server}", "SCENARIO=probe") for server in ("h2o", "nginx")}
     return run.together(arms, f"PAGE={page}", "PLAN=probe", "RELOADS=0", "SAMPLE=none")
