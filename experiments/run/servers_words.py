@@ -15,6 +15,9 @@ from experiments.host.program_logs import last_complaint
 from experiments.results.run_folder import RunFolder
 
 _LOGS = ("error.log", "output.log")
+_CAUSED_BY_FRONTS = ("the client", "the front", "the second front")
+"""How the steps are named whose failures a front may have caused. If the origin or the link fails, a front only notices
+it."""
 
 
 @contextmanager
@@ -36,7 +39,7 @@ def in_words(error: StepFailed, folder: RunFolder, before: Mapping[Path, int]) -
 
     before: the sizes of the logs in bytes when the step began; a log that it lacks was empty.
     """
-    said = last_complaint(_logs(folder), before)
+    said = last_complaint(_logs(folder), before) if error.step.startswith(_CAUSED_BY_FRONTS) else None
     if said is None or said[0] in error.reason:
         return error
     line, log = said

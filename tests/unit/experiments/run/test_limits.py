@@ -15,13 +15,13 @@ def test_limits_of_the_measured_load() -> None:
         socket_sample(t_ns=10, busy_us=1000, rwnd_limited_us=100, unacked_segments=3, mss_bytes=1448),
         socket_sample(t_ns=20, busy_us=4000, rwnd_limited_us=2100, unacked_segments=7, mss_bytes=1448),
     ]
-    assert observed_limits(sockets, Span(began_ns=10, ended_ns=20)) == {
+    assert observed_limits(sockets, range(10, 21)) == {
         "busy_us": 3000,
         "rwnd_limited_us": 2000,
         "unacked_most_bytes": 7 * 1448,
     }
     for few in ([], sockets[:1], sockets[2:]):
-        assert set(observed_limits(few, Span(began_ns=10, ended_ns=20)).values()) == {None}
+        assert set(observed_limits(few, range(10, 21)).values()) == {None}
 
 
 def test_a_send_buffer_that_the_kernel_reduced() -> None:

@@ -19,12 +19,12 @@ def folder(tmp_path: Path) -> RunFolder:
     return made
 
 
-def _fail(folder: RunFolder, wrote: dict[str, str], why: str) -> None:
+def _fail(folder: RunFolder, wrote: dict[str, str], why: str, step: str = "the client") -> None:
     with in_the_servers_words(folder):
         for name, text in wrote.items():
             with (folder.path / name).open("a") as log:
                 log.write(text)
-        raise StepFailed("the client", why, folder.client / "output.log")
+        raise StepFailed(step, why, folder.client / "output.log")
 
 
 def reason(folder: RunFolder, wrote: dict[str, str], why: str = "the stream was reset") -> tuple[str, Path | None]:
@@ -88,6 +88,14 @@ def test_the_second_front(folder: RunFolder) -> None:
 def test_nothing_relevant(folder: RunFolder, wrote: dict[str, str]) -> None:
     """Without new lines, or if they only say that the client has gone, the error stays as it is."""
     assert reason(folder, wrote) == ("the stream was reset", folder.client / "output.log")
+
+
+@pytest.mark.parametrize("step", ["the origin", "the link", "the capture at the front"])
+def test_what_a_front_only_notices(folder: RunFolder, step: str) -> None:
+    """If another program fails, the error stays as it is: the front's words would be those of a consequence."""
+    with pytest.raises(StepFailed) as caught:
+        _fail(folder, {"front/error.log": "connect() failed (111: Connection refused)\n"}, "it ended", step)
+    assert (caught.value.reason, caught.value.log) == ("it ended", folder.client / "output.log")
 
 
 def test_nothing_twice(folder: RunFolder) -> None:
