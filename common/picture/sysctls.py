@@ -4,7 +4,6 @@ The functions use no Python file objects: open() asks whether the file is a term
 """
 
 import os
-from collections.abc import Iterator
 from functools import cache
 
 _ROOT = "/proc/sys/"
@@ -18,7 +17,7 @@ _LEFT_OUT = {
     "net.core.netdev_rss_key",  # a secret, too
     "net.ipv4.route.flush",  # cannot be read
 }
-_TCP = "net.ipv4.tcp_"
+_TCP = "tcp_"
 _MOST_BYTES = 1024
 
 
@@ -28,33 +27,33 @@ def sysctls(*, of_tcp: bool) -> dict[str, str]:
     of_tcp: False to leave out those of TCP, for a place that has no sockets and only forwards packets.
     """
     found = {}
-    for name, path in _paths():
-        if of_tcp or not name.startswith(_TCP):
-            seen = _read(path)
-            if seen is not None:
-                found[name] = seen
+    for folder, files in _files().items():
+        at = os.open(_ROOT + folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for name, file in files:
+                if (of_tcp or not file.startswith(_TCP)) and (seen := _read(file, at)) is not None:
+                    found[name] = seen
+        finally:
+            os.close(at)
     return found
 
 
 @cache
-def _paths() -> list[tuple[str, str]]:
-    """Returns the name and the path of each sysctl: the same in all namespaces of a kernel but the first."""
-    return list(_listed())
-
-
-def _listed() -> Iterator[tuple[str, str]]:
+def _files() -> dict[str, list[tuple[str, str]]]:
+    """Returns the name and the file of each sysctl by folder: the same in all namespaces of a kernel but the first."""
+    found: dict[str, list[tuple[str, str]]] = {}
     for folder in _FOLDERS:
-        with os.scandir(_ROOT + folder) as found:
-            for entry in sorted(found, key=lambda each: each.name):
-                path = f"{folder}/{entry.name}"
-                name = path.replace("/", ".")
-                if name not in _LEFT_OUT and entry.is_file():
-                    yield name, _ROOT + path
+        with os.scandir(_ROOT + folder) as entries:
+            files = sorted(entry.name for entry in entries if entry.is_file())
+        names = [(f"{folder}/{file}".replace("/", "."), file) for file in files]
+        found[folder] = [(name, file) for name, file in names if name not in _LEFT_OUT]
+    return found
 
 
-def _read(path: str) -> str | None:
+def _read(file: str, folder: int) -> str | None:
+    """Returns a file's words; None if it cannot be read. folder: its folder's descriptor, for a short look-up."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
     except (FileNotFoundError, PermissionError):  # only the first namespace has it; written, but never read
         return None
     try:

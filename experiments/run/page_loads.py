@@ -130,7 +130,14 @@ def load_pages(
         listening.started()
         if plan.begins_ns is not None:
             sleep_until(plan.begins_ns - _LOOKS_BEFORE_NS)
-        looks = [seldom(look), seldom(link.look), tune, _every(_CHECK_NS, check_alive, sockets.look)]
+
+        def check(now_ns: int) -> int:
+            check_alive()
+            if began_ns:  # what is changed before the measured load is still changed then
+                sockets.look(now_ns)
+            return now_ns + _CHECK_NS
+
+        looks = [seldom(look), seldom(link.look), tune, check]
         looks += map(seldom, hop.looks if hop else ())
         _watch(client, listening, looks, readable if batched is None else batched.select)
         if batched is not None:
@@ -223,12 +230,3 @@ def _watch(
                 due_ns = look(now_ns)
                 next_ns[index] = _NEVER_NS if due_ns is None else due_ns
     listening.hear()
-
-
-def _every(interval_ns: int, check: Callable[[], None], see: Callable[[int], object]) -> Look:
-    def look(now_ns: int) -> int:
-        check()
-        see(now_ns)
-        return now_ns + interval_ns
-
-    return look
