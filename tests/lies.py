@@ -127,7 +127,12 @@ def carry_out(fabric: str, deviations: Sequence[Deviation]) -> Iterator[tuple[De
             if told != _DONE:
                 yield each, None, told
                 continue
-            yield each, *_judged(found[name], [of for arm, of in found.items() if arm.startswith(each.honest)])
+            honest = [of for arm, of in found.items() if arm.startswith(each.honest)]
+            late = next((of["reason"] for of in honest if of["status"] != "ok" and fabric != "virtual"), None)
+            if late is not None:  # the machine was busy, so nothing is known
+                yield each, None, f"an undisturbed run is not ok: {late}"
+                continue
+            yield each, *_judged(found[name], honest)
 
 
 def _judged(run: Mapping[str, Any], honest: Sequence[Mapping[str, Any]]) -> tuple[str, str]:

@@ -227,6 +227,16 @@ def _fallback(scenario: ScenarioRecord, observed: Observed) -> str | None:
     )
 
 
+def _of_the_machine(scenario: ScenarioRecord, observed: Observed) -> str | None:
+    del scenario
+    if not observed.unusual:
+        return None
+    return (
+        f"This machine's kernel began with {', '.join(observed.unusual)}, which are not Linux's defaults. "
+        f"FABRIC=virtual has a kernel of its own."
+    )
+
+
 def _ferry_instead(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del scenario
     if not (reason := observed.shaper_reason):
@@ -341,6 +351,7 @@ _RULES: tuple[Callable[[ScenarioRecord, Observed], str | None], ...] = (
     _own_mechanism,
     _fallback,
     _ferry_instead,
+    _of_the_machine,
     _random,
     _coarse_clock,
 )

@@ -166,7 +166,8 @@ class Observed:
     resolution of the coarsest clock. shaper_reason: why SHAPER=auto took the ferry instead of netem, else None.
     tuner_reason: why the tuner is not the BPF program, else None. busy_us, rwnd_limited_us: for how long the front's
     kernel had data to send in the measured load, and the part in which the client's TCP window was the limit.
-    unacked_most_bytes: the most bytes on their way in this load. These three are None without enough samples.
+    unacked_most_bytes: the most bytes on their way in this load. These three are None without enough samples. unusual: the machine's own sysctls
+    of TCP that are not Linux's defaults, as NAME=VALUE.
     """
 
     sndbuf_most_bytes: int | None
@@ -181,6 +182,7 @@ class Observed:
     busy_us: int | None = None
     rwnd_limited_us: int | None = None
     unacked_most_bytes: int | None = None
+    unusual: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

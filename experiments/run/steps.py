@@ -130,7 +130,9 @@ def run_arm(
             servers += tuple(hop.processes) if hop else ()
             with _tuning(places, scenario, server, folder) as tuner:
                 observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
-                check_pictures(_portrayed(places, cross), BEFORE)
+                portrayed = _portrayed(places, cross)
+                observed |= {"unusual": sorted({each for of in portrayed for each in of.unusual})}
+                check_pictures(portrayed, BEFORE)
                 with _limited_by_memory(scenario, folder), in_the_servers_words(folder):
                     span, came, ends = load_pages(places, folder, servers, (link, tuner, hop), conditions)
                 portrayed = _portrayed(places, cross)

@@ -161,7 +161,7 @@ class Namespace:
     def portrayed(self) -> Portrayed:
         """Returns what the lab asked of the place, beside what is there. Raises StepFailed."""
         seen = self.picture()
-        return Portrayed(place=self.name, asked=self.portrait.asked(seen), seen=seen)
+        return Portrayed(place=self.name, asked=self.portrait.asked(seen), seen=seen, unusual=self.portrait.unusual())
 
     def received(self, device: str) -> Received:
         """Returns the counts of the traffic that a device of the place has received."""

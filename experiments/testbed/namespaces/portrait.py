@@ -11,6 +11,7 @@ Rules:
 from collections.abc import Mapping, Sequence
 
 from common.picture.picture import Picture
+from common.picture.usual import unusual
 from netem.asked import Asked, asked
 
 
@@ -64,6 +65,10 @@ class Portrait:
         return {name: each for name, each in asked.items() if name not in self._open} | {
             name: seen[name] for name in self._open if name in seen
         }
+
+    def unusual(self) -> list[str]:
+        """Returns the settings that the machine brought along, and for which the lab asked for nothing else."""
+        return unusual({name: each for name, each in self._reference.items() if name not in self._declared})
 
     def _exists(self, name: str, seen: Picture) -> bool:
         """False for a sysctl that neither the place nor its reference has, such as those of all devices at once."""

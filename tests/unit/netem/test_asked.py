@@ -19,9 +19,9 @@ def test_every_option_of_netem_is_asked_for() -> None:
     delay = _of(link, "qdisc 2: of to-client")
     assert delay["delay in ns"] == "16667000"
     assert (delay["jitter in ns"], delay["loss"], delay["rate in bit/s"]) == ("1000000", "0.0125", "100000000000")
-    off = ("duplicate", "gap", "reorder", "corrupt", "reorder's correlation", "corrupt's correlation")
-    off += ("delay's correlation", "loss's correlation", "duplicate's correlation")
-    assert {delay[name] for name in off} == {"0"}
+    plain = ("duplicate", "gap", "reorder", "corrupt")
+    correlated = ("reorder", "corrupt", "delay", "loss", "duplicate")
+    assert {delay[name] for name in (*plain, *(f"{name}'s correlation" for name in correlated))} == {"0"}
     assert (delay["ecn"], delay["overhead"]) == ("off", "0 0 0")
     queue = _of(link, "qdisc 3: of to-client")
     assert (queue["limit"], queue["rate in bit/s"], queue["delay in ns"]) == ("25", "1234560", "0")

@@ -160,6 +160,13 @@ def test_a_ferry_that_was_not_asked_for() -> None:
     assert sentence.startswith("SHAPER=auto chose the ferry, not the kernel's netem: this kernel has no sch_netem.")
 
 
+def test_a_machine_with_settings_of_its_own() -> None:
+    """If the machine's kernel began with another sysctl than Linux has by default, the advice names it."""
+    assert sentences({}, unusual=[]) == []
+    (sentence,) = sentences({}, unusual=["net.ipv4.tcp_sack=0"])
+    assert "net.ipv4.tcp_sack=0" in sentence
+
+
 @pytest.mark.parametrize(
     ("knobs", "words"),
     [

@@ -39,6 +39,16 @@ def _check(portrait: Portrait, seen: dict[str, str], when: str = AFTER) -> None:
     check_pictures([Portrayed(place="link", asked=portrait.asked(seen), seen=seen)], when)
 
 
+def test_what_a_machine_brings_along() -> None:
+    """A sysctl with which the place began is told if it is unusual, and if the lab did not ask for another value."""
+    portrait = Portrait()
+    portrait.begin(REFERENCE | {"net.ipv4.tcp_sack": "0"})
+    assert portrait.unusual() == ["net.ipv4.tcp_sack=0"]
+    _check(portrait, REFERENCE | {"net.ipv4.tcp_sack": "0"})
+    portrait.declare({"net.ipv4.tcp_sack": "1"})
+    assert portrait.unusual() == []
+
+
 def test_what_nobody_changed() -> None:
     """A place that is as it was made has no difference."""
     _check(_portrait(), REFERENCE)

@@ -1,6 +1,7 @@
 """Tests that compare requested settings with observed ones."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -155,12 +156,22 @@ def test_a_front_that_was_not_seen_to_the_end() -> None:
         check_seen(samples, 8 * 10**9 + 1)
 
 
-def _counters(**gate: object) -> dict[str, list[dict[str, object]]]:
+def _counters(**gate: object) -> dict[str, list[dict[str, Any]]]:
     """Counters of a link with the rate 1,024 kbit/s, a delay of 300 ms, and a queue of 25 packets in fq_codel."""
-    delay = {"dev": "rate-down", "kind": "netem", "handle": "2:", "options": {"delay": {"delay": 0.3, "jitter": 0}}}
-    tbf = {"dev": "rate-down", "kind": "tbf", "handle": "3:", "options": {"rate": 128_000}}
-    queue = {"dev": "rate-down", "kind": "fq_codel", "handle": "4:", "options": {"limit": 24} | gate}
-    sender = {"dev": "to-client", "kind": "netem", "handle": "1:", "options": {"rate": {"rate": 128_000}}}
+    delay: dict[str, Any] = {
+        "dev": "rate-down",
+        "kind": "netem",
+        "handle": "2:",
+        "options": {"delay": {"delay": 0.3, "jitter": 0}},
+    }
+    tbf: dict[str, Any] = {"dev": "rate-down", "kind": "tbf", "handle": "3:", "options": {"rate": 128_000}}
+    queue: dict[str, Any] = {"dev": "rate-down", "kind": "fq_codel", "handle": "4:", "options": {"limit": 24} | gate}
+    sender: dict[str, Any] = {
+        "dev": "to-client",
+        "kind": "netem",
+        "handle": "1:",
+        "options": {"rate": {"rate": 128_000}},
+    }
     return {"down": [delay, tbf, queue, sender], "up": []}
 
 
