@@ -64,8 +64,8 @@ class Server:
     template: the template of the configuration file. config_name: the name of the configuration file.
     native: the server's own limit on the bytes that it writes to the kernel ahead of the network.
     buffering: whether the server takes whole responses from the origin.
-    takes_whole: True if, with BUFFERING=on, the server reads responses of at least 2 MiB from the origin at once, however
-    slowly the client takes them.
+    takes_whole: True if, with BUFFERING=on, the server reads responses of at least 2 MiB from the origin at once,
+    however slowly the client takes them.
     record: the largest TLS record that the server writes.
     listener: what the server takes from clients: "tls", or without TLS, as the second front of VIA, "http1" or "h2c".
     upstream: the protocol with the second front: "http1" or "h2c". The values of both may have placeholders themselves.

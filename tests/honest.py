@@ -192,7 +192,7 @@ def _table(tallies: dict[str, Tally]) -> str:
     lines = [
         f"{sum(each.runs for each in tallies.values())} runs by `make honest`; a run's number decides its knobs.",
         "",
-        "| fabric | runs | pages of their own | servers | values of knobs | arms ok | invalid | failed | repeated: the machine was late |",
+        "| fabric | runs | own pages | servers | values of knobs | arms ok | invalid | failed | repeated: late |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for fabric, tally in tallies.items():

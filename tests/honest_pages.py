@@ -1,5 +1,6 @@
 """Draws pages for `make honest`: documents from 1 to 100 KiB, chains, chunks, waits, several important resources."""
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -65,7 +66,7 @@ def _resource(name: str, chance: random.Random, *, important: bool, after: str |
 
 def _size(chance: random.Random, least: int, most: int) -> int:
     """Returns a size whose logarithm is uniform."""
-    return round(least * (most / least) ** chance.random())
+    return round(least * math.pow(most / least, chance.random()))
 
 
 def _table(lines: Sequence[str]) -> str:

@@ -55,7 +55,8 @@ def contradictions(
 ) -> Iterator[Contradiction]:
     """Returns the contradictions, the easiest to understand first. scenario: the scenario in run.json.
 
-    takes_whole: True if it is known that the front takes whole responses from the origin at once. Raises FolderError if the record of a load is incomplete.
+    takes_whole: True if it is known that the front takes whole responses from the origin at once. Raises FolderError if
+    the record of a load is incomplete.
     """
     loads = page_loads(evidence)
     yield from _payload(loads)

@@ -20,7 +20,7 @@ _TIMER_PART = 200
 """A timer may be late by 1/200 of its duration."""
 
 _AT_ONCE_BYTES = 32 * 1024
-"""A response that the two kernels between origin and front take at once: half of the smallest receive window, 64 KiB."""
+"""A response that the kernels of origin and front take at once: half of the smallest receive window, 64 KiB."""
 
 _WHOLE_BYTES = 2 * 1024 * 1024
 """The largest response of which it is known that a front takes it at once, if it takes whole responses."""
@@ -60,10 +60,11 @@ def served(resource: Resource, evidence: Evidence) -> Sequence[OriginRequest]:
 class _Asked:
     """A request of a load, as the client and the origin logged it.
 
-    name: the resource and the number of the load, in words. first_load: True in a connection's first load. sent_ns: the time at which the client sent the request.
-    first_ns: the time at which the client had the resource's first data or, if other resources wait for this resource,
-    the time at which the client requested the first of them. request: the origin's record of the request. is_alone:
-    True if the resource is a document, and no other resource was loading from sent_ns to first_ns.
+    name: the resource and the number of the load, in words. first_load: True in a connection's first load. sent_ns: the
+    time at which the client sent the request. first_ns: the time at which the client had the
+    resource's first data or, if other resources wait for this resource, the time at which the client requested the
+    first of them. request: the origin's record of the request. is_alone: True if the resource is a document, and no
+    other resource was loading from sent_ns to first_ns.
     """
 
     name: str
@@ -149,10 +150,11 @@ def _delays(
 ) -> Iterator[Contradiction]:
     """Checks that no request to the origin, and no document to the client, took longer than link and front explain.
 
-    A server may read no requests while it waits until the kernel takes more of its bytes, as Node does; so a request may
-    wait at the front as long as the front's kernel has unsent bytes. A document is checked only if no other resource was
-    loading, the link was empty, and the queue dropped nothing. It may take the round trips of analysis/loads/rounds.py.
-    With VIA nothing is checked: the front may first have to connect to the second front (analysis/loads/hop_checks.py).
+    A server may read no requests while it waits until the kernel takes more of its bytes, as Node does. So a request
+    may wait at the front as long as the front's kernel has unsent bytes. A document is checked only if no other
+    resource was loading, the link was empty, and the queue dropped nothing. It may take the round trips of
+    analysis/loads/rounds.py. With VIA nothing is checked: the front may first have to connect to the second front
+    (analysis/loads/hop_checks.py).
     """
     if scenario.loss or not layers.queue or scenario.via:
         return

@@ -1,4 +1,4 @@
-"""Finds bytes that were late on the link, toward the client or as acknowledgments, in the logs of front and client. Pure.
+"""Finds bytes that were late on the link, toward the client or as acknowledgments, in the logs of a run. Pure.
 
 A sample of the front's socket tells how many bytes had been sent and acknowledged. The client's log tells when bytes of
 the TCP stream arrived. The link alone decides how long both ways take, so each has a latest time:

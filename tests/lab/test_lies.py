@@ -156,7 +156,8 @@ LIES = {
     "a slow wire behind the front for a while": _at_front(
         _restored(
             "tc qdisc add dev wire root tbf rate 512kbit burst 3000 limit 4000000",
-            "tc qdisc change dev wire root tbf rate 1gbit burst 3000 limit 4000000; sleep 1; tc qdisc del dev wire root",
+            "tc qdisc change dev wire root tbf rate 1gbit burst 3000 limit 4000000;"
+            " sleep 1; tc qdisc del dev wire root",
         ),
         "arrival of the byte",
     ),

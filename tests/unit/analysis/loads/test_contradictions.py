@@ -106,7 +106,7 @@ def _looks(arrivals: list[Arrival], handed: list[tuple[int, int]], delay_ns: int
             socket_sample(
                 t_ns=t_ns,
                 notsent_bytes=0,
-                unacked_segments=0,
+                unacked_segments=-(-(sent - came) // _SEGMENT_BYTES),
                 cwnd_segments=10,
                 mss_bytes=_SEGMENT_BYTES,
                 rtt_us=300_000,

@@ -1,0 +1,59 @@
+"""Tests of packets that were sent again although nothing was dropped."""
+
+import pytest
+
+from analysis.loads.retransmission_check import retransmission_contradictions
+from analysis.records.runs import Layers
+from common.formats.samples import QueueSample
+from tests.unit.builders import MS, scenario, socket_sample
+
+SEGMENT = 1448
+
+
+def told(*, again: int, dropped: int = 0, twice: int = 0, at_ms: int = 100, segments: int = 100) -> list[str]:
+    """Returns what is said about a kernel that sent so many segments again at `at_ms`; the last sample is at 1 s."""
+    samples = tuple(
+        socket_sample(
+            t_ns=t_ms * MS,
+            rtt_us=100_000,
+            segments_sent=segments,
+            bytes_retrans=again * SEGMENT if t_ms >= at_ms else 0,
+            duplicate_segments=twice if t_ms >= at_ms else 0,
+        )
+        for t_ms in range(0, 1001, 10)
+    )
+    before = QueueSample(t_ns=-MS, direction="down", dropped=8)  # by the calibration
+    queue = (before, QueueSample(t_ns=at_ms * MS, direction="down", dropped=8 + dropped))
+    layers = Layers(sockets=samples, queue=queue, arrivals=())
+    return [f"{each.what}: {each.seen}" for each in retransmission_contradictions(layers, scenario({}))]
+
+
+@pytest.mark.parametrize("counts", [(0, 0, 0), (7, 7, 0), (7, 3, 4), (6, 7, 0)])
+def test_what_was_dropped_or_came_twice(counts: tuple[int, int, int]) -> None:
+    """Segments that the queue dropped, or that the client reports as duplicates, are sent again rightly."""
+    again, dropped, twice = counts
+    assert told(again=again, dropped=dropped, twice=twice) == []
+
+
+def test_a_single_packet_that_nobody_dropped() -> None:
+    """A loss that the link was not asked for is found by a single packet."""
+    assert told(again=4, dropped=3) == [f"bytes that the front's kernel sent again: {4 * SEGMENT}"]
+
+
+def test_a_report_that_may_be_on_its_way() -> None:
+    """In the last two round trips the client's report of a duplicate may not have arrived."""
+    assert told(again=1, at_ms=790) == [f"bytes that the front's kernel sent again: {SEGMENT}"]
+    assert told(again=1, at_ms=810) == []
+
+
+def test_records_without_these_counts() -> None:
+    """Older records have no count of duplicates, so nothing can be said."""
+    assert told(again=4, segments=0) == []
+
+
+def test_a_link_that_loses_packets() -> None:
+    """With LOSS any number of packets may be lost."""
+    samples = tuple(socket_sample(t_ns=t_ns * MS, segments_sent=9, bytes_retrans=SEGMENT) for t_ns in (0, 1))
+    layers = Layers(sockets=samples, queue=(), arrivals=())
+    assert list(retransmission_contradictions(layers, scenario({"LOSS": "1%"}))) == []
+    assert list(retransmission_contradictions(layers, scenario({})))
