@@ -126,7 +126,7 @@ def _parts(
     handed_counts = [sample.handed_bytes for sample in sockets]
     handed = reached(sockets, handed_counts, position, available_ns, sent.most_ns)
     handed = replace(handed, ns=min(handed.ns, sent.ns))
-    accepted = _accepted(sockets, available_ns, handed)
+    accepted = _accepted(sockets, available_ns, position, handed)
     parts = _in_front(Estimate.exact(available_ns), accepted, handed)
     windows = windows_of(evidence, scenario)
     if windows is not None:
@@ -162,16 +162,17 @@ def _sent(transit: Transit, available_ns: int) -> Estimate:
     return Estimate.between(max(sent.least_ns, min(earliest_ns, sent.most_ns)), sent.most_ns)
 
 
-def _accepted(sockets: Sequence[SocketSample], available_ns: int, handed: Estimate) -> Estimate:
+def _accepted(sockets: Sequence[SocketSample], available_ns: int, position: int, handed: Estimate) -> Estimate:
     """Returns when the front's kernel first accepted bytes after available_ns.
 
-    If it accepted bytes between the samples around available_ns, it may have done so before or after.
+    If it accepted bytes between the samples around available_ns, it may have done so before or after. That does not
+    matter if no bytes were ahead of the byte any more.
     """
     index = bisect_right(sockets, available_ns, key=lambda sample: sample.t_ns)
     before, after = sockets[max(0, index - 1)], sockets[min(index, len(sockets) - 1)]
     counts = [sample.handed_bytes for sample in sockets]
     later = reached(sockets, counts, after.handed_bytes + 1, available_ns, handed.most_ns)
-    if after.handed_bytes == before.handed_bytes or after.t_ns <= available_ns:
+    if after.handed_bytes in (before.handed_bytes, position - 1) or after.t_ns <= available_ns:
         return later
     is_after = after.t_ns - available_ns > available_ns - before.t_ns
     probable = Estimate.between(available_ns, after.t_ns) if is_after else later

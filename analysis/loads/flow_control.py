@@ -190,7 +190,8 @@ class Waiting:
         """Returns how long, from an instant until another, only the windows kept the front from sending.
 
         While the kernel would accept no bytes anyway, the windows do not count. Between two samples the front has sent
-        at least what it had at the first, and at most what it had at the second.
+        at least what it had at the first, and at most what it had at the second; and its kernel may have accepted no
+        bytes if it did not at one of them.
         """
 
         def between(until_ns: int) -> list[int]:
@@ -206,8 +207,9 @@ class Waiting:
         held_ns = 0
         for begin_ns, end_ns in pairwise(sorted({from_ns, *inside, until_ns})):
             index = max(0, bisect_right(times, begin_ns) - 1)
-            sample = self.sockets[min(index + later, len(times) - 1)]
-            if not self._is_full(self.sockets[index]) and windows.hold(sample.handed_bytes, begin_ns, self.position):
+            both = self.sockets[index], self.sockets[min(index + 1, len(times) - 1)]
+            is_full = (all if later else any)(map(self._is_full, both))
+            if not is_full and windows.hold(both[later].handed_bytes, begin_ns, self.position):
                 held_ns += end_ns - begin_ns
         return held_ns
 

@@ -94,8 +94,8 @@ class Ledger:
     """The ledger of a load.
 
     available_ns: the time at which the origin had the focal resource. first_byte_ns: the time at which the client could
-    use the resource's first byte. parts: the wait in each layer, in nanoseconds. uncertainty: the largest possible error
-    of each part. moments: the bytes of the others in each layer, in order of time.
+    use the resource's first byte. parts: the wait in each layer, in nanoseconds. uncertainty: the largest possible
+    error of each part. moments: the bytes of the others in each layer, in order of time.
     """
 
     load: int

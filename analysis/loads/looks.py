@@ -41,7 +41,15 @@ class Looks:
     @property
     def off_ns(self) -> int:
         """The error of a time that follows from the link's samples: socket and queue are not sampled at once."""
-        return _OFF_PACKETS * self.packet_ns
+        return _OFF_PACKETS * self.packet_ns + self._step_ns
+
+    @property
+    def _step_ns(self) -> int:
+        """How late a rate step may take effect while the byte is on its way: a packet is finished at the old rate."""
+        rate, begins_ns = self.pipe.rate, self.sent.least_ns
+        if rate is None or not rate.changes(begins_ns, self.record_ns):
+            return 0
+        return round(rate.through_ns(begins_ns, framed(self.mss_bytes, self.mss_bytes))) - begins_ns
 
     @property
     def look_ns(self) -> int:
@@ -137,10 +145,11 @@ def reached(
 ) -> Estimate:
     """Returns when a count of bytes reached a position of the TCP stream: between two samples, and within two bounds.
 
+    If a sample contradicts the later bound, the sample counts.
     If no sample reached the position, the result is latest_ns. counts: the number of bytes at each sample.
     """
     for index, count in enumerate(counts):
         if count >= position:
-            before_ns = sockets[index - 1].t_ns if index else earliest_ns
-            return Estimate.between(before_ns, sockets[index].t_ns).clipped(earliest_ns, max(earliest_ns, latest_ns))
+            before_ns = max(earliest_ns, sockets[index - 1].t_ns if index else earliest_ns)
+            return Estimate.between(before_ns, max(before_ns, min(sockets[index].t_ns, latest_ns)))
     return Estimate.exact(latest_ns)

@@ -67,9 +67,10 @@ def test_first_bytes_in_the_guest(compared_in_the_guest: Mapping[str, Compared])
 
 
 def test_captures_hold_the_keys(captured: Done) -> None:
-    """Both captures have the connection's secrets before the packets, and wire/ has no other file but clock.json."""
+    """Both captures have the connection's secrets before the packets; wire/ has clock.json and segments.jsonl, too."""
     run = _run_folder(captured, "lossless")
-    assert {path.name for path in (run / "wire").iterdir()} == {"client.pcapng", "server.pcapng", "clock.json"}
+    files = {"client.pcapng", "server.pcapng", "segments.jsonl", "clock.json"}
+    assert {path.name for path in (run / "wire").iterdir()} == files
     keys = (run / "client/keys.log").read_bytes()
     for end in ("client", "server"):
         data = (run / f"wire/{end}.pcapng").read_bytes()

@@ -1,11 +1,13 @@
 """The ledger on real runs: it names the right layer, adds up, and agrees with link and client."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 import pytest
 
 from analysis.loads.bookkeeping import ledger
+from analysis.loads.layer import Layer
+from analysis.loads.ledger import sentence
 from analysis.loads.metrics import page_loads
 from analysis.records.runs import Run, load_run
 from common.formats.samples import QueueSample, SocketSample
@@ -13,6 +15,8 @@ from common.packets import PACKET_BYTES, framed
 from tests.conftest import Done, Lab
 from tests.lab.conftest import Runs
 from tests.lab.variations import finely_sampled, variations
+from tests.ledgers import CAPTURED, ledger_of, offs, thinned
+from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -151,3 +155,51 @@ def test_nobody_is_sooner_than_the_oracle(run: Runs) -> None:
         assert arm["oracle"]["inversion_ms"] >= 0
         bound_ms = arm["oracle"]["script_first_byte_ms" if "script" in arm else "first_byte_ms"]
         assert arm["first_byte_ms"] >= bound_ms
+
+
+_LINKS = {
+    "fast": ("RATE=10mbit", "DELAY=50ms", "LOWAT=16384", "SIZE=1M"),
+    "modem-losses": ("RATE=128kbit", "LOWAT=none", "SIZE=100K"),
+    "losses": ("RATE=5mbit", "DELAY=20ms", "LOWAT=16384", "SIZE=400K", "LOSS=5%"),
+    "window": ("RATE=20mbit", "DELAY=50ms", "DELAY_UP=50ms", "WINDOW=65535", "LOWAT=none", "SIZE=600K", "QUEUE=100"),
+}
+"""Links on which the ledger from samples is compared with the one from captures."""
+
+
+@pytest.fixture(scope="module")
+def captured(guest: None, captures: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Run]:  # noqa: ARG001
+    """Returns captured runs, sampled every millisecond; they share a guest."""
+    done = together(tmp_path_factory.mktemp("captured"), _LINKS, *CAPTURED)
+    return {name: _measured(done, name) for name in _LINKS}
+
+
+@pytest.mark.parametrize("name", list(_LINKS))
+@pytest.mark.parametrize("every", [1, 10, 50])
+def test_each_part_is_within_its_uncertainty(captured: Mapping[str, Run], name: str, every: int) -> None:
+    """No part of a ledger from samples differs by more than stated from the ledger from captures."""
+    layers = captured[name].layers()
+    exact = ledger_of(captured[name], layers)
+    for first in {0, every // 2, every - 1}:
+        sampled = ledger_of(captured[name], thinned(layers, every, first))
+        assert offs(exact, sampled) == []
+        assert sampled.parts[Layer.PROPAGATION] >= captured[name].scenario.delay_ns
+        assert sampled.explained >= 0.99
+
+
+def test_captures_leave_no_doubt_behind_the_kernel(captured: Mapping[str, Run]) -> None:
+    """With captures, queue, propagation and recovery are exact; losses are recovery, and the link's are found."""
+    for name, run in captured.items():
+        exact = ledger_of(run, run.layers())
+        assert [exact.uncertainty[layer] for layer in (Layer.QUEUE, Layer.PROPAGATION, Layer.RECOVERY)] == [0] * 3, name
+    assert captured["modem-losses"].record.ledger is not None
+    assert captured["modem-losses"].record.ledger.parts_ms[Layer.RECOVERY] > 100
+
+
+def test_a_wait_for_the_window_is_not_the_output_queue(captured: Mapping[str, Run]) -> None:
+    """With a window of 65,535 bytes and a round trip of 0.1 s, the script waits for the client's flow control."""
+    waits = captured["window"].record.ledger
+    assert waits is not None
+    assert waits.largest in (Layer.FLOW, Layer.PROPAGATION)
+    assert waits.parts_ms[Layer.FLOW] > 10
+    assert waits.parts_ms[Layer.COMMITTED] <= waits.parts_uncertainty_ms[Layer.COMMITTED]
+    assert "for the client's flow-control window" in sentence(waits)

@@ -12,6 +12,7 @@ from analysis.loads.metrics import page_loads
 from analysis.records.runs import Evidence, Layers
 from common.formats.events import Arrival, Event, Kind
 from common.formats.samples import OriginRequest, QueueSample, SocketSample
+from common.formats.segments import Segment
 from tests.unit.builders import MS, maps, scenario, socket_sample
 
 PACKET_MS = 10
@@ -275,3 +276,83 @@ def test_the_stages_of_the_other_order_hold_the_same_image() -> None:
     # 600 bytes are sent; the stage nearer to the front has the last of these bytes.
     assert (link.propagation_bytes, link.queue_bytes) == (300, 200)
     assert (front.queue_bytes, front.propagation_bytes) == (200, 300)
+
+
+@pytest.mark.parametrize("every", [1, 2, 5, 10, 20])
+def test_no_packet_is_sooner_than_the_link(every: int) -> None:
+    """However far apart the samples are, propagation is the delay and a packet, and the truth is within the bounds."""
+    known, given = evidence(), layers()
+    coarse = replace(given, sockets=given.sockets[::every])
+    found = ledger(page_loads(known)[0], known, coarse, SCENARIO)
+    true_ms = {
+        Layer.PENDING: HANDED_MS - AVAILABLE_MS,
+        Layer.COMMITTED: 0,
+        Layer.UNSENT: SENT_MS - HANDED_MS,
+        Layer.QUEUE: 19 * PACKET_MS,
+        Layer.PROPAGATION: DELAY_MS + PACKET_MS,
+        Layer.UNEXPLAINED: 0,
+    }
+    assert found.parts[Layer.PROPAGATION] >= (DELAY_MS + PACKET_MS) * MS - found.uncertainty[Layer.PROPAGATION]
+    assert found.parts[Layer.PROPAGATION] >= DELAY_MS * MS
+    for layer, wait_ms in true_ms.items():
+        assert abs(found.parts[layer] - wait_ms * MS) <= found.uncertainty[layer], layer
+    assert found.explained == 1
+
+
+def test_a_byte_that_is_sooner_than_the_link() -> None:
+    """If a byte arrives before it can have crossed the link, the difference is unexplained, below 0."""
+    known, given = evidence(), layers()
+    found = ledger(page_loads(known)[0], known, given, replace(SCENARIO, delay_ns=1000 * MS))
+    assert found.parts[Layer.PROPAGATION] >= 1000 * MS
+    assert found.parts[Layer.UNEXPLAINED] < -100 * MS
+    assert sum(found.parts.values()) == found.wait_ns
+
+
+LATE_MS = 630
+
+
+@pytest.mark.parametrize("resent", [0, 200])
+def test_a_lost_end_of_the_record_is_recovery(resent: int) -> None:
+    """A record whose last packet is lost, and sent again 0.63 s later, waits for recovery; for itself only briefly.
+
+    If nothing was sent again, the wait is for the record.
+    """
+    known, given = evidence(), layers()
+    late_ns = LATE_MS * MS
+    events = tuple(
+        replace(each, t_ns=each.t_ns + late_ns) if each.t_ns >= FIRST_MS * MS else each for each in known.events
+    )
+    first = Arrival(t_ns=RECORD_MS * MS, tcp_bytes=1200)
+    last = Arrival(t_ns=FIRST_MS * MS + late_ns, tcp_bytes=1300)
+    sockets = tuple(sampled(t_ms, resent=resent * (t_ms > SENT_MS + LATE_MS)) for t_ms in range(0, 2701, 10))
+    logs = replace(known, events=events)
+    lost = replace(given, sockets=sockets, arrivals=(*given.arrivals[:2], first, last))
+    found = ledger(page_loads(logs)[0], logs, lost, SCENARIO)
+    assert sum(found.parts.values()) == found.wait_ns
+    waits = found.parts[Layer.RECOVERY], found.parts[Layer.RECORD]
+    if resent:
+        assert waits[0] == pytest.approx(late_ns, abs=30 * MS)
+        assert waits[1] <= 30 * MS
+        assert found.uncertainty[Layer.RECOVERY] <= 50 * MS
+    else:
+        assert waits == (0, (FIRST_MS - RECORD_MS) * MS + late_ns)
+
+
+def test_captures_make_the_way_exact() -> None:
+    """With captures of both ends, sent, sent again and arrived are known, and their parts have no uncertainty."""
+    known, given = evidence(), layers()
+    sent_ms, again_ms = SENT_MS + 3, SENT_MS + 103
+    ways = [("server", 5, 0, 1100), ("client", 5, 0, 1100)]
+    ways += [("server", sent_ms, 1100, 200), ("server", again_ms, 1100, 200), ("client", RECORD_MS, 1100, 200)]
+    segments = tuple(
+        Segment(end=end, t_ns=t_ms * MS, position_bytes=position, size_bytes=size)  # type: ignore[arg-type]
+        for end, t_ms, position, size in ways
+    )
+    found = ledger(page_loads(known)[0], known, replace(given, segments=segments), SCENARIO)
+    packet_ns = round(PACKET_MS * MS * (200 + 66) / 1514)
+    assert found.parts[Layer.RECOVERY] == 100 * MS
+    assert found.parts[Layer.PROPAGATION] == pytest.approx(DELAY_MS * MS + packet_ns, abs=1000)
+    assert found.parts[Layer.QUEUE] == pytest.approx((RECORD_MS - again_ms - DELAY_MS) * MS - packet_ns, abs=1000)
+    assert found.uncertainty[Layer.QUEUE] == found.uncertainty[Layer.RECOVERY] == 0
+    assert found.uncertainty[Layer.UNSENT] == 5 * MS  # when the front handed the byte over is still from samples
+    assert sum(found.parts.values()) == found.wait_ns
