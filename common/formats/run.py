@@ -166,8 +166,8 @@ class Observed:
     resolution of the coarsest clock. shaper_reason: why SHAPER=auto took the ferry instead of netem, else None.
     tuner_reason: why the tuner is not the BPF program, else None. busy_us, rwnd_limited_us: for how long the front's
     kernel had data to send in the measured load, and the part in which the client's TCP window was the limit.
-    unacked_most_bytes: the most bytes on their way in this load. These three are None without enough samples. unusual: the machine's own sysctls
-    of TCP that are not Linux's defaults, as NAME=VALUE.
+    unacked_most_bytes: the most bytes on their way in this load. These three are None without enough samples.
+    unusual: the machine's own sysctls of TCP that are not Linux's defaults, as NAME=VALUE.
     """
 
     sndbuf_most_bytes: int | None
@@ -258,6 +258,7 @@ class RunRecord(Findings, Conduct):
 
         With PAGE=maps some values are there twice: also under a key with a resource's name. The scenario has the fields
         of LEFT_OUT only if they are not None, its resources `fetchpriority` and `headers_ns` only if they have one.
+        A ledger of an earlier version has no uncertainties.
         """
         document: dict[str, Any] = json.loads(json.dumps(self, default=_shallow))
         for name in LEFT_OUT:
@@ -267,6 +268,8 @@ class RunRecord(Findings, Conduct):
             for key in ("fetchpriority", "headers_ns"):
                 if resource[key] is None:
                     del resource[key]
+        if document["ledger"] and not document["ledger"]["parts_uncertainty_ms"]:
+            del document["ledger"]["parts_uncertainty_ms"]
         for load in document["loads"]:
             for times in load["resources"].values():
                 for key in [key for key, value in times.items() if value is None]:
