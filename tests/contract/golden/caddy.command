@@ -2,7 +2,7 @@ env
 HOME=/run/priolab/front/state
 XDG_CONFIG_HOME=/run/priolab/front/state
 XDG_DATA_HOME=/run/priolab/front/state
-GOMAXPROCS=1
+GOMAXPROCS=2
 GODEBUG=multipathtcp=0
 /usr/sbin/caddy
 run

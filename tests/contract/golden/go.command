@@ -1,5 +1,5 @@
 env
-GOMAXPROCS=1
+GOMAXPROCS=2
 GODEBUG=multipathtcp=0
 /usr/sbin/priolab-go-front
 /run/priolab/asked/go.json

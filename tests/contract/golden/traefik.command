@@ -1,6 +1,6 @@
 env
 HOME=/run/priolab/front/state
-GOMAXPROCS=1
+GOMAXPROCS=2
 GODEBUG=multipathtcp=0
 /usr/sbin/traefik
 --global.checkNewVersion=false
