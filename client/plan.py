@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from client.dialects import Dialect, fields, levels, saying
+from client.dialects import Dialect, Saying, fields, levels, saying
 from client.priorities import Priorities
 from common.formats.page import Page, Resource
 from common.formats.plan import Decoy, Disturbance, Plan, Protocol, Request, Signals, Steps
@@ -44,6 +44,17 @@ def steps_over(silence_ns: int, *, leave: bool = False) -> Steps:
     return replace(STEPS, quiet_ns=STEPS.quiet_ns + silence_ns, leave=leave)
 
 
+def signals_for(
+    protocol: Protocol, dialect: Dialect, priorities: Priorities, page: Page, resources: Sequence[Resource]
+) -> Saying:
+    """Returns the signals with which a client asks for an order. resources: all of the page, in the requests' order.
+
+    Raises ValueError for a dialect that the protocol has no signals for.
+    """
+    say = {Protocol.HTTP2: saying, Protocol.SPDY: levels, Protocol.HTTP3: fields}[protocol]
+    return say(dialect, priorities.ranks(page), priorities.opposite.ranks(page), resources)
+
+
 def page_plan(
     page: Page,
     *,
@@ -78,8 +89,7 @@ def page_plan(
     Raises ValueError for a dialect that the protocol has no signals for.
     """
     resources = _in_order(page, first)
-    say = {Protocol.HTTP2: saying, Protocol.SPDY: levels, Protocol.HTTP3: fields}[protocol]
-    said = say(dialect, priorities.ranks(page), priorities.opposite.ranks(page), resources)
+    said = signals_for(protocol, dialect, priorities, page, resources)
     requests = tuple(
         Request(
             name=each.name,
@@ -92,7 +102,7 @@ def page_plan(
     )
     decoy = None
     if disturbance is not None:
-        opposite = say(dialect, priorities.opposite.ranks(page), priorities.ranks(page), resources)
+        opposite = signals_for(protocol, dialect, priorities.opposite, page, resources)
         decoy = _decoy(disturbance, page, requests, opposite.requests, priorities.favoured(page), decoy_query)
     return Plan(
         protocol=protocol,

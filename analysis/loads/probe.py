@@ -75,6 +75,15 @@ def probe_of(events: Sequence[Event], page: Page) -> Probe | None:
     return Probe(important=page.important[0].name, steps=steps, served=tuple(served)) if served else None
 
 
+def was_hurried(probe: Probe, step_bytes: int) -> bool:
+    """True if a probe over HTTP/2 made its steps while bytes were still on their way.
+
+    Then more bytes count than the steps opened. Servers that leave up to a frame of the initial window unused send it
+    later, so two steps more are no sign of it. step_bytes: the size of a step.
+    """
+    return sum(size_bytes for _, size_bytes in probe.served) > (probe.steps + 2) * step_bytes
+
+
 def judge_probe(probe: Probe, favoured: Sequence[str]) -> Judgement:
     """Judges if the front itself served a probe's streams in the order that the client asked for.
 

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from analysis.loads.probe import ALONE, Probe
+from analysis.loads.probe import Probe
+from analysis.loads.readings import OwnOrder, Reading, Reply, own_order, together
 from analysis.matrix.crossing import Crossing
 
-DIFFERENCE = 0.03
-"""Shares of the flow-control window, 0 to 1, count as equal if they differ by less than this. A step is about 0.02."""
+USUAL, STRONG = ("spdy", "swap"), ("strong-spdy", "strong-swap")
+"""The names of the probes with the usual weights, and of those with weights that differ much, in Cell.probes."""
 
 _ARRIVES = 1 / 3
 """The smallest fraction of the expected effect with which the order counts as arrived.
@@ -27,37 +28,8 @@ some data. In measurements 0.36 to 0.91 of the expected effect arrives.
 
 _NOTHING = 0.1
 _EARLIER = 0.2
-_MOSTLY = 0.95
 _ALL_BUT = 0.9
 _WELL_AHEAD = 0.2
-
-
-class Reading(StrEnum):
-    """A server's interpretation of a dialect."""
-
-    STRICT = "strict"
-    """The resource asked for first gets the whole window."""
-    PROPORTIONAL = "proportional"
-    """The resources share the window. Each resource gets more of the window if it is asked for first."""
-    IGNORED = "ignored"
-    """The result does not depend on which resource is asked for first."""
-    CONTRARY = "contrary"
-    """A resource gets less of the window if it is asked for first."""
-
-    @property
-    def honoured(self) -> bool:
-        """True if the server follows the dialect."""
-        return self in (Reading.STRICT, Reading.PROPORTIONAL)
-
-
-class OwnOrder(StrEnum):
-    """A server's order if the client sends no priorities."""
-
-    SHARED = "shared"
-    FIRST_COME = "first come, first served"
-    LAST_COME = "last come, first served"
-    SCRIPT_FIRST = "the script first, by itself"
-    OTHER = "another"
 
 
 class Outcome(StrEnum):
@@ -83,6 +55,14 @@ class Layer(StrEnum):
     """The order is lost between the server's scheduler and the socket. LOWAT does not help."""
     SOCKET = "socket"
     """The order is lost in the kernel's send buffer. LOWAT helps."""
+
+
+def probes_reading(probes: Mapping[str, Probe], names: tuple[str, str]) -> Reading:
+    """Returns a server's interpretation of a dialect, as `priolab gate` and `priolab probe` find it.
+
+    names: the probe that asks for the script first, and the one that asks for the image first.
+    """
+    return Reply.of((), *(probes[name] for name in names)).reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,14 +95,16 @@ class Cell:
 
     server: the server as SERVER names it, such as `nginx@sid`. version: the version that was measured.
 
-    probes: four probes, by name. `spdy` asks for the script first, `swap` for the image first. `none` and `reversed`
-    send no priorities; `none` requests the image first, `reversed` the script first.
+    probes: four probes or six, by name. `spdy` asks for the script first, `swap` for the image first. `strong-spdy` and
+    `strong-swap` do the same with weights that differ much, in dialects that send weights of the page. `none` and
+    `reversed` send no priorities; `none` requests the image first, `reversed` the script first.
 
     control, lowat, native: loads over the slow link with LOWAT unset, with LOWAT set, and with the server's own
     mechanism in place of LOWAT. native is None if the server has no such mechanism. All three are None if the server
     does not follow the dialect, because such a server behaves as without priorities.
 
-    signals: what the client sent in the probes `spdy` and `swap`, in words (signals.py). arms: the beginning of the
+    signals: what the client sent in the probes `spdy` and `swap`, in words (signals.py). asked: what it asks for in the
+    probes `spdy` and `strong-spdy`, in words (analysis/loads/asking.py). arms: the beginning of the
     names of the cell's runs, such as `nginx@sid.chrome`; a dot and the run's role follow.
     """
 
@@ -134,12 +116,24 @@ class Cell:
     lowat: Pair | None
     native: Pair | None
     signals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=dict)
     arms: str = ""
 
     @property
     def reading(self) -> Reading:
-        """The server's interpretation of the dialect."""
-        return reading(*self._shares)
+        """The server's interpretation of the dialect: the one word for all weights that it was asked with."""
+        return together(self.usual, probes_reading(self.probes, STRONG) if self.strong_shares else None)
+
+    @property
+    def usual(self) -> Reading:
+        """The server's interpretation of the dialect with the page's usual weights."""
+        return probes_reading(self.probes, USUAL)
+
+    @property
+    def strong_shares(self) -> tuple[float, float] | None:
+        """The script's shares in the probes `strong-spdy` and `strong-swap`; None without these probes."""
+        asked, swapped = (self.probes.get(role) for role in STRONG)
+        return (asked.important_share, swapped.important_share) if asked and swapped else None
 
     @property
     def own_order(self) -> OwnOrder:
@@ -148,8 +142,8 @@ class Cell:
 
     @property
     def honoured(self) -> bool:
-        """True if the server follows the dialect."""
-        return self.reading.honoured
+        """True if the server follows the dialect with the page's usual weights, which the loads have."""
+        return self.usual.honoured
 
     @property
     def effect(self) -> float:
@@ -190,14 +184,19 @@ class Cell:
     @property
     def sentence(self) -> str:
         """The layer where the order was lost, in words, or that the order arrives."""
+        if self.honoured and self.reading is Reading.CONTRARY:
+            return f"{self._lost}; with weights that differ much the server does the contrary of what the client asks"
+        return self._lost
+
+    @property
+    def _lost(self) -> str:
         match self.layer:
+            case Layer.SERVER if self.reading is Reading.CONTRARY:
+                return "the server does the contrary of what the client asks"
+            case Layer.SERVER if self.reading.honoured:
+                return "the server follows the dialect with weights that differ much alone"
             case Layer.SERVER:
-                contrary = self.reading is Reading.CONTRARY
-                return (
-                    "the server does the contrary of what the client asks"
-                    if contrary
-                    else "the server does not follow the dialect"
-                )
+                return "the server does not follow the dialect"
             case Layer.NOWHERE:
                 return "the order arrives, even with LOWAT unset"
             case Layer.SOCKET:
@@ -219,40 +218,9 @@ class Cell:
         return self.probes["spdy"].important_share, self.probes["swap"].important_share
 
 
-def reading(asked: float, swapped: float, *, doubt: float = 0.0) -> Reading:
-    """Returns a server's interpretation of a dialect, from two shares of the window that the script got.
-
-    asked: the share if the client asks for the script first. swapped: the share if the client asks for the image first.
-    doubt: the possible error of a share.
-    """
-    alone = min(ALONE, 1 - doubt)
-    if asked >= alone and swapped <= 1 - alone:
-        return Reading.STRICT
-    if abs(asked - swapped) < max(DIFFERENCE, doubt):
-        return Reading.IGNORED
-    return Reading.PROPORTIONAL if asked > swapped else Reading.CONTRARY
-
-
 def _lead(share: float) -> float:
     """Returns a resource's lead over a resource of the same size, from its share of the link while the two load."""
     return 1 - 1 / (2 * share) if share >= 0.5 else 1 / (2 * (1 - share)) - 1
-
-
-def own_order(share: float, turned: float) -> OwnOrder:
-    """Returns a server's own order, from the script's shares without priorities.
-
-    share: the script's share of the window if the image is requested first. turned: its share if the script is
-    requested first.
-    """
-    firsts = (share >= _MOSTLY, turned >= _MOSTLY)
-    lasts = (share <= 1 - _MOSTLY, turned <= 1 - _MOSTLY)
-    if not any(firsts + lasts):
-        return OwnOrder.SHARED
-    if all(firsts):
-        return OwnOrder.SCRIPT_FIRST
-    if lasts[0] and firsts[1]:
-        return OwnOrder.FIRST_COME
-    return OwnOrder.LAST_COME if firsts[0] and lasts[1] else OwnOrder.OTHER
 
 
 def own_order_on_link(unasked: Crossing) -> OwnOrder:

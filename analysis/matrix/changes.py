@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from analysis.loads.probe import Probe
-from analysis.matrix.cells import DIFFERENCE, Cell, Pair
+from analysis.loads.readings import DIFFERENCE
+from analysis.matrix.cells import STRONG, Cell, Pair
 from analysis.matrix.matrix import Front, Matrix
 from analysis.matrix.words import WAYS, own_order_words, probe_words, reading_words
 
@@ -87,7 +88,9 @@ def _between(matrix: Matrix, old: Front, new: Front) -> Iterator[Change]:
 
 def _compared(was: Cell, now: Cell) -> Iterator[_Told]:
     follow = was.honoured and now.honoured
-    if was.reading is not now.reading or (follow and _differ(was, now, "spdy", "swap")):
+    strong = was.strong_shares is not None and now.strong_shares is not None
+    differ = _differ(was, now, "spdy", "swap") or (strong and _differ(was, now, *STRONG))
+    if was.reading is not now.reading or (follow and differ):
         yield What.READING, reading_words(was), reading_words(now), probe_words(was, "spdy"), probe_words(now, "spdy")
     if not follow:
         return

@@ -116,6 +116,7 @@ def _cell(cell: Cell, frames: _Frames) -> dict[str, Any]:
         "arms": cell.arms,
         "frames": {name: frames.of_probe(probe) for name, probe in cell.probes.items()},
         "signals": {name: frames.of_signals(sent) for name, sent in cell.signals.items()},
+        "asked": dict(cell.asked),
     }
 
 
@@ -167,6 +168,7 @@ def matrix_from(made: Mapping[str, Any]) -> Matrix:
                 probes={role: probes[ref] for role, ref in cell["frames"].items()},
                 **{way: pair(cell, way) for way in WAYS},
                 signals={role: signals[ref] for role, ref in cell.get("signals", {}).items()},
+                asked=dict(cell.get("asked", {})),
                 arms=cell.get("arms", ""),
             )
             for name, row in servers.items()

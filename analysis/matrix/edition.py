@@ -10,20 +10,23 @@ from typing import Any, Literal
 
 import msgspec
 
-from analysis.matrix.cells import Cell, Layer, Outcome, OwnOrder, Reading
+from analysis.loads.readings import OwnOrder, Reading
+from analysis.matrix.cells import STRONG, Cell, Layer, Outcome
 from analysis.matrix.matrix import Matrix
 from analysis.matrix.words import WAYS
 
 EDITION_FORMAT: Literal[1] = 1
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A cell. shares: the script's share of the window, 0 to 1, in the probe that asks for the script first, and in the
-    one that asks for the image first. outcomes: by the kind of loads over the slow link (WAYS), those that were made.
+    one that asks for the image first. strong: the same with weights that differ much, if it was measured. outcomes: by
+    the kind of loads over the slow link (WAYS), those that were made.
     """
 
     reading: Reading
     shares: tuple[float, float]
+    strong: tuple[float, float] | None = None
     layer: Layer
     outcomes: Mapping[str, Outcome]
 
@@ -92,6 +95,7 @@ def _verdict(cell: Cell) -> Verdict:
     return Verdict(
         reading=cell.reading,
         shares=_shares(cell, "spdy", "swap"),
+        strong=_shares(cell, *STRONG) if cell.strong_shares else None,
         layer=cell.layer,
         outcomes={way: outcome for way, outcome in outcomes.items() if outcome},
     )

@@ -66,6 +66,11 @@ def _lines(matrix: Matrix, cell: Cell, sent: Sent, runs: str) -> Iterator[str]:
     yield escape(f"{cell.server}, {cell.dialect}: version {cell.version}{digest}")
     asked, swapped = (f"{cell.probes[name].important_share:.0%}" for name in _ASKED)
     yield f"script's share of the window: {asked}; {swapped} if the image is asked for first"
+    if cell.asked:
+        yield escape(f"asked: {'; '.join(cell.asked.values())}")
+    if cell.strong_shares:
+        strong = [f"{share:.0%}" for share in cell.strong_shares]
+        yield f"with weights that differ much: {strong[0]}; {strong[1]} if the image is asked for first"
     yield escape(f"without priorities: {own_order_words(cell)}")
     yield f"<b>{escape(cell.sentence)}</b>"
     if place := sent.place(cell):
@@ -89,7 +94,7 @@ def _crossed(crossing: Crossing) -> str:
 
 
 def _links(cell: Cell, runs: str) -> Iterator[str]:
-    ways = ["probe", *(way for way in WAY_NAMES if getattr(cell, way))]
+    ways = ["probe", *(["strong"] if cell.strong_shares else []), *(way for way in WAY_NAMES if getattr(cell, way))]
     unasked = f"{cell.arms.rpartition('.')[0]}.{UNASKED}"
     names = [(cell.arms, f"{way}-{asked}") for way in ways for asked in _ASKED]
     names += [(unasked, role) for role in _UNASKED_ROLES]

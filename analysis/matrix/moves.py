@@ -6,15 +6,17 @@ Rules:
 2. The version of a row changed if the server or the library that has its HTTP/2 says something else than before.
 3. A cell moved if its reading, its layer or an outcome over the slow link is another, or if the server follows the
    dialect and a share of the window differs by at least DIFFERENCE. Dialects of a row that moved alike are one entry.
+   Shares with weights that differ much are compared if both editions have them.
 4. The order without priorities moved if it is another, or if a share differs as much.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from analysis.matrix.cells import DIFFERENCE
+from analysis.loads.readings import DIFFERENCE
+from analysis.matrix.cells import Layer
 from analysis.matrix.edition import Edition, Row, Verdict
-from analysis.matrix.words import MARKS, WAYS, share_words
+from analysis.matrix.words import MARKS, WAYS, share_words, told_reading
 
 UNASKED = "without priorities"
 
@@ -101,7 +103,14 @@ def _moved(name: str, old: Row, new: Row) -> Iterator[Move]:
 
 def _cell_differs(was: Verdict, now: Verdict) -> bool:
     verdicts = [(each.reading, each.layer, dict(each.outcomes)) for each in (was, now)]
-    return verdicts[0] != verdicts[1] or (now.reading.honoured and _far(was.shares, now.shares))
+    if verdicts[0] != verdicts[1] or (_followed(now) and _far(was.shares, now.shares)):
+        return True
+    return was.strong is not None and now.strong is not None and _far(was.strong, now.strong)
+
+
+def _followed(cell: Verdict) -> bool:
+    """True if the server follows the dialect with the usual weights."""
+    return cell.layer is not Layer.SERVER
 
 
 def _far(one: tuple[float, float], other: tuple[float, float]) -> bool:
@@ -110,11 +119,11 @@ def _far(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 def _words(cell: Verdict, other: Verdict) -> str:
     """Returns a cell in words: reading, shares, layer, and the outcomes that differ from those of the other cell."""
-    told = [f"{cell.reading} {share_words(cell.shares)}"]
-    if cell.reading.honoured:
+    told = [told_reading(cell.reading, cell.shares, cell.strong)]
+    if _followed(cell):
         told.append(MARKS[cell.layer])
         for way, words in WAYS.items():
             outcome = cell.outcomes.get(way)
-            if other.reading.honoured and outcome != other.outcomes.get(way):
+            if _followed(other) and outcome != other.outcomes.get(way):
                 told.append(f"{words}: {outcome or 'not measured'}")
     return "; ".join(told)

@@ -9,7 +9,8 @@ Rules:
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from analysis.matrix.cells import Cell, Layer, Outcome, OwnOrder, Reading
+from analysis.loads.readings import OwnOrder, Reading
+from analysis.matrix.cells import STRONG, Cell, Layer, Outcome
 from analysis.matrix.matrix import Matrix
 from analysis.matrix.words import crossing_words, probe_words
 
@@ -44,6 +45,11 @@ def _both_probes(cell: Cell) -> str:
     return f"script asked for first: {probe_words(cell, 'spdy')}; image asked for first: {probe_words(cell, 'swap')}"
 
 
+def _strong_probes(cell: Cell) -> str:
+    asked, swapped = (probe_words(cell, role) for role in STRONG)
+    return f"weights 256 and 32, script asked for first: {asked}; image asked for first: {swapped}"
+
+
 def _unasked(cell: Cell) -> str:
     return f"image requested first: {probe_words(cell, 'none')}; script first: {probe_words(cell, 'reversed')}"
 
@@ -68,7 +74,13 @@ This nghttpx has both schemes. It reads RFC 9218 only from a client that turns R
 
 _PIECE_BY_PIECE = """\
 Go's HTTP/2 gets at most 32 KiB of a response at a time. In the probe it holds a piece of both responses and can choose.
-Over the slow link, when the script's piece has been written, the image's piece is the only one that waits."""
+Over the slow link, when the script's piece has been written, the image's piece is the only one that waits. In the guest
+a program's work takes no time, so Go's processors never work at once; on two real processors the script's next piece
+may come sooner, and a part of the effect arrives (decisions/0018-matrix.md)."""
+
+_TURNED_TREE = """\
+Weights that differ much turn the order of Caddy, made with Go 1.19: with 256 and 32 the stream that should get 89 % of
+the window gets nearly nothing. With 183 and 147 it gets a little more if it is asked for first."""
 
 _ANOTHER_GO = """\
 Go has the tree of RFC 7540 until version 1.20. Made with a newer Go, Caddy lets streams take turns, even if its own
@@ -127,10 +139,17 @@ _NOTES = (
     ),
     _Note(
         servers=("caddy",),
-        dialects=("chrome",),
+        dialects=("plain", "chrome"),
         fits=lambda cell: cell.layer is Layer.FRONT,
         text=_PIECE_BY_PIECE,
         shown=_link,
+    ),
+    _Note(
+        servers=("caddy",),
+        dialects=("plain",),
+        fits=lambda cell: cell.reading is Reading.CONTRARY and cell.strong_shares is not None,
+        text=_TURNED_TREE,
+        shown=_strong_probes,
     ),
     _Note(
         servers=("caddy",),

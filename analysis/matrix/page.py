@@ -10,7 +10,8 @@ from itertools import groupby
 from pathlib import Path
 
 from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
-from analysis.matrix.cells import Cell, Layer, Reading
+from analysis.loads.readings import Reading
+from analysis.matrix.cells import Cell, Layer
 from analysis.matrix.changes import Change, changes, unchanged
 from analysis.matrix.crossing import Crossing
 from analysis.matrix.edition import Edition, edition
@@ -144,7 +145,7 @@ _EMPTY = '<td data-layer="" data-rank="9"></td>'
 
 def _cell(matrix: Matrix, cell: Cell, timelines: Timelines, shown: str) -> str:
     colour = _COLOURS[cell.layer]
-    word = reading_words(cell) if cell.reading is Reading.PROPORTIONAL else str(cell.reading)
+    word = reading_words(cell) if cell.honoured or cell.reading is Reading.PROPORTIONAL else str(cell.reading)
     picture = timelines.picture(cell.probes["spdy"], _crossings(matrix, cell))
     place = escape(anchor(cell))
     link = f'<a href="#{place}" aria-label="link to {escape(cell.server)} in {escape(cell.dialect)}">#</a>'

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from textwrap import fill
 
-from analysis.matrix.cells import Cell, Pair, own_order_on_link
+from analysis.matrix.cells import STRONG, Cell, Pair, own_order_on_link
 from analysis.matrix.changes import changes, unchanged
 from analysis.matrix.edition import Edition, edition
 from analysis.matrix.matrix import Matrix
@@ -29,6 +29,12 @@ another for the image first. *Strict*: the resource that is asked for first gets
 window in the first probe, a colon, and its share in the second. *Ignored*: the shares are the same in the two probes.
 *Contrary*: a resource gets less of the window if it is asked for first. In a probe only the order of the bytes counts,
 not the times at which they come.
+
+In the dialects with the page's own weights, *plain* and *plain+reprioritize*, the client asks twice: with the weights
+183 and 147, which ask for 55 % of the window, and with 256 and 32, which ask for 89 %. The table has the shares of both
+("and"), and one word. A server is *contrary* if it is so with either weights, and *strict* only if it is so with both.
+The weights 256 and 32 tell a server that shares by weight from one that shares evenly (50 %) and from a strict one (98
+%) by several steps of the window. The loads below have the weights 183 and 147.
 
 **With the socket in the way.** If a server is strict or proportional in a dialect, the client also loads the page from
 it over the slow link (128 kB/s, 300 ms), in the first load of a connection. Image and script have 384 KiB each, the
@@ -97,6 +103,11 @@ def _document(matrix: Matrix, past: Edition | None, page_name: str) -> Iterator[
         f" has the results for programs, with the recorded frames. {measured_words(matrix)}"
     )
     yield from (fill(told, width=_LINE), "", table(matrix, page_name), "")
+    if asked := _asked(matrix):
+        yield from ("## What the dialects ask for", "")
+        yield "The part of the window that the client asks for the script, as long as both streams are open (RFC 7540,"
+        yield "5.3; RFC 9218, 10)."
+        yield from ("", asked.markdown(), "")
     if past:
         yield from _moved(moves(past, edition(matrix)), page_name.removesuffix(".html"))
     if matrix.successions():
@@ -128,6 +139,13 @@ def _document(matrix: Matrix, past: Edition | None, page_name: str) -> Iterator[
     if matrix.absent:
         yield from ("", "Servers that were not installed:")
         yield from (f"- {server}: {why}" for server, why in matrix.absent.items())
+
+
+def _asked(matrix: Matrix) -> Table | None:
+    """Returns a table of what the client asks for in each dialect; None without records of it."""
+    told = {cell.dialect: cell.asked for cell in matrix.cells.values() if cell.asked}
+    rows = tuple((name, asked["spdy"], asked.get(STRONG[0], "")) for name, asked in told.items())
+    return Table(head=("dialect", "usual", "strong"), rows=rows) if rows else None
 
 
 def _moved(moved: Moves, folder: str) -> Iterator[str]:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from urllib.parse import quote
 
-from analysis.matrix.cells import Cell, Layer, Reading
+from analysis.loads.readings import Reading
+from analysis.matrix.cells import Cell, Layer
 from analysis.matrix.crossing import Crossing
 from analysis.matrix.matrix import Matrix
 
@@ -42,11 +43,19 @@ def share_words(shares: tuple[float, float]) -> str:
 
 
 def reading_words(cell: Cell) -> str:
-    """Returns a server's interpretation of a dialect, with the script's shares unless the server is strict."""
+    """Returns a server's interpretation of a dialect, with the script's shares unless the server is strict.
+
+    The shares with weights that differ much follow, if there are some.
+    """
     if cell.reading is Reading.STRICT:
         return str(cell.reading)
-    asked, swapped = (round(100 * cell.probes[name].important_share) for name in ("spdy", "swap"))
-    return f"{cell.reading} {asked}:{swapped} %"
+    asked, swapped = (cell.probes[name].important_share for name in ("spdy", "swap"))
+    return told_reading(cell.reading, (asked, swapped), cell.strong_shares)
+
+
+def told_reading(reading: Reading, shares: tuple[float, float], strong: tuple[float, float] | None) -> str:
+    """Returns a reading with the shares that it follows from; strong: those with weights that differ much, if any."""
+    return " and ".join([f"{reading} {share_words(shares)}", *([share_words(strong)] if strong else [])])
 
 
 def own_order_words(cell: Cell) -> str:

@@ -5,7 +5,8 @@ Rules:
    the client opens the window bit by bit, as in the probes of docs/matrix.md. The server chooses which resource to
    send. Only the order of the bytes is evaluated.
 2. Every dialect gets two probes. In one probe the client marks the first resource as more urgent, in the other probe
-   the second resource. The difference between the two probes shows how the server follows the dialect.
+   the second resource. The difference between the two probes shows how the server follows the dialect. A dialect that
+   sends weights gets two more, with weights that differ much (experiments/scenario/stimuli.py).
 3. All connections go to one address, eight at a time. Each connection is closed as soon as the order has been seen.
    The command prints the number of probes before it begins them. A further connection, made before the probes,
    measures the round trip. It uses TCP, also with --http3: a server that speaks HTTP/3 speaks HTTP/2 on the same port.
@@ -24,20 +25,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from analysis.loads.probe import Probe, probe_of
+from analysis.loads.readings import Reply
 from client import dialects
 from client.dialects import Dialect
 from client.plan import PROBE_LEAST_BYTES, STEPS, page_plan
 from client.priorities import Priorities
 from client.transport import Deadline, TransportFailed
 from client.valve import MOST_STEPS
-from common.formats.page import Page, Resource
+from common.formats.page import Page
 from common.formats.plan import NAMES, Plan, Protocol, Steps
 from experiments.commands import site_load
 from experiments.commands.console import Report
@@ -45,30 +47,26 @@ from experiments.commands.probe_answers import Answer, document, show
 from experiments.commands.target import (
     STEP,
     authorities,
+    check_unhurried,
     parsed_address,
     parsed_time_ns,
     parsed_url,
     reached,
     run_client,
     scratch_folder,
+    steps_to,
 )
 from experiments.errors import ScenarioError, StepFailed, TimedOut
 from experiments.scenario.knobs import KNOBS
+from experiments.scenario.stimuli import Stimulus, asked_by, stimuli_of, stimulus_page
 from netem import units
 
 _SLACK_NS = 60 * 10**9
-_LONGEST_PAUSE_NS = 10**10
 _AUTO = "auto"
 _LEAST_DEADLINE_NS = 30 * 10**9
 _MOST_AUTO_NS = 300 * 10**9
 _AT_ONCE = 8
 _MORE_TIME = "--deadline gives more time"
-_DOUBT_STEPS = 1.5
-"""The uncertainty of a resource's share of the window, in steps by which the window opens.
-
-A server may have no bytes ready when the window opens.
-"""
-_MS_NS = 10**6
 _NAMES = ("first", "second")
 """The names of the two resources in the client's plan and journals."""
 
@@ -124,10 +122,14 @@ class _Target:
     ca: Path
     steps: Steps
 
+    def page(self, stimulus: Stimulus) -> Page:
+        """Returns the page of a stimulus, which requests the paths."""
+        return stimulus_page(stimulus, self.paths)
+
     def plan(self, question: "_Question") -> Plan:
         """Returns the client's plan for a probe. question: the signals of the probe."""
         return page_plan(
-            _pair(self.paths),
+            self.page(question.stimulus),
             protocol=self.protocol,
             address=self.address,
             port=self.port,
@@ -153,32 +155,16 @@ class _Target:
         }
 
 
-def _pair(paths: tuple[str, str]) -> Page:
-    """Returns a page of two resources, of which the second is important, with the priorities of PAGE=maps."""
-    first, second = (
-        Resource(
-            name=name,
-            path=path,
-            content_type="application/octet-stream",
-            size_bytes=PROBE_LEAST_BYTES,
-            important=name == _NAMES[1],
-            urgency=urgency,
-            incremental=urgency > 3,
-            weight=weight,
-        )
-        for name, path, urgency, weight in zip(_NAMES, paths, (5, 2), (147, 183), strict=True)
-    )
-    return Page(name="probe", title="Two resources of a server", resources=(first, second))
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Question:
     """The signals of one probe, which ask the server to send one of the two resources first.
 
-    priorities: which resource is marked as more urgent. first: the resource requested first; None for the page's order.
+    stimulus: the two resources' priorities. priorities: which resource is marked as more urgent. first: the resource
+    requested first; None for the page's order.
     """
 
     dialect: Dialect = dialects.PLAIN
+    stimulus: Stimulus = Stimulus.USUAL
     priorities: Priorities = Priorities.NONE
     first: str | None = None
 
@@ -205,7 +191,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
     except TransportFailed:
         where = options.connect or urlsplit(options.url).netloc
         raise TimedOut(STEP, f"reaching {where}", limit_ns / 10**9, _MORE_TIME) from None
-    questions = [*_UNASKED, *(question for dialect in named for question in _asked(dialect))]
+    questions = [*_UNASKED, *(each for dialect in named for pair in _asked(dialect, protocol) for each in pair)]
     if not given:
         honest_ns = ceil(len(questions) / _AT_ONCE) * MOST_STEPS * (target.steps.quiet_ns + round_trip_ns)
         limit_ns = max(limit_ns, min(honest_ns * 3 // 2 // 10**9 * 10**9, _MOST_AUTO_NS))
@@ -223,7 +209,7 @@ def probe(options: argparse.Namespace, report: Report) -> int:
             unasked = one, other
         for dialect in named:
             with suppress(TransportFailed):
-                answers[str(dialect)] = _answer(dialect, seen)
+                answers[str(dialect)] = _answer(dialect, seen, protocol)
     missing = [] if unasked else ["the server's own order"]
     missing += [dialect for dialect, answer in answers.items() if not answer.is_seen]
     if options.json:
@@ -271,18 +257,28 @@ def _seeing(
             threads.shutdown(cancel_futures=True)
 
 
-def _asked(dialect: Dialect) -> list[_Question]:
-    """Returns the two probes of a dialect: one marks the second resource as more urgent, the other the first."""
-    return [_Question(dialect=dialect, priorities=who) for who in (Priorities.SPDY, Priorities.SWAP)]
+def _asked(dialect: Dialect, protocol: Protocol) -> list[tuple[_Question, _Question]]:
+    """Returns pairs of probes, one for each stimulus of the dialect.
+
+    The first probe of a pair marks the second resource as more urgent, the other one the first resource.
+    """
+
+    def question(stimulus: Stimulus, priorities: Priorities) -> _Question:
+        return _Question(dialect=dialect, stimulus=stimulus, priorities=priorities)
+
+    stimuli = stimuli_of(dialect, protocol)
+    return [(question(each, Priorities.SPDY), question(each, Priorities.SWAP)) for each in stimuli]
 
 
-def _answer(dialect: Dialect, seen: Callable[[_Question], Probe]) -> Answer:
+def _answer(dialect: Dialect, seen: Callable[[_Question], Probe], protocol: Protocol = Protocol.HTTP2) -> Answer:
     try:
-        asked, swapped = map(seen, _asked(dialect))
+        replies = [
+            Reply.of(asked_by(asked.stimulus, dialect, protocol), seen(asked), seen(swapped))
+            for asked, swapped in _asked(dialect, protocol)
+        ]
     except StepFailed as error:
         return Answer(refusal=error.reason)
-    doubt = _DOUBT_STEPS / min(asked.steps, swapped.steps)
-    return Answer(shares=(round(asked.important_share, 4), round(swapped.important_share, 4)), doubt=doubt)
+    return Answer(replies=tuple(replies))
 
 
 def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadline, over: threading.Event) -> Probe:
@@ -296,9 +292,11 @@ def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadlin
         size = sum(event.size_bytes or 0 for event in own if event.kind == "data")
         if size < PROBE_LEAST_BYTES and any(event.kind == "ended" for event in own):
             raise StepFailed(STEP, f"{path} has {size} bytes; a probe needs at least {PROBE_LEAST_BYTES}")
-    found = probe_of(events, _pair(target.paths))
+    found = probe_of(events, target.page(question.stimulus))
     if found is None:
         raise StepFailed(STEP, "the server sent nothing when the window was opened")
+    if target.protocol is Protocol.HTTP2:
+        check_unhurried(found, "; --pause gives longer pauses")
     return found
 
 
@@ -334,7 +332,7 @@ def _target(options: argparse.Namespace, protocol: Protocol, deadline: Deadline)
     ca = authorities(options.ca)
     given_pause_ns = parsed_time_ns("--pause", options.pause, "1ms", "10s") if options.pause else None
     address, round_trip_ns = reached(to_host, to_port or port, deadline)
-    pause_ns = min(_LONGEST_PAUSE_NS, STEPS.quiet_ns + 2 * (round_trip_ns // _MS_NS) * _MS_NS)
+    steps = steps_to(round_trip_ns)
     target = _Target(
         protocol=protocol,
         host=host,
@@ -343,6 +341,6 @@ def _target(options: argparse.Namespace, protocol: Protocol, deadline: Deadline)
         port=to_port or port,
         paths=(path, two[2]),
         ca=ca,
-        steps=Steps(size_bytes=STEPS.size_bytes, quiet_ns=given_pause_ns or pause_ns, leave=True),
+        steps=replace(steps, quiet_ns=given_pause_ns) if given_pause_ns else steps,
     )
     return target, round_trip_ns

@@ -1,10 +1,10 @@
 """The answers that `priolab probe` found: as words, as a table, and as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.matrix.cells import OwnOrder, own_order, reading
+from analysis.loads.readings import OwnOrder, Reply, own_order, word
 from experiments.commands.console import Report
 
 _FORMAT = 1
@@ -18,40 +18,53 @@ _MEANING = (
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The answer in one dialect: which share of the window each resource got.
+    """The answer in one dialect.
 
-    shares: the second resource's share of the window if the second resource is more urgent, and its share if the first
-    resource is more urgent. doubt: the uncertainty of the shares. refusal: the reason why there are no shares. If
-    shares and refusal are None, the deadline came before the answer.
+    replies: the server's replies to the stimuli of this dialect; empty without an answer. refusal: the reason why there
+    are none. Without both, the deadline came before the answer.
     """
 
-    shares: tuple[float, float] | None = None
-    doubt: float = 0.0
+    replies: tuple[Reply, ...] = ()
     refusal: str | None = None
 
     @property
     def is_seen(self) -> bool:
         """True if the answer came before the deadline."""
-        return self.shares is not None or self.refusal is not None
+        return bool(self.replies) or self.refusal is not None
 
     @property
     def word(self) -> str:
         """The answer as one word."""
-        if self.shares:
-            return str(reading(*self.shares, doubt=self.doubt))
+        if self.replies:
+            return str(word(self.replies))
         return "refused" if self.is_seen else "not seen"
 
     def document(self) -> dict[str, Any]:
         """The answer as JSON."""
-        if self.shares is None:
+        if not self.replies:
             return {"reading": None, "refusal": self.refusal}
-        return {"reading": self.word, "second_share": dict(zip(("asked", "swapped"), self.shares, strict=True))}
+        usual, *strong = map(_reply, self.replies)
+        return {"reading": self.word, **usual, **({"strong": strong[0]} if strong else {})}
 
-    def row(self, dialect: str) -> tuple[str, ...]:
-        """The answer as a row of the table."""
-        if self.shares is None:
-            return dialect, self.word, self.refusal or "", ""
-        return dialect, self.word, f"{self.shares[0]:.0%}", f"{1 - self.shares[1]:.0%}"
+    def rows(self, dialect: str) -> Iterator[tuple[str, ...]]:
+        """Yields the rows of the table: one for each stimulus, of which the first has the dialect and the word."""
+        if not self.replies:
+            yield dialect, self.word, self.refusal or "", "", ""
+        for number, reply in enumerate(self.replies):
+            head = ("", "") if number else (dialect, self.word)
+            yield *head, reply.stimulus, f"{reply.shares[0]:.0%}", f"{1 - reply.shares[1]:.0%}"
+
+
+def _reply(reply: Reply) -> dict[str, Any]:
+    """Returns a reply as JSON."""
+    shares = (round(share, 4) for share in reply.shares)
+    return {
+        "asked": [
+            {"signals": each.words, "share": None if each.share is None else round(each.share, 4)}
+            for each in reply.asked
+        ],
+        "second_share": dict(zip(("asked", "swapped"), shares, strict=True)),
+    }
 
 
 def own_order_in_words(unasked: float, turned: float) -> str:
@@ -71,10 +84,11 @@ def show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[s
     head = (
         "dialect",
         "answer",
+        "what the client asks for the more urgent URL",
         "second URL's share of the window if marked as more urgent",
         "first URL's share of the window if marked as more urgent",
     )
-    report.table(head, [answer.row(dialect) for dialect, answer in answers.items()])
+    report.table(head, [row for dialect, answer in answers.items() for row in answer.rows(dialect)])
     if unasked:
         report.say(
             f"Without priorities: {own_order_in_words(*unasked)}. If the second URL is requested second, it gets"

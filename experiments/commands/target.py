@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from analysis.loads.probe import Probe, was_hurried
+from client.plan import STEPS, steps_over
 from client.transport import Deadline, TransportFailed
 from common.formats.events import Event
-from common.formats.plan import Plan
+from common.formats.plan import Plan, Steps
 from common.formats.reading import read_journal
 from experiments.errors import ScenarioError, StepFailed
 from experiments.execution import keeper
@@ -27,6 +29,8 @@ from netem import units
 
 STEP = "probing"
 _CONNECT_S = 20.0
+_MS_NS = 10**6
+_LONGEST_PAUSE_NS = 10**10
 _LOOK_S = 0.2
 _HTTPS = 443
 _AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
@@ -116,6 +120,18 @@ def reached(host: str, port: int, deadline: Deadline) -> tuple[str, int]:
             return str(address[0]), time.monotonic_ns() - began_ns
     deadline.remaining_s()
     raise StepFailed(STEP, f"cannot connect to {host}:{port}: {trouble}") from trouble
+
+
+def steps_to(round_trip_ns: int) -> Steps:
+    """Returns the steps of a probe of a server at this round trip, as measured by `reached`: pauses in whole ms."""
+    silence_ns = 2 * (round_trip_ns // _MS_NS) * _MS_NS
+    return steps_over(min(silence_ns, _LONGEST_PAUSE_NS - STEPS.quiet_ns), leave=True)
+
+
+def check_unhurried(probe: Probe, remedy: str = "") -> None:
+    """Checks that the bytes of a probe over HTTP/2 came within its pauses. Raises StepFailed, with the remedy."""
+    if was_hurried(probe, STEPS.size_bytes):
+        raise StepFailed(STEP, f"bytes came later than the pauses of the probe, as over a slow link{remedy}")
 
 
 def parsed_url(where: str, text: str) -> tuple[str, int, str]:

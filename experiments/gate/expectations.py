@@ -15,9 +15,7 @@ from client.plan import PlanKind
 from client.priorities import Priorities
 from common.formats.plan import Disturbance
 from experiments.scenario.knobs import KNOBS
-
-PAIR, TWINS = "pair", "twins"
-"""The pages of probes: two resources that differ in urgency alone, and two incremental ones of the same urgency."""
+from experiments.scenario.stimuli import Stimulus, stimuli_of
 
 Dialect = Annotated[str, msgspec.Meta(description="a dialect, as the knob DIALECT takes it")]
 
@@ -91,11 +89,15 @@ class _Pair(_Check, frozen=True, kw_only=True):
 
     def trials(self) -> Iterator[Trial]:
         """Yields the two probes."""
+        yield from self.pair(Stimulus.USUAL)
+
+    def pair(self, stimulus: Stimulus, suffix: str = "") -> Iterator[Trial]:
+        """Yields the two probes with a stimulus. suffix: the end of their roles."""
         for role, priorities in (("asked", Priorities.SPDY), ("swapped", Priorities.SWAP)):
             yield Trial(
-                role=role,
+                role=f"{role}{suffix}",
                 plan=PlanKind.PROBE,
-                page=PAIR,
+                page=stimulus,
                 dialect=self.dialect,
                 priorities=priorities,
                 disturbance=self.disturbance,
@@ -108,7 +110,17 @@ class _Pair(_Check, frozen=True, kw_only=True):
 
 
 class Urgency(_Pair, frozen=True, kw_only=True, tag="urgency"):
-    """The server sends the more urgent of two streams."""
+    """The server sends the more urgent of two streams.
+
+    In a dialect that sends weights there are two more probes, with weights that differ much.
+    """
+
+    def trials(self) -> Iterator[Trial]:
+        """Yields a pair of probes for each stimulus."""
+        usual, *strong = stimuli_of(dialect_of(self.dialect))
+        yield from self.pair(usual)
+        for stimulus in strong:
+            yield from self.pair(stimulus, f"-{stimulus}")
 
 
 class Update(_Pair, frozen=True, kw_only=True, tag="update"):
@@ -147,7 +159,9 @@ class Incremental(_Check, frozen=True, kw_only=True, tag="incremental"):
 
     def trials(self) -> Iterator[Trial]:
         """Yields the probe."""
-        yield Trial(role="twins", plan=PlanKind.PROBE, page=TWINS, dialect=self.dialect, priorities=Priorities.SPDY)
+        yield Trial(
+            role="twins", plan=PlanKind.PROBE, page=Stimulus.TWINS, dialect=self.dialect, priorities=Priorities.SPDY
+        )
 
 
 class Late(_Check, frozen=True, kw_only=True, tag="late"):

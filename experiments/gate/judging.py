@@ -14,15 +14,15 @@ Rules:
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from analysis.loads.asking import Asked
 from analysis.loads.probe import Probe
-from analysis.matrix.cells import Reading, reading
+from analysis.loads.readings import Reading, Reply, word
 from common.formats.run import Verdict
-from experiments.gate.expectations import Check, Incremental, Late, Order, Sharing, Trial, Urgency
+from experiments.gate.expectations import Check, Incremental, Late, Order, Sharing, Trial, Urgency, dialect_of
 from experiments.gate.faults import MEANING, Fault
 from experiments.gate.seen import Seen
+from experiments.scenario.stimuli import Stimulus, asked_by
 
-_DOUBT_STEPS = 1.5
-"""The uncertainty of a share of the window, in steps by which the window opens. A server may have no bytes ready."""
 _SHARED_FROM, _SHARED_TO = 0.2, 0.8
 _ALONE = 0.05
 _NEVER_OPENED = "the client never opened its window"
@@ -151,36 +151,42 @@ def _share(probe: Probe) -> Sharing | None:
 
 
 def _pair(check: Check, made: Sequence[Seen], *, in_turn: bool) -> Finding:
-    asked, swapped = made
-    if asked.probe is None or swapped.probe is None:
+    probes = [each.probe for each in made if each.probe is not None]
+    if len(probes) < len(made):
         return Finding(check=check, passed=False, error=True, reason=_NEVER_OPENED)
-    doubt = _DOUBT_STEPS / min(asked.probe.steps, swapped.probe.steps)
-    shares = asked.probe.important_share, swapped.probe.important_share
-    found = reading(*shares, doubt=doubt)
+    stimuli = [_stimulus(check, each) for each in made[::2]]
+    replies = [Reply.of(*each) for each in zip(stimuli, probes[::2], probes[1::2], strict=True)]
+    found = word(replies)
     passed = found is Reading.STRICT or (check.must is Order.FOLLOWED and found is Reading.PROPORTIONAL)
-    reason = (
-        f"{found}: the stream asked for first got {shares[0]:.0%} of the window if it was requested second, and"
-        f" {1 - shares[1]:.0%} if it was requested first"
-    )
+    reason = f"{found}: {'; '.join(map(str, replies))}"
     if passed:
         return Finding(check=check, passed=True, reason=reason)
     if check.kind == "urgency":
+        by_id = in_turn and all(max(reply.shares) <= _ALONE for reply in replies)
         fault = {
             Reading.CONTRARY: Fault.INVERTS,
             Reading.PROPORTIONAL: Fault.SHARES,
-            Reading.IGNORED: Fault.BY_STREAM_ID if in_turn and max(shares) <= _ALONE else Fault.IGNORES_URGENCY,
+            Reading.IGNORED: Fault.BY_STREAM_ID if by_id else Fault.IGNORES_URGENCY,
         }[found]
     else:
         fault = _OF_PAIRS[check.kind]
-    worse = asked if shares[0] <= 1 - shares[1] else swapped
+    # In the second trial of each pair the client asks for the first resource first.
+    favoured = [share for reply in replies for share in (reply.shares[0], 1 - reply.shares[1])]
+    worse = made[favoured.index(min(favoured))]
     return _fails(check, reason, fault, worse)
+
+
+def _stimulus(check: Check, seen: Seen) -> tuple[Asked, ...]:
+    """Returns what the client asks for in a probe that asks for the second resource first."""
+    return asked_by(Stimulus(seen.trial.page), dialect_of(check.dialect))
 
 
 def _incremental(check: Incremental, seen: Seen) -> Finding:
     if seen.probe is None:
         return Finding(check=check, passed=False, error=True, reason=_NEVER_OPENED)
     share, found = seen.probe.important_share, _share(seen.probe)
-    reason = f"of two incremental streams of one urgency, the second got {share:.0%} of the window"
+    stimulus = ", ".join(map(str, _stimulus(check, seen)))
+    reason = f"of two incremental streams of one urgency, the second got {share:.0%} of the window; {stimulus}"
     if found is check.must:
         return Finding(check=check, passed=True, reason=reason)
     fault = Fault.IGNORES_INCREMENTAL if check.must is Sharing.SHARED else Fault.TAKES_TURNS

@@ -9,33 +9,33 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from client import dialects
-from client.plan import PROBE_LEAST_BYTES, STEPS, PlanKind, page_plan
+from client.plan import PROBE_LEAST_BYTES, PlanKind, page_plan
 from client.transport import Deadline, TransportFailed
 from client.valve import MOST_STEPS
-from common.formats.page import Page
 from common.formats.plan import Plan, Steps
 from experiments.commands.target import (
     authorities,
+    check_unhurried,
     parsed_address,
     parsed_url,
     reached,
     run_client,
     scratch_folder,
+    steps_to,
 )
 from experiments.errors import StepFailed
 from experiments.gate.expectations import Check, Trial
 from experiments.gate.judging import trial_key
 from experiments.gate.seen import Seen
-from experiments.scenario.pages import Parameters, page_of
+from experiments.scenario.stimuli import Stimulus, stimulus_page
 
 _STEP = "gate"
 _LIMIT_NS = 60 * 10**9
-_LONGEST_PAUSE_NS = 10**10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Site:
     def plan(self, trial: Trial) -> Plan:
         """Returns the client's plan for a probe."""
         return page_plan(
-            site_page(trial.page, self.path),
+            stimulus_page(Stimulus(trial.page), (self.path, self.path)),
             address=self.address,
             port=self.port,
             server_name=self.host,
@@ -68,12 +68,6 @@ class Site:
         )
 
 
-def site_page(name: str, path: str) -> Page:
-    """Returns the page of a probe, whose resources all have the given path."""
-    page = page_of(name, Parameters(size_bytes=PROBE_LEAST_BYTES, script_delay_ns=0))
-    return replace(page, resources=tuple(replace(each, path=path) for each in page.resources))
-
-
 def site_at(url: str, connect: str | None, ca: Path | None) -> Site:
     """Returns the server at a URL; connects to it once. Raises ScenarioError, StepFailed."""
     host, port, path = parsed_url("URL", url)
@@ -84,7 +78,6 @@ def site_at(url: str, connect: str | None, ca: Path | None) -> Site:
         address, round_trip_ns = reached(to_host, to_port or port, deadline)
     except TransportFailed as error:
         raise StepFailed(_STEP, str(error)) from None
-    quiet_ns = min(_LONGEST_PAUSE_NS, STEPS.quiet_ns + 2 * round_trip_ns)
     return Site(
         host=host,
         authority=urlsplit(url).netloc,
@@ -92,7 +85,7 @@ def site_at(url: str, connect: str | None, ca: Path | None) -> Site:
         port=to_port or port,
         path=path,
         ca=trusted,
-        steps=Steps(size_bytes=STEPS.size_bytes, quiet_ns=quiet_ns, leave=True),
+        steps=steps_to(round_trip_ns),
     )
 
 
@@ -113,7 +106,7 @@ def carry_out(site: Site, checks: Iterable[Check], told: Callable[[str], None]) 
 
 def _asked(site: Site, trial: Trial, folder: Path, deadline: Deadline, over: threading.Event) -> Seen:
     """Carries out a probe. A probe that fails has the reason, and is no error of the gate's own."""
-    page = site_page(trial.page, site.path)
+    page = stimulus_page(Stimulus(trial.page), (site.path, site.path))
     try:
         events = run_client(site.plan(trial), site.ca, folder, deadline, over)
     except StepFailed as error:
@@ -127,4 +120,9 @@ def _asked(site: Site, trial: Trial, folder: Path, deadline: Deadline, over: thr
         if size < PROBE_LEAST_BYTES and any(event.kind == "ended" for event in own):
             reason = f"{site.path} has {size} bytes; a probe needs at least {PROBE_LEAST_BYTES}"
             return Seen(trial=trial, events=events, page=page, failure=reason)
+    if seen.probe is not None:
+        try:
+            check_unhurried(seen.probe)
+        except StepFailed as error:
+            return Seen(trial=trial, events=events, page=page, failure=error.reason)
     return seen

@@ -307,8 +307,8 @@ _KNOBS = (
         parse=PlanKind,
         allowed=words_of(PlanKind),
         meaning="loads: page loads as a browser makes them; probe: one load in which all streams wait for a closed"
-        " flow-control window, which the client then opens bit by bit, with pauses that are longer than the link's round"
-        " trip, so that the front alone decides the order",
+        " flow-control window, which the client then opens bit by bit, with pauses that are longer than the link's"
+        " round trip, so that the front alone decides the order",
     ),
     Knob(
         name="FIRST",

@@ -16,10 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from analysis.loads.asking import asked_in
 from analysis.loads.probe import Probe
 from analysis.matrix import text
-from analysis.matrix.cells import Cell, Pair, Unasked, reading
-from analysis.matrix.crossing import crossing
+from analysis.matrix.cells import STRONG, USUAL, Cell, Pair, Unasked, probes_reading
+from analysis.matrix.crossing import IMAGE, SCRIPT, crossing
 from analysis.matrix.evidence import UNASKED
 from analysis.matrix.kept_rows import together
 from analysis.matrix.matrix import Front, Matrix, in_order
@@ -42,6 +43,7 @@ from experiments.host.matrix_servers import matrix_servers
 from experiments.host.programs import remedy_for, server_version
 from experiments.results.run_folder import check_document
 from experiments.scenario.knobs import KNOBS, with_defaults
+from experiments.scenario.stimuli import Stimulus, stimuli_of
 from experiments.studies import matrix_files
 from experiments.studies.checked_run import run_checked_with
 from proxy.server import Server, is_folder, server_of
@@ -58,6 +60,10 @@ _WAYS = {"control": {"LOWAT": "none"}, "lowat": {}, "native": {"LOWAT": "none", 
 """Ways to limit unsent bytes in the kernel, each with its knobs: no limit, LOWAT, and the server's own mechanism."""
 _OVER_HTTP3 = [str(dialect) for dialect in dialects.OVER_HTTP3 if dialect != dialects.PLAIN]
 """The dialects that differ over HTTP/3, where `plain` has the signals of `header`."""
+_ROLES = {Stimulus.USUAL: "probe", Stimulus.STRONG: "strong"}
+"""The beginning of the roles of a stimulus's probes."""
+_NAMES = {"first": IMAGE, "second": SCRIPT}
+"""The names of a stimulus's resources in the matrix."""
 _DIGITS = 12
 
 
@@ -156,13 +162,18 @@ def _check_spoken(servers: Iterable[Server], named: Sequence[str], given: str) -
 
 
 def probing(servers: Sequence[Server], named: Iterable[str]) -> Iterator[Arm]:
-    """Yields the arms that probe: for each server, two arms in each named dialect, and two arms without priorities."""
+    """Yields the arms that probe: for each server, two arms for each stimulus of each named dialect.
+
+    Two arms without priorities follow.
+    """
     known_as = _labels(servers)
     for server in servers:
         name, label = server.name, known_as[server.name]
         for dialect in _spoken(server, named):
-            for priority in ("spdy", "swap"):
-                yield _arm(name, label, dialect, f"probe-{priority}", _PROBE, PRIORITY=priority)
+            for stimulus in stimuli_of(dialects.parse(dialect), Protocol(server.protocol)):
+                for priority in ("spdy", "swap"):
+                    role, page = f"{_ROLES[stimulus]}-{priority}", str(stimulus)
+                    yield _arm(name, label, dialect, role, _PROBE, PRIORITY=priority, PAGE=page)
         yield _arm(name, label, UNASKED, "probe", _PROBE, PRIORITY="none")
         yield _arm(name, label, UNASKED, "probe-reversed", _PROBE, PRIORITY="none", FIRST="script")
 
@@ -178,7 +189,9 @@ def _loading(servers: Sequence[Server], named: Iterable[str], probes: Experiment
         label = known_as[server.name]
         ways = [way for way in _WAYS if way != "native" or _has_native(server)]
         for dialect in _spoken(server, named):
-            if reading(*_asked_and_swapped(of_cells[server.name, dialect])).honoured:
+            of_cell = of_cells[server.name, dialect]
+            asked = {role: _probe(of_cell[f"probe-{role}"]) for role in USUAL}
+            if probes_reading(asked, USUAL).honoured:
                 for way in ways:
                     for priority in ("spdy", "swap"):
                         yield _arm(
@@ -265,6 +278,7 @@ def matrix_of(experiments: Sequence[Experiment], absent: Mapping[str, str], libr
             ),
         )
         probes = {"spdy": of_cell["probe-spdy"], "swap": of_cell["probe-swap"]}
+        probes |= {role: of_cell[role] for role in STRONG if role in of_cell}
         probes |= {"none": alone["probe"], "reversed": alone["probe-reversed"]}
         for run in of_cell.values():
             if (other := _said(server, run)) != said:
@@ -277,7 +291,12 @@ def matrix_of(experiments: Sequence[Experiment], absent: Mapping[str, str], libr
             control=_pair(of_cell, "control"),
             lowat=_pair(of_cell, "lowat"),
             native=_pair(of_cell, "native"),
-            signals={role: signal_words(probes[role].plan()) for role in ("spdy", "swap")},
+            signals={role: signal_words(probes[role].plan(), _NAMES) for role in ("spdy", "swap")},
+            asked={
+                role: ", ".join(map(str, asked_in(probes[role].plan())))
+                for role in ("spdy", STRONG[0])
+                if role in probes
+            },
             arms=of_cell["probe-spdy"].arm.rpartition(".")[0],
         )
     fronts = in_order(fronts.values())
@@ -308,11 +327,8 @@ def _pair(runs: Mapping[str, Run], way: str) -> Pair | None:
     return Pair(asked=crossing(runs[f"{way}-spdy"]), swapped=crossing(runs[f"{way}-swap"]))
 
 
-def _asked_and_swapped(runs: Mapping[str, Run]) -> tuple[float, float]:
-    """Returns the script's share of the bytes in the probe with PRIORITY=spdy, and in the probe with PRIORITY=swap."""
-    return _probe(runs["probe-spdy"]).important_share, _probe(runs["probe-swap"]).important_share
-
-
 def _probe(run: Run) -> Probe:
     assert run.record.probe is not None
-    return Probe.from_record(run.record.probe)
+    found = Probe.from_record(run.record.probe)
+    served = tuple((_NAMES.get(name, name), size_bytes) for name, size_bytes in found.served)
+    return replace(found, important=_NAMES.get(found.important, found.important), served=served)

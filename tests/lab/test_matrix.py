@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from analysis.matrix.cells import OwnOrder, Reading, own_order, reading
+from analysis.loads.readings import OwnOrder, Reading, own_order, reading
 from client.priorities import Priorities
 from experiments.commands.console import Report
 from experiments.execution.invocation import request_from
@@ -30,6 +30,7 @@ _ALIKE = 0.05
 
 SOME = ("plain", "header", "header+no7540")
 _TREE = (Reading.PROPORTIONAL, Reading.IGNORED, Reading.IGNORED)
+_TURNED_TREE = (Reading.CONTRARY, Reading.IGNORED, Reading.IGNORED)
 _STRICT_TREE = (Reading.STRICT, Reading.IGNORED, Reading.IGNORED)
 _FIELD = (Reading.IGNORED, Reading.STRICT, Reading.STRICT)
 _BOTH = (Reading.PROPORTIONAL, Reading.IGNORED, Reading.STRICT)
@@ -38,7 +39,7 @@ EXPECTED: Mapping[str, tuple[Reading, Reading, Reading]] = {
     "apache@bookworm": _TREE,
     "apache@trixie": _TREE,
     "apache@sid": _FIELD,
-    "caddy@bookworm": _TREE,
+    "caddy@bookworm": _TURNED_TREE,
     "caddy@trixie": _NOTHING,
     "caddy@sid": _NOTHING,
     "caddy@2.11.7": _NOTHING,

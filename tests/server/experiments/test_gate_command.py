@@ -8,10 +8,11 @@ import pytest
 from client.plan import PROBE_LEAST_BYTES
 from experiments.cli import main
 from experiments.gate.faults import Fault as Named
-from tests.conftest import priolab_here
+from tests.conftest import needs, priolab_here
 from tests.front.folder import front_folder
 from tests.front.gates import NAMES
 from tests.front.scheduler import Fault
+from tests.matrix_document import documented, row_like
 from tests.server.fronts import NAME, running_front
 
 _SHOWN = {Fault.FORGETS_UPDATES: "update", Fault.LOST_BY_RESET: "reset", Fault.MIXES_CONNECTIONS: "connections"}
@@ -91,3 +92,23 @@ def test_the_time_limit() -> None:
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert "took more than 1 s; --limit gives more time" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["h2o", "caddy"])
+def test_it_agrees_with_the_probe(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """Gate and `priolab probe` have the matrix's word for one server, and name the same weights and expected shares."""
+    needs(name)
+    word = documented()["servers"][row_like(name)]["dialects"]["plain"]["reading"]
+    expect = tmp_path / "expect.toml"
+    expect.write_text('format = 1\n[[check]]\nkind = "urgency"\ndialect = "plain"\n')
+    with running_front(name, tmp_path, size_bytes=PROBE_LEAST_BYTES * 5 // 4) as (settings, _):
+        url = f"https://{NAME}:{settings.port}/image.jpg"
+        where = ["--connect", "127.0.0.1", "--ca", str(settings.certificates.ca)]
+        assert main(["gate", url, "--expect", str(expect), *where]) == 1
+        of_gate = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("FAIL "))
+        assert main(["probe", url, "--dialect", "plain", *where]) == 0
+    of_probe = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert f"; {word}: weights 183:147 ask for 55%; the stream asked for first got " in of_gate
+    assert "; weights 256:32 ask for 89%; the stream asked for first got " in of_gate
+    assert any(line.startswith(f"plain {word} weights 183:147 ask for 55% ") for line in of_probe), of_probe
+    assert any(line.startswith("weights 256:32 ask for 89% ") for line in of_probe), of_probe

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.matrix.cells import Reading
+from analysis.loads.readings import Reading
 from client.plan import PROBE_LEAST_BYTES
 from experiments.cli import main
 from proxy.front import FrontSettings
@@ -45,7 +45,7 @@ def test_it_finds_what_is_documented(front: FrontSettings) -> None:
     for dialect in ("plain", "header"):
         assert found["dialects"][dialect]["reading"] == row["dialects"][dialect]["reading"], found
     assert list(found["dialects"]) == ["plain", "header"]
-    assert done.stderr.startswith(f"6 probes of {NAME} (127.0.0.1) over HTTP/2, 8 at a time: ")
+    assert done.stderr.startswith(f"8 probes of {NAME} (127.0.0.1) over HTTP/2, 8 at a time: ")
 
 
 def test_over_http3(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_site_that_lacks_a_path(tmp_path: Path, capsys: pytest.CaptureFixture[
         (
             [_URL, "--load", "mops"],
             2,
-            "--load=mops is not allowed; allowed: late, maps, mixed, news, pair, signals, six, tokens, turns, twins",
+            "--load=mops is not allowed; allowed: late, maps, mixed, news, pair, signals, six, strong, tokens, turns, ",
         ),
         (
             [_URL, "--load", "missing.toml"],

@@ -96,7 +96,7 @@ def _ends_in_time(folder: Path, capsys: pytest.CaptureFixture[str], behave: Call
         assert main(_command(folder, port, "--deadline", f"{_DEADLINE_S}s", "--pause", "1s")) == 1
     assert time.monotonic() - began_s < _DEADLINE_S + SOON_S
     said = capsys.readouterr()
-    assert said.err == f"priolab: probing: 6 probes took more than {_DEADLINE_S} s; {_UNSEEN}\n"
+    assert said.err == f"priolab: probing: 8 probes took more than {_DEADLINE_S} s; {_UNSEEN}\n"
     for dialect in ("plain", "chrome"):
         assert [dialect, "not", "seen"] in [line.split() for line in said.out.splitlines()]
     assert "Without priorities: the answer was not seen." in said.out

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.loads.probe import Probe, judge_probe, probe_of
+from analysis.loads.probe import Probe, judge_probe, probe_of, was_hurried
 from common.formats.events import Event, Kind
 from tests.unit.builders import maps
 
@@ -45,6 +45,13 @@ def test_what_comes_after_the_steps_does_not_count() -> None:
         [STEP, event("data", "script", 100), wide, event("data", "image", 900), event("ended", "image")], maps()
     )
     assert probe == Probe(important="script", steps=1, served=(("script", 100),))
+
+
+@pytest.mark.parametrize(("served", "hurried"), [(1000, False), (1200, False), (1201, True)])
+def test_a_hurried_probe(served: int, hurried: bool) -> None:  # noqa: FBT001
+    """A probe was hurried if more bytes count than the steps opened, and two steps more."""
+    probe = Probe(important="script", steps=10, served=(("script", 10), ("image", served - 10)))
+    assert was_hurried(probe, 100) is hurried
 
 
 @pytest.mark.parametrize("events", [[], [event("data", "image", 1)], [STEP]])

@@ -43,21 +43,29 @@ def cell(
     control: Pair | None = NOTHING,
     lowat: Pair | None = ALL,
     native: Pair | None = None,
+    strong: tuple[int, int] | None = None,
 ) -> Cell:
     """Returns a cell with the percentages of the bytes that the script got in four probes.
 
     asked: the script is asked for first. swapped: the image is asked for first. unasked: no priorities, the image is
-    requested first. turned: no priorities, the script is requested first.
+    requested first. turned: no priorities, the script is requested first. strong: the percentages of asked and swapped
+    with weights that differ much; None without these probes.
     """
+    probes = {"spdy": probe(asked), "swap": probe(swapped), "none": probe(unasked), "reversed": probe(turned)}
+    told = {"spdy": "weights 183:147 ask for 55%"}
+    if strong is not None:
+        probes |= {"strong-spdy": probe(strong[0]), "strong-swap": probe(strong[1])}
+        told["strong-spdy"] = "weights 256:32 ask for 89%"
     return Cell(
         server="nginx",
         version="1.0",
         dialect="plain",
-        probes={"spdy": probe(asked), "swap": probe(swapped), "none": probe(unasked), "reversed": probe(turned)},
+        probes=probes,
         control=control,
         lowat=lowat,
         native=native,
         signals={"spdy": ("script <1>",), "swap": ("image",)},
+        asked=told,
         arms="nginx.plain",
     )
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.matrix.cells import Reading
+from analysis.loads.readings import Reading
 from analysis.matrix.document import document, matrix_from
 from analysis.matrix.kept_rows import together
 from analysis.matrix.matrix import Front, Matrix

@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 import pytest
 
 from analysis.figures.palette import ink_on
+from analysis.loads.readings import OwnOrder, Reading
 from analysis.matrix import page, text
-from analysis.matrix.cells import Cell, Layer, Outcome, OwnOrder, Pair, Reading, own_order_on_link
+from analysis.matrix.cells import Cell, Layer, Outcome, Pair, own_order_on_link
 from analysis.matrix.crossing import spans
 from analysis.matrix.document import document, dumped, matrix_from
 from analysis.matrix.matrix import Front, in_order
@@ -198,6 +199,41 @@ def test_the_document_names_what_was_not_there() -> None:
     assert "NATIVE=on" in with_native
 
 
+@pytest.mark.parametrize(
+    ("usual", "strong", "word"),
+    [
+        ((56, 46), (91, 13), Reading.PROPORTIONAL),
+        ((60, 49), (3, 95), Reading.CONTRARY),
+        ((100, 0), (100, 0), Reading.STRICT),
+        ((50, 50), (50, 50), Reading.IGNORED),
+    ],
+)
+def test_weights_that_differ_much(usual: tuple[int, int], strong: tuple[int, int], word: Reading) -> None:
+    """The word of a cell follows from both pairs of probes; table, evidence and document have the shares of both."""
+    loads = (NOTHING, ALL) if usual[0] > usual[1] else (None, None)
+    both = cell(*usual, strong=strong, control=loads[0], lowat=loads[1])
+    assert both.reading is word
+    made = matrix(both)
+    shares = document(made)["servers"]["nginx"]["dialects"]["plain"]["script_share"]
+    assert (shares["strong-spdy"], shares["strong-swap"]) == (strong[0] / 100, strong[1] / 100)
+    assert document(matrix_from(document(made))) == document(made)
+    told = text.document(made)
+    assert "| plain | weights 183:147 ask for 55% | weights 256:32 ask for 89% |" in told
+    assert f"with weights that differ much: {strong[0]}%; {strong[1]}%" in page.html(made)
+    if word in (Reading.PROPORTIONAL, Reading.CONTRARY):
+        assert f"[{word} {usual[0]}:{usual[1]} % and {strong[0]}:{strong[1]} %; " in told
+
+
+def test_a_contrary_server_is_loaded_with_the_usual_weights() -> None:
+    """A server that is contrary with strong weights alone has loads, and the conclusion names both."""
+    both = cell(60, 49, strong=(3, 95))
+    assert both.layer is Layer.SOCKET
+    assert both.sentence.startswith("lost in the kernel's send buffer; with LOWAT ")
+    assert both.sentence.endswith(
+        "; with weights that differ much the server does the contrary of what the client asks"
+    )
+
+
 def test_the_document_for_programs() -> None:
     """The document has only values that JSON can represent. Every verdict follows from the frames in it."""
     made = document(matrix(cell(), NEW))
@@ -243,6 +279,7 @@ def test_the_document_for_programs() -> None:
             "lead": {"asked": 0.5, "swapped": -0.5},
         },
         "native": None,
+        "asked": {"spdy": "weights 183:147 ask for 55%"},
         "arms": "nginx.plain",
     }
 

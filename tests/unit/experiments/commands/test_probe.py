@@ -1,6 +1,7 @@
 """Tests of `priolab probe` without a server: its URLs and its results."""
 
 import json
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,37 @@ def test_a_url(url: str, means: tuple[str, int, str]) -> None:
 )
 def test_a_step_more_or_less_decides_nothing(steps: int, asked: int, swapped: int, word: str) -> None:
     """One step of the window more or less does not change a dialect's result, even if there are few steps."""
-    probes = iter((seen(steps, asked), seen(steps, swapped)))
+    probes = cycle((seen(steps, asked), seen(steps, swapped)))
     assert probe._answer(PLAIN, lambda _: next(probes)).word == word
+
+
+@pytest.mark.parametrize(
+    ("usual", "strong", "word"),
+    [
+        ((100, 0), (100, 0), "strict"),
+        ((55, 46), (88, 12), "proportional"),
+        ((60, 49), (3, 95), "contrary"),
+        ((50, 50), (50, 50), "ignored"),
+        ((55, 46), (50, 50), "ignored"),
+        ((50, 50), (88, 12), "proportional"),
+        ((55, 46), (100, 0), "proportional"),
+    ],
+)
+def test_weights_that_differ_little_and_much(usual: tuple[int, int], strong: tuple[int, int], word: str) -> None:
+    """In a dialect with weights one word stands for both pairs of probes; the table has each with its weights."""
+    probes = iter(seen(100, share) for share in (*usual, *strong))
+    answer = probe._answer(PLAIN, lambda _: next(probes))
+    assert answer.word == word
+    assert list(answer.rows("plain")) == [
+        ("plain", word, "weights 183:147 ask for 55%", f"{usual[0]}%", f"{100 - usual[1]}%"),
+        ("", "", "weights 256:32 ask for 89%", f"{strong[0]}%", f"{100 - strong[1]}%"),
+    ]
+    found = answer.document()
+    assert found["asked"] == [{"signals": "weights 183:147", "share": 0.5545}]
+    assert found["strong"] == {
+        "asked": [{"signals": "weights 256:32", "share": 0.8889}],
+        "second_share": {"asked": strong[0] / 100, "swapped": strong[1] / 100},
+    }
 
 
 def test_a_refusal_is_an_answer() -> None:
@@ -58,7 +88,7 @@ def test_a_refusal_is_an_answer() -> None:
         raise StepFailed("probing", "the server said no")
 
     answer = probe._answer(PLAIN, refused)
-    assert answer.row("plain") == ("plain", "refused", "the server said no", "")
+    assert list(answer.rows("plain")) == [("plain", "refused", "the server said no", "", "")]
     assert answer.document() == {"reading": None, "refusal": "the server said no"}
 
 
@@ -103,7 +133,7 @@ def test_the_deadline_comes_between_dialects(
     assert main(["probe", "https://a.test/", "--dialect", "plain,chrome,header", *words]) == 1
     said = capsys.readouterr()
     assert said.err.splitlines()[-1] == (
-        "priolab: probing: 8 probes took more than 30 s; answers not seen: chrome, header; --deadline gives more time"
+        "priolab: probing: 10 probes took more than 30 s; answers not seen: chrome, header; --deadline gives more time"
     )
     if words:
         found = json.loads(said.out)
@@ -112,7 +142,7 @@ def test_the_deadline_comes_between_dialects(
         assert found["dialects"]["chrome"] == {"reading": None, "refusal": None}
     else:
         rows = [line.split() for line in said.out.splitlines()]
-        assert ["plain", "strict", "98%", "98%"] in rows
+        assert ["plain", "strict", *["weights", "183:147", "ask", "for", "55%"], "98%", "98%"] in rows
         assert ["chrome", "not", "seen"] in rows
         assert ["header", "not", "seen"] in rows
         assert "Without priorities: shared" in said.out

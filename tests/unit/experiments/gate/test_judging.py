@@ -4,12 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.loads.probe import Probe
+from client.dialects import PLAIN
 from common.formats.events import Event, Kind
+from experiments.commands import probe
 from experiments.gate.expectations import Check, Connections, Incremental, Late, Order, Reset, Sharing, Update, Urgency
 from experiments.gate.faults import MEANING, Fault
 from experiments.gate.judging import Finding, Result, judged, trial_key
 from experiments.gate.seen import Seen
 from experiments.scenario.pages import Parameters, page_of
+from tests.unit.analysis.matrix.made_up import cell
 
 _SIZE = 400_000
 _STEPS = 40
@@ -94,12 +98,52 @@ def test_what_follows_in_another_dialect() -> None:
     """The failure of a check follows only from the check `urgency` of a dialect that is part of its own."""
     checks: tuple[Check, ...] = (Urgency(dialect="plain"), Urgency(), Update(), Reset(dialect="plain"))
     seen = {}
-    for check, shares in zip(checks, [(0, 0), (1, 0), (0, 1), (0, 0)], strict=True):
+    for check, shares in zip(checks, [(0, 0, 0, 0), (1, 0), (0, 1), (0, 0)], strict=True):
         for trial, share in zip(check.trials(), shares, strict=True):
             page = page_of(trial.page, _PARAMETERS)
             seen[trial_key(check, trial)] = Seen(trial=trial, events=probe_events(share), page=page)
     faults = [each.faults for each in judged(checks, seen)]
     assert faults == [(Fault.IGNORES_URGENCY,), (), (Fault.FORGETS_UPDATES,), ()]
+
+
+@pytest.mark.parametrize(
+    ("usual", "strong", "faults", "followed"),
+    [
+        ((1, 0), (1, 0), (), True),
+        ((0.55, 0.46), (0.88, 0.12), (Fault.SHARES,), True),
+        ((0.6, 0.49), (0.03, 0.95), (Fault.INVERTS,), False),
+        ((0.5, 0.5), (0.5, 0.5), (Fault.IGNORES_URGENCY,), False),
+    ],
+)
+def test_weights(
+    usual: tuple[float, float],
+    strong: tuple[float, float],
+    faults: tuple[Fault, ...],
+    followed: bool,  # noqa: FBT001
+) -> None:
+    """In a dialect with weights the judgement follows from both pairs of probes, with what they ask for.
+
+    The frames are those of the probe in which the stream asked for first got the least.
+    """
+    checks: tuple[Check, ...] = (Urgency(dialect="plain"), Urgency(dialect="plain+reprioritize", must=Order.FOLLOWED))
+    finding, lenient = found({"urgency": (*usual, *strong)}, checks)
+    assert (finding.faults, lenient.passed) == (faults, followed)
+    assert "weights 183:147 ask for 55%; the stream asked for first got" in finding.reason
+    assert "weights 256:32 ask for 89%; the stream asked for first got" in finding.reason
+
+
+def test_gate_probe_and_matrix_agree() -> None:
+    """The words of gate, `priolab probe` and matrix for the same shares are the same, in each dialect."""
+    for shares in ((55, 46, 88, 12), (60, 49, 3, 95), (100, 0, 100, 0), (50, 50, 50, 50)):
+        checks: tuple[Check, ...] = (Urgency(dialect="plain"),)
+        (finding,) = found({"urgency": tuple(share / 100 for share in shares)}, checks)
+        probes = iter(
+            Probe(important="second", steps=_STEPS, served=(("second", s), ("first", 100 - s))) for s in shares
+        )
+        answer = probe._answer(PLAIN, lambda _: next(probes))  # noqa: B023
+        of_matrix = cell(*shares[:2], strong=shares[2:]).reading
+        assert finding.reason.startswith(f"{answer.word}: ")
+        assert answer.word == of_matrix
 
 
 def test_other_expectations() -> None:

@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from client.dialects import PLAIN
+from common.formats.plan import Protocol
+from experiments.commands import probe
 from experiments.commands.console import Report
 from experiments.errors import LabError, ScenarioError
+from experiments.gate.expectations import Urgency
 from experiments.studies import matrix
 from proxy.server import server_of
 
@@ -66,7 +70,20 @@ def test_arms_over_http3() -> None:
         "caddy-h3@2.11.7.none.probe",
         "caddy-h3@2.11.7.none.probe-reversed",
     ]
-    assert len(asked["nginx@sid"]) == 2 * 4 + 2
+    assert len(asked["nginx@sid"]) == 2 * 4 + 2 + 2
+
+
+def test_arms_with_strong_weights() -> None:
+    """A dialect with the page's weights has two arms more, whose weights differ much. Gate and probe have the same."""
+    arms = {arm.name: arm.scenario for arm in matrix.probing([server_of("nginx")], ["plain", "chrome", "header"])}
+    strong = {name: scenario.page for name, scenario in arms.items() if ".strong-" in name}
+    assert list(strong) == ["nginx.plain.strong-spdy", "nginx.plain.strong-swap"]
+    pages = {arms["nginx.plain.probe-spdy"].page: (147, 183), strong["nginx.plain.strong-spdy"]: (32, 256)}
+    for page, weights in pages.items():
+        assert tuple(each.weight for each in page.contents) == weights
+    trials = {trial.page for trial in Urgency(dialect="plain").trials()}
+    questions = {question.stimulus for pair in probe._asked(PLAIN, Protocol.HTTP2) for question in pair}
+    assert {page.name for page in pages} == trials == questions
 
 
 def test_a_dialect_that_http3_does_not_have() -> None:

@@ -1,0 +1,142 @@
+"""Reads from the shares of probes how a server takes the priorities that a client sends. Pure.
+
+Rules:
+1. The client asks for the important resource first in one probe, and for the other one first in another probe. Only a
+   difference between the two shows that the server read the order.
+2. A server that reads weights is asked twice, with weights that differ little and with weights that differ much. One
+   word for both is `together`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from analysis.loads.asking import Asked
+from analysis.loads.probe import ALONE, Probe
+
+DIFFERENCE = 0.03
+"""Shares of the flow-control window, 0 to 1, count as equal if they differ by less than this. A step is about 0.02."""
+
+_DOUBT_STEPS = 1.5
+"""The uncertainty of a share of the window, in steps by which the window opens.
+
+A server may have no bytes ready when the window opens.
+"""
+_MOSTLY = 0.95
+
+
+class Reading(StrEnum):
+    """A server's interpretation of a dialect."""
+
+    STRICT = "strict"
+    """The resource asked for first gets the whole window."""
+    PROPORTIONAL = "proportional"
+    """The resources share the window. Each resource gets more of the window if it is asked for first."""
+    IGNORED = "ignored"
+    """The result does not depend on which resource is asked for first."""
+    CONTRARY = "contrary"
+    """A resource gets less of the window if it is asked for first."""
+
+    @property
+    def honoured(self) -> bool:
+        """True if the server follows the dialect."""
+        return self in (Reading.STRICT, Reading.PROPORTIONAL)
+
+
+class OwnOrder(StrEnum):
+    """A server's order if the client sends no priorities."""
+
+    SHARED = "shared"
+    FIRST_COME = "first come, first served"
+    LAST_COME = "last come, first served"
+    SCRIPT_FIRST = "the script first, by itself"
+    OTHER = "another"
+
+
+def reading(asked: float, swapped: float, *, doubt: float = 0.0) -> Reading:
+    """Returns a server's interpretation of a dialect, from two shares of the window that the important resource got.
+
+    asked: the share if the client asks for this resource first. swapped: the share if the client asks for the other one
+    first. doubt: the possible error of a share.
+    """
+    alone = min(ALONE, 1 - doubt)
+    if asked >= alone and swapped <= 1 - alone:
+        return Reading.STRICT
+    if abs(asked - swapped) < max(DIFFERENCE, doubt):
+        return Reading.IGNORED
+    return Reading.PROPORTIONAL if asked > swapped else Reading.CONTRARY
+
+
+def together(usual: Reading, strong: Reading | None) -> Reading:
+    """Returns the one word for two readings of the same dialect.
+
+    usual: the reading with weights that differ little. strong: the reading with weights that differ much; None if the
+    dialect was not asked for with such weights. A server is contrary if it is so once, because a client does not know
+    which weights turn it. It ignores a dialect if weights that differ much change nothing.
+    """
+    if strong is None or strong is usual:
+        return usual
+    both = (usual, strong)
+    if Reading.CONTRARY in both:
+        return Reading.CONTRARY
+    return Reading.IGNORED if strong is Reading.IGNORED else Reading.PROPORTIONAL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """A server's reply to a stimulus, in two probes.
+
+    asked: what the signals ask for, if the client asks for the important resource first. shares: the important
+    resource's share of the window if the client asks for this resource first, and if it asks for the other one first.
+    The important resource is requested second. doubt: the uncertainty of the shares.
+    """
+
+    asked: tuple[Asked, ...]
+    shares: tuple[float, float]
+    doubt: float
+
+    @classmethod
+    def of(cls, stimulus: tuple[Asked, ...], asked: Probe, swapped: Probe) -> Self:
+        """Returns the reply in two probes: the important resource is asked for first, and the other one is."""
+        shares = asked.important_share, swapped.important_share
+        return cls(asked=stimulus, shares=shares, doubt=_DOUBT_STEPS / min(asked.steps, swapped.steps))
+
+    @property
+    def reading(self) -> Reading:
+        """The server's interpretation of the signals."""
+        return reading(*self.shares, doubt=self.doubt)
+
+    @property
+    def stimulus(self) -> str:
+        """The signals, and the share that they ask for, in words."""
+        return ", ".join(map(str, self.asked))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.stimulus}; the stream asked for first got {self.shares[0]:.0%} of the window if it was requested"
+            f" second, and {1 - self.shares[1]:.0%} if it was requested first"
+        )
+
+
+def word(replies: Sequence[Reply]) -> Reading:
+    """Returns the one word for the replies to a usual stimulus and, if there is one, to a strong one, in this order."""
+    usual, *strong = (reply.reading for reply in replies)
+    return together(usual, strong[0] if strong else None)
+
+
+def own_order(share: float, turned: float) -> OwnOrder:
+    """Returns a server's own order, from the script's shares without priorities.
+
+    share: the script's share of the window if the image is requested first. turned: its share if the script is
+    requested first.
+    """
+    firsts = (share >= _MOSTLY, turned >= _MOSTLY)
+    lasts = (share <= 1 - _MOSTLY, turned <= 1 - _MOSTLY)
+    if not any(firsts + lasts):
+        return OwnOrder.SHARED
+    if all(firsts):
+        return OwnOrder.SCRIPT_FIRST
+    if lasts[0] and firsts[1]:
+        return OwnOrder.FIRST_COME
+    return OwnOrder.LAST_COME if firsts[0] and lasts[1] else OwnOrder.OTHER
