@@ -12,7 +12,15 @@ _WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 
 u32 = st.one_of(st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 4, 5, 1448, 65535, 2**31, 2**32 - 1]))
 u64 = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 10**10), st.sampled_from([0, 1, 2**63, 2**64 - 1]))
-seen = st.builds(Seen, delivery_rate_bytes_s=u64, acked_rate_bytes_s=u64, cwnd_segments=u32, mss_bytes=u32, rtt_us=u32)
+seen = st.builds(
+    Seen,
+    delivery_rate_bytes_s=u64,
+    acked_rate_bytes_s=u64,
+    highest_rate_bytes_s=u64,
+    cwnd_segments=u32,
+    mss_bytes=u32,
+    rtt_us=u32,
+)
 _sizes = st.one_of(st.integers(1, 2**31 - 1), st.sampled_from([1, 4096, 2**31 - 1]))
 aims = st.builds(
     lambda target_us, a, b: Aim(target_us=target_us, floor_bytes=min(a, b), ceiling_bytes=max(a, b)),
@@ -28,6 +36,7 @@ class CSeen(ctypes.Structure):
     _fields_ = (
         ("delivery_rate_bytes_s", ctypes.c_uint64),
         ("acked_rate_bytes_s", ctypes.c_uint64),
+        ("highest_rate_bytes_s", ctypes.c_uint64),
         ("cwnd_segments", ctypes.c_uint32),
         ("mss_bytes", ctypes.c_uint32),
         ("rtt_us", ctypes.c_uint32),
@@ -39,6 +48,7 @@ class CSeen(ctypes.Structure):
         return cls(
             given.delivery_rate_bytes_s,
             given.acked_rate_bytes_s,
+            given.highest_rate_bytes_s,
             given.cwnd_segments,
             given.mss_bytes,
             given.rtt_us,

@@ -32,8 +32,8 @@ _DRAIN_NS, _GONE_NS = 10**9, 10**8
 _SYSCTLS_NS = 10**9
 _SO_COOKIE = 57  # <asm/socket.h>
 _RULE = struct.Struct("=7I4xQ")
-_DECISION = struct.Struct("=4Q16s4s9Ii4x")
-_CONNECTION = struct.Struct("=36xII4x")  # own_bytes, lowat_bytes
+_DECISION = struct.Struct("=5Q16s4s9Ii4x")
+_CONNECTION = struct.Struct("=44xII4x")  # own_bytes, lowat_bytes
 _FIRST = struct.pack("=I", 0)
 _EVENTS = {  # BPF_SOCK_OPS_*, <linux/bpf.h>
     5: Trigger.ESTABLISHED,
@@ -208,9 +208,8 @@ def _which(folder: os.stat_result) -> tuple[int, int]:
 
 def read_record(record: bytes, *, dry_run: bool) -> Decision:
     """Unpacks a `struct decision` of sock_ops.c. dry_run: True if the program does not set values."""
-    t_ns, delivery, acked, rate, address, peer_port, family, port, event, why, rtt_us, cwnd, mss, old, new, error = (
-        _DECISION.unpack(record)
-    )
+    t_ns, delivery, acked, highest, rate, address, peer_port, family, *more = _DECISION.unpack(record)
+    port, event, why, rtt_us, cwnd, mss, old, new, error = more
     done = DRY_RUN if dry_run else SET
     return Decision(
         t_ns=t_ns,
@@ -220,6 +219,7 @@ def read_record(record: bytes, *, dry_run: bool) -> Decision:
         event=_EVENTS[event],
         delivery_rate_bytes_s=delivery,
         acked_rate_bytes_s=acked,
+        highest_rate_bytes_s=highest,
         rate_bytes_s=rate,
         rtt_ns=rtt_us * 1000,
         cwnd_segments=cwnd,

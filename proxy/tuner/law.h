@@ -16,6 +16,7 @@ enum why { WHY_UNKNOWN, WHY_FLOOR, WHY_RATE, WHY_CEILING, WHY_SYSCTL, WHY_SERVER
 struct seen {
 	__u64 delivery_rate_bytes_s;
 	__u64 acked_rate_bytes_s;
+	__u64 highest_rate_bytes_s;
 	__u32 cwnd_segments;
 	__u32 mss_bytes;
 	__u32 rtt_us;
@@ -65,9 +66,11 @@ static inline __attribute__((always_inline)) void decide(const struct seen *seen
 
 	if (seen->acked_rate_bytes_s > rate)
 		rate = seen->acked_rate_bytes_s;
-	if (seen->rtt_us != 0 && (rate == 0 || seen->cwnd_segments > WINDOW_SAYS_NOTHING_SEGMENTS)) {
+	if (seen->highest_rate_bytes_s < rate)
+		rate = seen->highest_rate_bytes_s;
+	if (seen->rtt_us != 0 && seen->cwnd_segments > WINDOW_SAYS_NOTHING_SEGMENTS) {
 		window = scaled((__u64)seen->cwnd_segments * seen->mss_bytes, US_PER_S, seen->rtt_us);
-		if (rate == 0 || window < rate)
+		if (window < rate)
 			rate = window;
 	}
 	goal = scaled(rate, aim->target_us, US_PER_S);

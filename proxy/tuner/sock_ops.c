@@ -38,6 +38,7 @@ struct decision {
 	__u64 t_ns;
 	__u64 delivery_rate_bytes_s;
 	__u64 acked_rate_bytes_s;
+	__u64 highest_rate_bytes_s;
 	__u64 rate_bytes_s;
 	__u32 peer[4]; /* in network byte order; an IPv4 address is in the first word */
 	__u32 peer_port; /* in network byte order */
@@ -58,6 +59,7 @@ struct connection {
 	__u64 t_ns; /* the end of the last round trip */
 	__u64 acked_bytes; /* all bytes acknowledged at t_ns */
 	__u64 acked_rate_bytes_s; /* the rate of bytes acknowledged in that round trip */
+	__u64 highest_rate_bytes_s; /* the highest of these rates so far */
 	struct held held;
 };
 
@@ -133,6 +135,7 @@ static inline __attribute__((always_inline)) void note(struct bpf_sock_ops *sock
 	decision.rate_bytes_s = choice->rate_bytes_s;
 	decision.delivery_rate_bytes_s = seen->delivery_rate_bytes_s;
 	decision.acked_rate_bytes_s = seen->acked_rate_bytes_s;
+	decision.highest_rate_bytes_s = seen->highest_rate_bytes_s;
 	decision.rtt_us = seen->rtt_us;
 	decision.cwnd_segments = seen->cwnd_segments;
 	decision.mss_bytes = seen->mss_bytes;
@@ -159,6 +162,8 @@ static inline __attribute__((always_inline)) void end_round_trip(struct connecti
 	__u64 more = acked > connection->acked_bytes ? acked - connection->acked_bytes : 0;
 
 	connection->acked_rate_bytes_s = rate_of(more, (now_ns - connection->t_ns) / 1000);
+	if (connection->acked_rate_bytes_s > connection->highest_rate_bytes_s)
+		connection->highest_rate_bytes_s = connection->acked_rate_bytes_s;
 	connection->acked_bytes = acked;
 	connection->t_ns = now_ns;
 }
@@ -205,6 +210,7 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 	seen.delivery_rate_bytes_s =
 		delivery_rate_bytes_s(socket->rate_delivered, socket->rate_interval_us, seen.mss_bytes);
 	seen.acked_rate_bytes_s = connection->acked_rate_bytes_s;
+	seen.highest_rate_bytes_s = connection->highest_rate_bytes_s;
 	decide(&seen, &rule->aim, &choice);
 	if (rule->cautious) {
 		if (!is_due(socket, rule, held, &choice, &error))
@@ -232,7 +238,7 @@ static inline __attribute__((always_inline)) void look_at(struct bpf_sock_ops *s
 	if (!known) {
 		fresh.t_ns = bpf_ktime_get_ns();
 		fresh.acked_bytes = acked_bytes(socket);
-		fresh.acked_rate_bytes_s = 0;
+		fresh.acked_rate_bytes_s = fresh.highest_rate_bytes_s = 0;
 		fresh.held.low_ns = 0;
 		fresh.held.low_bytes = fresh.held.own_bytes = fresh.held.lowat_bytes = fresh.held.last_bytes = 0;
 		connection = &fresh;

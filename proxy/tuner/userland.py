@@ -17,6 +17,7 @@ import errno
 import os
 import socket
 import struct
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -38,8 +39,9 @@ _SCAN_NS = 10**8
 _SCAN_SHARE = 20
 _MPTCP = 262  # <linux/in.h>
 _LEAST_NS, _MOST_NS = 10**7, 10**8
-# struct tcp_info: snd_mss, sacked, rtt (us), snd_cwnd, bytes_acked, delivery_rate.
-_INFO = struct.Struct("=16xI8xI36xI8xI36xQ32xQ")
+# struct tcp_info: delivery_rate_app_limited, snd_mss, sacked, rtt (us), snd_cwnd, bytes_acked, delivery_rate.
+_INFO = struct.Struct("=7xB8xI8xI36xI8xI36xQ32xQ")
+_APP_LIMITED = 1 if sys.byteorder == "little" else 128  # a bit field; the other bits are about TCP Fast Open
 _REMEDIES = {errno.ENOSYS: "use Linux 5.6 or newer", errno.EMFILE: "allow the tuner more descriptors (ulimit -n)"}
 _T = TypeVar("_T")
 
@@ -51,6 +53,7 @@ class _Connection:
     next_ns: the time of the next sample. refused: True if the kernel has refused a value, which is reported only once.
     acked: (time, bytes acknowledged by that time) of recent samples. The first of them is at least a round trip old if
     there is a sample of that age. acked_rate_bytes_s: the rate of bytes acknowledged in the last round trip.
+    highest_rate_bytes_s: the highest rate of bytes that was measured; 0 if none was measured.
     """
 
     pid: int
@@ -62,6 +65,7 @@ class _Connection:
     next_ns: int = 0
     acked: deque[tuple[int, int]] = field(default_factory=deque)
     acked_rate_bytes_s: int = 0
+    highest_rate_bytes_s: int = 0
 
     def acknowledged(self, acked_bytes: int, rtt_us: int, now_ns: int) -> int:
         """Records the bytes acknowledged by now_ns. Returns their rate over the last round trip or a longer time.
@@ -75,7 +79,12 @@ class _Connection:
             then_ns, then_bytes = self.acked[0]
             self.acked_rate_bytes_s = rate_of(max(0, acked_bytes - then_bytes), (now_ns - then_ns) // 1000)
         self.acked.append((now_ns, acked_bytes))
+        self.has_had(self.acked_rate_bytes_s)
         return self.acked_rate_bytes_s
+
+    def has_had(self, rate_bytes_s: int) -> None:
+        """Records a rate of bytes that was measured."""
+        self.highest_rate_bytes_s = max(self.highest_rate_bytes_s, rate_bytes_s)
 
 
 class Userland:
@@ -303,6 +312,7 @@ class Userland:
                 event=event,
                 delivery_rate_bytes_s=seen.delivery_rate_bytes_s,
                 acked_rate_bytes_s=seen.acked_rate_bytes_s,
+                highest_rate_bytes_s=seen.highest_rate_bytes_s,
                 rate_bytes_s=choice.rate_bytes_s,
                 rtt_ns=seen.rtt_us * 1000,
                 cwnd_segments=seen.cwnd_segments,
@@ -327,10 +337,14 @@ def _is_tcp(found: socket.socket) -> bool:
 
 def _seen(borrowed: socket.socket, connection: _Connection, now_ns: int) -> Seen:
     info = borrowed.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO.size)
-    mss_bytes, sacked_segments, rtt_us, cwnd_segments, acked_bytes, delivery_rate_bytes_s = _INFO.unpack(info)
+    flags, mss_bytes, sacked_segments, rtt_us, cwnd_segments, acked_bytes, delivery_rate_bytes_s = _INFO.unpack(info)
+    acked_rate_bytes_s = connection.acknowledged(acked_bytes + sacked_segments * mss_bytes, rtt_us, now_ns)
+    if not flags & _APP_LIMITED:  # packets were full, so this is a rate of bytes, too; known at the first sample
+        connection.has_had(delivery_rate_bytes_s)
     return Seen(
         delivery_rate_bytes_s=delivery_rate_bytes_s,
-        acked_rate_bytes_s=connection.acknowledged(acked_bytes + sacked_segments * mss_bytes, rtt_us, now_ns),
+        acked_rate_bytes_s=acked_rate_bytes_s,
+        highest_rate_bytes_s=connection.highest_rate_bytes_s,
         cwnd_segments=cwnd_segments,
         mss_bytes=mss_bytes,
         rtt_us=rtt_us,

@@ -146,7 +146,7 @@ def test_more_decisions_than_the_ring_holds(tmp_path: Path, group: Path) -> None
         tuner.look(0)
         (line,) = said
         lost = int(line.removesuffix(" decisions were not recorded, because the ring buffer was full"))
-        assert lost + len(told) > _MORE_THAN_THE_RING_HOLDS
+        assert lost + len(told) >= _MORE_THAN_THE_RING_HOLDS
         tuner.look(0)
         assert said == [line], "once"
 
@@ -180,6 +180,7 @@ def _check(told: list[Decision], client: socket.socket) -> None:
         known = Known(
             delivery_rate_bytes_s=decision.delivery_rate_bytes_s,
             acked_rate_bytes_s=decision.acked_rate_bytes_s,
+            highest_rate_bytes_s=decision.highest_rate_bytes_s,
             cwnd_segments=decision.cwnd_segments,
             mss_bytes=decision.mss_bytes,
             rtt_us=decision.rtt_ns // 1000,

@@ -69,10 +69,10 @@ def test_for_people(decision: Decision, line: str) -> None:
 )
 def test_a_record_of_the_kernels(family: int, address: bytes, peer: str, error: int, outcome: str) -> None:
     """A `struct decision` of the kernel is read completely, and an error number becomes the outcome."""
-    numbers = struct.pack("=4Q", 1_000, 0, 5_000, 289_000)
+    numbers = struct.pack("=5Q", 1_000, 0, 5_000, 6_000, 289_000)
     rest = struct.pack("=9IiI", family, 443, 5, 1, 50_000, 10, 1448, 0, 17_954, error, 0)
     record = numbers + address + (40_000).to_bytes(2, "big").rjust(4, b"\0") + rest
-    expected = replace(DECISION, acked_rate_bytes_s=5_000, peer=peer, outcome=outcome)
+    expected = replace(DECISION, acked_rate_bytes_s=5_000, highest_rate_bytes_s=6_000, peer=peer, outcome=outcome)
     assert read_record(record, dry_run=False) == expected
 
 

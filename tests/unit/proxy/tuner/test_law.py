@@ -17,11 +17,14 @@ from tests.tuner_numbers import CAim, CChoice, CSeen, aims, choice_of, seen, u32
 LAW_H = Path(next(iter(proxy.tuner.__path__))) / "law.h"
 AIM = Aim()
 MBIT_BYTES_S = 125_000
+MOST_BYTES_S = 10**12
 
 
 def _seen(mbit_s: float = 0, cwnd: int = 10_000, rtt_ms: float = 50) -> Seen:
     return Seen(
         delivery_rate_bytes_s=round(mbit_s * MBIT_BYTES_S),
+        acked_rate_bytes_s=0,
+        highest_rate_bytes_s=MOST_BYTES_S,
         cwnd_segments=cwnd,
         mss_bytes=1448,
         rtt_us=int(rtt_ms * 1000),
@@ -37,7 +40,7 @@ def _seen(mbit_s: float = 0, cwnd: int = 10_000, rtt_ms: float = 50) -> Seen:
         (_seen(0.128), 2 * (16 + 6 * 1448), Why.FLOOR),
         (_seen(1_000_000, rtt_ms=0.05), CEILING_BYTES, Why.CEILING),
         # Only the round trip is known, or not even the round trip.
-        (_seen(0, cwnd=10), 2 * (289 + 6 * 1448), Why.FLOOR),
+        (_seen(0, cwnd=10), 2 * 6 * 1448, Why.UNKNOWN),
         (_seen(0, cwnd=10, rtt_ms=0), 2 * 6 * 1448, Why.UNKNOWN),
         # After idle time the congestion window limits the rate, except for a window of four segments (BBR's PROBE_RTT).
         (_seen(100, cwnd=10), 2 * (289 + 6 * 1448), Why.FLOOR),
@@ -59,6 +62,23 @@ def test_what_was_acknowledged_counts_if_it_is_more() -> None:
     assert decide(replace(fast, acked_rate_bytes_s=slow.delivery_rate_bytes_s), AIM) == decide(fast, AIM)
     small = _seen(10, cwnd=10)
     assert decide(replace(small, acked_rate_bytes_s=fast.delivery_rate_bytes_s), AIM) == decide(small, AIM)
+
+
+@pytest.mark.parametrize("rtt_ms", [0.05, 1, 1.5, 5, 20, 300])
+def test_the_window_of_a_connection_that_has_sent_nothing_is_no_rate(rtt_ms: float) -> None:
+    """A new connection gets the floor, however short its round trip and large its window."""
+    for cwnd in (10, 1000):
+        choice = decide(_seen(0, cwnd=cwnd, rtt_ms=rtt_ms), AIM)
+        assert (choice.rate_bytes_s, choice.lowat_bytes, choice.why) == (0, 2 * 6 * 1448, Why.UNKNOWN)
+
+
+def test_small_responses_are_not_full_packets() -> None:
+    """The kernel's delivery rate counts packets as full ones. It does not count beyond the bytes that were seen."""
+    exaggerated = _seen(77, cwnd=10, rtt_ms=1.5)
+    assert decide(exaggerated, AIM).lowat_bytes > 400_000
+    true = replace(exaggerated, acked_rate_bytes_s=200_000, highest_rate_bytes_s=250_000)
+    assert decide(true, AIM) == decide(_seen(2), AIM)
+    assert decide(replace(exaggerated, highest_rate_bytes_s=0), AIM).why == Why.UNKNOWN
 
 
 def test_the_target_is_kept() -> None:

@@ -52,6 +52,16 @@ def test_bytes_that_fall() -> None:
     assert _rates([(0, 10_000), (100, 9_000), (200, 19_000)]) == [0, 0, 100_000]
 
 
+def test_the_highest_rate_stays() -> None:
+    """The highest rate of bytes is kept through slower times. A rate known from elsewhere counts, too."""
+    connection = _Connection(pid=1, descriptor=1, peer=("192.0.2.1", 1), port=443)
+    for t_ms, acked_bytes in ((0, 0), (100, 50_000), (200, 51_000)):
+        connection.acknowledged(acked_bytes, _RTT_US, t_ms * _MS)
+    assert (connection.acked_rate_bytes_s, connection.highest_rate_bytes_s) == (10_000, 500_000)
+    connection.has_had(700_000)
+    assert connection.highest_rate_bytes_s == 700_000
+
+
 @pytest.mark.parametrize("rtt_us", [0, 1])
 def test_no_round_trip_known(rtt_us: int) -> None:
     """Without a known round trip the rate covers the time between two samples."""
