@@ -72,8 +72,8 @@ class Server:
     privileges: template values by the user who starts the server, "root" or "ordinary".
     scheduling: the order in which the server sends streams, in words.
     reads_processor_clock: True if the server reads the processor's clock, which in a guest then gives the guest's time.
-    record_bytes, batch_bytes, strict: how the server writes (analysis/loads/model.py, Writes). All three are None if
-    the server's writes are not known well enough for a prediction.
+    record_bytes, batch_bytes, begun_records, strict: how the server writes (analysis/loads/model.py, Writes). All are
+    None if the server's writes are not known well enough for a prediction.
     """
 
     name: str
@@ -104,12 +104,14 @@ class Server:
     reads_processor_clock: bool
     record_bytes: int | None
     batch_bytes: int | None
+    begun_records: tuple[float, float] | None
     strict: bool | None
 
     @property
     def traits(self) -> Mapping[str, Any]:
         """The properties that results record, because their readers may not have this catalogue."""
-        return {name: getattr(self, name) for name in ("scheduling", "record_bytes", "batch_bytes", "strict")}
+        names = ("scheduling", "record_bytes", "batch_bytes", "begun_records", "strict")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def wheel(self) -> Wheel | None:
@@ -302,5 +304,6 @@ def _read(folder: Path) -> Server:
         reads_processor_clock=entry.get("reads_processor_clock", False),
         record_bytes=writes.get("record_bytes"),
         batch_bytes=writes.get("batch_bytes"),
+        begun_records=tuple(writes["begun_records"]) if writes else None,
         strict=writes.get("strict"),
     )

@@ -57,6 +57,12 @@ def _check_table(where: str, table: Mapping[str, Any], fields: Mapping[str, _Fie
             _check_table(f"[{name}] ", value, field.inside)
 
 
+def _is_range(value: object) -> bool:
+    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(each, int | float) for each in value):
+        return False
+    return bool(0 <= value[0] <= value[1])
+
+
 def _is_word(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
@@ -135,6 +141,7 @@ _FIELDS: Mapping[str, _Field] = MappingProxyType(
             {
                 "record_bytes": _SIZE,
                 "batch_bytes": _SIZE,
+                "begun_records": _Field(_is_range, "two numbers, the smaller one first"),
                 "strict": _Field(lambda value: isinstance(value, bool), "true or false"),
             }
         ),

@@ -4,34 +4,42 @@ The focal resource is the important resource that the origin has last. The other
 important nor documents. The link is busy from the others' first packet on. So the first byte's time follows from the
 number of bytes that are ahead of the focal resource:
 
-    first byte = time of the others' requests + delay + transmission(bytes ahead + the resource's own first record)
+    first byte = time of the others' requests + delay + time until bytes ahead and the resource's first record are read
 
 The predicted time is never earlier than the oracle's bound for a whole TLS record. The bytes ahead are those that the
 front can no longer reorder when the origin has the resource, at most all bytes of the others:
 
     ahead = sent at once + unsent + refilled + begun
 
-sent at once   The congestion window. On a fresh connection: ten segments, and one more for each acknowledged segment,
-               until the window has filled link and queue once. From then on the window varies between that size and
-               the part that a loss leaves (cubic 0.7, RFC 9438; reno 0.5, RFC 5681). bbr sends nothing at once: it
-               paces at the link's rate.
+sent at once   The congestion window. On a fresh connection: ten segments, and one more for each acknowledged segment.
+               analysis/loads/flights.py computes the loads before the measured one, and the measured one, flight by
+               flight. A loss leaves a part of the window (cubic 0.7, RFC 9438; reno 0.5, RFC 5681). bbr sends nothing
+               at once: it paces at the link's rate.
 unsent         Up to LOWAT in whole packet buffers: the kernel checks the limit only when it begins a new buffer. A
                buffer has 45 segments, or GSO if that is fewer. The send buffer is a limit of the same kind. Without
                SNDBUF the send buffer grows with the window to twice (bbr: three times) 2304 bytes per segment. A full
                packet has this size in the kernel's accounting.
 refilled       Until the origin has the resource, acknowledgements free more space. The kernel wakes the front when less
                than half of LOWAT is unsent, and accepts whole packet buffers again.
-begun          The rest of a TLS record of which the kernel has a part: half a record on average. A front that writes
-               in batches, and waits before each batch until the socket is writable, has begun a whole record.
+begun          Records that the front has taken from the others, and of which the kernel does not have all bytes. The
+               server's entry in the catalogue has the least and the largest number of these records [writes].
 
-A window larger than the queue is sent as one burst, and the bottleneck drops the end of this burst. The client cannot
-read bytes after the gap until the gap is repaired. The next packet crosses the full queue before it shows the gap, and
-then the retransmission crosses the full queue again.
+Some of these numbers depend on more than the scenario says. The model then computes the first byte for the ends of
+their ranges, too:
 
-There is no prediction for:
+window         Once the queue has dropped packets, the window is between what a loss leaves of a window that fits into
+               the queue, and what link and queue hold. cubic may end slow start early, because round trips become
+               longer (HyStart), and then grows by the clock. bbr has up to half a pipe more in flight than the pipe,
+               and its packet bursts; before the end of its startup phase up to 2.89 times the pipe.
+loss           bbr goes on when its packets are dropped, and repairs the gap later. A queue that is smaller than what
+               bbr has in flight beside the pipe may so delay the first byte by two round trips.
+begun          Between the least and the largest number of records.
 
-- losses other than at the end of such a burst, jitter, packets that skip the delay, a rate that changes, another
-  queueing discipline than fifo, cross traffic, a bottleneck at the front's own egress, LOWAT=auto;
+If the prediction would be wrong by more than 25 % in one of these cases, there is no prediction, and the reason names
+the cause of the widest range. There is no prediction either for:
+
+- losses other than those at a full queue, jitter, packets that skip the delay, a rate that changes, another queueing
+  discipline than fifo, cross traffic, a bottleneck at the front's own egress, LOWAT=auto;
 - other resources that the origin holds back or sends in chunks, resources that wait for different documents, the knob
   FIRST;
 - an HTTP/2 window that is smaller than all other resources together, a browser as the client;
@@ -40,24 +48,37 @@ There is no prediction for:
   priorities.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import ceil
+from itertools import count, product
+from math import ceil, inf
 from typing import Any, Self
 
+from analysis.loads.flights import Path, Sender, after_load, progress, read_s
 from analysis.loads.oracle import bound, latest_important
 from analysis.records.rate import Rate
 from common.formats.page import Page, Resource
 from common.formats.scenario import AUTO, FIFO, ScenarioRecord
 from common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
+LARGEST_ERROR = 0.25
+"""The largest error of a prediction, as a part of the time to first byte, that the ranges in the docstring allow."""
+
 _WIRE = PACKET_BYTES / SEGMENT_BYTES
 _IN_RECORDS = 1 + (5 + 1 + 16 + 2 * 9) / RECORD_BYTES  # overhead of a TLS record and the headers of two frames
 _OFFLOAD_SEGMENTS = 45  # of full size in 64 KiB
 _SEGMENT_TRUESIZE = 2304
 _AFTER_LOSS = {"cubic": 0.7, "reno": 0.5}
+_BUFFER_MOST = 4 * 2**20  # the kernel's default of the largest send buffer that it makes by itself (tcp_wmem)
+_BUFFER_OVERHEAD = 640  # of a packet buffer, in the kernel's accounting
 _BUFFER_PER_WINDOW = {"bbr": 3}
 _STARTUP_GAIN = 2.89  # of bbr's startup phase: 2/ln 2
+_STARTUP_PIPES = 10  # bbr's startup is over after so many pipes: the last three of its round trips bring no higher rate
+_PACED_BURSTS = 12.0  # segments: bbr allows three bursts and a few packets more than the pipe
+_HYSTART = 16.0  # segments: with a smaller window HyStart is not active
+_HYSTART_SAMPLES = 8.0  # acknowledgements of a flight that HyStart looks at
+_TRAIN_S = 0.001  # between two segments of a train; an acknowledgement is for two of them
+_HYSTART_S = (0.004, 0.016)  # HyStart ends slow start at a delay of an eighth of the round trip, within these limits
 
 
 class NoPrediction(Exception):
@@ -69,21 +90,27 @@ class Writes:
     """How a front writes to its socket.
 
     record_bytes: the size of the front's TLS records. batch_bytes: the bytes that the front writes before it waits
-    until the socket is writable; None if the front writes until the kernel accepts no more. strict: True if a stream
-    waits for all streams of higher weight.
+    until the socket is writable; None if the front writes until the kernel accepts no more. begun_records: the least
+    and the largest number of records that the front has begun. strict: True if a stream waits for all streams of higher
+    weight.
     """
 
     record_bytes: int
     batch_bytes: int | None
+    begun_records: tuple[float, float]
     strict: bool
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """Reads how a server writes from the key `front` of run.json. Raises NoPrediction if it is not there."""
-        if document["record_bytes"] is None:
+        begun = document.get("begun_records")
+        if begun is None:
             raise NoPrediction("the catalogue does not describe how this server writes")
         return cls(
-            record_bytes=document["record_bytes"], batch_bytes=document["batch_bytes"], strict=document["strict"]
+            record_bytes=document["record_bytes"],
+            batch_bytes=document["batch_bytes"],
+            begun_records=(begun[0], begun[1]),
+            strict=document["strict"],
         )
 
 
@@ -101,14 +128,18 @@ def first_byte_ms(scenario: ScenarioRecord, page: Page, writes: Writes, focal: R
     soonest_ms: float = soonest_ns / 10**6
     if scenario.rate_bit_s is None:
         return soonest_ms
-    line = _Line.of(scenario, page, scenario.rate_bit_s / 8)
-    record_s = line.transmission_s(writes.record_bytes)
+    path = _path(scenario, scenario.rate_bit_s / 8)
+    record_s = _segments(writes.record_bytes) * path.segment_s
     held_s = sum(each.last_ns for each in page.before(focal)) / 10**9
-    asked_s = up_s + len(page.before(focal)) * (up_s + delay_s) + held_s + line.transmission_s(document_bytes)
-    ahead = _ahead_bytes(scenario, page, focal, writes, line)
-    crossed_s = asked_s + delay_s + line.delivery_s(ahead + writes.record_bytes)
-    latest_s: float = max(crossed_s, asked_s + line.mended_s)
-    return max(soonest_ms + record_s * 1000, latest_s * 1000)
+    document_s = _segments(document_bytes) * path.segment_s
+    asked_s = up_s + len(page.before(focal)) * (up_s + delay_s) + held_s + document_s
+
+    def first_byte_s(course: _Course) -> float:
+        ahead = _ahead_bytes(scenario, page, focal, writes, path, course)
+        crossed_s = read_s(course.sender, path, _segments(ahead + writes.record_bytes)) + course.repair_s
+        return max(soonest_ms / 1000 + record_s, asked_s + delay_s + crossed_s)
+
+    return _certain_s(_Ranges.of(scenario, page, writes, path), first_byte_s) * 1000
 
 
 def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes: Writes) -> None:
@@ -146,96 +177,195 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Line:
-    """The link, and the front's congestion control. A segment is the payload of a full packet.
+class _Course:
+    """A course that the measured load may take.
 
-    byte_s: the link's rate in bytes per second. pipe: the segments that fill the link without a queue. window: the
-    segments sent at once. largest: the window's maximum. after_loss: the fraction of the window that a loss leaves.
-    is_paced: True if nothing is sent at once.
+    sender: the congestion control at its beginning. largest: the largest window so far. begun_bytes: bytes of the
+    others that the front has begun to write. refilled: the part that the front has filled of the third of the
+    send buffer that is free when the kernel wakes it. repair_s: the time by which a loss delays the first byte.
     """
 
-    byte_s: float
-    round_trip_s: float
-    queue_segments: int
-    pipe: float
-    window: float
+    sender: Sender
     largest: float
-    after_loss: float
-    is_paced: bool
+    begun_bytes: float
+    refilled: float
+    repair_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ranges:
+    """The numbers that depend on more than the scenario says. The first of each tuple is the likely one.
+
+    senders: the congestion control at the beginning of the measured load, and the largest window so far. The other
+    numbers are those of _Course.
+    """
+
+    senders: tuple[tuple[Sender, float], ...]
+    begun_bytes: tuple[float, ...]
+    refilled: tuple[float, ...]
+    repair_s: tuple[float, ...]
 
     @classmethod
-    def of(cls, scenario: ScenarioRecord, page: Page, byte_s: float) -> Self:
-        round_trip_s = (scenario.delay_ns + scenario.delay_up_ns) / 10**9
-        pipe = max(1.0, byte_s * round_trip_s / PACKET_BYTES)
-        most = pipe + scenario.queue_packets
-        grown = INITIAL_WINDOW_SEGMENTS + scenario.reloads * page.contents_bytes / SEGMENT_BYTES
-        control = scenario.congestion_control
-        is_paced = control == "bbr"
-        after_loss = _AFTER_LOSS.get(control, 1.0)
-        largest = min(grown, _STARTUP_GAIN * pipe if is_paced else most)
+    def of(cls, scenario: ScenarioRecord, page: Page, writes: Writes, path: Path) -> Self:
+        least, most = writes.begun_records
+        is_paced = scenario.congestion_control == "bbr"
+        senders = tuple(_paced(scenario, page, path) if is_paced else _clocked(scenario, page, path))
+        windows = [sender.window for sender, _ in senders]
+        if is_paced:
+            in_flight = max(sender.slow_start_until for sender, _ in senders)
+            repair_s = 2 * path.longest_s if in_flight > path.most else 0.0
+        else:
+            hits = senders[0][0].is_cubic and windows[0] <= path.queue + 1 and max(windows) >= path.most
+            repair_s = path.longest_s if hits else 0.0
         return cls(
-            byte_s=byte_s,
-            round_trip_s=round_trip_s,
-            queue_segments=scenario.queue_packets,
-            pipe=pipe,
-            window=largest if is_paced or grown < most else most * (1 + after_loss) / 2,
-            largest=largest,
-            after_loss=after_loss,
-            is_paced=is_paced,
+            senders=senders,
+            begun_bytes=tuple(writes.record_bytes * part for part in ((least + most) / 2, least, most)),
+            refilled=(0.5, 0.0, 1.0),
+            repair_s=(0.0, repair_s),
         )
 
-    @property
-    def bursts(self) -> bool:
-        """True if the front sends at once a window that is larger than the bottleneck queue."""
-        return not self.is_paced and self.window > self.queue_segments + 1
+    def courses(self) -> Iterator[_Course]:
+        """Yields every combination; the likely one is the first."""
+        for (sender, largest), *rest in product(self.senders, self.begun_bytes, self.refilled, self.repair_s):
+            begun_bytes, refilled, repair_s = rest
+            yield _Course(sender=sender, largest=largest, begun_bytes=begun_bytes, refilled=refilled, repair_s=repair_s)
 
-    @property
-    def mended_s(self) -> float:
-        """The seconds from the others' request until the dropped end of a burst has arrived; 0 if there is no burst."""
-        if not self.bursts:
-            return 0.0
-        return 2 * (self.round_trip_s + self.queue_segments * PACKET_BYTES / self.byte_s)
-
-    @property
-    def at_once_bytes(self) -> float:
-        """The bytes that are sent in one burst, without waiting for acknowledgements."""
-        return 0.0 if self.is_paced else self.window * SEGMENT_BYTES
-
-    def transmission_s(self, stream_bytes: float) -> float:
-        return stream_bytes * _IN_RECORDS * _WIRE / self.byte_s
-
-    def sent_bytes(self, elapsed_s: float) -> float:
-        """Returns the bytes of a response that have been sent `elapsed_s` after the response's beginning."""
-        if self.is_paced:
-            return self.byte_s / _WIRE * elapsed_s
-        left = self.after_loss if self.bursts else 1.0
-        clocked = self.byte_s / _WIRE * max(0.0, elapsed_s - self.round_trip_s)
-        return max(self.at_once_bytes, left * self.at_once_bytes + clocked)
-
-    def delivery_s(self, stream_bytes: float) -> float:
-        """Returns the seconds that the link needs for `stream_bytes`. In slow start it is idle between two windows."""
-        remaining, window, waited_s = stream_bytes * _IN_RECORDS, self.window, 0.0
-        while window < self.pipe and remaining > window * SEGMENT_BYTES:
-            remaining -= window * SEGMENT_BYTES
-            waited_s += self.round_trip_s + PACKET_BYTES / self.byte_s
-            window *= 2
-        return waited_s + remaining * _WIRE / self.byte_s
+    def causes(self) -> Iterator[tuple[str, "_Ranges"]]:
+        """Yields each range alone, with the reason in words."""
+        likely = _Ranges(
+            senders=self.senders[:1],
+            begun_bytes=self.begun_bytes[:1],
+            refilled=self.refilled[:1],
+            repair_s=self.repair_s[:1],
+        )
+        windows = [sender.window for sender, _ in self.senders]
+        yield (
+            f"the congestion window may have {min(windows):.0f} to {max(windows):.0f} segments, in or after slow start",
+            replace(likely, senders=self.senders),
+        )
+        yield "the server may have begun more or fewer records", replace(likely, begun_bytes=self.begun_bytes)
+        yield "the send buffer may be full, or free by a third", replace(likely, refilled=self.refilled)
+        yield "the queue may drop packets before the byte, or not", replace(likely, repair_s=self.repair_s)
 
 
-def _ahead_bytes(scenario: ScenarioRecord, page: Page, focal: Resource, writes: Writes, line: _Line) -> float:
+def _certain_s(ranges: _Ranges, first_byte_s: Callable[[_Course], float]) -> float:
+    """Returns the first byte's time in the likely course. Raises NoPrediction if another one may be too far from it."""
+
+    def ends(of: _Ranges) -> tuple[float, float]:
+        times_s = [first_byte_s(course) for course in of.courses()]
+        return min(times_s), max(times_s)
+
+    likely_s = first_byte_s(next(ranges.courses()))
+    soonest_s, latest_s = ends(ranges)
+    if max((likely_s - soonest_s) / soonest_s, (latest_s - likely_s) / latest_s) > LARGEST_ERROR:
+        cause, _ = max(ranges.causes(), key=lambda each: ends(each[1])[1] - ends(each[1])[0])
+        raise NoPrediction(f"the first byte may come after {soonest_s:.3g} to {latest_s:.3g} s: {cause}")
+    return likely_s
+
+
+def _path(scenario: ScenarioRecord, byte_s: float) -> Path:
+    segment_s = PACKET_BYTES / byte_s
+    round_trip_s = (scenario.delay_ns + scenario.delay_up_ns) / 10**9
+    return Path(
+        pipe=max(1.0, round_trip_s / segment_s),
+        queue=scenario.queue_packets,
+        segment_s=segment_s,
+        round_trip_s=round_trip_s,
+    )
+
+
+def _segments(stream_bytes: float) -> float:
+    """Returns the segments that carry bytes of responses, in TLS records."""
+    return stream_bytes * _IN_RECORDS / SEGMENT_BYTES
+
+
+def _paced(scenario: ScenarioRecord, page: Page, path: Path) -> Iterator[tuple[Sender, float]]:
+    """Yields what bbr may be like at the beginning of the measured load, the likely first."""
+    loaded = scenario.reloads * _segments(page.contents_bytes)
+    startup = _STARTUP_GAIN * path.pipe + _PACED_BURSTS
+    grown = min(INITIAL_WINDOW_SEGMENTS + loaded, startup)
+    if loaded >= _STARTUP_PIPES * path.pipe:
+        steady = [
+            Sender(window=window, slow_start_until=window, is_paced=True)
+            for window in (path.pipe + 1, path.pipe * 1.25 + _PACED_BURSTS)
+        ]
+        yield steady[0], grown
+        yield steady[1], 2 * grown
+    if loaded < scenario.reloads * _STARTUP_PIPES * path.pipe or not scenario.reloads:
+        for until in (startup, path.pipe + 1):
+            yield Sender(window=min(grown, until), slow_start_until=until, is_paced=True), grown
+
+
+def _clocked(scenario: ScenarioRecord, page: Page, path: Path) -> Iterator[tuple[Sender, float]]:
+    """Yields what a congestion control without pacing may be like, the likely first."""
+    control = scenario.congestion_control
+    loaded = _segments(page.contents_bytes)
+    after_loss = _AFTER_LOSS.get(control, 1.0)
+    is_cubic = control == "cubic"
+    exit_window = _hystart(path) if is_cubic else inf
+    lost, senders = False, []
+    for until in (exit_window, exit_window / 2, exit_window * 2) if is_cubic else (inf,):
+        sender = Sender(
+            window=INITIAL_WINDOW_SEGMENTS, slow_start_until=until, after_loss=after_loss, is_cubic=is_cubic
+        )
+        peak = sender.window
+        for _ in range(scenario.reloads):
+            sender, largest, dropped = after_load(sender, path, loaded)
+            peak, lost = max(peak, largest), lost or dropped
+        senders.append((sender, peak))
+    if lost:
+        recovers = loaded > path.most * path.most * (1 - after_loss)
+        least = after_loss * (path.most if recovers else min(path.most, path.queue + 1))
+        usual = path.most * (1 + after_loss) / 2 if recovers else senders[0][0].window
+        peaks = [peak for _, peak in senders]
+        ranges = ((min(max(usual, least), path.most), peaks[0]), (least, min(peaks)), (path.most, max(peaks)))
+        senders = [
+            (replace(sender, window=window, slow_start_until=window, before=path.most), max(window, peak))
+            for window, peak in ranges
+        ]
+    yield from senders
+
+
+def _hystart(path: Path) -> float:
+    """Returns the window at which cubic's HyStart ends slow start (tcp_cubic.c), if flights double from ten segments.
+
+    It ends when acknowledgements have come in one train for half a round trip, or when the first acknowledgements of a
+    flight come late, because the flight before has left a queue.
+    """
+    slower_s = min(max(path.round_trip_s / 8, _HYSTART_S[0]), _HYSTART_S[1])
+    late = 2 * _doubled(path.pipe + slower_s / path.segment_s) + _HYSTART_SAMPLES
+    train = _doubled(path.pipe / 2) + path.pipe / 2 if path.segment_s < _TRAIN_S else inf
+    return max(_HYSTART, min(late, train))
+
+
+def _doubled(beyond: float) -> float:
+    """Returns the first flight of slow start that has more segments."""
+    return next(flight for flight in (INITIAL_WINDOW_SEGMENTS * 2.0**n for n in count()) if flight > beyond)
+
+
+def _ahead_bytes(
+    scenario: ScenarioRecord, page: Page, focal: Resource, writes: Writes, path: Path, course: _Course
+) -> float:
     """Returns the bytes ahead of the focal resource: those of the others, and of earlier important resources."""
     sooner = [each for each in page.important if each is not focal and each.first_ns <= focal.first_ns]
     before = float(sum(each.size_bytes for each in (*page.others, *sooner)))
     if writes.strict and scenario.priorities != "spdy":
         return before  # without its weight the front does not send the resource first
-    sent = line.sent_bytes(focal.first_ns / 10**9)
+    sender = course.sender
+    now = progress(sender, path, focal.first_ns / 10**9)
+    sent, acked = now.sent * SEGMENT_BYTES, now.acked * SEGMENT_BYTES
+    at_once = 0.0 if sender.is_paced else sender.window * SEGMENT_BYTES
     offload = min(scenario.gso_segments or _OFFLOAD_SEGMENTS, _OFFLOAD_SEGMENTS) * SEGMENT_BYTES
-    room = max(0.0, _buffer_bytes(scenario, line) - line.at_once_bytes)
-    ahead = [max(line.at_once_bytes, sent) + ceil(room / offload) * offload]
+    buffer = _buffer_bytes(scenario, max(course.largest, now.largest)) * offload / (offload + _BUFFER_OVERHEAD)
+    if writes.batch_bytes is None:
+        first = at_once + ceil(max(0.0, buffer - at_once) / offload) * offload
+        refill = ceil(buffer / 3 / offload) * offload
+        ahead = [max(first, acked + buffer * 2 / 3 + course.refilled * refill)]
+    else:
+        ahead = [ceil((acked + buffer * 2 / 3) / writes.batch_bytes) * writes.batch_bytes]
     if isinstance(scenario.lowat, int):
-        ahead.append(_let_go_bytes(scenario.lowat, offload, writes, line.at_once_bytes, sent))
-    begun = writes.record_bytes if writes.batch_bytes else writes.record_bytes / 2
-    return min(before, min(ahead) + begun)
+        ahead.append(_let_go_bytes(scenario.lowat, offload, writes, at_once, sent))
+    return min(before, min(ahead) + course.begun_bytes)
 
 
 def _let_go_bytes(lowat: int, offload: int, writes: Writes, at_once: float, sent: float) -> float:
@@ -251,8 +381,8 @@ def _let_go_bytes(lowat: int, offload: int, writes: Writes, at_once: float, sent
     return first + max(0, ceil((sent + lowat / 2 - first) / refill)) * refill
 
 
-def _buffer_bytes(scenario: ScenarioRecord, line: _Line) -> float:
+def _buffer_bytes(scenario: ScenarioRecord, largest: float) -> float:
     """Returns the size of the send buffer: SNDBUF, or more if the congestion window has made the buffer grow."""
     per_window = _BUFFER_PER_WINDOW.get(scenario.congestion_control, 2)
-    grown = per_window * max(line.largest, INITIAL_WINDOW_SEGMENTS) * _SEGMENT_TRUESIZE
-    return max(float(scenario.sndbuf_bytes or 0), grown)
+    grown = per_window * max(largest, INITIAL_WINDOW_SEGMENTS) * _SEGMENT_TRUESIZE
+    return max(float(scenario.sndbuf_bytes or 0), min(grown, _BUFFER_MOST))

@@ -1,9 +1,14 @@
 """Compares predictions with measurements: a row per arm, with the error. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
+
+from analysis.loads.model import LARGEST_ERROR
+
+_NEAR = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +23,42 @@ class Row:
     def error(self) -> float:
         """The prediction's error as a fraction of the measured time; positive if the prediction is too late."""
         return (self.predicted_ms - self.measured_ms) / self.measured_ms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """The comparison for an experiment. reasons: why arms without a prediction have none, one for each of them."""
+
+    rows: Sequence[Row]
+    reasons: Sequence[str]
+
+    @property
+    def words(self) -> str:
+        """The number of predictions, and the errors in sum."""
+        errors = [abs(row.error) for row in self.rows]
+        near, within = (sum(error <= part for error in errors) for part in (_NEAR, LARGEST_ERROR))
+        return (
+            f"**{len(self.rows)} of {len(self.rows) + len(self.reasons)} have a prediction. The median error is "
+            f"{median(errors):.1%}, the largest {max(errors):.1%}.** {near} of the errors are at most {_NEAR:.0%}, "
+            f"{within} at most {LARGEST_ERROR:.0%}."
+        )
+
+    @property
+    def table(self) -> str:
+        """A Markdown table of the rows."""
+        return markdown(self.rows).rstrip()
+
+    @property
+    def declined(self) -> str:
+        """A Markdown list of the causes for which there is no prediction, each with the number of arms."""
+        causes = Counter(reason.partition(": ")[2].partition(" may ")[0] or reason for reason in self.reasons)
+        return "\n".join(f"- {cause}: {count}" for cause, count in causes.most_common())
+
+
+def compared(summary: Mapping[str, Any]) -> Compared:
+    """Compares the arms of a summary (analysis.reports.summary) that are ok."""
+    reasons = [arm["prediction"]["reason"] for arm in summary["arms"] if arm["status"] == "ok" and arm["prediction"]]
+    return Compared(rows=rows(summary), reasons=[reason for reason in reasons if reason is not None])
 
 
 def rows(summary: Mapping[str, Any]) -> list[Row]:

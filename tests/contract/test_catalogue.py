@@ -112,7 +112,7 @@ def test_server_entry(server: Server) -> None:
         assert (len(switch.levels) == 2) == bool(switch.name)
         assert set(switch.since) <= set(switch.levels)
     assert Protocol(server.protocol)
-    assert (server.record_bytes is None) == (server.strict is None)
+    assert (server.record_bytes is None) == (server.strict is None) == (server.begun_records is None)
 
 
 @pytest.mark.parametrize("server", servers().values(), ids=lambda server: server.name)
@@ -132,7 +132,7 @@ def test_server_entry_has_no_stray_keys(server: Server) -> None:
     assert set(entry.get("record", {})) <= {"name", "stock", "bytes", "stock_since", "bytes_since"}
     assert set(entry.get("listener", {})) <= {"name", "tls", "http1", "h2c"}
     assert set(entry.get("upstream", {})) <= {"name", "http1", "h2c"}
-    assert set(entry.get("writes", {})) <= {"record_bytes", "batch_bytes", "strict"}
+    assert set(entry.get("writes", {})) <= {"record_bytes", "batch_bytes", "begun_records", "strict"}
     assert set(entry.get("privileges", {})) in ({"root", "ordinary"}, set())
 
 

@@ -51,7 +51,7 @@ def test_a_rate_that_changes_is_not_covered() -> None:
 
 def test_a_stock_buffer_is_a_limit_of_its_own() -> None:
     """With SNDBUF=stock the send buffer is a limit, too. On a fresh connection it is smaller than LOWAT."""
-    assert predicted_ms(LOWAT="none", SNDBUF="stock") < predicted_ms(LOWAT="none")
+    assert predicted_ms(LOWAT="none", SNDBUF="stock", RELOADS="0") < predicted_ms(LOWAT="none", RELOADS="0")
     assert predicted_ms(LOWAT="none", SNDBUF="stock", RELOADS="0") == predicted_ms(SNDBUF="stock", RELOADS="0")
 
 
@@ -90,4 +90,19 @@ def test_what_is_not_covered_is_said(knobs: dict[str, str], told: str) -> None:
 def test_a_server_that_is_not_described_has_no_prediction() -> None:
     """There is no prediction if the catalogue does not describe how the server writes."""
     with pytest.raises(NoPrediction, match="does not describe how this server writes"):
-        Writes.from_document({"record_bytes": None, "batch_bytes": None, "strict": None})
+        Writes.from_document({"record_bytes": None, "batch_bytes": None, "begun_records": None, "strict": None})
+
+
+@pytest.mark.parametrize(
+    ("knobs", "cause"),
+    [
+        ({"LOWAT": "none", "SNDBUF": "stock"}, "the congestion window may have 35 to 50 segments"),
+        ({"SERVER": "h2o", "LOWAT": "none", "RATE": "100mbit", "DELAY": "50ms"}, "the congestion window may have"),
+        ({"CC": "bbr", "RATE": "20mbit", "DELAY": "100ms", "RELOADS": "0"}, "the queue may drop packets"),
+        ({"SERVER": "lighttpd", "LOWAT": "4096", "GSO": "2", "RATE": "500kbit", "DELAY": "2ms"}, "the server may have"),
+    ],
+)
+def test_what_cannot_be_known_is_said(knobs: dict[str, str], cause: str) -> None:
+    """There is no prediction if a number that the scenario does not determine moves the first byte too far."""
+    with pytest.raises(NoPrediction, match=f"the first byte may come after .* to .* s: {cause}"):
+        predicted_ms(**knobs)
