@@ -6,9 +6,11 @@ from textwrap import fill
 from typing import Any
 
 from analysis.reports.following import BAND, ROUND_TRIPS, Seen, Step, steps
+from analysis.sweeps import new_connections as new
 from analysis.sweeps import table
 from analysis.sweeps.moment_means import MomentMeans
 from analysis.sweeps.network_knobs import AUTO
+from analysis.sweeps.new_connections import NewConnection
 from analysis.sweeps.promise import Kept
 from analysis.sweeps.steered import LATER
 from analysis.sweeps.words import milliseconds, rate
@@ -27,13 +29,14 @@ class Study:
     summary: the summary of the sweep. at_moments: for each network, the times of the script's first byte with each of
     several times for which the origin holds the script back (JS_DELAY). kept: for each network, the comparison of new
     runs with the promise for the recommended value. followed: for each arm on a link whose rate changes, by the arm's
-    name, the observations.
+    name, the observations. new: the cautious tuner on new connections.
     """
 
     summary: Mapping[str, Any]
     at_moments: Mapping[str, MomentMeans]
     kept: Mapping[str, Sequence[Kept]]
     followed: Mapping[str, Seen]
+    new: Sequence[NewConnection]
 
     @property
     def holds(self) -> bool:
@@ -42,7 +45,7 @@ class Study:
         In every judged network auto keeps goodput, and the mean time of the script's first byte is near that with the
         best fixed value. The mean is over several times for which the origin holds the script back (JS_DELAY). New runs
         confirm every recommended value. Auto in the kernel follows a link's changing rate, and no fixed LOWAT follows
-        it.
+        it. On new connections the cautious tuner in the kernel is near auto, and keeps goodput.
         """
         auto = self.summary["auto"]
         is_near = sum(means.is_near for means in self.at_moments.values()) == auto["judged"]
@@ -54,12 +57,16 @@ class Study:
             and all(each.holds for found in self.kept.values() for each in found)
             and follows[_BY_DEFAULT]
             and not any(fixed)
+            and all(each.holds for each in self.new)
         )
 
 
-def text(study: Study, knobs: Mapping[str, str]) -> str:
-    """Returns the text of docs/auto.md. knobs: the knobs of the loads in which the link's rate changes."""
-    parts = [*_grid(study), *_promises(study), *_following(study, knobs)]
+def text(study: Study, knobs: Mapping[str, str], new_knobs: Mapping[str, str]) -> str:
+    """Returns the text of docs/auto.md.
+
+    knobs: the knobs of the loads in which the link's rate changes. new_knobs: those of all loads on new connections.
+    """
+    parts = [*_grid(study), *_promises(study), *new_connections(study.new, new_knobs), *_following(study, knobs)]
     return "\n\n".join(["# LOWAT=auto, measured", *parts]) + "\n"
 
 
@@ -177,6 +184,27 @@ def _promises(study: Study) -> Iterator[str]:
             yield _prose(f"{name}: {'; '.join(broken)}.")
 
 
+def new_connections(found: Sequence[NewConnection], knobs: Mapping[str, str]) -> Iterator[str]:
+    """Yields the section about the cautious tuner on new connections. knobs: the knobs of all its loads."""
+    near = sum(each.is_near for each in found)
+    yield "## The cautious tuner, on new connections"
+    yield _prose(
+        "`priolab tune` applies the law with [caution](tuner.md#never-worse-than-without): it lowers a value a second "
+        "later than LOWAT=auto, so its first values matter more. Each run is one load on a new connection "
+        f"(`{_words(knobs)}`), with round trips of 1 to 20 ms. The table has the time of the script's first byte, "
+        "which the origin has after 200 ms. *Near*: with the cautious tuner in the kernel the first byte is at most "
+        f"{LATER:.0%}, or one TLS record's time, later than with auto. *Goodput, of unset*: with the cautious tuner in "
+        "the kernel, and beside the server. The tuner beside the server finds a new connection after up to 100 ms; "
+        "until then a server may write as if LOWAT were unset."
+    )
+    yield _prose(f"**Near in {near} of {len(found)} networks.**")
+    yield new.markdown(found)
+
+
+def _words(knobs: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in knobs.items())
+
+
 def _following(study: Study, knobs: Mapping[str, str]) -> Iterator[str]:
     yield "## When the rate changes"
     yield (
@@ -184,7 +212,7 @@ def _following(study: Study, knobs: Mapping[str, str]) -> Iterator[str]:
         "while the link's rate drops to a tenth and rises again.](following.png)"
     )
     yield _prose(
-        f"Each arm is one load with `{' '.join(f'{name}={value}' for name, value in knobs.items())}`. LOWAT should "
+        f"Each arm is one load with `{_words(knobs)}`. LOWAT should "
         f"follow a change of the rate within {ROUND_TRIPS} round trips. A round trip ends when all bytes that had been "
         "sent before its beginning are acknowledged. LOWAT is correct if the largest number of unsent bytes that it "
         f"allows, LOWAT and one packet buffer, needs TARGET_DELAY at the link's rate, give or take {BAND:.0%}. The "

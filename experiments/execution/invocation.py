@@ -129,7 +129,8 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 parse=_tuner,
                 allowed=", ".join([AUTO, *TunerKind]),
                 meaning="the tuner of LOWAT=auto; bpf: a program in the kernel; userland: a process beside the front;"
-                " auto: bpf if it can be used, otherwise userland",
+                " cautious-bpf, cautious-userland: these with the rules of `priolab tune`; auto: bpf if it can be used,"
+                " otherwise userland",
             ),
             RunKnob(
                 name="SAMPLE",

@@ -75,8 +75,18 @@ class TunerOrder:
 
     @property
     def must_be_bpf(self) -> bool:
-        """True if TUNER=bpf, so no process beside the front may replace the BPF program."""
-        return self.kind == TunerKind.BPF
+        """True if TUNER names a tuner in the kernel, so no process beside the front may replace the BPF program."""
+        return self.kind is not None and TunerKind(self.kind).is_in_kernel
+
+    @property
+    def must_be_userland(self) -> bool:
+        """True if TUNER names a tuner beside the front."""
+        return self.kind is not None and not TunerKind(self.kind).is_in_kernel
+
+    @property
+    def is_cautious(self) -> bool:
+        """True if the tuner keeps the rules of `priolab tune` (proxy/tuner/caution.py)."""
+        return self.kind is not None and TunerKind(self.kind).is_cautious
 
 
 NO_TUNER = TunerOrder()

@@ -31,12 +31,12 @@ def lack_on_host() -> str | None:
 
 def prepare(scenarios: Iterable[Scenario], kind: TunerKind | None) -> TunerOrder:
     """Compiles the tuner's BPF program, if a scenario has LOWAT=auto and TUNER allows bpf. Raises Unavailable."""
-    if kind is TunerKind.USERLAND or all(scenario.lowat != LOWAT_AUTO for scenario in scenarios):
+    if (kind and not kind.is_in_kernel) or all(scenario.lowat != LOWAT_AUTO for scenario in scenarios):
         return TunerOrder(kind=kind)
     try:
         return TunerOrder(kind=kind, program=str(compiler.compiled(cache_folder())))
     except CannotTune as error:
-        if kind is TunerKind.BPF:
+        if kind and kind.is_in_kernel:
             remedy = ", or ".join(filter(None, (error.remedy, "use TUNER=userland")))
             raise Unavailable(f"TUNER={kind}", str(error), remedy) from error
         return TunerOrder(kind=kind, lack=f"{error} ({error.remedy})" if error.remedy else str(error))

@@ -1,11 +1,12 @@
 """Measures how good LOWAT=auto is: `make auto` writes docs/auto.md and, beside it, following.svg and .png.
 
-The study has four parts:
+The study has five parts:
 1. A sweep of the default grid, with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).
 2. Sweeps of the same networks with several delays of the script (experiments/studies/moments.py). These sweeps show
    whether the best fixed value is better than LOWAT=auto in general, or only with one delay, by luck.
 3. Runs of the sweep's recommended value for each network, with new seeds.
 4. Runs over a link whose rate changes tenfold during the load.
+5. Runs of the cautious tuner on new connections (experiments/studies/short_round_trips.py).
 
 The study reuses existing results of the same code and programs, and resumes interrupted sweeps.
 """
@@ -37,6 +38,7 @@ from experiments.results.run_folder import check_document, write_document
 from experiments.scenario.knobs import KNOBS
 from experiments.studies import moments
 from experiments.studies.checked_run import run_checked
+from experiments.studies.short_round_trips import EVERYWHERE, new_connections
 from experiments.sweep import command
 from experiments.sweep.sweep import Sweep, sweep_from
 from experiments.sweep.sweep_request import sweep_request_from
@@ -105,9 +107,15 @@ def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
     at_moments = _at_moments(summary, options, words, report)
     kept = _put_back(summary, wanted, report)
     seen = _steps(words, report)
-    study = Study(summary=summary, at_moments=at_moments, kept=kept, followed={each.name: each.seen for each in seen})
+    study = Study(
+        summary=summary,
+        at_moments=at_moments,
+        kept=kept,
+        followed={each.name: each.seen for each in seen},
+        new=new_connections(words, report),
+    )
     _draw([each for name in _DRAWN for each in seen if each.name == name], path.parent)
-    document = text(study, STEPS)
+    document = text(study, STEPS, EVERYWHERE)
     if (traces := path.with_name(_TRACES)).exists():
         document = with_traces(document, traces.read_text())
     write_document(path, document.encode(), _STEP)

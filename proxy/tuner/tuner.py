@@ -15,10 +15,22 @@ Say = Callable[[str], None]
 
 
 class TunerKind(StrEnum):
-    """The kinds of tuners: a BPF program in the kernel, or a process that polls."""
+    """The kinds of tuners: a BPF program in the kernel, or a process that polls; each may be cautious (caution.py)."""
 
     BPF = "bpf"
     USERLAND = "userland"
+    CAUTIOUS_BPF = "cautious-bpf"
+    CAUTIOUS_USERLAND = "cautious-userland"
+
+    @property
+    def is_in_kernel(self) -> bool:
+        """True if the tuner is a BPF program in the kernel."""
+        return self in (self.BPF, self.CAUTIOUS_BPF)
+
+    @property
+    def is_cautious(self) -> bool:
+        """True if the tuner keeps the rules of `priolab tune`."""
+        return self in (self.CAUTIOUS_BPF, self.CAUTIOUS_USERLAND)
 
 
 class CannotTune(Exception):

@@ -45,3 +45,21 @@ def test_a_target_is_aimed_at(run: Runs) -> None:
     """With TARGET_DELAY=200ms, LOWAT is near 239 kB, which 10 Mbit/s carry in 200 ms, minus a packet buffer."""
     most = max(finely_sampled(run).arm("target")["observed"]["socket_lowat"])
     assert most == pytest.approx(unframed(250_000) - PACKET_BUFFER_BYTES, rel=0.15)
+
+
+@pytest.mark.parametrize("tuner", ["bpf", "cautious-bpf"])
+def test_a_new_connection_starts_small(run: Runs, tuner: str) -> None:
+    """With a round trip of 1.5 ms the window per round trip is a high rate, but nothing has been measured.
+
+    So the first value is the floor, also with the caution of `priolab tune`, and the script comes as with LOWAT=16384.
+    """
+    words = ("RATE=2mbit", "DELAY=1500us", "RELOADS=0", "CONTROL=no")
+    done = run("LOWAT=auto", f"TUNER={tuner}", *words)
+    arm = done.arm("lowat-auto")
+    assert done.folder is not None
+    assert arm["observed"]["tuner"] == tuner
+    first = json.loads((done.folder / "lowat-auto.1/front/lowat.jsonl").read_text().splitlines()[0])
+    assert (first["event"], first["why"], first["rate_bytes_s"]) == ("established", "nothing known", 0)
+    assert max(arm["observed"]["socket_lowat"]) < 20_000
+    fixed = run("LOWAT=16384", *words).arm("lowat-16384")
+    assert arm["script"]["first_byte_ms"] == pytest.approx(fixed["script"]["first_byte_ms"], rel=0.01)

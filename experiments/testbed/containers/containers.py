@@ -292,6 +292,9 @@ class Containers:
     @contextmanager
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
         """Runs the tuner in the gauge. Raises Unavailable for TUNER=bpf: a container may not load BPF programs."""
+        if self._tuner.is_cautious:
+            reason = "in containers the tuner is not cautious"
+            raise Unavailable(f"TUNER={self._tuner.kind}", reason, "use FABRIC=netns")
         reason = "as asked"
         if self._tuner.kind != TunerKind.USERLAND:
             reason = "a container may not load programs into the kernel"

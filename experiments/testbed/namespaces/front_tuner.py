@@ -14,9 +14,12 @@ from experiments.host.tools import TunerOrder
 from experiments.scenario.scenario import LOWAT_AUTO, Scenario
 from experiments.testbed.namespaces.cgroup import own_group
 from experiments.testbed.places import FRONT_PORT, ActiveTuner
+from proxy.tuner.caution import Caution
+from proxy.tuner.claim import claimed_cgroup, claimed_process
 from proxy.tuner.in_kernel import InKernel
 from proxy.tuner.journal import NAME, writing
 from proxy.tuner.law import Aim
+from proxy.tuner.namespaces import Sysctls
 from proxy.tuner.tuner import CannotTune, Note, Tuner, TunerKind
 from proxy.tuner.userland import Userland
 
@@ -31,7 +34,7 @@ class FrontTuner:
         self._order = order
         self._group_name = group_name
         self._group: Path | None = None
-        self._lack = "as asked" if order.kind == TunerKind.USERLAND else order.lack
+        self._lack = "as asked" if order.must_be_userland else order.lack
 
     @contextmanager
     def group(self, scenario: Scenario) -> Iterator[Path | None]:
@@ -58,22 +61,28 @@ class FrontTuner:
                     front.check_alive()
                     raise StepFailed("the tuner", str(error)) from error
 
-            yield ActiveTuner(kind=tuner.kind, reason=self._lack, look=look)
+            kind = TunerKind(self._order.kind) if self._order.is_cautious and self._order.kind else tuner.kind
+            yield ActiveTuner(kind=kind, reason=self._lack, look=look)
 
     def _tuner(self, front: Process, aim: Aim, note: Note) -> Tuner:
+        within, beside = (
+            Caution(claim=claim, sysctls=Sysctls()) if self._order.is_cautious else None
+            for claim in (claimed_cgroup, claimed_process)
+        )
         if self._group is not None and self._order.program:
+            program = Path(self._order.program)
             try:
-                return InKernel(Path(self._order.program), self._group, aim, note, _fail, port=FRONT_PORT)
+                return InKernel(program, self._group, aim, note, _fail, port=FRONT_PORT, caution=within)
             except CannotTune as error:
                 self._do_without(str(error))
         try:
-            return Userland(front.pid, aim, note, port=FRONT_PORT)
+            return Userland(front.pid, aim, note, port=FRONT_PORT, caution=beside)
         except CannotTune as error:
             raise Unavailable("LOWAT=auto", str(error), "use a fixed LOWAT") from error
 
     def _do_without(self, reason: str) -> None:
         if self._order.must_be_bpf:
-            raise Unavailable(f"TUNER={TunerKind.BPF}", reason, _INSTEAD)
+            raise Unavailable(f"TUNER={self._order.kind}", reason, _INSTEAD)
         self._lack = reason
 
 

@@ -11,6 +11,7 @@ from analysis.sweeps.bootstrap import Estimate
 from analysis.sweeps.folder import load_sweep
 from analysis.sweeps.measures import Measure
 from analysis.sweeps.moment_means import MomentMeans
+from analysis.sweeps.new_connections import AUTO, BESIDE, IN_KERNEL, UNSET, NewConnection, Result
 from analysis.sweeps.promise import Kept
 from analysis.sweeps.summary import summarize
 from tests.declarations import valid
@@ -51,19 +52,47 @@ def study(folder: Path, *, auto_ms: float = 1100, lucky: bool = True, kept_ms: f
         at_moments={network: means},
         kept={network: [kept]},
         followed=followed,
+        new=(new_connection(),),
     )
+
+
+def new_connection(*, cautious_ms: float = 700, goodput: float = 1) -> NewConnection:
+    """Returns the results on a new connection.
+
+    cautious_ms: the script's first byte with the cautious tuner in the kernel. goodput: that of both cautious tuners,
+    as a part of the goodput with LOWAT unset.
+    """
+    times_ms = {UNSET: 3090.0, "16384": 690.0, AUTO: 699.0, IN_KERNEL: cautious_ms, BESIDE: 3090.0}
+    parts = {IN_KERNEL: goodput, BESIDE: goodput}
+    results = {
+        name: Result(first_byte_ms=time_ms, goodput_bit_s=parts.get(name, 1) * 2e6)
+        for name, time_ms in times_ms.items()
+    }
+    return NewConnection(knobs="RATE=2mbit DELAY=1ms", record_ms=78, results=results)
 
 
 def test_it_says_what_was_found(tmp_path: Path) -> None:
     """The document has each network, the promised limits and each rate step; the study's claims hold."""
     found = study(tmp_path / "sweep")
     assert found.holds
-    told = text(found, {"RATE": "100mbit"})
+    told = text(found, {"RATE": "100mbit"}, {"RELOADS": "0"})
     assert "**Near in 1 of 1 networks, goodput kept in 1**" in told
     assert "**1 of 1 are confirmed**" in told
     assert "| LOWAT=auto, in the kernel | 10 Mbit/s | 400 ms | 390 ms | never | yes |" in told
     assert "| LOWAT=131072 | 10 Mbit/s | 400 ms | never | never | no |" in told
+    assert "(`RELOADS=0`)" in " ".join(told.split())
+    assert "| RATE=2mbit DELAY=1ms | 3.09 s | 690 ms | 699 ms | 700 ms | 3.09 s | yes | 100.0%, beside 100.0% |" in told
     assert max(len(line) for line in told.splitlines() if not line.startswith("|")) <= 120
+
+
+@pytest.mark.parametrize(
+    ("cautious_ms", "goodput", "is_near", "holds"),
+    [(2080, 1, False, False), (700, 0.98, True, False), (800, 1, True, True), (805, 0.99, False, False)],
+)
+def test_what_the_cautious_tuner_must_keep(cautious_ms: float, goodput: float, *, is_near: bool, holds: bool) -> None:
+    """On a new connection it is late by at most 15 % or a record, and loses at most a hundredth of the goodput."""
+    found = new_connection(cautious_ms=cautious_ms, goodput=goodput)
+    assert (found.is_near, found.holds) == (is_near, holds)
 
 
 def test_a_miss_is_named_with_its_reason(tmp_path: Path) -> None:
@@ -74,12 +103,12 @@ def test_a_miss_is_named_with_its_reason(tmp_path: Path) -> None:
     """
     by_chance = study(tmp_path / "one", auto_ms=1300)
     assert by_chance.holds
-    told = " ".join(text(by_chance, {}).split())
+    told = " ".join(text(by_chance, {}, {}).split())
     assert "not near that with LOWAT=16384, if JS_DELAY is 200 ms. Of the 2 values of JS_DELAY, LOWAT=16384" in told
     assert "**Near in 1 of 1 networks**; the largest ratio is 1.04." in told
     late = study(tmp_path / "two", auto_ms=1300, lucky=False)
     assert not late.holds
-    assert "**Near in 0 of 1 networks**; the largest ratio is 1.30." in text(late, {})
+    assert "**Near in 0 of 1 networks**; the largest ratio is 1.30." in text(late, {}, {})
 
 
 @pytest.mark.parametrize("trouble", [{"kept_ms": 1020}, {"late_ms": 20}])
@@ -87,7 +116,7 @@ def test_a_broken_promise_is_not_passed_over(tmp_path: Path, trouble: dict[str, 
     """The study does not hold if new runs are outside the promised limits, or if LOWAT follows a rate step too late."""
     found = study(tmp_path / "sweep", **trouble)  # type: ignore[arg-type]
     assert not found.holds
-    told = text(found, {})
+    told = text(found, {}, {})
     assert ("outside of the sweep's limits" in told) is ("kept_ms" in trouble)
 
 

@@ -1,0 +1,66 @@
+"""Judges the cautious tuner on new connections: against LOWAT=auto, and against LOWAT unset. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from analysis.sweeps import table
+from analysis.sweeps.steered import LATER
+from analysis.sweeps.words import milliseconds
+
+UNSET = "unset"
+AUTO = "LOWAT=auto"
+IN_KERNEL = "cautious, in the kernel"
+BESIDE = "cautious, beside the server"
+_FIXED = "16384"
+_KEPT = 0.99
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """The measures of a run."""
+
+    first_byte_ms: float
+    goodput_bit_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewConnection:
+    """The results in a network. knobs: its knobs in words. record_ms: the transmission time of a TLS record.
+
+    results: by the way in which LOWAT is set: UNSET, a fixed value, AUTO, IN_KERNEL or BESIDE.
+    """
+
+    knobs: str
+    record_ms: float
+    results: Mapping[str, Result]
+
+    @property
+    def is_near(self) -> bool:
+        """True if the cautious tuner in the kernel is later than LOWAT=auto by at most 15 %, or by a TLS record."""
+        later_ms = self.results[IN_KERNEL].first_byte_ms - self.results[AUTO].first_byte_ms
+        return later_ms <= max(LATER * self.results[AUTO].first_byte_ms, self.record_ms)
+
+    def kept(self, name: str) -> float:
+        """Returns the goodput as a part of that with LOWAT unset."""
+        return self.results[name].goodput_bit_s / self.results[UNSET].goodput_bit_s
+
+    @property
+    def holds(self) -> bool:
+        """True if the cautious tuner in the kernel is near LOWAT=auto, and both cautious tuners keep goodput."""
+        return self.is_near and min(self.kept(IN_KERNEL), self.kept(BESIDE)) >= _KEPT
+
+
+def markdown(found: Sequence[NewConnection]) -> str:
+    """Returns a Markdown table with a line for each network."""
+    names = (UNSET, _FIXED, AUTO, IN_KERNEL, BESIDE)
+    head = ("network", *(f"LOWAT={_FIXED}" if name == _FIXED else name for name in names), "near", "goodput, of unset")
+    rows = tuple(
+        (
+            each.knobs,
+            *(milliseconds(each.results[name].first_byte_ms) for name in names),
+            "yes" if each.is_near else "no",
+            f"{each.kept(IN_KERNEL):.1%}, beside {each.kept(BESIDE):.1%}",
+        )
+        for each in found
+    )
+    return table.Table(head=head, rows=rows).markdown()
