@@ -155,7 +155,7 @@ recorded: setup ## record anew the films that the demo shows before its first ru
 agreement: setup ## compare the fabrics that work on this machine; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md
 
-auto: setup-compared ## measure LOWAT=auto on every network, and on links whose rate changes; writes docs/auto.md (about 25 minutes)
+auto: setup-compared ## measure LOWAT=auto on every network, new connections and changing rates; writes docs/auto.md (about half an hour)
 	@$(PRIOLAB) auto docs/auto.md
 
 matrix_folder := $(if $(filter-out REUSE=% RESULTS=%,$(PRIOLAB_KNOBS)),$(or $(RESULTS),results),docs)
@@ -165,7 +165,7 @@ matrix: setup-matrix ## measure which servers and versions keep the order, in ea
 knobs: environment ## write the table of all knobs, docs/knobs.md
 	@.venv/bin/python -m experiments.studies.knob_tables docs/knobs.md
 
-model: setup-compared ## compare the predictor with measurements; writes docs/model.md (about two minutes)
+model: setup-compared ## compare the predictor with measurements, on drawn networks too; writes docs/model.md (about four minutes)
 	@$(PRIOLAB) model docs/model.md
 
 link: setup ## measure the bottleneck's queueing disciplines, alone and beside a bulk flow; writes docs/link.md (two minutes)

@@ -65,3 +65,20 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
         prepare([AUTO], TunerKind.BPF)
     assert prepare([AUTO], TunerKind.USERLAND).lack is None
     assert prepare([PLAIN], None) == TunerOrder()
+
+
+@pytest.mark.parametrize(
+    ("kind", "in_kernel", "cautious"),
+    [
+        (None, False, False),
+        ("bpf", True, False),
+        ("userland", False, False),
+        ("cautious-bpf", True, True),
+        ("cautious-userland", False, True),
+    ],
+)
+def test_what_a_kind_demands(kind: str | None, *, in_kernel: bool, cautious: bool) -> None:
+    """A named tuner is used or the run is refused; only without a name may another kind take its place."""
+    order = TunerOrder(kind=kind)
+    assert (order.must_be_bpf, order.must_be_userland) == (in_kernel, kind is not None and not in_kernel)
+    assert order.is_cautious == cautious
