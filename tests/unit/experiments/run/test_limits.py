@@ -3,7 +3,6 @@
 import pytest
 
 from experiments.errors import InvalidRun
-from experiments.run.checks.rate_steps import Span
 from experiments.run.limits import check_memory, observed_limits
 from tests.unit.builders import socket_sample
 
