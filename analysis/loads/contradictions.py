@@ -51,12 +51,14 @@ def contradictions(
     scenario: ScenarioRecord,
     allowance: Allowance,
     *,
+    is_stock: bool = False,
     takes_whole: bool = False,
 ) -> Iterator[Contradiction]:
     """Returns the contradictions, the easiest to understand first. scenario: the scenario in run.json.
 
-    takes_whole: True if it is known that the front takes whole responses from the origin at once. Raises FolderError if
-    the record of a load is incomplete.
+    is_stock: True if the front is a server of the catalogue in the lab's version and configuration. takes_whole: True
+    if it is known that the front takes whole responses from the origin at once. Raises FolderError if the record of a
+    load is incomplete.
     """
     loads = page_loads(evidence)
     yield from _payload(loads)
@@ -73,7 +75,7 @@ def contradictions(
     if loads and scenario.client == "h2":
         yield from late_on_the_way(layers, scenario, loads[-1].started_ns, allowance)
         yield from late_acknowledgments(layers, scenario, allowance)
-        yield from idle_contradictions(loads, layers, scenario, allowance)
+        yield from idle_contradictions(loads, layers, scenario, allowance, is_stock=is_stock)
         yield from retransmission_contradictions(layers, scenario)
 
 

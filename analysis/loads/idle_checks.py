@@ -18,20 +18,22 @@ from analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from analysis.loads.metrics import PageLoad
 from analysis.records.runs import Layers
 from common.formats.samples import SocketSample
-from common.formats.scenario import ScenarioRecord
+from common.formats.scenario import PROBE, ScenarioRecord
 
 _USED = 1 / 2
 """The part of the congestion window that is used at least while bytes are unsent."""
 
 
 def idle_contradictions(
-    loads: Sequence[PageLoad], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
+    loads: Sequence[PageLoad], layers: Layers, scenario: ScenarioRecord, allowance: Allowance, *, is_stock: bool
 ) -> Iterator[Contradiction]:
     """Returns a contradiction if the front had nothing in its kernel, or unsent bytes and room in both windows.
 
-    With VIA the first point is not checked, because a response is on its way between the fronts.
+    is_stock: True if the front is a server of the catalogue in the lab's version and configuration. Other servers may
+    hold bytes back by themselves, so the first point is not checked for them. Nor is it checked with VIA, because a
+    response may be on its way between the fronts, nor in a probe, whose client keeps its windows closed.
     """
-    if scenario.via is None:
+    if is_stock and scenario.via is None and scenario.plan != PROBE:
         yield from _nothing_to_send(loads, layers, scenario, allowance)
     if scenario.congestion_control != "bbr" and scenario.shaper_at == "link":
         yield from _unused_window(layers.sockets, allowance)

@@ -35,7 +35,7 @@ from experiments.testbed.places import SERVER_NAME
 from netem.calibration import Tolerance
 from netem.words import packed_traces
 from proxy.certificates import issue
-from proxy.server import server_of
+from proxy.server import catalogue, server_of
 
 _MOMENT_NS = 10**6
 """The tolerance, in nanoseconds, when times from two logs are compared: the logs may use different clocks."""
@@ -275,9 +275,9 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
             check_lateness(late, manner.fabric.tolerance)
     allowance = _allowance(manner.fabric.tolerance, observed["clock_resolution_ns"])
     record = as_record(scenario)
-    is_stock = scenario.config is None and scenario.program is None and scenario.via is None
-    takes_whole = server.takes_whole and is_stock and scenario.buffering == "on"
-    _none_of(contradictions(evidence, layers, record, allowance, takes_whole=takes_whole))
+    is_stock = scenario.server in catalogue() and scenario.config is None and scenario.program is None
+    takes_whole = server.takes_whole and is_stock and scenario.via is None and scenario.buffering == "on"
+    _none_of(contradictions(evidence, layers, record, allowance, is_stock=is_stock, takes_whole=takes_whole))
     if record.via is not None:
         _none_of(hop_contradictions(evidence, layers, record.via, expected_loads, allowance))
     return found

@@ -42,7 +42,9 @@ class World:
 
     def told(self) -> list[str]:
         """Returns a line for each contradiction."""
-        found = list(outside(self.evidence)) or contradictions(self.evidence, self.layers, self.scenario, ALLOWANCE)
+        found = list(outside(self.evidence)) or contradictions(
+            self.evidence, self.layers, self.scenario, ALLOWANCE, is_stock=True, takes_whole=True
+        )
         return [f"{each.what}: {each.asked}, but {each.seen}" for each in found]
 
 

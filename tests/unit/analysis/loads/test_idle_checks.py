@@ -24,10 +24,11 @@ def load() -> PageLoad:
     return load_of(maps(), payload, {"page": 40, "image": 100, "script": 1490})
 
 
-def told(samples: Iterable[SocketSample], **changes: Any) -> list[str]:
+def told(samples: Iterable[SocketSample], *, is_stock: bool = True, **changes: Any) -> list[str]:
     """Returns what is said about these samples."""
     layers = Layers(sockets=tuple(samples), queue=(), arrivals=())
-    found = idle_contradictions([load()], layers, scenario(delay_ns=0, jitter_ns=0, **changes), EXACT)
+    link = scenario(delay_ns=0, jitter_ns=0, **changes)
+    found = idle_contradictions([load()], layers, link, EXACT, is_stock=is_stock)
     return [f"{each.what}: {each.seen}" for each in found]
 
 
@@ -51,7 +52,7 @@ def test_a_front_or_an_origin_that_stalls() -> None:
     """It is idle for 300 ms, although the client does not have the image."""
     stalls = [busy(t_ms) if not 400 <= t_ms <= 700 else empty(t_ms) for t_ms in range(100, 900, 10)]
     assert told(stalls) == [f"{NOTHING}: 300.0 ms"]
-    assert told(stalls, via=object()) == []
+    assert told(stalls, via=object()) == told(stalls, plan="probe") == told(stalls, is_stock=False) == []
 
 
 def test_what_was_sent_between_two_samples() -> None:

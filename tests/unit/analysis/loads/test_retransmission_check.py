@@ -51,9 +51,10 @@ def test_records_without_these_counts() -> None:
     assert told(again=4, segments=0) == []
 
 
-def test_a_link_that_loses_packets() -> None:
-    """With LOSS any number of packets may be lost."""
+@pytest.mark.parametrize("knobs", [{"LOSS": "1%"}, {"REORDER": "1%"}])
+def test_a_link_that_loses_or_reorders_packets(knobs: dict[str, str]) -> None:
+    """With LOSS any number of packets may be lost, and with REORDER any number may be reported together."""
     samples = tuple(socket_sample(t_ns=t_ns * MS, segments_sent=9, bytes_retrans=SEGMENT) for t_ns in (0, 1))
     layers = Layers(sockets=samples, queue=(), arrivals=())
-    assert list(retransmission_contradictions(layers, scenario({"LOSS": "1%"}))) == []
+    assert list(retransmission_contradictions(layers, scenario(knobs))) == []
     assert list(retransmission_contradictions(layers, scenario({})))
