@@ -23,6 +23,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+from experiments.execution.command_process import keep_guests
 from netem import calibration
 from proxy.server import catalogue
 from tests.conftest import present
@@ -67,8 +68,9 @@ def main() -> int:
     runs = parser.parse_args().runs
     real = runs // 6
     tallies: dict[str, dict[str, Tally]] = {}
-    for fabric, wanted in (("virtual", runs - real), ("netns", real)):
-        tallies[fabric] = campaign(fabric, wanted)
+    with keep_guests():
+        for fabric, wanted in (("virtual", runs - real), ("netns", real)):
+            tallies[fabric] = campaign(fabric, wanted)
     table = _table(tallies)
     write("lies", table)
     print(table)
