@@ -3,8 +3,6 @@
 import struct
 from collections.abc import Container, Iterator, Mapping
 
-from common.netlink import attributes
-
 _NUMBER_BYTES = {1: "=B", 2: "=H", 4: "=I", 8: "=Q"}
 
 
@@ -17,13 +15,13 @@ def value(payload: bytes) -> str:
 
 
 def entries(
-    data: bytes, start: int, names: Mapping[int, str], without: Container[int] = ()
+    found: Mapping[int, bytes], names: Mapping[int, str], without: Container[int] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Yields the name and the value of each attribute. start: where the first one begins.
+    """Yields the name and the value of each attribute. found: the attributes' payloads by their types.
 
     names: the names by attribute type; an attribute without a name has its number. without: types to leave out.
     """
-    for kind, payload in attributes(data, start).items():
+    for kind, payload in found.items():
         if kind not in without:
             yield names.get(kind, f"attribute {kind}"), value(payload)
 

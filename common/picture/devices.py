@@ -88,7 +88,7 @@ def devices(conversation: Conversation, asking: socket.socket) -> tuple[dict[int
         name = names[index] = text(of[_IFNAME])
         found[f"device {name}, flags"] = f"{flags & _DECIDING_FLAGS:#x}"
         found[f"device {name}, kind"] = text(attributes(of.get(_LINKINFO, b"")).get(_INFO_KIND, b""))
-        for what, seen in entries(answer, _LINK.size, _NAMES, _LEFT_OUT):
+        for what, seen in entries(of, _NAMES, _LEFT_OUT):
             found[f"device {name}, {what}"] = seen
         for what, number in zip(_CONF, _conf(of.get(_AF_SPEC, b"")), strict=False):
             found[f"net.ipv4.conf.{name}.{what}"] = str(number)

@@ -42,7 +42,7 @@ def queues(conversation: Conversation, devices: Mapping[int, str]) -> dict[str, 
         found[f"{name}, kind"] = kind
         for what, seen in _read(kind)(of.get(_OPTIONS, b"")):
             found[f"{name}, {what}"] = seen
-        for what, seen in entries(answer, _HEADER.size, {}, {_KIND, _OPTIONS, _HARDWARE, *_STATISTICS}):
+        for what, seen in entries(of, {}, {_KIND, _OPTIONS, _HARDWARE, *_STATISTICS}):
             found[f"{name}, {what}"] = seen
         if kind not in _SIMPLE and kind not in _FIFOS and kind not in ("netem", "tbf"):
             filtered.append((index, handle))
@@ -54,7 +54,8 @@ def queues(conversation: Conversation, devices: Mapping[int, str]) -> dict[str, 
             break
         for number, answer in enumerate(answers):
             name = f"filter {number} of {qdisc_name(devices.get(index, str(index)), handle >> 16, None)}"
-            found[name] = " ".join(f"{what}={seen}" for what, seen in entries(answer, _HEADER.size, {}, _STATISTICS))
+            of = attributes(answer, _HEADER.size)
+            found[name] = " ".join(f"{what}={seen}" for what, seen in entries(of, {}, _STATISTICS))
     return found
 
 
@@ -81,7 +82,7 @@ def _fifo(options: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _other(options: bytes) -> Iterator[tuple[str, str]]:
-    yield from entries(options, 0, {})
+    yield from entries(attributes(options), {})
 
 
 def _netem(options: bytes) -> Iterator[tuple[str, str]]:
@@ -109,7 +110,7 @@ def _netem(options: bytes) -> Iterator[tuple[str, str]]:
     yield "overhead", f"{overhead} {cell_bytes} {cell_overhead}"
     yield "ecn", "on" if _ECN in of else "off"
     known = {_CORR, _REORDER, _CORRUPT, _LOSS, _RATE, _ECN, _RATE64, _PAD, _LATENCY64, _JITTER64, _SEED}
-    yield from entries(options, _NETEM.size, {}, known)
+    yield from entries(of, {}, known)
 
 
 def _tbf(options: bytes) -> Iterator[tuple[str, str]]:

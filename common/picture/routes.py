@@ -29,14 +29,15 @@ def routes(conversation: Conversation, devices: Mapping[int, str]) -> dict[str, 
     found: dict[str, str] = {}
     header = bytes([socket.AF_INET]).ljust(_ROUTE.size, b"\0")
     for answer in conversation.ask(question(_GET_ROUTE, header, dump=True)):
-        name = _name(answer, devices)
-        found[name] = " ".join(_told(answer))
-        for what, seen in entries(attributes(answer, _ROUTE.size).get(_METRICS, b""), 0, _METRIC_NAMES):
+        of = attributes(answer, _ROUTE.size)
+        name = _name(answer, of, devices)
+        found[name] = " ".join(_told(answer, of))
+        for what, seen in entries(attributes(of.get(_METRICS, b"")), _METRIC_NAMES):
             found[f"{name}, {what}"] = seen
     for answer in conversation.ask(question(_GET_RULE, header, dump=True)):
-        found[_rule_name(answer)] = " ".join(
-            f"{what} {seen}" for what, seen in entries(answer, _RULE.size, {}, {_IIFNAME, _RULE_PRIORITY, _TABLE})
-        )
+        of = attributes(answer, _RULE.size)
+        left_out = {_IIFNAME, _RULE_PRIORITY, _TABLE}
+        found[_rule_name(of)] = " ".join(f"{what} {seen}" for what, seen in entries(of, {}, left_out))
     asked = bytes([socket.AF_INET]).ljust(_NEIGHBOUR.size, b"\0")
     for answer in conversation.ask(question(_GET_NEIGHBOUR, asked, dump=True)):
         _, index, state, _, _ = _NEIGHBOUR.unpack_from(answer)
@@ -52,15 +53,13 @@ def rule_name(priority: int, device: str, table: int) -> str:
     return f"rule {priority}{f' iif {device}' if device else ''} table {table}"
 
 
-def _rule_name(answer: bytes) -> str:
-    of = attributes(answer, _RULE.size)
+def _rule_name(of: Mapping[int, bytes]) -> str:
     (priority,), (table,) = (struct.unpack("=I", of.get(kind, bytes(4))) for kind in (_RULE_PRIORITY, _TABLE))
     return rule_name(priority, text(of.get(_IIFNAME, b"")), table)
 
 
-def _name(answer: bytes, devices: Mapping[int, str]) -> str:
+def _name(answer: bytes, of: Mapping[int, bytes], devices: Mapping[int, str]) -> str:
     _, prefix, _, tos, table, *_ = _ROUTE.unpack_from(answer)
-    of = attributes(answer, _ROUTE.size)
     (table,) = struct.unpack("=I", of.get(_TABLE, struct.pack("=I", table)))
     to = f"{socket.inet_ntoa(of[_DST])}/{prefix}" if _DST in of else "default"
     (out,) = struct.unpack("=I", of.get(_OIF, bytes(4)))
@@ -68,10 +67,10 @@ def _name(answer: bytes, devices: Mapping[int, str]) -> str:
     return f"route {to} table {table} dev {devices.get(out, '-')}{f' tos {tos}' if tos else ''}{rank}"
 
 
-def _told(answer: bytes) -> Iterator[str]:
+def _told(answer: bytes, of: Mapping[int, bytes]) -> Iterator[str]:
     """Yields what else a route has: source prefix, scope, kind, and each further attribute."""
     _, _, source, _, _, _, scope, kind, _ = _ROUTE.unpack_from(answer)
     yield f"type {kind} scope {scope} source /{source}"
     left_out = {_DST, _OIF, _PRIORITY, _METRICS, _CACHEINFO, _TABLE}
-    for what, seen in entries(answer, _ROUTE.size, _NAMES, left_out):
+    for what, seen in entries(of, _NAMES, left_out):
         yield f"{what} {seen}"
