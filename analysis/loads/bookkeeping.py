@@ -170,8 +170,13 @@ def _accepted(sockets: Sequence[SocketSample], available_ns: int, position: int,
     """
     index = bisect_right(sockets, available_ns, key=lambda sample: sample.t_ns)
     before, after = sockets[max(0, index - 1)], sockets[min(index, len(sockets) - 1)]
+    if before.handed_bytes >= position - 1:
+        return handed
+    if after.t_ns > handed.most_ns:
+        return Estimate.between(available_ns, handed.most_ns)
     counts = [sample.handed_bytes for sample in sockets]
     later = reached(sockets, counts, after.handed_bytes + 1, available_ns, handed.most_ns)
+    later = later.clipped(available_ns, handed.most_ns)
     if after.handed_bytes in (before.handed_bytes, position - 1) or after.t_ns <= available_ns:
         return later
     is_after = after.t_ns - available_ns > available_ns - before.t_ns
