@@ -18,6 +18,7 @@ A *flight* is what is sent in a round trip: as many segments as the congestion w
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import count, pairwise
 from math import inf
 
@@ -201,12 +202,13 @@ class Progress:
     largest: float
 
 
-def progress(sender: Sender, path: Path, at_s: float) -> Progress:
-    """Returns how far a load is at a time after the beginning of its responses."""
+@lru_cache(maxsize=16)  # the same for all that a server may do
+def progress(sender: Sender, path: Path, at_s: float, segments: float = inf) -> Progress:
+    """Returns how far a load of so many segments is at a time after the beginning of its responses."""
     largest = 0.0
     for before, flight in pairwise(flights(sender, path)):
         largest = max(largest, before.sender.window)
-        if flight.start_s > at_s:
+        if flight.start_s > at_s or flight.first > segments:
             break
     sent = before.sent_segments(at_s)
     return Progress(sent=sent, acked=max(0.0, sent - before.sender.window), largest=largest)

@@ -27,13 +27,17 @@ begun          Records that the front has taken from the others, and of which th
 Some of these numbers depend on more than the scenario says. The model then computes the first byte for the ends of
 their ranges, too:
 
-window         Once the queue has dropped packets, the window is between what a loss leaves of a window that fits into
-               the queue, and what link and queue hold. cubic may end slow start early, because round trips become
-               longer (HyStart), and then grows by the clock. bbr has up to half a pipe more in flight than the pipe,
-               and its packet bursts; before the end of its startup phase up to 2.89 times the pipe.
+window         Once the queue has dropped packets, the window is between what link and queue hold and what a loss leaves
+               of this; after loads too short to recover, what a loss leaves of a window that fits into the queue.
+               cubic may end slow start early, because round trips become longer (HyStart), and then grows by the
+               clock. bbr has up to a quarter of a pipe more in flight than the pipe, and its packet bursts; before the
+               end of its startup phase up to 2.89 times the pipe.
 loss           bbr goes on when its packets are dropped, and repairs the gap later. A queue that is smaller than what
-               bbr has in flight beside the pipe may so delay the first byte by two round trips.
+               bbr has in flight beside the pipe may so delay the first byte by two round trips. cubic's window, which
+               grows by the clock, may reach what link and queue hold at any time: one round trip.
 begun          Between the least and the largest number of records.
+send buffer    The kernel wakes a server that waits for it when a third of the send buffer is free. So between two
+               thirds of the send buffer and all of it is full.
 
 If the prediction would be wrong by more than 25 % in one of these cases, there is no prediction, and the reason names
 the cause of the widest range. There is no prediction either for:
@@ -303,6 +307,7 @@ def _clocked(scenario: ScenarioRecord, page: Page, path: Path) -> Iterator[tuple
     after_loss = _AFTER_LOSS.get(control, 1.0)
     is_cubic = control == "cubic"
     exit_window = _hystart(path) if is_cubic else inf
+    recovers = loaded > path.most * path.most * (1 - after_loss)
     lost, senders = False, []
     for until in (exit_window, exit_window / 2, exit_window * 2) if is_cubic else (inf,):
         sender = Sender(
@@ -312,9 +317,10 @@ def _clocked(scenario: ScenarioRecord, page: Page, path: Path) -> Iterator[tuple
         for _ in range(scenario.reloads):
             sender, largest, dropped = after_load(sender, path, loaded)
             peak, lost = max(peak, largest), lost or dropped
+            if dropped and recovers:
+                break  # further loads change nothing that the ranges below do not have
         senders.append((sender, peak))
     if lost:
-        recovers = loaded > path.most * path.most * (1 - after_loss)
         least = after_loss * (path.most if recovers else min(path.most, path.queue + 1))
         usual = path.most * (1 + after_loss) / 2 if recovers else senders[0][0].window
         peaks = [peak for _, peak in senders]
@@ -352,7 +358,7 @@ def _ahead_bytes(
     if writes.strict and scenario.priorities != "spdy":
         return before  # without its weight the front does not send the resource first
     sender = course.sender
-    now = progress(sender, path, focal.first_ns / 10**9)
+    now = progress(sender, path, focal.first_ns / 10**9, before / SEGMENT_BYTES)
     sent, acked = now.sent * SEGMENT_BYTES, now.acked * SEGMENT_BYTES
     at_once = 0.0 if sender.is_paced else sender.window * SEGMENT_BYTES
     offload = min(scenario.gso_segments or _OFFLOAD_SEGMENTS, _OFFLOAD_SEGMENTS) * SEGMENT_BYTES
