@@ -25,6 +25,7 @@ from itertools import pairwise
 
 from analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from analysis.loads.idle_checks import idle_contradictions
+from analysis.loads.layer import Layer
 from analysis.loads.metrics import PageLoad, page_loads
 from analysis.loads.rate_check import rate_contradictions
 from analysis.loads.request_checks import request_contradictions, served
@@ -32,11 +33,13 @@ from analysis.loads.retransmission_check import retransmission_contradictions
 from analysis.loads.wire_checks import late_acknowledgments, late_on_the_way
 from analysis.records.runs import Evidence, Layers
 from analysis.records.samples import latest
+from common.formats.run import LedgerRecord
 from common.formats.samples import SocketSample
 from common.formats.scenario import PROBE, ScenarioRecord
 from common.packets import PACKET_BUFFER_BYTES, RECORD_BYTES
 
 _MS = 10**6
+_UNEXPLAINED_AT_MOST = 0.1
 
 _ACKED_EARLY_BYTES = 2
 """SYN and FIN: each counts as one acknowledged byte."""
@@ -89,6 +92,20 @@ def outside(evidence: Evidence) -> Iterator[Contradiction]:
                 seen = f"{(request.received_ns - times_ns[0]) / _MS:.1f} ms after the first load began"
                 what = f"time at which the origin received a request for the {resource.name}"
                 yield Contradiction(what=what, asked="during the page loads", seen=seen)
+
+
+def unexplained(ledger: LedgerRecord | None, allowance: Allowance) -> Iterator[Contradiction]:
+    """Checks that the ledger explains at least nine tenths of the focal resource's wait, or all but a moment.
+
+    Something that no log shows has then held the resource back.
+    """
+    if ledger is None:
+        return
+    left_ms = abs(ledger.parts_ms[Layer.UNEXPLAINED.value])
+    if left_ms > max(_UNEXPLAINED_AT_MOST * ledger.wait_ms, allowance.too_late_ns / _MS):
+        what = f"part of the {ledger.focal}'s wait that the ledger leaves unexplained"
+        seen = f"{left_ms / ledger.wait_ms:.0%}, {left_ms:.1f} ms"
+        yield Contradiction(what=what, asked=f"at most {_UNEXPLAINED_AT_MOST:.0%}", seen=seen)
 
 
 def _payload(loads: Sequence[PageLoad]) -> Iterator[Contradiction]:

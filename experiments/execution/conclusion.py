@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.loads.contradiction import Allowance, Contradiction
-from analysis.loads.contradictions import contradictions, outside
+from analysis.loads.contradictions import contradictions, outside, unexplained
 from analysis.loads.findings import findings
 from analysis.loads.hop_checks import hop_contradictions
 from analysis.records.runs import load_evidence, load_layers
@@ -278,6 +278,7 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
     is_stock = scenario.server in catalogue() and scenario.config is None and scenario.program is None
     takes_whole = server.takes_whole and is_stock and scenario.via is None and scenario.buffering == "on"
     _none_of(contradictions(evidence, layers, record, allowance, is_stock=is_stock, takes_whole=takes_whole))
+    _none_of(unexplained(found.ledger, allowance))
     if record.via is not None:
         _none_of(hop_contradictions(evidence, layers, record.via, expected_loads, allowance))
     return found

@@ -19,6 +19,7 @@ from experiments.host.tools import FRONT, Tools
 from experiments.results.run_folder import RunFolder, read_json, write_json
 from experiments.run.browser import check_browser, observed_browser, payload_span
 from experiments.run.capture import capturing
+from experiments.run.checks.limits import check_memory, observed_limits
 from experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
 from experiments.run.checks.rate_steps import check_steps, observed_steps
 from experiments.run.checks.settings import (
@@ -36,7 +37,6 @@ from experiments.run.checks.settings import (
 from experiments.run.checks.sockets import check_sockets
 from experiments.run.checks.traffic import check_carried, check_cross, observed_cross
 from experiments.run.environment import Environment
-from experiments.run.limits import check_memory, observed_limits
 from experiments.run.page_loads import Conditions, load_pages
 from experiments.run.second_hop import RunningHop, second_hop
 from experiments.run.servers_words import in_the_servers_words, in_words

@@ -56,6 +56,12 @@ CHECKS = (
         test=f"{_UNIT}/test_settings.py::test_a_changed_setting_is_invalid",
     ),
     Check(
+        name="the memory for TCP",
+        compares="the front's send buffer with the largest that it had: the kernel reduces it if memory is short",
+        by=(f"{_RUN}.checks.limits.check_memory",),
+        test=f"{_UNIT}/test_limits.py::test_a_send_buffer_that_the_kernel_reduced",
+    ),
+    Check(
         name="the front's live socket",
         compares="its congestion control, LOWAT and send buffer with the scenario",
         by=(f"{_SETTINGS}.check_live_socket", f"{_SETTINGS}.live_socket_state"),
@@ -141,7 +147,7 @@ CHECKS = (
     ),
     Check(
         name="the browser",
-        compares="its connections, and the resource that it asked to come first, with the scenario",
+        compares="the number of its connections that carried requests with one",
         by=(f"{_RUN}.browser.check_browser",),
         test="tests/unit/experiments/run/test_browser.py::test_what_a_browser_must_have_done",
     ),
@@ -198,6 +204,36 @@ CHECKS = (
         compares="their number, their causes, their delays, and how long the origin held each response back",
         by=tuple(f"{_LOADS}.request_checks.{name}" for name in ("_requests", "_causes", "_delays", "_origin")),
         test=f"{_OF_LOGS}::test_another_origin",
+    ),
+    Check(
+        name="responses that the origin handed over",
+        compares="when the origin had handed over a response with the page, if the front takes it at once",
+        by=(f"{_LOADS}.request_checks._handed_over",),
+        test=f"{_OF_LOGS}::test_an_origin_that_stalls",
+    ),
+    Check(
+        name="bytes on their way",
+        compares="when bytes arrived and were acknowledged with delays, rate and queue of the link",
+        by=tuple(f"{_LOADS}.wire_checks.{name}" for name in ("late_on_the_way", "late_acknowledgments")),
+        test="tests/unit/analysis/loads/test_wire_checks.py::test_a_packet_that_is_late",
+    ),
+    Check(
+        name="an idle front",
+        compares="a front that sends nothing with the responses that it has, and with the room in both windows",
+        by=tuple(f"{_LOADS}.idle_checks.{name}" for name in ("_nothing_to_send", "_unused_window")),
+        test="tests/unit/analysis/loads/test_idle_checks.py::test_a_front_or_an_origin_that_stalls",
+    ),
+    Check(
+        name="retransmissions",
+        compares="the packets that the front sent again with those that were dropped, or came twice",
+        by=(f"{_LOADS}.retransmission_check.retransmission_contradictions",),
+        test="tests/unit/analysis/loads/test_retransmission_check.py::test_a_single_packet_that_nobody_dropped",
+    ),
+    Check(
+        name="the ledger",
+        compares="the part of the focal resource's wait that the layers do not explain with a tenth",
+        by=(f"{_CONTRADICTIONS}.unexplained",),
+        test=f"{_OF_LOGS}::test_a_wait_that_nothing_explains",
     ),
     Check(
         name="passages between the fronts",

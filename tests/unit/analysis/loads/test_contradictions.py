@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from analysis.loads.contradiction import Allowance
-from analysis.loads.contradictions import contradictions, outside
+from analysis.loads.contradictions import contradictions, outside, unexplained
 from analysis.records.runs import Evidence, Layers, load_evidence, load_layers, load_run
 from common.formats.events import Arrival, Event, Kind
+from common.formats.run import LedgerRecord, OtherBytes
 from common.formats.samples import OriginRequest, QueueSample
 from common.formats.scenario import ScenarioRecord
 from experiments.scenario.knobs import scenario_from
@@ -218,6 +219,42 @@ def test_another_origin() -> None:
     world = honest()
     twice = replace(world.evidence, requests=(world.evidence.requests[-1], *world.evidence.requests))
     assert replace(world, evidence=twice).told() == ["requests for the script at the origin: 1, but 2"]
+
+
+def test_an_origin_that_stalls() -> None:
+    """An origin is found that has handed over a small response later than the page says."""
+    world = honest()
+    requests = [
+        replace(request, handed_over_ns=(request.available_ns or 0) + 500 * MS) if request.path == "/" else request
+        for request in world.evidence.requests
+    ]
+    stalled = replace(world, evidence=replace(world.evidence, requests=tuple(requests)))
+    assert stalled.told() == ["time until the origin had handed over the page in load 1: 0.0 ms, but 500.0 ms"]
+
+
+@pytest.mark.parametrize(
+    ("parts_ms", "seen"),
+    [
+        ({"unsent": 900.0, "unexplained": 100.0}, []),
+        ({"unsent": 400.0, "unexplained": 600.0}, ["60%, 600.0 ms"]),
+        ({"unsent": 1400.0, "unexplained": -400.0}, ["40%, 400.0 ms"]),
+        ({"unsent": 0.01, "unexplained": 0.02}, []),
+    ],
+)
+def test_a_wait_that_nothing_explains(parts_ms: dict[str, float], seen: list[str]) -> None:
+    """A tenth of a wait may be unexplained, or less time than a busy machine may take."""
+    nothing = OtherBytes(pending=0, committed=0, unsent=0, queue=0, propagation=0, recovery=0, received=0)
+    ledger = LedgerRecord(
+        focal="script",
+        wait_ms=sum(parts_ms.values()),
+        parts_ms=parts_ms,
+        parts_uncertainty_ms={},
+        largest="unsent",
+        explained=0.5,
+        other_bytes_at_available=nothing,
+    )
+    assert [each.seen for each in unexplained(ledger, ALLOWANCE)] == seen
+    assert list(unexplained(None, ALLOWANCE)) == []
 
 
 def test_more_unsent_than_lowat_allows() -> None:

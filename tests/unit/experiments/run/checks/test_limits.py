@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.errors import InvalidRun
-from experiments.run.limits import check_memory, observed_limits
+from experiments.run.checks.limits import check_memory, observed_limits
 from tests.unit.builders import socket_sample
 
 
