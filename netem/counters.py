@@ -43,6 +43,7 @@ def _read_here() -> dict[str, Any]:
         "shaper": state.shaper,
         "instead_of_netem": state.instead_of_netem,
         "commands": state.commands,
+        "to_client": state.to_client,
         "to_front": state.to_front,
     }
     return {**told, "counters": found}

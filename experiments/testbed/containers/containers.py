@@ -30,6 +30,7 @@ from experiments.testbed import tap
 from experiments.testbed.containers import docker_engine, own_files
 from experiments.testbed.containers.compose_override import ComposeOverride
 from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
+from experiments.testbed.containers.pictures import HIDDEN, ContainerPictures
 from experiments.testbed.containers.services import END_S, READY_S, STEP_S, Services, granted
 from experiments.testbed.places import (
     FRONT_PORT,
@@ -47,6 +48,7 @@ from netem.calibration import Calibration, Tolerance
 from netem.carried import received
 from netem.link import Link
 from netem.shaper_kind import Shaper
+from netem.stepped import changing
 from proxy.front import Front
 from proxy.gauge import ENDED, TUNING
 from proxy.tuner.tuner import TunerKind
@@ -122,6 +124,7 @@ class Containers:
         project = self._project = docker_engine.Project(docker_engine.project_name(self._folder), words, override)
         project.create(*_PLACES)
         self._services = Services(project.containers(*_PLACES))
+        self._pictures = ContainerPictures(self._services.run)
         for network, addresses in (("near", near), ("far", far)):
             project.attach(self._services.ids["link"], network, f"{addresses}.4")
 
@@ -135,13 +138,14 @@ class Containers:
         return folder
 
     def describe(self) -> Mapping[str, Any]:
-        """Returns the engine's version, the compose command, and each service's image by its digest."""
+        """Returns the engine's version, the compose command, each service's image by its digest, and unseen places."""
         ids = self._services.ids
         images = docker_engine.docker("inspect", "--format", "{{.Image}}", *ids.values()).split()
         return {
             "engine": docker_engine.version_told(),
             "compose": list(docker_engine.compose_command()),
             "images": dict(zip(ids, images, strict=True)),
+            "without_picture": list(HIDDEN),
         }
 
     def python_clock(self) -> Mapping[str, Any]:
@@ -217,10 +221,13 @@ class Containers:
         shaper: the shaper; None for netem if the kernel has it, otherwise the ferry. at: the place of the bottleneck.
         folder: for the journal of the queue. interval_ns: the interval of the queue's samples; None for no samples.
         """
-        del link, shaper, at, seed, interval_ns  # variables of compose.yaml
+        del shaper, at, seed, interval_ns  # variables of compose.yaml
         with self._services.start("link", "the link", folder / "output.log") as process:
             ask = ["python3", "-m", "netem.counters"]
             state = json.loads(self._services.until(process, "link", [*ask, str(READY_S)]))
+            self._pictures.asked_of_link(
+                state["commands"], changing(link, state["to_client"]) if link.rate_steps else ()
+            )
             yield ActiveLink(
                 shaper=Shaper(state["shaper"]),
                 instead_of_netem=state["instead_of_netem"],
@@ -348,8 +355,8 @@ class Containers:
             self._mounts.collect("client")
 
     def portrayed(self) -> Sequence[Portrayed]:
-        """Returns nothing yet."""
-        return ()
+        """Returns the settings of each place but the origin's, as asked for and as they are."""
+        return self._pictures.portrayed()
 
     def live_sockets(self, client: Process | None) -> AbstractContextManager[LiveSockets]:
         """Returns what looks at no connection: only the gauge can, which looks at that of front and client."""

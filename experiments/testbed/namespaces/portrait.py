@@ -28,8 +28,12 @@ class Portrait:
 
     def begin(self, reference: Picture) -> None:
         """Sets the reference. What has been declared so far is part of it."""
-        self._reference = reference
+        self.refer_to(reference)
         self._declared = {}
+
+    def refer_to(self, reference: Picture) -> None:
+        """Sets the reference, and keeps what has been declared."""
+        self._reference = reference
 
     def declare(self, settings: Mapping[str, str]) -> None:
         """Declares settings that the lab changes: values by name."""
@@ -100,4 +104,6 @@ class Portrait:
         }
 
     def _usual(self) -> str:
-        return next(name.split()[1].rstrip(",") for name, each in self._reference.items() if each == "veth")
+        """Returns the name of a device of the reference that the lab made, and did not add later."""
+        devices = (name.split()[1].rstrip(",") for name, each in self._reference.items() if each == "veth")
+        return next((device for device in devices if device not in self._devices), "")

@@ -1,0 +1,46 @@
+"""Tests of the pictures of containers, which a stand-in for the engine reads."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from experiments.errors import InvalidRun
+from experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
+from experiments.testbed.containers.pictures import ContainerPictures
+from netem import tc
+from netem.link import Link
+
+_PICTURE = {"net.ipv4.tcp_sack": "1", "device eth0, kind": "veth", "device eth1, kind": "veth"}
+_COMMANDS = tc.down(Link(rate_bit_s=1_024_000, delay_ns=0), "eth0")
+
+
+class Engine:
+    """Services whose pictures can be changed."""
+
+    def __init__(self) -> None:
+        self.pictures = {service: dict(_PICTURE) for service in ("client", "front", "link")}
+
+    def run(self, service: str, command: Sequence[str]) -> str:
+        """Return the picture of a service."""
+        assert list(command) == ["python3", "-m", "common.picture"]
+        return json.dumps(self.pictures[service])
+
+
+def test_a_change_in_a_container() -> None:
+    """What changes between two pictures makes the run invalid."""
+    engine = Engine()
+    pictures = ContainerPictures(engine.run)
+    check_pictures(pictures.portrayed(), BEFORE)
+    engine.pictures["front"]["net.ipv4.tcp_sack"] = "0"
+    with pytest.raises(InvalidRun, match=r"front after the loads, net\.ipv4\.tcp_sack: asked for 1, observed 0"):
+        check_pictures(pictures.portrayed(), AFTER)
+
+
+def test_the_link_is_compared_with_its_commands() -> None:
+    """Another queue than the commands ask for makes the run invalid before the loads, too."""
+    engine = Engine()
+    pictures = ContainerPictures(engine.run)
+    pictures.asked_of_link(_COMMANDS, ())
+    with pytest.raises(InvalidRun, match="link before the loads, qdisc 1: of eth0, kind: asked for tbf, observed None"):
+        check_pictures(pictures.portrayed(), BEFORE)
