@@ -135,6 +135,12 @@ class Looks:
         after = self.layers.held(entered.most_ns + around_ns)
         return before is None or after is None or after.dropped > before.dropped
 
+    def resent_ns(self, from_ns: int, until_ns: int) -> int | None:
+        """Returns when packets were last sent again between two instants, by the samples; None if they were not."""
+        pairs = pairwise(sample for sample in self.sockets if from_ns <= sample.t_ns <= until_ns)
+        times = [later.t_ns for earlier, later in pairs if later.bytes_retrans > earlier.bytes_retrans]
+        return times[-1] if times else None
+
     def may_be_resent(self, from_ns: int, until_ns: int) -> bool:
         """True if packets may have been sent again between two instants."""
         return self.resent_bytes(from_ns, until_ns) > 0

@@ -22,6 +22,7 @@ from analysis.loads.crossing import Crossing, crossing
 from analysis.loads.estimate import Estimate
 from analysis.loads.layer import Layer
 from analysis.loads.looks import Looks, reached
+from analysis.records.samples import latest
 from common.packets import HEADERS_BYTES, framed
 
 _NONE = Estimate.exact(0)
@@ -148,6 +149,9 @@ class Transit:
 
     def _among_others(self) -> dict[Layer, Estimate]:
         """With cross traffic the queue has two parts, of which the samples tell each by itself."""
+        lost = self._lost_among_others()
+        if lost is not None:
+            return lost
         entered_ns = min(self.looks.sent.ns + self.looks.pipe.entering.ns, self.looks.record_ns)
         cross, queue = self.looks.cross(entered_ns, self.looks.record_ns), self._behind_own(entered_ns)
         waited = self._at_client.since(self.looks.sent).since(self.own)
@@ -160,11 +164,12 @@ class Transit:
         if self.looks.may_be_resent(self.looks.sent.least_ns, self.looks.record_ns):
             # The byte may have been lost while packets of other flows went on.
             stalled_ns = self.looks.stalled_ns(self.looks.sent.ns, self.looks.record_ns)
-            recovered_ns = min(left_ns, stalled_ns) if left_ns > spread_ns else 0
+            recovered_ns = min(left_ns, stalled_ns + spread_ns) if left_ns > spread_ns else 0
             recovery = Estimate(ns=recovered_ns, least_ns=0, most_ns=waited.most_ns)
             left_ns -= recovered_ns
-            spread_ns = max(spread_ns, waited.most_ns)
         taken_ns = min(max(left_ns, -spread_ns), spread_ns)
+        if recovery.most_ns:
+            spread_ns = max(spread_ns, waited.most_ns)
         into_cross_ns = max(taken_ns, -cross.ns)
         into_queue_ns = max(taken_ns - into_cross_ns, -queue.ns)
         return {
@@ -173,6 +178,27 @@ class Transit:
             Layer.RECOVERY: recovery,
             Layer.UNEXPLAINED: Estimate.between(0, 2 * spread_ns),
         }
+
+    def _lost_among_others(self) -> dict[Layer, Estimate] | None:
+        """Returns the parts if the byte seems to have been lost, or to have waited at the client for one before it.
+
+        Then nothing became readable for a round trip. A lost byte was sent again when packets last were. A byte that
+        waited is taken to have arrived when the pause began. Both is uncertain. None if there was no such pause.
+        """
+        looks, sent_ns = self.looks, self.looks.sent.ns
+        before = latest(looks.layers.arrivals, looks.record_ns - 1)
+        soonest_ns = max(sent_ns + self.own.ns, before.t_ns if before else 0)
+        again_ns = looks.resent_ns(sent_ns, looks.record_ns - self.own.least_ns)
+        if again_ns is None or looks.record_ns - soonest_ns + self.own.ns < 1000 * looks.sockets[-1].min_rtt_us:
+            return None
+        waited = self._at_client.since(looks.sent).since(self.own)
+        begins_ns, ends_ns = (again_ns, looks.record_ns) if self._was_hole else (sent_ns, soonest_ns)
+        recovered_ns = max(0, min(waited.ns, waited.ns - (ends_ns - begins_ns - self.own.ns)))
+        left_ns = waited.ns - recovered_ns
+        cross_ns = min(looks.cross(min(begins_ns + looks.pipe.entering.ns, ends_ns), ends_ns).ns, left_ns)
+        parts_ns = {Layer.QUEUE: left_ns - cross_ns, Layer.CROSS: cross_ns, Layer.RECOVERY: recovered_ns}
+        found = {layer: Estimate(ns=ns, least_ns=0, most_ns=waited.most_ns) for layer, ns in parts_ns.items()}
+        return {**found, Layer.UNEXPLAINED: Estimate.between(0, self._spread_ns(None))}
 
     @property
     def _at_client(self) -> Estimate:
