@@ -18,6 +18,7 @@ from client.plan import STEPS
 from client.valve import MOST_PARKED_TURNS, MOST_STEPS
 from common.formats.reading import FolderError
 from common.formats.run import Findings, RunRecord
+from common.packets import PACKET_BYTES, SEGMENT_BYTES
 from experiments.errors import InvalidRun, LabError, StepFailed
 from experiments.execution.front_record import front_record
 from experiments.execution.instruments import instruments
@@ -39,6 +40,9 @@ from proxy.server import catalogue, server_of
 
 _MOMENT_NS = 10**6
 """The tolerance, in nanoseconds, when times from two logs are compared: the logs may use different clocks."""
+
+_LEAST_FLIGHT_BYTES = 4 * SEGMENT_BYTES
+"""A sender whose packets are dropped again and again still has a few on their way."""
 
 _WALL_LIMIT_S = 300.0
 _SLOWEST_BYTES_PER_S = 200_000
@@ -202,14 +206,21 @@ def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
 
 
 def load_deadline_ns(scenario: Scenario) -> int:
-    """Returns the default deadline of a page load, in link time: longer than any page load that makes progress."""
-    rates_bit_s = scenario.link.rates_bit_s
-    moved_ns = scenario.page.total_bytes * 8 * 10**9 // min(rates_bit_s) if rates_bit_s else 0
-    losses = 1 + 20 * scenario.link.loss
-    waits_ns = 200 * scenario.link.round_trip_ns + scenario.page.longest_ns
+    """Returns the default deadline of a page load, in link time: longer than any page load that makes progress.
+
+    The link needs its time for the page, several times with losses, and as often again for each competing flow. A round
+    trip carries at least _LEAST_FLIGHT_BYTES, unless the client's window is smaller; a window may take two round trips,
+    and wait for a full queue in each.
+    """
+    link, page_bytes = scenario.link, scenario.page.total_bytes
+    moved_ns = page_bytes * 8 * 10**9 // min(link.rates_bit_s) if link.rates_bit_s else 0
+    losses = 1 + 20 * link.loss
+    waits_ns = (200 + page_bytes // _LEAST_FLIGHT_BYTES) * link.round_trip_ns + scenario.page.longest_ns
+    queued_ns = link.queue_packets * PACKET_BYTES * 8 * 10**9 // min(link.rates_bit_s) if link.rates_bit_s else 0
+    waits_ns += 2 * page_bytes // scenario.window_bytes * (link.round_trip_ns + queued_ns)
     if scenario.steps is not None:
         waits_ns += (MOST_STEPS + MOST_PARKED_TURNS) * (scenario.steps.quiet_ns - STEPS.quiet_ns)
-    return round(60 * 10**9 + 5 * losses * moved_ns + waits_ns)
+    return round(60 * 10**9 + 5 * losses * (1 + scenario.cross) * moved_ns + waits_ns)
 
 
 def _deadline_ns(scenario: Scenario, manner: Manner) -> int:

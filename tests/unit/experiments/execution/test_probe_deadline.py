@@ -40,3 +40,18 @@ def test_the_deadline_follows() -> None:
     slow = scenario_from({**_NO_LINK, "DELAY": "1s", "QUEUE": "2", "RATE": "1gbit"})
     assert slow.steps is not None
     assert load_deadline_ns(slow) > MOST_STEPS * slow.steps.quiet_ns
+
+
+@pytest.mark.parametrize(
+    ("knobs", "took_s"),
+    [
+        ("RATE=5mbit DELAY=50ms QUEUE=1000 CROSS=1 WINDOW=65535 JS_DELAY=0ms SIZE=1M", 157),
+        ("RATE=1gbit DELAY=50ms DELAY_UP=75ms QUEUE=10 JITTER=10ms CC=reno WINDOW=256K JS_DELAY=100ms SIZE=20M", 127),
+    ],
+)
+def test_slow_loads_that_make_progress(knobs: str, took_s: int) -> None:
+    """The deadline leaves time for small windows, competing flows, and a queue that drops many packets.
+
+    took_s: the link time of such a load in a guest.
+    """
+    assert load_deadline_ns(scenario_from(dict(each.split("=") for each in knobs.split()))) > 1.5 * took_s * 10**9
