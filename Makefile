@@ -100,8 +100,8 @@ test-suites: ## run the README's commands in bare Debian 12, 13 and sid, as root
 kills: setup-test ## kill processes of running labs 500 times; writes the section Kills of RELIABILITY.md (an hour; KILLS=60: fewer)
 	@.venv/bin/python -m tests.kills $(or $(KILLS),500) $(if $(FABRIC),$(FABRIC))
 
-honest: setup-test ## make 200 undisturbed runs, of which none may be invalid; writes the section Honest runs of RELIABILITY.md (half an hour; RUNS=20: fewer)
-	@.venv/bin/python -m tests.honest $(or $(RUNS),200)
+honest: setup-test ## make 300 undisturbed runs, of which none may be invalid; writes the section Honest runs of RELIABILITY.md (half an hour; RUNS=20: fewer)
+	@.venv/bin/python -m tests.honest $(or $(RUNS),300)
 
 lies: setup-test ## change 300 runs behind the lab's back, of which none may be believed; writes the section Changed runs of RELIABILITY.md (half an hour; RUNS=20: fewer)
 	@.venv/bin/python -m tests.lies $(or $(RUNS),300)

@@ -121,6 +121,23 @@ def test_another_interval(conversation: Conversation, started: Callable[..., Bat
     assert sampler.until_ns < time.monotonic_ns() + 3600 * 10**9
 
 
+def test_a_sample_that_begins_just_before_the_interval_changes(
+    conversation: Conversation, started: Callable[..., Batches]
+) -> None:
+    """It keeps the time at which the timer of the old interval expired."""
+    sampler = _Links(conversation.inquiry(question(_GET_LINK, _LOOPBACK, dump=False), 4096))
+    made = started(sampler)
+    began_ns = time.monotonic_ns()
+    made.set_interval(began_ns, 3600 * 10**9)
+    assert made.select([], 0.01) == []
+    made._buffer[made._samples_at : made._samples_at + 8] = (1).to_bytes(8, "little")  # as the kernel writes its count
+    made.set_interval(time.monotonic_ns(), _INTERVAL_NS)
+    _until(made, sampler, SAMPLES)
+    first_ns, second_ns = sampler.samples[0][0], sampler.samples[1][0]
+    assert first_ns >= began_ns + 3600 * 10**9
+    assert second_ns < time.monotonic_ns()
+
+
 def test_nothing_to_sample(conversation: Conversation, started: Callable[..., Batches]) -> None:
     """As long as one of the samplers has no request, there is no batch, and a wait ends with its timeout."""
     sampler = _Links(conversation.inquiry(question(_GET_LINK, _LOOPBACK, dump=False), 4096))

@@ -267,6 +267,43 @@ def test_more_unsent_than_lowat_allows() -> None:
     assert told == ["bytes unsent in the front's kernel: at most 98304 bytes with LOWAT=16384, but 1400000 bytes"]
 
 
+@pytest.mark.parametrize(("late_ms", "lines"), [(190, 0), (210, 1)])
+def test_an_origin_that_stalls_in_the_middle_of_a_response(late_ms: int, lines: int) -> None:
+    """The origin has the script in time, and hands its last byte over later than the page says."""
+    world = honest()
+    *others, script = world.evidence.requests
+    assert script.available_ns is not None
+    stalled = replace(script, handed_over_ns=script.available_ns + late_ms * MS)
+    told = replace(world, evidence=replace(world.evidence, requests=(*others, stalled))).told()
+    assert len(told) == lines
+    if told:
+        assert (
+            told[0] == f"time until the origin had handed over the script in load 1: 200.0 ms, but {200 + late_ms}.0 ms"
+        )
+
+
+@pytest.mark.parametrize(("writable_ms", "lines"), [(1100, 1), (1500, 0)])
+def test_a_server_that_reads_no_requests_while_it_waits_for_the_kernel(writable_ms: int, lines: int) -> None:
+    """A request may wait at the front as long as the front's kernel has unsent bytes, and no longer."""
+    world = honest()
+    document, late_ns = world.evidence.requests[1], 400 * MS
+    late = replace(
+        document, received_ns=document.received_ns + late_ns, available_ns=(document.available_ns or 0) + late_ns
+    )
+    requests = (world.evidence.requests[0], late, *world.evidence.requests[2:])
+    sockets = tuple(
+        replace(sample, notsent_bytes=1) if 1000 * MS <= sample.t_ns < writable_ms * MS else sample
+        for sample in world.layers.sockets
+    )
+    world = replace(
+        world,
+        evidence=replace(world.evidence, requests=requests),
+        layers=replace(world.layers, sockets=sockets),
+    )
+    what = "time from the client's request for the page in load 1 to its arrival at the origin"
+    assert len([line for line in world.told() if line.startswith(what)]) == lines
+
+
 def test_an_origin_whose_times_run_backwards() -> None:
     """A response that was available before its request arrived is a contradiction."""
     world = honest()
