@@ -327,6 +327,16 @@ def _fresh_connection(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     )
 
 
+def _unsampled(scenario: ScenarioRecord, run: RunRecord) -> str | None:
+    del scenario
+    if run.observed.get("busy_us", 0) is not None:
+        return None
+    return (
+        "Too few samples of the front's socket: the lab cannot tell if front, link and origin kept pace during the load. "
+        "So the verdict holds only if nothing disturbed them. SAMPLE=auto, or a smaller SAMPLE, takes more."
+    )
+
+
 def _nothing_left(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     if run.verdict != "nothing-to-prioritize":
         return None
@@ -360,5 +370,6 @@ _RULES_OF_OUTCOMES: tuple[Callable[[ScenarioRecord, RunRecord], str | None], ...
     _not_buffered,
     _large_record,
     _fresh_connection,
+    _unsampled,
     _nothing_left,
 )

@@ -51,6 +51,13 @@ def test_one_offload_packet() -> None:
     assert sentences({"LOWAT": "65536"}, notsent_most_bytes=130_000) == []
 
 
+def test_too_few_samples() -> None:
+    """Without two samples of the front's socket, the note says what the lab cannot tell."""
+    (sentence,) = sentences({}, busy_us=None, rwnd_limited_us=None, unacked_most_bytes=None)
+    assert sentence.startswith("Too few samples of the front's socket: the lab cannot tell if front, link and origin")
+    assert sentences({}, busy_us=5_000_000, rwnd_limited_us=0) == []
+
+
 def test_a_transfer_that_the_clients_window_limited() -> None:
     """The note says for how long the client's TCP window was the limit; a tenth of the time, and 0.1 s, are enough."""
     limited = {"busy_us": 5_000_000, "rwnd_limited_us": 3_010_000, "unacked_most_bytes": 3_980_552}
