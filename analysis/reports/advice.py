@@ -332,8 +332,8 @@ def _unsampled(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     if run.observed.get("busy_us", 0) is not None:
         return None
     return (
-        "Too few samples of the front's socket: the lab cannot tell if front, link and origin kept pace during the load. "
-        "So the verdict holds only if nothing disturbed them. SAMPLE=auto, or a smaller SAMPLE, takes more."
+        "Too few samples of the front's socket: the lab cannot tell if front, link and origin kept pace during the "
+        "load. So the verdict holds only if nothing disturbed them. SAMPLE=auto, or a smaller SAMPLE, takes more."
     )
 
 

@@ -67,7 +67,6 @@ def test_a_transfer_that_the_clients_window_limited() -> None:
     assert sentences({}, **limited | {"rwnd_limited_us": 500_000}) != []
     assert sentences({}, **limited | {"rwnd_limited_us": 490_000}) == []
     assert sentences({}, **limited | {"busy_us": 200_000, "rwnd_limited_us": 90_000}) == []
-    assert sentences({}, busy_us=None, rwnd_limited_us=None, unacked_most_bytes=None) == []
 
 
 def test_how_much_a_small_window_lets_through() -> None:
