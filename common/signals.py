@@ -105,24 +105,34 @@ class Tree:
             self.place(stream_id, _ROOT, _USUAL_WEIGHT, exclusive=False)
 
     def first_of(self, one: int, other: int) -> int | None:
-        """Returns the stream that comes first by the tree; None if the tree lacks one of the two streams.
+        """Returns the stream that comes first by the tree, with the larger share.
 
-        An ancestor comes before its descendants. Of two other streams, the stream with the larger share of the
-        bandwidth comes first; the result is None if the shares are equal.
+        None if the shares are equal, or if the tree lacks one of the two streams.
+        """
+        share = self.share_of(one, other)
+        return None if share is None or share == 0.5 else one if share > 0.5 else other
+
+    def share_of(self, one: int, other: int) -> float | None:
+        """Returns the part of all bytes of two streams that `one` gets while both are open, 0 to 1.
+
+        An ancestor gets all, before its descendants. None if the tree lacks one of the two streams.
         """
         if not {one, other} <= self._parents.keys():
             return None
         above_one, above_other = ([stream, *self._above(stream)] for stream in (one, other))
         if one in above_other:
-            return one
+            return 1.0
         if other in above_one:
-            return other
+            return 0.0
         # The streams descend from two different children of their nearest common ancestor, or are these children.
-        # Compares the weights of the two children.
+        # They share all that the two streams get by their weights.
         branch = next(stream for stream in above_one if self._parents[stream] in (*above_other, _ROOT))
         against = next(stream for stream in above_other if self._parents[stream] == self._parents[branch])
-        weights = self._weights[branch], self._weights[against]
-        return None if weights[0] == weights[1] else one if weights[0] > weights[1] else other
+        return self._weights[branch] / (self._weights[branch] + self._weights[against])
+
+    def parent_of(self, stream_id: int) -> int:
+        """Returns the parent of a stream; 0 is the root."""
+        return self._parents[stream_id]
 
     def _above(self, stream_id: int) -> list[int]:
         """Returns the ancestors of a stream, the parent first, without the root."""

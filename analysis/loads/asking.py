@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from common.formats.plan import Change, Group, Plan, Position, Signals
+from common.signals import Tree, urgency
 
-_URGENCY = re.compile(r"\bu=(\d)")
-_USUAL_URGENCY = 3  # RFC 9218, 4.1
+_INCREMENTAL = re.compile(r"\bi\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +78,8 @@ def _places(requests: Mapping[str, Signals], groups: Sequence[Group]) -> Iterato
 
 def _by_field(fields: Sequence[str]) -> Asked:
     words = " and ".join(field or "(none)" for field in fields)
-    one, two = (int(found[1]) if (found := _URGENCY.search(field)) else _USUAL_URGENCY for field in fields)
-    share = _first(one, two)
-    if share is None and all(re.search(r"\bi\b", field) for field in fields):
+    share = _first(*map(urgency, fields))
+    if share is None and all(_INCREMENTAL.search(field) for field in fields):
         share = 0.5
     return Asked(words=f"the fields {words}", share=share)
 
@@ -92,32 +91,12 @@ def _first(one: int, two: int) -> float | None:
 
 def _by_tree(places: Sequence[tuple[str, Position]], pair: tuple[str, str]) -> Asked:
     """Returns what a tree asks for. places: the positions in the order in which the client sends them."""
-    parents: dict[str, str | None] = {}
-    weights: dict[str, int] = {}
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(name for name, _ in places), 1)}
+    tree, last = Tree(), dict(places)
     for name, place in places:
-        if place.exclusive:
-            parents |= {each: name for each, parent in parents.items() if parent == place.depends_on}
-        parents[name], weights[name] = place.depends_on, place.weight
-    words = f"weights {weights.get(pair[0], 0)}:{weights.get(pair[1], 0)}"
-    if any(parents.get(name) for name in pair):
+        parent = numbers.get(place.depends_on or "", 0)
+        tree.place(numbers[name], parent, place.weight, exclusive=place.exclusive)
+    words = f"weights {':'.join(str(last[name].weight) for name in pair)}"
+    if any(tree.parent_of(numbers[name]) for name in pair):
         words += " in a tree"
-    return Asked(words=words, share=_share(parents, weights, pair))
-
-
-def _share(parents: Mapping[str, str | None], weights: Mapping[str, int], pair: tuple[str, str]) -> float:
-    paths = [_path(name, parents) for name in pair]
-    if pair[0] in paths[1]:
-        return 1.0
-    if pair[1] in paths[0]:
-        return 0.0
-    # Both paths, from the root on, part at two siblings. All that their streams get is shared by these two's weights.
-    one, two = next((a, b) for a, b in zip(*map(reversed, paths), strict=False) if a != b)
-    return weights[one] / (weights[one] + weights[two])
-
-
-def _path(name: str, parents: Mapping[str, str | None]) -> list[str]:
-    """Returns a stream and all it depends on, up to a stream that depends on the root."""
-    path = [name]
-    while (parent := parents.get(path[-1])) in parents and parent is not None and parent not in path:
-        path.append(parent)
-    return path
+    return Asked(words=words, share=tree.share_of(*(numbers[name] for name in pair)))

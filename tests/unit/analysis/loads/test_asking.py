@@ -16,10 +16,13 @@ def shares(first: Position, second: Position, *groups: Group) -> list[float | No
 
 
 def test_weights() -> None:
-    """Siblings share by weight. A parent gets all, and so does whoever a chain puts on top."""
+    """Siblings share by weight. A parent gets all, and so does whoever a chain puts on top.
+
+    A parent that is requested only later is the root.
+    """
     assert shares(Position(weight=50), Position(weight=200)) == [0.8]
     assert shares(Position(weight=256), Position(weight=1, depends_on="first")) == [0]
-    assert shares(Position(weight=256, depends_on="second"), Position(weight=1)) == [1]
+    assert shares(Position(weight=255, depends_on="second"), Position(weight=1)) == [1 / 256]
     assert shares(Position(weight=256), Position(weight=1, exclusive=True)) == [1]
     assert shares(Position(weight=1, exclusive=True), Position(weight=256, depends_on="first", exclusive=True)) == [0]
 
