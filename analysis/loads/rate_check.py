@@ -12,7 +12,7 @@ from analysis.records.samples import latest
 from common.formats.events import Arrival
 from common.formats.samples import QueueSample
 from common.formats.scenario import ScenarioRecord
-from common.packets import PACKET_BYTES, framed
+from common.packets import HEADERS_BYTES, PACKET_BYTES, SEGMENT_BYTES, framed
 
 _TRAIN_PACKETS = 8
 
@@ -33,15 +33,18 @@ def rate_contradictions(
         return
     packet_ns = PACKET_BYTES * 8 * 10**9 // rate.slowest_bit_s
     around_ns = 1000 * max(sample.rtt_us for sample in sockets)
-    for first, last in _trains(load, layers, rate, allowance):
+    for first, last, arrivals in _trains(load, layers, rate, allowance):
         before, after = latest(sockets, first.t_ns - around_ns), latest(sockets, last.t_ns + around_ns)
         if (before or sockets[0]).bytes_retrans != (after or sockets[0]).bytes_retrans:
             continue
         if rate.changes(first.t_ns - packet_ns, last.t_ns):  # a packet in transmission is finished at the old rate
             continue
-        carried_bytes = framed(last.tcp_bytes - first.tcp_bytes)
+        stream_bytes = last.tcp_bytes - first.tcp_bytes
         most_bytes = rate.carried_bytes(first.t_ns, last.t_ns)
-        off = carried_bytes / most_bytes - 1
+        off = framed(stream_bytes) / most_bytes - 1
+        if off < 0:  # each arrival is a packet or more, and small packets have more headers
+            headers_bytes = HEADERS_BYTES * max(0.0, arrivals - stream_bytes / SEGMENT_BYTES)
+            off = min(0.0, off + headers_bytes / most_bytes)
         # A trace's rate is right at its opportunities; between two of them it is up to a packet off.
         packets_bytes = 2 * PACKET_BYTES if isinstance(rate, TraceRate) else 0
         if abs(off) > allowance.rate + packets_bytes / most_bytes:
@@ -51,26 +54,28 @@ def rate_contradictions(
             return
 
 
-def _trains(load: PageLoad, layers: Layers, rate: Rate, allowance: Allowance) -> Iterator[tuple[Arrival, Arrival]]:
+def _trains(load: PageLoad, layers: Layers, rate: Rate, allowance: Allowance) -> Iterator[tuple[Arrival, Arrival, int]]:
     """Yields the first and the last arrival of each interval in which packets always waited in the bottleneck.
 
-    Each interval is so long that one late arrival changes the interval's rate by less than the tolerance.
+    The third value is the number of arrivals after the first. Each interval is so long that one late arrival changes
+    the interval's rate by less than the tolerance.
     """
     arrivals = [each for each in layers.arrivals if load.started_ns <= each.t_ns <= load.finished_ns]
     times_ns = [line.t_ns for line in layers.queue]
     first: Arrival | None = None
+    count = 0
     for before, arrival in pairwise(arrivals):
         begin, end = bisect_right(times_ns, before.t_ns), bisect_right(times_ns, arrival.t_ns)
         if not begin or not _is_busy(layers.queue[begin - 1 : end], arrival.t_ns, rate):
-            first = None
+            first, count = None, 0
             continue
-        first = first or before
+        first, count = first or before, count + 1
         if (
             arrival.t_ns - first.t_ns >= allowance.late_ns / allowance.rate
             and framed(arrival.tcp_bytes - first.tcp_bytes) >= _TRAIN_PACKETS * PACKET_BYTES
         ):
-            yield first, arrival
-            first = None
+            yield first, arrival, count
+            first, count = None, 0
 
 
 def _is_busy(lines: Sequence[QueueSample], until_ns: int, rate: Rate) -> bool:

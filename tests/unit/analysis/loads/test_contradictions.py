@@ -12,6 +12,8 @@ import pytest
 
 from analysis.loads.contradiction import Allowance
 from analysis.loads.contradictions import contradictions, outside, unexplained
+from analysis.loads.metrics import page_loads
+from analysis.loads.rate_check import rate_contradictions
 from analysis.records.runs import Evidence, Layers, load_evidence, load_layers, load_run
 from common.formats.events import Arrival, Event, Kind
 from common.formats.run import LedgerRecord, OtherBytes
@@ -208,6 +210,24 @@ def test_another_rate(rate: float, off: str) -> None:
     line, *_ = honest(rate=rate).told()
     assert line.startswith("rate of arrival while packets waited in the bottleneck: the link's rate, within 5%, but ")
     assert line.endswith(off.replace("\\", ""))
+
+
+@pytest.mark.parametrize(("headers_bytes", "found"), [(66, False), (150, True)])
+def test_small_packets(headers_bytes: int, *, found: bool) -> None:
+    """Small packets have more headers, so less data arrives at the link's rate: that is no contradiction.
+
+    It is one if packets take longer than their headers explain.
+    """
+    world, payload_bytes = honest(), 700
+    packet_ns = (payload_bytes + headers_bytes) * 8 * 10**9 // (world.scenario.rate_bit_s or 1)
+    (load,) = page_loads(world.evidence)
+    arrivals = tuple(
+        Arrival(t_ns=load.started_ns + number * packet_ns, tcp_bytes=number * payload_bytes) for number in range(1, 200)
+    )
+    busy = replace(world.layers.queue[0], t_ns=load.started_ns, packets=1000)
+    layers = replace(world.layers, arrivals=arrivals, queue=(busy,))
+    told = list(rate_contradictions(load, layers, world.scenario, ALLOWANCE))
+    assert bool(told) is found
 
 
 def test_another_origin() -> None:
