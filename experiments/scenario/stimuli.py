@@ -19,7 +19,10 @@ class Stimulus(StrEnum):
     """The pages of probes, by their names for the knob PAGE."""
 
     USUAL = "pair"
-    """Weights 183 and 147, those of SPDY's levels 2 and 3, and urgencies 2 and 5. Weights that ask for 55 %."""
+    """Weights 183 and 147, those of SPDY's levels 2 and 3, which ask for 55 %; and urgencies 2 and 5.
+
+    Neither resource is incremental: a server that reads this parameter alone must not seem to follow urgencies.
+    """
     STRONG = "strong"
     """Weights 256 and 32, which ask for 89 %.
 
