@@ -16,7 +16,7 @@ from analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from analysis.records.rate import Rate
 from analysis.records.runs import Layers
 from common.formats.events import Arrival
-from common.formats.samples import SocketSample
+from common.formats.samples import FEWEST_LOOKS, SocketSample
 from common.formats.scenario import ScenarioRecord
 from common.packets import HEADERS_BYTES, framed
 from common.trace import Trace
@@ -37,8 +37,7 @@ def late_on_the_way(
         return
     rate = Rate.of(scenario, began_ns)
     way_ns = scenario.delay_ns + 2 * scenario.jitter_ns
-    # The rate of a trace is right at its opportunities; between two of them it is up to a packet off.
-    late_ns = allowance.on_the_way_ns + (round(rate.longest_wait_s(2) * 10**9) if rate else 0)
+    late_ns = allowance.on_the_way_ns + (_off_ns(rate) if rate else 0)
     through_ns = 0.0
     last: SocketSample | None = None
     index = 0
@@ -53,7 +52,7 @@ def late_on_the_way(
         arrival = layers.arrivals[index]
         if not index:  # the bytes of the TLS handshake are not among the arrivals
             continue
-        if arrival.t_ns > through_ns + late_ns and not _sent_again(sample, arrival.t_ns, layers):
+        if arrival.t_ns > through_ns + late_ns and not _sent_again(sample, arrival.t_ns, layers, scenario):
             what = f"arrival of the byte {sample.sent_bytes} that the front had sent"
             asked = f"at most {in_ms(round(through_ns - sample.t_ns))} later"
             yield Contradiction(what=what, asked=asked, seen=in_ms(arrival.t_ns - sample.t_ns))
@@ -78,6 +77,17 @@ def late_acknowledgments(layers: Layers, scenario: ScenarioRecord, allowance: Al
             return
 
 
+def _off_ns(rate: Rate) -> int:
+    """Returns by how much a time that follows from the rate may be off.
+
+    The rate of a trace is right at its opportunities; between two of them it is up to a packet off. A packet that is
+    being sent when the rate changes is finished at the old rate. What the link could have carried meanwhile at a higher
+    rate may have to be carried later at the lowest.
+    """
+    rates_bit_s = [rate_bit_s for _, rate_bit_s in rate.pieces]
+    return round(rate.longest_wait_s(2) * 10**9 * max(rates_bit_s) / min(rates_bit_s))
+
+
 def _on_the_link_bytes(before: SocketSample | None, sample: SocketSample) -> float:
     """Returns what the front sent since the sample before, in bytes on the link."""
     sent_bytes = sample.bytes_sent - (before.bytes_sent if before else 0)
@@ -93,8 +103,12 @@ def _arrived(arrivals: Sequence[Arrival], index: int, stream_bytes: int) -> int:
     return index
 
 
-def _sent_again(sample: SocketSample, until_ns: int, layers: Layers) -> bool:
-    """True if the front sent bytes again between the sample and an instant."""
+def _sent_again(sample: SocketSample, until_ns: int, layers: Layers, scenario: ScenarioRecord) -> bool:
+    """True if the front sent bytes again between the sample and an instant, or may have done so on a lossy link.
+
+    Without a sample after that instant nobody knows.
+    """
     index = bisect_left(layers.sockets, until_ns, key=lambda each: each.t_ns)
-    after = layers.sockets[min(index, len(layers.sockets) - 1)]
-    return after.bytes_retrans > sample.bytes_retrans
+    if index == len(layers.sockets):
+        return bool(scenario.loss or scenario.reorder) or len(layers.sockets) <= FEWEST_LOOKS
+    return layers.sockets[index].bytes_retrans > sample.bytes_retrans
