@@ -1,5 +1,6 @@
 """Computes the findings of a finished run for run.json: loads, verdict, ledger, oracle, prediction. Pure."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -59,17 +60,17 @@ def _late_but_kept(told: Judgement, needless: Inversion, scenario: ScenarioRecor
     explained_bytes = lowat_bytes + PACKET_BUFFER_BYTES + RECORD_BYTES
     if told.verdict is not Verdict.KEPT or not told.favoured or needless.other_bytes <= explained_bytes:
         return ""
-    late = f"{needless.late_ns / 10**9:.2f} {_LATER}"
-    return f"{_BUT}{late}, after {needless.other_bytes / 1024:,.0f} KiB that went first needlessly"
+    needless_kib = f"{needless.other_bytes / 1024:,.0f} needless KiB"
+    return f"; it was {needless.late_ns / 10**9:.2f} s late, after {needless_kib}"
 
 
-_BUT, _LATER = "; but it came ", "s later than possible"
+_LATE = re.compile(r"; it was ([0-9.]+ s late), after")
 
 
 def lateness_in(reason: str) -> str:
     """Returns how late an order was kept, as the reason of its verdict says it; empty if the reason does not say so."""
-    late, found, _ = reason.partition(_BUT)[2].partition(_LATER)
-    return late + found
+    found = _LATE.search(reason)
+    return found[1] if found else ""
 
 
 def judgement(load: PageLoad, evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Judgement:

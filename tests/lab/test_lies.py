@@ -175,7 +175,7 @@ LIES = {
     ),
     "a paced connection for a while": _at_front(
         f'{sys.executable} -I -c "{_PACED}"',
-        "time for which the front had unsent bytes, and room for them in both windows: asked for no time",
+        "SO_MAX_PACING_RATE of the front's live socket (443 to 40000): asked for -1, observed 20000",
     ),
     "an origin that stalls": _origin(
         f"""echo '{_STALLS}' >"$ACCESS_LOG.cjs"; set -- --require "$ACCESS_LOG.cjs" "$@\"""",

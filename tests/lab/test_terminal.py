@@ -32,7 +32,7 @@ def test_an_experiment_on_a_terminal(lab: Lab, columns: int) -> None:
     table = next(number for number, line in enumerate(screen) if line.startswith("arm "))
     assert headline < table
     text = " ".join(" ".join(screen).split())
-    assert f"{HEADLINE} first byte at 2.96 s, not 6.69 s (kept, not inverted)" in text
+    assert f"{HEADLINE} first byte at 2.96 s, not 6.69 s (kept 2.15 s late, not inverted)" in text
     headings = [word for line in screen if line.startswith(("arm ", "   ")) for word in line.split()]
     for word in ("verdict", "possible", "by", "first", "last", "before", "needless", "time"):
         assert word in headings
