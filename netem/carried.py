@@ -6,6 +6,7 @@ from dataclasses import dataclass
 _COUNTS = "/proc/thread-self/net/dev"
 _MOST_BYTES = 2**16
 _HEADERS_BYTES = 66  # Ethernet 14, IPv4 20, TCP with timestamps 32
+_DATAGRAM_HEADERS_BYTES = 42  # Ethernet 14, IPv4 20, UDP 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,11 @@ class Received:
     def payload_bytes(self) -> int:
         """The bytes of TCP payload if every frame was a TCP segment with timestamps."""
         return self.bytes - _HEADERS_BYTES * self.packets
+
+    @property
+    def datagram_bytes(self) -> int:
+        """The bytes of UDP payload if every frame was a datagram."""
+        return self.bytes - _DATAGRAM_HEADERS_BYTES * self.packets
 
 
 def read_counts() -> str:

@@ -54,8 +54,8 @@ small, and so is a third of this effect. The words *arrives* and *lost* judge tw
 Apache puts all of a response into its output queue, and LOWAT no longer helps (docs/servers.md).
 
 The matrix is measured in the guest, where the work of a program takes no time. So the two processors of a server made
-with Go (caddy, go, traefik) are never at work at once, as they are on a real machine. For these servers *lost* says what
-happens without real concurrency; on two real processors a part of the effect may arrive.
+with Go (caddy, go, traefik) are never at work at once, as they are on a real machine. For these servers *lost* says
+what happens without real concurrency; on two real processors a part of the effect may arrive.
 
 Names with `-h3`, such as `nginx-h3@sid`, are servers over HTTP/3 ([http3.md](http3.md)), which has only the signals of
 RFC 9218. The probe holds the windows of QUIC back in the same way. Over the slow link no kernel's send buffer is in the

@@ -47,7 +47,9 @@ def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
         pump.flush()
         host, port = udp.getsockname()[:2]  # an address of IPv6 has two more fields
         received = udp.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
-        journal.conclude(out, address=host, port=port, receive_buffer_bytes=received)
+        journal.conclude(
+            out, address=host, port=port, receive_buffer_bytes=received, datagram_bytes=pump.datagram_bytes
+        )
 
 
 def _family(address: str) -> socket.AddressFamily:
@@ -56,13 +58,17 @@ def _family(address: str) -> socket.AddressFamily:
 
 
 class _Pump:
-    """Moves datagrams between the socket and the engine, and wakes the engine when its timer expires."""
+    """Moves datagrams between the socket and the engine, and wakes the engine when its timer expires.
+
+    datagram_bytes: the bytes of all datagrams received.
+    """
 
     def __init__(self, engine: Http3Engine, udp: socket.socket, journal: Journal) -> None:
         self._engine = engine
         self._udp = udp
         self._journal = journal
         self._received_ns = 0
+        self.datagram_bytes = 0
 
     def until(self, done: Callable[[], bool], deadline: Deadline, quiet_ns: int | None = None) -> None:
         """Runs the engine until done() is true.
@@ -102,6 +108,7 @@ class _Pump:
             datagram, ancillary, _, _ = self._udp.recvmsg(_DATAGRAM_BYTES, arrival.ANCILLARY_BYTES)
         except OSError as error:
             raise TransportFailed(f"the connection broke: {error}") from error
+        self.datagram_bytes += len(datagram)
         self._received_ns = max(self._received_ns, arrival.arrival_ns(ancillary, _OLDEST_STAMP_NS))
         return datagram, self._received_ns
 

@@ -35,7 +35,7 @@ from experiments.run.checks.settings import (
     live_socket_state,
 )
 from experiments.run.checks.sockets import check_sockets
-from experiments.run.checks.traffic import check_carried, check_cross, observed_cross
+from experiments.run.checks.traffic import check_carried, check_cross, check_datagrams, observed_cross
 from experiments.run.environment import Environment
 from experiments.run.page_loads import Conditions, load_pages
 from experiments.run.second_hop import RunningHop, second_hop
@@ -165,6 +165,7 @@ def run_arm(
             check_record(scenario, observed)
         else:
             observed |= NO_SOCKET
+            check_datagrams(came, folder, scenario)
         if scenario.lowat == LOWAT_AUTO:
             check_tuned(scenario, processes, read_journal(folder.front / NAME, Decision), places.addresses.client)
 

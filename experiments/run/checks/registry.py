@@ -134,6 +134,12 @@ CHECKS = (
         test=f"{_UNIT}/test_traffic.py::test_less_or_more",
     ),
     Check(
+        name="datagrams that the link carried, over HTTP/3",
+        compares="their bytes with those that the client received or the bottleneck dropped",
+        by=(f"{_RUN}.checks.traffic.check_datagrams",),
+        test=f"{_UNIT}/test_traffic.py::test_datagrams_of_somebody_else",
+    ),
+    Check(
         name="cross traffic",
         compares="its open flows and its bytes with the scenario",
         by=(f"{_RUN}.checks.traffic.check_cross",),

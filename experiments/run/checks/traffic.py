@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from common.formats.reading import read_journal
-from common.formats.samples import FEWEST_LOOKS, CrossSample, SocketSample
+from common.formats.samples import FEWEST_LOOKS, CrossSample, QueueSample, SocketSample
+from common.packets import PACKET_BYTES
 from experiments.errors import InvalidRun
 from experiments.results.run_folder import RunFolder, last_line, read_json
 from experiments.run.checks.rate_steps import Span
@@ -20,6 +21,10 @@ read the last byte. In 60 honest runs it was 8 to 44 bytes. It is less than a fu
 
 _BROWSER_MARGIN_BYTES = _CROSS_MARGIN_BYTES = 16 * 1024
 """Tolerance for a browser, whose spare connections are not sampled, and for cross traffic's SYN and FIN."""
+
+
+_DATAGRAM_MARGIN_BYTES = 16 * 1024
+"""Tolerance for datagrams that came after the client had all responses."""
 
 
 def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets: Sequence[SocketSample]) -> None:
@@ -42,6 +47,25 @@ def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets
             "bytes that the link carried from the front during the loads",
             f"the {most_bytes} that the client received or the front retransmitted",
             came.payload_bytes,
+        )
+
+
+def check_datagrams(came: Received, folder: RunFolder, scenario: Scenario) -> None:
+    """Checks that the link carried what the client received or the bottleneck dropped. Raises InvalidRun.
+
+    came: what the link carried from the front during the loads. Not checked with LOSS, whose lost packets nobody
+    counts, without samples of the link's queue, and for a browser.
+    """
+    lines = [line for line in read_journal(folder.link / "queue.jsonl", QueueSample) if line.direction == "down"]
+    if scenario.link.loss or not lines or scenario.client.is_browser:
+        return
+    received_bytes = read_json(folder.client / "socket.json")["datagram_bytes"]
+    dropped_bytes = PACKET_BYTES * (lines[-1].dropped - lines[0].dropped)
+    if not -_DATAGRAM_MARGIN_BYTES <= came.datagram_bytes - received_bytes <= dropped_bytes + _DATAGRAM_MARGIN_BYTES:
+        raise InvalidRun(
+            "bytes of datagrams that the link carried from the front during the loads",
+            f"the {received_bytes} that the client received, and at most {dropped_bytes} that the bottleneck dropped",
+            came.datagram_bytes,
         )
 
 

@@ -1,5 +1,6 @@
 """Tests that the link carried the client's connection completely, and no other traffic."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -9,8 +10,9 @@ import pytest
 from experiments.errors import InvalidRun
 from experiments.results.run_folder import RunFolder
 from experiments.run.checks.rate_steps import Span
-from experiments.run.checks.traffic import check_carried, check_cross, observed_cross
+from experiments.run.checks.traffic import check_carried, check_cross, check_datagrams, observed_cross
 from experiments.scenario.knobs import scenario_from
+from netem.carried import Received
 
 ARRIVED, AGAIN, PACKET = 1_000_000, 50_000, 1448
 
@@ -41,6 +43,32 @@ def _check(folder: Path, shaper_at: str, came_bytes: int, last: Sample | None = 
 def test_all_of_it(tmp_path: Path, shaper_at: str, came_bytes: int) -> None:
     """A retransmitted packet crosses the link twice. With SHAPER_AT=front it may cross the link only once."""
     _check(tmp_path, shaper_at, came_bytes)
+
+
+def _check_datagrams(folder: Path, came_bytes: int, **knobs: str) -> None:
+    for name in ("client", "link"):
+        (folder / name).mkdir(exist_ok=True)
+    (folder / "client" / "socket.json").write_text(f'{{"datagram_bytes": {ARRIVED}}}')
+    line = {"direction": "down", "packets": 0, "bytes": 0, "delay_line_packets": 0, "delay_line_bytes": 0}
+    lines = [json.dumps({"t_ns": t_ns, **line, "dropped": dropped}) for t_ns, dropped in ((1, 5), (2, 15))]
+    (folder / "link" / "queue.jsonl").write_text("\n".join(lines) + "\n")
+    packets = 1000
+    came = Received(packets=packets, bytes=came_bytes + 42 * packets)
+    check_datagrams(came, RunFolder(folder), scenario_from(knobs))
+
+
+@pytest.mark.parametrize("came_bytes", [ARRIVED, ARRIVED + 10 * PACKET, ARRIVED - 1000])
+def test_datagrams_of_the_client(tmp_path: Path, came_bytes: int) -> None:
+    """Ten dropped datagrams, and some after the last response, are no difference."""
+    _check_datagrams(tmp_path, came_bytes)
+
+
+@pytest.mark.parametrize("came_bytes", [ARRIVED + 40_000, ARRIVED - 20_000])
+def test_datagrams_of_somebody_else(tmp_path: Path, came_bytes: int) -> None:
+    """Other traffic makes the run invalid, unless the link loses packets that nobody counts."""
+    with pytest.raises(InvalidRun, match=f"observed {came_bytes}"):
+        _check_datagrams(tmp_path, came_bytes)
+    _check_datagrams(tmp_path, came_bytes, LOSS="1%")
 
 
 @pytest.mark.parametrize(
