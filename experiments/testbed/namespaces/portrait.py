@@ -65,7 +65,7 @@ class Portrait:
         for name, each in self._first.items():
             if name not in asked and self._is_new(name):
                 asked[name] = each
-        asked |= self._of_new_devices()
+        asked |= {name: each for name, each in self._of_new_devices().items() if name not in self._reference}
         return {name: each for name, each in asked.items() if name not in self._open} | {
             name: seen[name] for name in self._open if name in seen
         }
@@ -89,7 +89,10 @@ class Portrait:
         return words[0] == "qdisc" and self._declared.get(f"{qdisc}, kind") not in (None, "netem", "tbf", "pfifo")
 
     def _of_new_devices(self) -> Picture:
-        """Returns what every device of the lab has in common, for the devices that it added."""
+        """Returns what every device of the lab has in common, for the devices that it added.
+
+        It does not apply to a device that the reference has, as that of a container may have.
+        """
         usual = {
             name.split(", ")[1]: each
             for name, each in self._reference.items()

@@ -44,3 +44,15 @@ def test_the_link_is_compared_with_its_commands() -> None:
     pictures.asked_of_link(_COMMANDS, ())
     with pytest.raises(InvalidRun, match="link before the loads, qdisc 1: of eth0, kind: asked for tbf, observed None"):
         check_pictures(pictures.portrayed(), BEFORE)
+
+
+def test_a_device_that_the_engine_made_otherwise() -> None:
+    """A device of the link keeps the settings that it has in the first picture, whatever other devices have."""
+    engine = Engine()
+    engine.pictures["link"] |= {"device down-ferry, kind": "veth", "device down-ferry, txqueuelen": "1000"}
+    engine.pictures["link"] |= {"device eth0, txqueuelen": "0"}
+    pictures = ContainerPictures(engine.run)
+    pictures.asked_of_link([("ip", "link", "add", "down-ferry", "type", "veth", "peer", "name", "down-world")], ())
+    check_pictures([each for each in pictures.portrayed() if each.place != "link"], BEFORE)
+    (link,) = [each for each in pictures.portrayed() if each.place == "link"]
+    assert link.asked["device down-ferry, txqueuelen"] == "1000"
