@@ -59,6 +59,16 @@ def late_on_the_way(
             return
 
 
+def late_reads(waited_ns: int | None, allowance: Allowance) -> Iterator[Contradiction]:
+    """Checks that the client read datagrams soon after they had arrived.
+
+    waited_ns: the longest time for which one waited in the client's kernel; None if unknown.
+    """
+    if waited_ns is not None and waited_ns > allowance.on_the_way_ns:
+        what = "longest time for which a datagram waited in the client's kernel"
+        yield Contradiction(what=what, asked=f"at most {in_ms(allowance.on_the_way_ns)}", seen=in_ms(waited_ns))
+
+
 def late_acknowledgments(layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -> Iterator[Contradiction]:
     """Checks that the front's kernel got acknowledgments in time after the bytes had arrived at the client."""
     # An acknowledgment may share an opportunity with packets that wait before it, and use the next one, too.

@@ -48,7 +48,12 @@ def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
         host, port = udp.getsockname()[:2]  # an address of IPv6 has two more fields
         received = udp.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
         journal.conclude(
-            out, address=host, port=port, receive_buffer_bytes=received, datagram_bytes=pump.datagram_bytes
+            out,
+            address=host,
+            port=port,
+            receive_buffer_bytes=received,
+            datagram_bytes=pump.datagram_bytes,
+            waited_longest_ns=pump.waited_longest_ns,
         )
 
 
@@ -60,7 +65,8 @@ def _family(address: str) -> socket.AddressFamily:
 class _Pump:
     """Moves datagrams between the socket and the engine, and wakes the engine when its timer expires.
 
-    datagram_bytes: the bytes of all datagrams received.
+    datagram_bytes: the bytes of all datagrams received. waited_longest_ns: the longest time for which one of them
+    waited in the kernel.
     """
 
     def __init__(self, engine: Http3Engine, udp: socket.socket, journal: Journal) -> None:
@@ -69,6 +75,7 @@ class _Pump:
         self._journal = journal
         self._received_ns = 0
         self.datagram_bytes = 0
+        self.waited_longest_ns = 0
 
     def until(self, done: Callable[[], bool], deadline: Deadline, quiet_ns: int | None = None) -> None:
         """Runs the engine until done() is true.
@@ -109,7 +116,9 @@ class _Pump:
         except OSError as error:
             raise TransportFailed(f"the connection broke: {error}") from error
         self.datagram_bytes += len(datagram)
-        self._received_ns = max(self._received_ns, arrival.arrival_ns(ancillary, _OLDEST_STAMP_NS))
+        arrived_ns, waited_ns = arrival.arrival_and_age_ns(ancillary, _OLDEST_STAMP_NS)
+        self.waited_longest_ns = max(self.waited_longest_ns, waited_ns or 0)
+        self._received_ns = max(self._received_ns, arrived_ns)
         return datagram, self._received_ns
 
     def _patience_s(self, deadline: Deadline, quiet_from_ns: int | None) -> float:

@@ -13,6 +13,7 @@ from analysis.loads.contradiction import Allowance, Contradiction
 from analysis.loads.contradictions import contradictions, outside, unexplained
 from analysis.loads.findings import findings
 from analysis.loads.hop_checks import hop_contradictions
+from analysis.loads.wire_checks import late_reads
 from analysis.records.runs import load_evidence, load_layers
 from client.plan import STEPS
 from client.valve import MOST_PARKED_TURNS, MOST_STEPS
@@ -290,6 +291,8 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
     takes_whole = server.takes_whole and is_stock and scenario.via is None and scenario.buffering == "on"
     _none_of(contradictions(evidence, layers, record, allowance, is_stock=is_stock, takes_whole=takes_whole))
     _none_of(unexplained(found.ledger, allowance))
+    if not server.over_tcp and not scenario.client.is_browser:
+        _none_of(late_reads(read_json(folder.client / "socket.json").get("waited_longest_ns"), allowance))
     if record.via is not None:
         _none_of(hop_contradictions(evidence, layers, record.via, expected_loads, allowance))
     return found

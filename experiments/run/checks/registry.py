@@ -224,6 +224,12 @@ CHECKS = (
         test="tests/unit/analysis/loads/test_wire_checks.py::test_a_packet_that_is_late",
     ),
     Check(
+        name="datagrams that wait at the client, over HTTP/3",
+        compares="how long they waited in its kernel with the tolerance",
+        by=(f"{_LOADS}.wire_checks.late_reads",),
+        test="tests/unit/analysis/loads/test_wire_checks.py::test_datagrams_that_the_client_reads_late",
+    ),
+    Check(
         name="an idle front",
         compares="a front that sends nothing with the responses that it has, and with the room in both windows",
         by=tuple(f"{_LOADS}.idle_checks.{name}" for name in ("_nothing_to_send", "_unused_window")),

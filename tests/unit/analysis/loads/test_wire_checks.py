@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.loads.contradiction import Allowance
-from analysis.loads.wire_checks import late_acknowledgments, late_on_the_way
+from analysis.loads.wire_checks import late_acknowledgments, late_on_the_way, late_reads
 from analysis.records.runs import Layers
 from common.formats.events import Arrival
 from common.formats.samples import SocketSample
@@ -96,3 +96,11 @@ def test_a_delayed_acknowledgment_is_not_late() -> None:
     most = layers.arrivals[-1].tcp_bytes - 2 * SEGMENT
     held = tuple(replace(sample, bytes_acked=min(sample.bytes_acked, most)) for sample in layers.sockets)
     assert not list(late_acknowledgments(replace(layers, sockets=held), LINK, EXACT))
+
+
+def test_datagrams_that_the_client_reads_late() -> None:
+    """A datagram may wait in the client's kernel for a moment, on a real clock for longer; None is unknown."""
+    real = replace(EXACT, is_exact=False)
+    for waited_ms, allowance, lines in ((1, EXACT, 0), (2, EXACT, 1), (29, real, 0), (400, real, 1)):
+        assert len(list(late_reads(waited_ms * MS, allowance))) == lines
+    assert list(late_reads(None, EXACT)) == []
