@@ -53,7 +53,7 @@ class ScenarioRecord:
     program, config: None unless PROGRAM and CONFIG name files. via: None without a second front. disturb: None without
     a disturbance of the probe. target_delay_ns: None unless `lowat` is AUTO. cross_cc: None without cross traffic.
     page: the page's name. rate_steps: None for a constant rate. trace, trace_up: packed traces (common/trace.py).
-    Raises ValueError if the page has fewer than two resources, or if rate_steps does not match STEPS_PATTERN.
+    Raises ValueError if the page has no important resource, or if rate_steps does not match STEPS_PATTERN.
     """
 
     server: str
@@ -98,8 +98,8 @@ class ScenarioRecord:
     disturb: str | None = None
 
     def __post_init__(self) -> None:
-        if len(self.resources) < 2:
-            raise ValueError("there are fewer than two resources")
+        if not any(each.important for each in self.resources):
+            raise ValueError("there is no important resource")
         if self.rate_steps is not None and not re.search(STEPS_PATTERN, self.rate_steps):
             raise ValueError(f"rate_steps is {self.rate_steps!r}; expected: RATEbit@TIMEns, joined by +")
 

@@ -36,6 +36,7 @@ _PAGES = {
     + _resource("second", "text/javascript", "20k", 1, 'after = "first"', "important = true"),
     "equal": _two(1, 1),
     "behind": _two(1, 6),
+    "alone": _resource("answer", "text/plain", "100k", 3, "important = true"),
     "one-file": _HTML + _resource("file", "application/octet-stream", "300k", 3, 'after = "page"', "important = true"),
 }
 
@@ -82,12 +83,13 @@ def test_an_important_resource_that_was_to_come_last(done: Done) -> None:
     assert arm["verdict_reason"].startswith("the photo was asked for first: ")
 
 
-def test_a_file_alone(done: Done) -> None:
+@pytest.mark.parametrize(("page", "name", "kib"), [("one-file", "file", 300), ("alone", "answer", 100)])
+def test_a_file_alone(done: Done, page: str, name: str, kib: int) -> None:
     """A page with nothing beside its important resource has no order, and shows when it was complete."""
-    arm = _arm(done, "one-file")
+    arm = _arm(done, page)
     assert (arm["verdict"], arm["others_last_byte_ms"], arm["ledger"]) == ("undecided", None, None)
-    assert arm["verdict_reason"] == "nothing was loaded beside the file, so there is nothing to compare"
-    assert arm["important_last_byte_ms"] > 300 * 1024 / 128
+    assert arm["verdict_reason"] == f"nothing was loaded beside the {name}, so there is nothing to compare"
+    assert arm["important_last_byte_ms"] > kib * 1024 / 128
 
 
 def test_an_order_that_was_kept_late(done: Done) -> None:
