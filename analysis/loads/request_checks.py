@@ -1,6 +1,6 @@
 """Finds contradictions between the client's and the origin's record of a request, or the scenario. Pure."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -165,7 +165,7 @@ def _delays(
         blocked_ns = _writable_ns(each.sent_ns + up_ns, layers.sockets) - each.sent_ns - up_ns
         ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, wait_ns + blocked_ns)]
         if each.is_alone and not layers.cross and each.request.available_ns is not None:
-            before, after = layers.held(each.request.available_ns), layers.held(each.first_ns)
+            before, after = layers.held(each.request.available_ns), _next(layers, each.first_ns)
             if not _holds_something(before) and _dropped(before) == _dropped(after):
                 ways.append((each.to_client, down_ns, _crossing_ns(each, layers, scenario, wait_ns)))
         for (what, took_ns), asked_ns, besides_ns in ways:
@@ -201,6 +201,12 @@ def _writable_ns(t_ns: int, sockets: Sequence[SocketSample]) -> int:
             return t_ns if is_idle else max(t_ns, sample.t_ns)
         before = sample
     return sockets[-1].t_ns if sockets and sockets[-1].t_ns > t_ns else t_ns
+
+
+def _next(layers: Layers, t_ns: int) -> QueueSample | None:
+    """Returns the first sample of the queue after an instant, or the last: a drop before may show only then."""
+    index = bisect_right(layers.queue, t_ns, key=lambda sample: sample.t_ns)
+    return layers.queue[min(index, len(layers.queue) - 1)] if layers.queue else None
 
 
 def _dropped(held: QueueSample | None) -> int:
