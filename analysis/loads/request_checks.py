@@ -119,10 +119,11 @@ def _is_alone(load: PageLoad, times: ResourceTimes) -> bool:
 def _had_ns(load: PageLoad, times: ResourceTimes) -> int:
     """Returns when the client had the first data of a resource.
 
-    If other resources wait for the resource, returns when the client requested the first of these other resources: for
-    this request the client needs all data of the resource.
+    If other resources wait for the resource, returns when the client could request the first of these other resources,
+    without the time that it then waits by the page: for this request the client needs all data of the resource.
     """
-    awaiting = [each.requested_ns for each in load.resources.values() if each.resource.after == times.name]
+    waiting = (each for each in load.resources.values() if each.resource.after == times.name)
+    awaiting = [each.requested_ns - each.resource.wait_ns for each in waiting]
     return min(awaiting, default=times.first_byte_ns)
 
 
