@@ -46,10 +46,13 @@ def made(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa
         arms[f"document-{size}"] = (f"PAGE={root / size}.toml",)
     (root / "late.toml").write_text(_PAGE.format(size="80k", photo="1000k", wait="400ms"))
     arms["a-busy-node"] = (f"PAGE={root / 'late.toml'}", *_NODE)
+    head, _, script = _PAGE.format(size="8k", photo="60k", wait="400ms").split("[[resource]]\n")[1:]
+    (root / "waits.toml").write_text("".join(f"[[resource]]\n{each}" for each in (head, script)))
+    arms["a-client-that-waits"] = (f"PAGE={root / 'waits.toml'}", "RATE=1gbit")
     return together(root / "results", arms, *_LINK)
 
 
-@pytest.mark.parametrize("arm", ["a-busy-node", *(f"document-{size}" for size in _SIZES)])
+@pytest.mark.parametrize("arm", ["a-busy-node", "a-client-that-waits", *(f"document-{size}" for size in _SIZES)])
 def test_an_honest_run_is_ok(arm: str, made: Done) -> None:
     """A document takes a further round trip for each window that it fills, and the run is ok."""
     assert made.summary is not None
