@@ -45,10 +45,7 @@ def results(summary: Mapping[str, Any]) -> Iterator[str | Table]:
 def _of_arms(arms: Sequence[Mapping[str, Any]]) -> Table:
     """Returns the table of arms. A single important or other resource is called by its name."""
     names, table = _names(arms), bare_table("arm", "verdict")
-    has_others = any(arm["others_last_byte_ms"] is not None for arm in arms) or all(
-        arm["status"] != "ok" for arm in arms
-    )
-    columns = [column for column in _COLUMNS if has_others or "{others}" not in column.heading]
+    columns = [column for column in _COLUMNS if names["others"] or "{others}" not in column.heading]
     for column in columns:
         table.add_column(column.heading.format(**names), justify="right")
     for arm in arms:
