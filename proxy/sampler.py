@@ -141,7 +141,7 @@ class Sampler:
         return _within_bounds(_SOCKET_LOOKS * self._gap_ns)
 
     def _look_at_socket(self, now_ns: int) -> None:
-        self._record(self._diag.sample(), now_ns)
+        self._record(self._diag.sample(now_ns), now_ns)
 
     def _record(self, sample: SocketSample | None, now_ns: int) -> None:
         if self._seen != (sample is not None):  # the connection is there, or perhaps the server's process has ended

@@ -47,6 +47,9 @@ _TCP_INFO_FIELDS = (
     "peer_window_bytes",
 )
 """The fields of SocketSample that _TCP_INFO unpacks, in its order."""
+_PROMPT_NS = 500_000
+"""Nobody knows of which moment an answer is that took longer, because something interrupted this process."""
+_TRIES = 3
 _FINDER = Finder(_HEADER_BYTES, _INFO, _MEMORY, _CONGESTION)
 
 
@@ -70,18 +73,25 @@ class SocketDiag:
     def __exit__(self, *_: object) -> None:
         self._conversation.__exit__()
 
-    def sample(self) -> SocketSample | None:
-        """Samples the connection; None without a connection. Raises OSError if the kernel does not answer."""
+    def sample(self, now_ns: int) -> SocketSample | None:
+        """Samples the connection; None without a connection. Raises OSError if the kernel does not answer.
+
+        now_ns: the present time, CLOCK_MONOTONIC. If an answer takes long, this asks again, at most twice.
+        """
         if self._one is None:
             self._one = self._find()
         if self._one is None:
             return None
-        try:
-            answer = next(self._conversation.ask(self._one), None)
-        except FileNotFoundError:  # the connection has closed
-            self._one = None
-            return None
-        return None if answer is None else _read(answer, time.monotonic_ns())
+        for _ in range(_TRIES):
+            try:
+                answer = next(self._conversation.ask(self._one), None)
+            except FileNotFoundError:  # the connection has closed
+                self._one = None
+                return None
+            asked_ns, now_ns = now_ns, time.monotonic_ns()
+            if now_ns - asked_ns <= _PROMPT_NS:
+                break
+        return None if answer is None else _read(answer, now_ns)
 
     def inquiry(self) -> Inquiry | None:
         """Returns the request for a sample, for a batch that sends it; None as long as no connection is known."""

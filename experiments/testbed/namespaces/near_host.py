@@ -28,21 +28,23 @@ from experiments.testbed.namespaces.wiring import (
 from netem.link import Link
 
 _DEVICE = "priolab-{}"
-_BLOCK = "198.18.0.0/15"
+_BLOCK = "198.18.0.0/23"
+"""The networks of client and front. Experiments in containers take others of 198.18.0.0/15 (containers.py)."""
 _WHAT = "a link to this machine"
+_REMEDY = f"end the command that added it; `ip address show to {_BLOCK}` shows its device"
 
 
 @contextmanager
 def near_host(link: Link, folder: Path) -> Iterator[tuple[Namespace, str]]:
     """Makes the link. Yields the client's namespace, and this machine's address behind the link.
 
-    folder: for the link's journal. Raises Unavailable for an ordinary user, or if addresses of 198.18.0.0/15 are in use
+    folder: for the link's journal. Raises Unavailable for an ordinary user, or if addresses of 198.18.0.0/23 are in use
     here; StepFailed.
     """
     if os.geteuid() != 0:
         raise Unavailable(_WHAT, "only root can add a device to it", "run as root")
     if processes.run(["ip", "-oneline", "address", "show", "to", _BLOCK], step=_WHAT):
-        raise Unavailable(_WHAT, f"it has an address of {_BLOCK} already", "wait until the other command has ended")
+        raise Unavailable(_WHAT, f"it has an address of {_BLOCK} already", _REMEDY)
     with Namespace("client") as client, Namespace("link") as middle, Host() as host:
         device = _DEVICE.format(os.getpid())
         wire_client(client, middle)

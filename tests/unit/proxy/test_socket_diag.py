@@ -1,8 +1,11 @@
 """Tests of the messages of sock_diag(7): the request, and the fields of an answer."""
 
 import struct
+from collections.abc import Iterator, Sequence
 
-from common.netlink import attribute
+import pytest
+
+from common.netlink import Conversation, attribute
 from proxy import socket_diag
 
 _AT = {
@@ -62,3 +65,25 @@ def test_carried_bytes() -> None:
     struct.pack_into("=I", info, _AT["notsent_bytes"], 5)
     struct.pack_into("=Q", info, _AT["bytes_sent"], 2**40)
     assert socket_diag._carried_bytes(_answer(bytes(info))) == 2**40 + 5
+
+
+@pytest.mark.parametrize(("took_ms", "is_from"), [((9, 0), 1), ((9, 9, 9), 2), ((0,), 0)])
+def test_a_slow_answer(took_ms: Sequence[int], is_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that took longer than half a millisecond is asked for again, at most twice."""
+    now_ns = 0
+    asked: list[int] = []
+
+    def answer(_: Conversation, __: bytes) -> Iterator[bytes]:
+        nonlocal now_ns
+        now_ns += took_ms[len(asked)] * 10**6
+        asked.append(now_ns)
+        yield _answer(struct.pack("=16xI", len(asked) - 1))
+
+    monkeypatch.setattr(Conversation, "ask", answer)
+    monkeypatch.setattr("time.monotonic_ns", lambda: now_ns)
+    with socket_diag.SocketDiag("192.0.2.1", 443) as diag:
+        diag._one = bytes(72)
+        sample = diag.sample(0)
+    assert sample is not None
+    assert (sample.mss_bytes, sample.t_ns) == (is_from, asked[is_from])
+    assert len(asked) == is_from + 1
