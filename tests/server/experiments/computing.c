@@ -5,7 +5,9 @@
  * Everything between loading and storing the registers is one asm statement, so that the compiler has no say in it.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <immintrin.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -292,6 +294,31 @@ static int large_fork(void)
 	return kept;
 }
 
+/* A child maps the pages of its parent's ring, which the kernel has allocated as one block. Linux 6.1 has no rings. */
+static int ring_after_fork(void)
+{
+	struct io_uring_params parameters = { 0 };
+	int ring = syscall(SYS_io_uring_setup, 256, &parameters), kept = 1;
+	size_t size = parameters.sq_entries * sizeof(struct io_uring_sqe);
+	char *pages;
+	pid_t child;
+
+	if (ring < 0)
+		return errno == ENOSYS;
+	pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_SQES);
+	for (size_t at = 0; at < size; at += 4096)
+		*(size_t *) (pages + at) = at + 1;
+	child = fork();
+	for (size_t at = 0; at < size; at += 4096)
+		kept &= *(size_t *) (pages + at) == at + 1;
+	if (child == 0)
+		_exit(!kept);
+	kept &= size > 2 * 4096 && child > 0 && ended_well();
+	munmap(pages, size);
+	close(ring);
+	return kept;
+}
+
 static void *yielding(void *seed)
 {
 	intptr_t kept = 1;
@@ -359,6 +386,7 @@ int main(int count, char **words)
 		{ "signal", signal_handler },	   { "fault", forbidden_access },    { "fork", fork_both_sides },
 		{ "fork's memory", fork_memory },  { "threads", threads },	     { "processes", processes },
 		{ "exec", another_program },	   { "copies", writing_after_fork }, { "large fork", large_fork },
+		{ "ring", ring_after_fork },
 	};
 
 	if (count > 1 && strcmp(words[1], "child") == 0)

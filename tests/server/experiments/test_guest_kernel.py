@@ -11,7 +11,7 @@ from experiments.testbed.guest import kernel
 _FOLDER = Path(__file__).parent
 _COMPUTING = (
     *("system call", "page fault", "memory", "signal", "fault", "fork", "fork's memory", "threads"),
-    *("processes", "exec", "copies", "large fork"),
+    *("processes", "exec", "copies", "large fork", "ring"),
 )
 _READING = ("steps", "time of day", "timers", "processes")
 _BY_CHANGE = {
@@ -47,7 +47,7 @@ def _said_in_a_guest(source: str, tmp_path: Path, *, slower: bool) -> list[str]:
 @pytest.mark.usefixtures("guest", "gcc")
 @pytest.mark.parametrize("slower", [False, True])
 def test_a_guest_keeps_what_programs_compute(tmp_path: Path, *, slower: bool) -> None:
-    """Programs keep vector registers and memory over every operation that the patches make lazy."""
+    """Programs keep vector registers and memory over every operation that the patches make lazy or mend."""
     said = _said_in_a_guest("computing.c", tmp_path, slower=slower)
     assert said == [f"kept {case}" for case in _COMPUTING]
 

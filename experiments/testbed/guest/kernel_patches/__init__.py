@@ -9,6 +9,7 @@ from experiments.testbed.guest.kernel_patches import (
     entry,
     faults,
     host_line,
+    page_tables,
     processor_clock,
     randomness,
 )
@@ -22,4 +23,5 @@ CHANGES: tuple[Change, ...] = (
     *entry.CHANGES,
     *faults.CHANGES,
     *host_line.CHANGES,
+    *page_tables.CHANGES,
 )
