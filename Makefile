@@ -142,15 +142,15 @@ constraints: ## pin the packages of pyproject.toml by version and digest: constr
 	@$(compile) pyproject.toml --all-extras --constraints build-requirements.txt --output-file constraints.txt
 
 bench: setup-compared $(if $(AGAINST),setup-test) ## measure the lab's speed on this machine (AGAINST=CHECKOUT: also compare with that checkout, which needs its .venv)
-	@.venv/bin/python -m experiments.benches $(AGAINST)
+	@.venv/bin/python -m priolab.experiments.benches $(AGAINST)
 	$(if $(AGAINST),@.venv/bin/python -m tests.cost $(AGAINST))
 
 picture: setup-servers setup-test ## redraw the pictures of README.md, docs/http3.md and docs/chromium.md
-	@.venv/bin/python -m experiments.studies.picture
-	@.venv/bin/python -m experiments.studies.animation docs/demo.webp
+	@.venv/bin/python -m priolab.experiments.studies.picture
+	@.venv/bin/python -m priolab.experiments.studies.animation docs/demo.webp
 
 recorded: setup ## record anew the films that the demo shows before its first run
-	@.venv/bin/python -m experiments.studies.recording
+	@.venv/bin/python -m priolab.experiments.studies.recording
 
 agreement: setup ## compare the fabrics that work on this machine; writes docs/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/agreement.md
@@ -163,7 +163,7 @@ matrix: setup-matrix ## measure which servers and versions keep the order, in ea
 	@$(PRIOLAB) matrix --from-make $(matrix_folder)/matrix.md
 
 knobs: environment ## write the table of all knobs, docs/knobs.md
-	@.venv/bin/python -m experiments.studies.knob_tables docs/knobs.md
+	@.venv/bin/python -m priolab.experiments.studies.knob_tables docs/knobs.md
 
 model: setup-compared ## compare the predictor with measurements, on drawn networks too; writes docs/model.md (about four minutes)
 	@$(PRIOLAB) model docs/model.md
@@ -192,14 +192,14 @@ traces: setup ## measure LOWAT=auto on synthetic traces; writes docs/traces.md (
 	@$(PRIOLAB) traces docs/traces.md
 
 scaling: setup-test ## measure the cost of a million arms; writes the tables of docs/scaling.md (six minutes)
-	@.venv/bin/python -m experiments.benches.scaling docs/scaling.md
+	@.venv/bin/python -m priolab.experiments.benches.scaling docs/scaling.md
 
 base-image: ## make the base image of the containers, if it cannot be pulled (needs root, Docker, debootstrap)
 	@experiments/host/base-image.sh
 
 .PHONY: sbom
 sbom: setup-lint ## write a bill of materials for each container image: sbom/IMAGE.cdx.json (needs Docker; SERVER=nginx,h2o: the images of these fronts)
-	@.venv/bin/python -m experiments.studies.bill sbom $(SERVER)
+	@.venv/bin/python -m priolab.experiments.studies.bill sbom $(SERVER)
 
 clean-images: ## remove the lab's container images, except those in use
 	@docker version --format '{{.Server.Version}}' >/dev/null

@@ -1,4 +1,4 @@
-"""`python -m client PLAN CA OUT`: loads a page as a plan says.
+"""`python -m priolab.client PLAN CA OUT`: loads a page as a plan says.
 
 PLAN: the file of the plan (common/formats/plan.py). CA: the file with the certificate authority to trust. OUT: the
 folder for the results.
@@ -15,11 +15,11 @@ requested, `began N T`. N: the number of the load. T: the time at which the load
 import sys
 from pathlib import Path
 
-from client.loads import LoadFailed
-from client.session import run_over_tls
-from client.transport import TransportFailed
-from common.formats.plan import Plan, Protocol, read_plan
-from common.sleeping import sleep_until
+from priolab.client.loads import LoadFailed
+from priolab.client.session import run_over_tls
+from priolab.client.transport import TransportFailed
+from priolab.common.formats.plan import Plan, Protocol, read_plan
+from priolab.common.sleeping import sleep_until
 
 
 def run(plan: Plan, ca_file: Path, out: Path) -> None:
@@ -30,7 +30,7 @@ def run(plan: Plan, ca_file: Path, out: Path) -> None:
     if plan.begins_ns is not None:
         sleep_until(plan.begins_ns)
     if plan.protocol is Protocol.HTTP3:
-        from client.http3.session import run_over_quic  # importing it takes a third of a second
+        from priolab.client.http3.session import run_over_quic  # importing it takes a third of a second
 
         run_over_quic(plan, ca_file, out)
     else:
@@ -40,7 +40,7 @@ def run(plan: Plan, ca_file: Path, out: Path) -> None:
 def main() -> int:
     """Carries out the command line; returns the exit code."""
     if len(sys.argv) != 4:
-        print("usage: python -m client PLAN CA OUT", file=sys.stderr)
+        print("usage: python -m priolab.client PLAN CA OUT", file=sys.stderr)
         return 2
     plan_file, ca_file, out = map(Path, sys.argv[1:])
     try:

@@ -26,9 +26,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from client.priorities import Rank, Role, http2_weight
-from common.formats.page import Resource
-from common.formats.plan import Change, Group, Position, Signals
+from priolab.client.priorities import Rank, Role, http2_weight
+from priolab.common.formats.page import Resource
+from priolab.common.formats.plan import Change, Group, Position, Signals
 
 
 class Part(StrEnum):

@@ -10,8 +10,8 @@ Rules:
 
 from typing import Protocol
 
-from client.records import Record
-from common.formats.events import Event
+from priolab.client.records import Record
+from priolab.common.formats.events import Event
 
 
 class Engine(Protocol):

@@ -1,9 +1,9 @@
 """Chooses the engine for a protocol over TCP. The engine for HTTP/3 has another interface (client/http3/engine.py)."""
 
-from client.engine import Engine
-from client.http2.engine import Http2Engine
-from client.spdy.engine import SpdyEngine
-from common.formats.plan import Plan, Protocol
+from priolab.client.engine import Engine
+from priolab.client.http2.engine import Http2Engine
+from priolab.client.spdy.engine import SpdyEngine
+from priolab.common.formats.plan import Plan, Protocol
 
 
 def engine_for(plan: Plan) -> Engine:

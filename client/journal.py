@@ -7,9 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from client.limits import Limits
-from common.cost import Cost
-from common.formats.events import Arrival, Event
+from priolab.client.limits import Limits
+from priolab.common.cost import Cost
+from priolab.common.formats.events import Arrival, Event
 
 
 class Journal:

@@ -7,9 +7,9 @@ Rules:
 
 from collections.abc import Sequence
 
-from client.loads import LoadFailed
-from common.formats.events import Event, Kind
-from common.formats.plan import Plan, Protocol
+from priolab.client.loads import LoadFailed
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Plan, Protocol
 
 MOST_RESOURCE_BYTES = 2**27
 """The most payload bytes allowed per request of the plan: twice the largest resource of the lab's origin."""

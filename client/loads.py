@@ -8,11 +8,11 @@ Rules:
 
 from collections.abc import Iterable, Sequence
 
-from client.pieces import DataHeader, DataPiece
-from client.records import Record
-from client.valve import Opening
-from common.formats.events import Event, Kind
-from common.formats.plan import Plan, Request
+from priolab.client.pieces import DataHeader, DataPiece
+from priolab.client.records import Record
+from priolab.client.valve import Opening
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Plan, Request
 
 
 class LoadFailed(Exception):

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from client.http2.engine import Http2Engine
-from client.transport import Deadline, Transport, tls_context
-from common.formats.events import Kind
-from common.formats.plan import Plan
+from priolab.client.http2.engine import Http2Engine
+from priolab.client.transport import Deadline, Transport, tls_context
+from priolab.common.formats.events import Kind
+from priolab.common.formats.plan import Plan
 
 
 @contextmanager

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from client.dialects import Dialect, Saying, fields, levels, saying
-from client.priorities import Priorities
-from common.formats.page import Page, Resource
-from common.formats.plan import Decoy, Disturbance, Plan, Protocol, Request, Signals, Steps
+from priolab.client.dialects import Dialect, Saying, fields, levels, saying
+from priolab.client.priorities import Priorities
+from priolab.common.formats.page import Page, Resource
+from priolab.common.formats.plan import Decoy, Disturbance, Plan, Protocol, Request, Signals, Steps
 
 
 class PlanKind(StrEnum):

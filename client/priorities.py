@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
-from common.formats.page import Page, Resource
+from priolab.common.formats.page import Page, Resource
 
 NO_ORDER_LEVEL = 3
 """SPDY's level of all requests if no order is asked for: a request over SPDY always has a level."""

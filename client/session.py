@@ -5,14 +5,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from client.engine import Engine
-from client.engines import engine_for
-from client.journal import Journal
-from client.neighbour import neighbour
-from client.telling import connecting_deadline, told
-from client.transport import Deadline, Transport, tls_context
-from common.formats.events import Event, Kind
-from common.formats.plan import Disturbance, Plan
+from priolab.client.engine import Engine
+from priolab.client.engines import engine_for
+from priolab.client.journal import Journal
+from priolab.client.neighbour import neighbour
+from priolab.client.telling import connecting_deadline, told
+from priolab.client.transport import Deadline, Transport, tls_context
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Disturbance, Plan
 
 _LINGER_S = 0.25
 """Time for which the connection stays open after the last load, so that the front's sampler sees even a short load."""

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from client.journal import Journal
-from client.limits import Limits
-from client.loads import LoadFailed
-from client.transport import Deadline, TransportFailed
-from common.formats.plan import Plan
+from priolab.client.journal import Journal
+from priolab.client.limits import Limits
+from priolab.client.loads import LoadFailed
+from priolab.client.transport import Deadline, TransportFailed
+from priolab.common.formats.plan import Plan
 
 _CONNECT_NS = 60 * 10**9
 """The least time allowed for connecting. On a slow link the deadline of a page load is longer, and applies instead."""

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self, TypeVar
 
-from client.records import Record, RecordSplitter
-from common import arrival
-from common.tls import trusting
+from priolab.client.records import Record, RecordSplitter
+from priolab.common import arrival
+from priolab.common.tls import trusting
 
 _OLDEST_STAMP_NS = 10**6
 _PATIENCE = 1 / 16  # the socket's timeout as a fraction of the time left; a deadline is exceeded by at most this

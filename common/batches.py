@@ -20,8 +20,8 @@ from contextlib import ExitStack, contextmanager
 from itertools import accumulate
 from typing import Protocol
 
-from common.netlink import Inquiry
-from common.uring import Ring, address, checked, raise_error, reading, receiving, sending
+from priolab.common.netlink import Inquiry
+from priolab.common.uring import Ring, address, checked, raise_error, reading, receiving, sending
 
 SAMPLES = 20
 """The samples of a batch."""

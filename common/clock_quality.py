@@ -1,6 +1,6 @@
 """Examines a clock: its smallest step, the cost of a read, and whether it moves while a program computes.
 
-    python -m common.clock_quality     prints these properties of Python's monotonic clock as JSON
+    python -m priolab.common.clock_quality     prints these properties of Python's monotonic clock as JSON
 
 No loop waits for the clock to move. In a guest, whose clock stands still while a program computes, such a loop would
 never end. Every loop is bounded by a count instead.
@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from common.clock_route import route_of_python
+from priolab.common.clock_route import route_of_python
 
 _SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 _READS = 200

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from common.formats.plan import Position
+from priolab.common.formats.plan import Position
 
 _ROOT = 0
 _USUAL_WEIGHT = 16  # RFC 7540, 5.3.5

@@ -15,7 +15,7 @@ from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Self
 
-from common.packets import PACKET_BYTES
+from priolab.common.packets import PACKET_BYTES
 
 MOST_OPPORTUNITIES = 1_000_000
 MOST_BYTES = 8 * MOST_OPPORTUNITIES

@@ -1,4 +1,4 @@
-"""The program `priolab`, or `python -m experiments`: runs the given command, and handles signals before and after it.
+"""The program `priolab`, or `python -m priolab.experiments`: runs a command, and handles signals before and after.
 
 While the modules of the command line are imported, there is nothing to clean up yet. A signal that arrives then ends
 the process at once, with a message of one line. When the command has ended, signals are ignored.
@@ -10,7 +10,7 @@ import signal
 from collections.abc import Callable
 from types import FrameType
 
-from experiments.host.interruption import STOPS
+from priolab.experiments.host.interruption import STOPS
 
 
 def main() -> int:
@@ -29,7 +29,7 @@ def guarded(program: Callable[[], int]) -> int:
 
 def _command() -> int:
     gc.disable()  # what imports make stays, so a search for garbage would find none
-    from experiments.cli import main as command
+    from priolab.experiments.cli import main as command
 
     gc.freeze()
     gc.enable()

@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TextIO
 
-from common.formats.files import FolderError
-from experiments.commands.console import Report
-from experiments.errors import LabError, ScenarioError
-from experiments.host.interruption import Interrupted, raise_interrupted
+from priolab.common.formats.files import FolderError
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import LabError, ScenarioError
+from priolab.experiments.host.interruption import Interrupted, raise_interrupted
 
 _BAD_INPUT = 2
 
@@ -80,7 +80,7 @@ def command_line(arguments: Sequence[str]) -> ArgumentParser:
         about, module = _COMMANDS[name]
         command = commands.add_parser(name, help=about, allow_abbrev=False)
         if name == named:
-            import_module(f"experiments.{module}").add_to(command)
+            import_module(f"priolab.experiments.{module}").add_to(command)
     return parser
 
 

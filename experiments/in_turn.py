@@ -1,4 +1,4 @@
-"""Carries out commands in turn, in one process: `python -m experiments.in_turn REQUEST`.
+"""Carries out commands in turn, in one process: `python -m priolab.experiments.in_turn REQUEST`.
 
 The demo and the notebooks start it (common/in_turn.py). Each command but the first saves the start of Python. Its runs
 find the guest of the command before (docs/decisions/0011-guest.md).
@@ -16,19 +16,19 @@ import sys
 from contextlib import redirect_stdout
 from io import StringIO
 
-from common.in_turn import PROCESS, STOPPED, Answer, answer_line, words_of
-from experiments.__main__ import guarded
+from priolab.common.in_turn import PROCESS, STOPPED, Answer, answer_line, words_of
+from priolab.experiments.__main__ import guarded
 
 _MOST_KEPT = 2
 """The demo has several such processes, and guests that wait have memory."""
 
 
 def _carry_out() -> int:
-    from experiments.cli import main
-    from experiments.execution.command_process import keep_guests
-    from experiments.host.interruption import Interrupted
-    from experiments.host.processes import module
-    from experiments.results import digest
+    from priolab.experiments.cli import main
+    from priolab.experiments.execution.command_process import keep_guests
+    from priolab.experiments.host.interruption import Interrupted
+    from priolab.experiments.host.processes import module
+    from priolab.experiments.results import digest
 
     began_with, request = digest.code(), sys.argv[1]
     try:

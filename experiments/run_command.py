@@ -2,17 +2,17 @@
 
 from argparse import ArgumentParser, Namespace
 
-from analysis.records.runs import load_experiment
-from analysis.reports.summary import summarize
-from experiments.commands.console import Report
-from experiments.commands.drawing import drawing, timeline
-from experiments.commands.first_run import FirstRun, build_afterwards, first_run
-from experiments.commands.guest_kernel import built_kernel
-from experiments.commands.options import add_words, all_knobs, given_words
-from experiments.execution.experiment import run_experiment
-from experiments.execution.invocation import request_from
-from experiments.results.run_folder import wrecks
-from experiments.sweep.folder import wreck_in_words
+from priolab.analysis.records.runs import load_experiment
+from priolab.analysis.reports.summary import summarize
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.drawing import drawing, timeline
+from priolab.experiments.commands.first_run import FirstRun, build_afterwards, first_run
+from priolab.experiments.commands.guest_kernel import built_kernel
+from priolab.experiments.commands.options import add_words, all_knobs, given_words
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.results.run_folder import wrecks
+from priolab.experiments.sweep.folder import wreck_in_words
 
 
 def add_to(parser: ArgumentParser) -> None:

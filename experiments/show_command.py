@@ -2,13 +2,13 @@
 
 from argparse import ArgumentParser, Namespace
 
-from analysis.records.runs import load_experiment
-from analysis.reports.summary import summarize
-from common.formats.reading import FolderError
-from experiments.commands.console import Report
-from experiments.commands.options import add_experiment, experiment_folder
-from experiments.errors import StepFailed
-from experiments.sweep import command
+from priolab.analysis.records.runs import load_experiment
+from priolab.analysis.reports.summary import summarize
+from priolab.common.formats.reading import FolderError
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import add_experiment, experiment_folder
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.sweep import command
 
 
 def add_to(parser: ArgumentParser) -> None:

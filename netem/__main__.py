@@ -1,4 +1,4 @@
-"""`python -m netem`: runs the link in a container between the client's network and the front's network.
+"""`python -m priolab.netem`: runs the link in a container between the client's network and the front's network.
 
 Environment variables configure the link:
 
@@ -22,19 +22,19 @@ import sys
 import time
 from pathlib import Path
 
-from netem import control
-from netem.changes import RateChanges
-from netem.control import BEGIN
-from netem.ferry.process import Order
-from netem.ferry.process import run as run_ferry
-from netem.ferry.ring import NotSetUp
-from netem.queue_journal import Qdiscs, QueueJournal
-from netem.router import FERRY, Router, State
-from netem.sampling import AUTO, intervals, parse_sample
-from netem.shaper import stages
-from netem.shaper_kind import Shaper
-from netem.stepped import kernel_changes
-from netem.words import link_from
+from priolab.netem import control
+from priolab.netem.changes import RateChanges
+from priolab.netem.control import BEGIN
+from priolab.netem.ferry.process import Order
+from priolab.netem.ferry.process import run as run_ferry
+from priolab.netem.ferry.ring import NotSetUp
+from priolab.netem.queue_journal import Qdiscs, QueueJournal
+from priolab.netem.router import FERRY, Router, State
+from priolab.netem.sampling import AUTO, intervals, parse_sample
+from priolab.netem.shaper import stages
+from priolab.netem.shaper_kind import Shaper
+from priolab.netem.stepped import kernel_changes
+from priolab.netem.words import link_from
 
 _ADDRESSES = ("NEAR", "FAR", "NEAR_GATEWAY", "FAR_GATEWAY")
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from common.packets import PACKET_BYTES
-from common.picture.queues import qdisc_name
+from priolab.common.packets import PACKET_BYTES
+from priolab.common.picture.queues import qdisc_name
 
 _NS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 _BITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}

@@ -1,7 +1,7 @@
 """The two ends of a calibration as two programs, for places such as containers that a single process cannot enter.
 
-    python -m netem.calibrate far ADDRESS PORT              in the front's place: answers until the near end is done
-    python -m netem.calibrate near FAR PORT ORDER.json      in the client's place: prints the Calibration as JSON
+    python -m priolab.netem.calibrate far ADDRESS PORT      in the front's place: answers until the near end is done
+    python -m priolab.netem.calibrate near FAR PORT ORDER.json  in the client's place: prints the Calibration as JSON
 
 ADDRESS, PORT: where the far end listens. FAR: this address, for the near end. ORDER.json holds the Link as `link` and
 the Tolerance as `tolerance`.
@@ -13,9 +13,9 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from netem.calibration import Tolerance
-from netem.ends import NearEnd, respond
-from netem.link import Link
+from priolab.netem.calibration import Tolerance
+from priolab.netem.ends import NearEnd, respond
+from priolab.netem.link import Link
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ rate is None for this reason.
 
 from dataclasses import dataclass
 
-from netem.link import Link, Qdisc
+from priolab.netem.link import Link, Qdisc
 
 SMALL_BYTES = 60
 """The size of small datagrams: the smallest Ethernet frame, so that all shapers count the same number of bytes."""

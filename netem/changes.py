@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
-from netem.link import RateStep
+from priolab.netem.link import RateStep
 
 JOURNAL = "changes.jsonl"
 

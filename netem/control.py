@@ -1,7 +1,8 @@
 """Control of a link process: signals that select(2) can wait for, and Unix sockets with a path.
 
 The process receives a single message: the time at which the measured load began. The times of rate steps count from
-this time. `python -m netem.control NANOSECONDS` sends this message in a place where `python -m netem` runs.
+this time. `python -m priolab.netem.control NANOSECONDS` sends this message in a place where `python -m priolab.netem`
+runs.
 """
 
 import os
@@ -13,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HOME = Path("/run/link")
-"""The folder for the sockets of a link that `python -m netem` runs."""
+"""The folder for the sockets of a link that `python -m priolab.netem` runs."""
 
 BEGIN = HOME / "begin"
-"""The socket at which `python -m netem` receives the time at which the measured load began."""
+"""The socket at which `python -m priolab.netem` receives the time at which the measured load began."""
 
 _LONGEST_BYTES = 32
 

@@ -1,7 +1,7 @@
 """Reads the link's packet counters by direction, with either shaper.
 
-`python -m netem.counters [SECONDS]` prints the counters in a place where `python -m netem` runs. If the link does not
-exist yet, the program retries for that many seconds.
+`python -m priolab.netem.counters [SECONDS]` prints the counters in a place where `python -m priolab.netem` runs. If the
+link does not exist yet, the program retries for that many seconds.
 """
 
 import json
@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from netem import router, tc
-from netem.ferry.process import ask
-from netem.shaper_kind import Shaper
+from priolab.netem import router, tc
+from priolab.netem.ferry.process import ask
+from priolab.netem.shaper_kind import Shaper
 
 
 def read(

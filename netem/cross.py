@@ -1,7 +1,7 @@
 """Cross traffic: bulk flows that share the bottleneck with the front's connection.
 
-    python -m netem.cross receive ADDRESS PORT INTERVAL_NS JOURNAL    in the client's place: accepts flows, reads all
-    python -m netem.cross send ADDRESS PORT FLOWS CC                  behind the link: FLOWS connections, bytes for ever
+    python -m priolab.netem.cross receive ADDRESS PORT INTERVAL_NS JOURNAL  in the client's place: reads all
+    python -m priolab.netem.cross send ADDRESS PORT FLOWS CC                  behind the link: sends for ever
 
 Rules:
 1. A flow is a TCP connection with the congestion control CC, whose sender always has bytes to send.
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from common.formats.samples import CrossSample
+from priolab.common.formats.samples import CrossSample
 
 _CHUNK = bytes(2**18)
 _READ_BYTES = 2**20

@@ -12,8 +12,8 @@ at is the kernel's (fq_codel and cake 5 ms, pie and dualpi2 15 ms).
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from common.packets import PACKET_BYTES
-from netem.link import Link, Qdisc
+from priolab.common.packets import PACKET_BYTES
+from priolab.netem.link import Link, Qdisc
 
 CAKE_PACKET_BYTES = 2304
 """The memory that the kernel counts for a full-size packet that it received through a veth pair, for cake's limit."""
@@ -100,7 +100,7 @@ def _packets(limit: object) -> int | None:
 def ce_marks(counters: Mapping[str, Any]) -> int:
     """Returns how many packets the qdiscs toward the client have marked as having met congestion (CE).
 
-    counters: the result of netem.counters.read for the shaper netem.
+    counters: the result of priolab.netem.counters.read for the shaper netem.
     """
     return sum(_marks_in(qdisc) for qdisc in counters.get("down", ()))
 

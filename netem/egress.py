@@ -19,9 +19,9 @@ Rules:
 
 from collections.abc import Mapping
 
-from netem import disciplines, stepped, tc
-from netem.link import Link
-from netem.tc import Command, Stage, Stages
+from priolab.netem import disciplines, stepped, tc
+from priolab.netem.link import Link
+from priolab.netem.tc import Command, Stage, Stages
 
 _GATE, _QUEUE, _SENDER = 1, 2, 2
 

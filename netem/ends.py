@@ -28,11 +28,11 @@ from dataclasses import dataclass
 from statistics import median_low
 from typing import Self
 
-from common.arrival import ANCILLARY_BYTES, arrival_ns, stamp_arrivals
-from common.packets import PACKET_BYTES
-from netem.calibration import SMALL_BYTES, Calibration, Tolerance, disagreements, unmeasured
-from netem.link import Link, Qdisc
-from netem.train import Arrival, held_packets, spacing_rate_bit_s
+from priolab.common.arrival import ANCILLARY_BYTES, arrival_ns, stamp_arrivals
+from priolab.common.packets import PACKET_BYTES
+from priolab.netem.calibration import SMALL_BYTES, Calibration, Tolerance, disagreements, unmeasured
+from priolab.netem.link import Link, Qdisc
+from priolab.netem.train import Arrival, held_packets, spacing_rate_bit_s
 
 _HEADERS_BYTES = 14 + 20 + 8  # Ethernet, IPv4, UDP
 _FULL_PAYLOAD_BYTES = PACKET_BYTES - _HEADERS_BYTES

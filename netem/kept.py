@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from netem import disciplines, overtaking, shaper, stepped, tc
-from netem.link import Link
+from priolab.netem import disciplines, overtaking, shaper, stepped, tc
+from priolab.netem.link import Link
 
 _NS = 10**9
 _CLOCK_NS = 1000
@@ -18,8 +18,8 @@ Difference = tuple[str, object, object]
 def changes(link: Link, counters: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Difference]:
     """Yields each option of a qdisc that differs from the Link.
 
-    counters: the result of netem.counters.read for the shaper netem. The rates of a Link with rate steps are not
-    checked, because netem/changes.py records the observed rate with each step.
+    counters: the result of priolab.netem.counters.read for the shaper netem. The rates of a Link with rate steps are
+    not checked, because netem/changes.py records the observed rate with each step.
     """
     found = {
         tc.Stage(device=qdisc.get("dev", ""), handle=_handle(qdisc)): qdisc for of in counters.values() for qdisc in of

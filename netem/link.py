@@ -14,8 +14,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Self
 
-from common.packets import PACKET_BYTES, SEGMENT_BYTES
-from common.trace import Trace
+from priolab.common.packets import PACKET_BYTES, SEGMENT_BYTES
+from priolab.common.trace import Trace
 
 _LONGEST_DELAY_NS = 60 * 10**9
 _LARGEST_QUEUE_PACKETS = 100_000

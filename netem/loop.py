@@ -8,7 +8,7 @@ and no ARP, so that each end accepts the other's frames.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from netem.tc import Command
+from priolab.netem.tc import Command
 
 
 @dataclass(frozen=True, kw_only=True)

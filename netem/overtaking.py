@@ -9,10 +9,10 @@ the link's place, and the packets leave this loop toward the rest of the link:
 
 from dataclasses import replace
 
-from netem import tc
-from netem.link import Link
-from netem.loop import Loop
-from netem.tc import Command, Stage
+from priolab.netem import tc
+from priolab.netem.link import Link
+from priolab.netem.loop import Loop
+from priolab.netem.tc import Command, Stage
 
 LOOP = Loop(device="delay-down", back="down-delay", mac="02:00:c6:12:00:11", table="13")
 _DELAY_LINE = 2

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from common.formats.samples import QueueContents, queue_line
-from common.netlink import Conversation, Finder, Inquiry, question
-from netem import tc
+from priolab.common.formats.samples import QueueContents, queue_line
+from priolab.common.netlink import Conversation, Finder, Inquiry, question
+from priolab.netem import tc
 
 _GET_QDISC, _STATS = 38, 3  # RTM_GETQDISC, TCA_STATS, <linux/rtnetlink.h>
 _HEADER = struct.Struct("=B3xiI8x")  # struct tcmsg: family, index of the device, handle

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from netem.control import HOME
-from netem.link import Link
-from netem.shaper import TRIAL, chosen, commands, devices, lack_of, lack_of_netem
-from netem.shaper_kind import Shaper
+from priolab.netem.control import HOME
+from priolab.netem.link import Link
+from priolab.netem.shaper import TRIAL, chosen, commands, devices, lack_of, lack_of_netem
+from priolab.netem.shaper_kind import Shaper
 
 FERRY = HOME / "ferry"
 """The socket at which a ferry in the link's place answers (netem/ferry/process.py)."""

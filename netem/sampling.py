@@ -8,9 +8,9 @@ which records every arrival.
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from common.packets import PACKET_BYTES
-from netem import units
-from netem.link import Link
+from priolab.common.packets import PACKET_BYTES
+from priolab.netem import units
+from priolab.netem.link import Link
 
 AUTO: Final = "auto"
 ALLOWED = "auto, a time from 1ms to 100ms, or none"

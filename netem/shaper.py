@@ -8,11 +8,11 @@ their bytes are counted in the same way.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from netem import overtaking, stepped, tc
-from netem.ferry import loops as ferry_loops
-from netem.link import Link, Qdisc
-from netem.shaper_kind import Shaper
-from netem.tc import Command
+from priolab.netem import overtaking, stepped, tc
+from priolab.netem.ferry import loops as ferry_loops
+from priolab.netem.link import Link, Qdisc
+from priolab.netem.shaper_kind import Shaper
+from priolab.netem.tc import Command
 
 TRIAL: tuple[Command, ...] = (
     ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"),

@@ -32,13 +32,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
-from common.picture.queues import qdisc_name
-from netem import disciplines, tc
-from netem.batch import KeptTc
-from netem.changes import RateChanges, beside
-from netem.link import Link, Qdisc
-from netem.loop import Loop
-from netem.tc import Command, Stage, Stages
+from priolab.common.picture.queues import qdisc_name
+from priolab.netem import disciplines, tc
+from priolab.netem.batch import KeptTc
+from priolab.netem.changes import RateChanges, beside
+from priolab.netem.link import Link, Qdisc
+from priolab.netem.loop import Loop
+from priolab.netem.tc import Command, Stage, Stages
 
 LOOP = Loop(device="rate-down", back="down-rate", mac="02:00:c6:12:00:10", table="12")
 _DEVICE = LOOP.device

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from math import exp, sqrt
 from random import Random
 
-from common.packets import PACKET_BYTES
-from common.trace import Trace
+from priolab.common.packets import PACKET_BYTES
+from priolab.common.trace import Trace
 
 _PER_MS = PACKET_BYTES * 8 * 1000
 """Bits per second of one opportunity in each millisecond."""

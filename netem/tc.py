@@ -21,8 +21,8 @@ affect packets that already wait, so a link with rate steps is made differently 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from common.packets import PACKET_BYTES
-from netem.link import Link
+from priolab.common.packets import PACKET_BYTES
+from priolab.netem.link import Link
 
 OUT_OF_REACH = 1_000_000
 """A limit in packets that is never reached."""

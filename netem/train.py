@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median, median_low
 
-from common.packets import PACKET_BYTES
+from priolab.common.packets import PACKET_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)

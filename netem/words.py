@@ -8,10 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from common import trace
-from common.trace import Trace
-from netem import tc, units
-from netem.link import Link, Qdisc, RateStep
+from priolab.common import trace
+from priolab.common.trace import Trace
+from priolab.netem import tc, units
+from priolab.netem.link import Link, Qdisc, RateStep
 
 _SHORTEST_DELAY_NS = 1000
 PACKED = "packed:"

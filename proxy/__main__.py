@@ -1,4 +1,4 @@
-"""`python -m proxy [COMMAND.json]`: executes a front in this process.
+"""`python -m priolab.proxy [COMMAND.json]`: executes a front in this process.
 
 With a file, the program executes the command in the file, a JSON list of words. Without a file, it starts a front that
 people can visit with a browser. Environment variables configure this front:
@@ -19,10 +19,10 @@ import os
 import sys
 from pathlib import Path
 
-from proxy.certificates import issue
-from proxy.front import Front, FrontSettings
-from proxy.readiness import HOME, NAMES
-from proxy.server import server_of
+from priolab.proxy.certificates import issue
+from priolab.proxy.front import Front, FrontSettings
+from priolab.proxy.readiness import HOME, NAMES
+from priolab.proxy.server import server_of
 
 
 def _front() -> Front:

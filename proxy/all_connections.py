@@ -9,8 +9,8 @@ import struct
 from collections.abc import Iterator
 from typing import Self
 
-from common.netlink import Conversation, attributes, question
-from proxy.socket_options import NOT_ECN, Options
+from priolab.common.netlink import Conversation, attributes, question
+from priolab.proxy.socket_options import NOT_ECN, Options
 
 _NETLINK_SOCK_DIAG, _BY_FAMILY = 4, 20  # <linux/netlink.h>, <linux/sock_diag.h>
 _ESTABLISHED = 1  # TCP_ESTABLISHED, <net/tcp_states.h>

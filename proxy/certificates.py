@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from proxy.certificate_files import Certificates, certificates_in
+from priolab.proxy.certificate_files import Certificates, certificates_in
 
 _CURVE = ec.SECP256R1()
 _SCALARS = 2**255  # all smaller than the order of the curve's group

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from proxy.certificate_files import Certificates
-from proxy.readiness import wait_until_ready
-from proxy.server import CATALOGUE, Server
-from proxy.switch import HTTP1, TLS
-from proxy.template import rendered
+from priolab.proxy.certificate_files import Certificates
+from priolab.proxy.readiness import wait_until_ready
+from priolab.proxy.server import CATALOGUE, Server
+from priolab.proxy.switch import HTTP1, TLS
+from priolab.proxy.template import rendered
 
 _BUFFER_BYTES = 16 * 1024
 _READY_S = 30.0

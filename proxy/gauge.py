@@ -1,8 +1,8 @@
 """Samples or tunes a front's sockets from inside the front's PID and network namespaces.
 
-    python -m proxy.gauge look PEER PORT FOLDER INTERVAL_NS    samples the connection from PEER to PORT
-    python -m proxy.gauge tune PORT FOLDER TARGET_US           sets TCP_NOTSENT_LOWAT of the connections to PORT
-    python -m proxy.gauge congestion NAME                      sets TCP_CONGESTION on the front's listening sockets
+    python -m priolab.proxy.gauge look PEER PORT FOLDER INTERVAL_NS  samples the connection from PEER to PORT
+    python -m priolab.proxy.gauge tune PORT FOLDER TARGET_US   sets TCP_NOTSENT_LOWAT of the connections to PORT
+    python -m priolab.proxy.gauge congestion NAME              sets TCP_CONGESTION on the front's listening sockets
 
 PEER: the client's address. PORT: the front's port. FOLDER: the folder for the recorded files. TARGET_US: the target of
 the tuner's law (proxy/tuner/law.py).
@@ -15,12 +15,12 @@ import sys
 import time
 from pathlib import Path
 
-from proxy.live_socket import choose_congestion_control
-from proxy.sampler import FrontLost, Sampler
-from proxy.tuner.journal import NAME, writing
-from proxy.tuner.law import Aim
-from proxy.tuner.tuner import CannotTune
-from proxy.tuner.userland import Userland
+from priolab.proxy.live_socket import choose_congestion_control
+from priolab.proxy.sampler import FrontLost, Sampler
+from priolab.proxy.tuner.journal import NAME, writing
+from priolab.proxy.tuner.law import Aim
+from priolab.proxy.tuner.tuner import CannotTune
+from priolab.proxy.tuner.userland import Userland
 
 ENDED = "has lost the process that served the client"
 """The end of the error message when the process that served the client has ended."""

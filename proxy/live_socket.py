@@ -6,7 +6,7 @@ The descriptor is borrowed for each reading and closed at once (proxy/descriptor
 import socket
 from collections.abc import Callable
 
-from proxy.descriptors import borrow, sockets_of, stat, with_descendants
+from priolab.proxy.descriptors import borrow, sockets_of, stat, with_descendants
 
 
 class LiveSocket:

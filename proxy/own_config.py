@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from proxy.template import placeholders, rendered
+from priolab.proxy.template import placeholders, rendered
 
 NEEDED = ("address", "port", "certificate", "key", "origin", "origin_host", "origin_port")
 """The placeholders without which a run cannot use a configuration."""

@@ -1,8 +1,8 @@
 """Tests whether a front is ready: sends a request to it, as a client would.
 
-`python -m proxy.readiness [SECONDS]` tests the front in this container or namespace. The exit code is 0 as soon as the
-front answers, and 1 if it does not answer within SECONDS. Environment variables: ADDRESS, the front's address; ORIGIN,
-the origin's HOST:PORT; CA, the file of the certificate authority to trust, /run/front/ca.pem by default.
+`python -m priolab.proxy.readiness [SECONDS]` tests the front in this container or namespace. The exit code is 0 as soon
+as the front answers, and 1 if it does not answer within SECONDS. Environment variables: ADDRESS, the front's address;
+ORIGIN, the origin's HOST:PORT; CA, the file of the certificate authority to trust, /run/front/ca.pem by default.
 """
 
 import http.client
@@ -19,8 +19,8 @@ from h2.connection import H2Connection
 from h2.events import ConnectionTerminated, ResponseReceived, StreamReset
 from h2.exceptions import ProtocolError
 
-from common.tls import trusting
-from proxy.switch import H2C, HTTP1
+from priolab.common.tls import trusting
+from priolab.proxy.switch import H2C, HTTP1
 
 NAMES = ("maps.test", "localhost", "127.0.0.1")
 """The names in the certificate of a front that people visit; the first name is the front's server name."""

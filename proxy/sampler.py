@@ -20,13 +20,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from common.cost import Cost
-from common.formats.samples import ProcessSample, SocketSample
-from common.netlink import Inquiry
-from proxy.live_socket import LiveSocket
-from proxy.socket_diag import SocketDiag
-from proxy.socket_options import OptionsJournal, options_of
-from proxy.usage import usage
+from priolab.common.cost import Cost
+from priolab.common.formats.samples import ProcessSample, SocketSample
+from priolab.common.netlink import Inquiry
+from priolab.proxy.live_socket import LiveSocket
+from priolab.proxy.socket_diag import SocketDiag
+from priolab.proxy.socket_options import OptionsJournal, options_of
+from priolab.proxy.usage import usage
 
 _SOON_NS = 10**8
 """The shortest time between samples of the process."""

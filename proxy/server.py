@@ -10,12 +10,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from common.formats.files import MOST_TOML_BYTES, content, parsed
-from proxy.own_config import fault
-from proxy.server_entry import check_entry
-from proxy.switch import HTTP1, TLS, Switch, read_switch
-from proxy.template import placeholders, rendered
-from proxy.wheel import Wheel, wheels_of
+from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed
+from priolab.proxy.own_config import fault
+from priolab.proxy.server_entry import check_entry
+from priolab.proxy.switch import HTTP1, TLS, Switch, read_switch
+from priolab.proxy.template import placeholders, rendered
+from priolab.proxy.wheel import Wheel, wheels_of
 
 SUITES = ("bookworm", "trixie", "sid")
 """The Debian suites that may be the edition of a server."""

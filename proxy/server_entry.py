@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from proxy.switch import LEVELS
+from priolab.proxy.switch import LEVELS
 
 _REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+")
 _PROTOCOLS = ("h2", "h3")

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Self
 
-from common.formats.samples import ConnectionSample, SocketSample
-from common.netlink import Conversation, Finder, Inquiry, question
+from priolab.common.formats.samples import ConnectionSample, SocketSample
+from priolab.common.netlink import Conversation, Finder, Inquiry, question
 
 _NETLINK_SOCK_DIAG, _BY_FAMILY = 4, 20  # <linux/netlink.h>, <linux/sock_diag.h>
 _ESTABLISHED = 1  # TCP_ESTABLISHED, <net/tcp_states.h>

@@ -6,7 +6,7 @@ The options are those of socket(7), ip(7) and tcp(7). An option that the kernel 
 import socket
 from collections.abc import Mapping, MutableMapping
 
-from common.formats.samples import NEW_SOCKET, OptionsSample
+from priolab.common.formats.samples import NEW_SOCKET, OptionsSample
 
 _SOCKET, _IP, _TCP = socket.SOL_SOCKET, socket.IPPROTO_IP, socket.IPPROTO_TCP
 _OPTIONS: Mapping[str, tuple[int, int]] = {

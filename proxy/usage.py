@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from proxy.descriptors import read_beginning
+from priolab.proxy.descriptors import read_beginning
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,17 +16,17 @@ from typing import Any
 
 import pytest
 
-from analysis.records.runs import load_experiment
-from analysis.reports.summary import summarize
-from common.uring import Ring
-from experiments import cli
-from experiments.commands.doctor import Capability, examine, link_options
-from experiments.execution import command_process, keeper
-from experiments.execution.command_process import keep_guests
-from experiments.host.installed import lack_of
-from experiments.host.interruption import STOPS
-from proxy.descriptors import process_ids
-from proxy.server import catalogue, server_of
+from priolab.analysis.records.runs import load_experiment
+from priolab.analysis.reports.summary import summarize
+from priolab.common.uring import Ring
+from priolab.experiments import cli
+from priolab.experiments.commands.doctor import Capability, examine, link_options
+from priolab.experiments.execution import command_process, keeper
+from priolab.experiments.execution.command_process import keep_guests
+from priolab.experiments.host.installed import lack_of
+from priolab.experiments.host.interruption import STOPS
+from priolab.proxy.descriptors import process_ids
+from priolab.proxy.server import catalogue, server_of
 from tests.page import axe
 from tests.punctuality import any_late, until_punctual
 
@@ -303,11 +303,11 @@ class Lab:
 
     def command(self, *words: str) -> list[str]:
         """The argument list of a run."""
-        return [sys.executable, "-m", "experiments", "run", f"RESULTS={self.results}", *words]
+        return [sys.executable, "-m", "priolab.experiments", "run", f"RESULTS={self.results}", *words]
 
     def sweep_command(self, *words: str) -> list[str]:
         """The argument list of a sweep."""
-        return [sys.executable, "-m", "experiments", "sweep", f"RESULTS={self.results}", *words]
+        return [sys.executable, "-m", "priolab.experiments", "sweep", f"RESULTS={self.results}", *words]
 
     def run(self, *words: str, timeout_s: float = 240) -> Done:
         """Runs `priolab run` to its end."""

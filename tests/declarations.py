@@ -10,7 +10,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.figures.sheet import Declaration
+from priolab.analysis.figures.sheet import Declaration
 
 if TYPE_CHECKING:
     from jsonschema import Draft7Validator

@@ -59,7 +59,7 @@ def demonstration(lab: Lab, *words: str, idle: bool = True, begin_s: float = _BE
     idle: False to let the demo run arms beforehand. begin_s: the time that it may take to print its address.
     """
     log = lab.root / "demo.log"
-    command = [sys.executable, "-m", "experiments", "demo", "--port", "0", "--no-browser"]
+    command = [sys.executable, "-m", "priolab.experiments", "demo", "--port", "0", "--no-browser"]
     command += ["--idle"] if idle else []
     with log.open("wb") as out:
         process = subprocess.Popen(

@@ -22,10 +22,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from experiments.errors import LabError
-from experiments.execution.cost import link_s
-from experiments.scenario.knobs import KNOBS, scenario_from
-from proxy.server import catalogue
+from priolab.experiments.errors import LabError
+from priolab.experiments.execution.cost import link_s
+from priolab.experiments.scenario.knobs import KNOBS, scenario_from
+from priolab.proxy.server import catalogue
 from tests.conftest import Done, make_lab
 from tests.honest_pages import draw_page
 from tests.punctuality import any_late, until_punctual

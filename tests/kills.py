@@ -26,8 +26,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from experiments.execution.keeper import group_of
-from proxy.descriptors import with_descendants
+from priolab.experiments.execution.keeper import group_of
+from priolab.proxy.descriptors import with_descendants
 from tests.conftest import Done, Lab, done_in, make_lab
 from tests.lab.endings import Traces, words_of
 from tests.punctuality import any_late, until_punctual
@@ -50,8 +50,8 @@ _KINDS = (
     (r"netem\.ferry", "the ferry"),
     (r"netem\b", "the shaper or the calibration"),
     (r"origin\.mjs", "the origin"),
-    (r"^nginx|-m proxy|entry\.sh", "the front"),
-    (r"-m client", "the client"),
+    (r"^nginx|-m priolab.proxy|entry\.sh", "the front"),
+    (r"-m priolab.client", "the client"),
     (r"^unshare|^env |/sh |^sh |sleep", "the wrapper of an arm or a place"),
     (r"docker", "docker and compose"),
     (r"experiments\.cli run", "the lab"),

@@ -20,14 +20,14 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-from analysis.loads.bookkeeping import NoLedger, ledger
-from analysis.loads.layer import Layer
-from analysis.loads.ledger import Ledger
-from analysis.loads.metrics import page_loads
-from analysis.records.runs import Layers, Run, load_run
-from analysis.records.samples import Timed, latest
-from experiments.errors import LabError
-from experiments.scenario.knobs import scenario_from
+from priolab.analysis.loads.bookkeeping import NoLedger, ledger
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import Ledger
+from priolab.analysis.loads.metrics import page_loads
+from priolab.analysis.records.runs import Layers, Run, load_run
+from priolab.analysis.records.samples import Timed, latest
+from priolab.experiments.errors import LabError
+from priolab.experiments.scenario.knobs import scenario_from
 from tests.reliability import write
 from tests.together import together
 

@@ -23,9 +23,9 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-from experiments.execution.command_process import keep_guests
-from netem import calibration
-from proxy.server import catalogue
+from priolab.experiments.execution.command_process import keep_guests
+from priolab.netem import calibration
+from priolab.proxy.server import catalogue
 from tests.conftest import present
 from tests.deviations import ADDRESSES, Deviation, draw
 from tests.reliability import write

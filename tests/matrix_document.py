@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from analysis.matrix.matrix import Front
-from experiments.host.http2_library import http2_library
-from experiments.host.programs import server_version
-from proxy.server import server_of
+from priolab.analysis.matrix.matrix import Front
+from priolab.experiments.host.http2_library import http2_library
+from priolab.experiments.host.programs import server_version
+from priolab.proxy.server import server_of
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

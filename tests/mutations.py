@@ -38,18 +38,18 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from analysis.figures import picture
-from experiments.commands.console import Report
-from experiments.commands.printable import printable
-from experiments.errors import StepFailed
-from experiments.execution import parcel
-from experiments.execution.experiment import run_experiment
-from experiments.execution.fingerprint import fingerprint_here
-from experiments.execution.invocation import request_from
-from experiments.execution.local import Local
-from experiments.execution.progress import Progress
-from experiments.sweep.sweep import fingerprint_of, sweep_from
-from experiments.sweep.sweep_request import sweep_request_from
+from priolab.analysis.figures import picture
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.printable import printable
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.execution import parcel
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.fingerprint import fingerprint_here
+from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.local import Local
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.sweep.sweep import fingerprint_of, sweep_from
+from priolab.experiments.sweep.sweep_request import sweep_request_from
 from tests import damage
 from tests.damage import Trial
 from tests.reliability import write
@@ -173,7 +173,7 @@ def _sweep_file(folder: Path) -> None:
 
 def _reproduction(folder: Path) -> None:
     """Records the three experiments of `priolab reproduce`."""
-    from experiments.studies.reproduce import FAST, GROWING, SLOW
+    from priolab.experiments.studies.reproduce import FAST, GROWING, SLOW
 
     for knobs in (FAST, SLOW, GROWING):
         words = {**knobs, "FABRIC": "virtual", "RESULTS": str(folder)}
@@ -231,8 +231,13 @@ _KINDS: Mapping[str, Kind] = {
 }
 _QUICK = tuple(name for name in _KINDS if name != "a folder for reproduce")
 _WARM = (
-    *("experiments.cli", "experiments.demo.server", "experiments.studies.reproduce", "pyarrow.parquet"),
-    *("analysis.figures.album", "analysis.figures.knee", "analysis.notebooks.lab", "httpx"),
+    *(
+        "priolab.experiments.cli",
+        "priolab.experiments.demo.server",
+        "priolab.experiments.studies.reproduce",
+        "pyarrow.parquet",
+    ),
+    *("priolab.analysis.figures.album", "priolab.analysis.figures.knee", "priolab.analysis.notebooks.lab", "httpx"),
 )
 
 
@@ -472,7 +477,7 @@ def _become(words: Words, room: Path, number: int) -> None:
 
 
 def _command(words: Words) -> int:
-    from experiments.cli import main as command
+    from priolab.experiments.cli import main as command
 
     return command(words)
 
@@ -481,8 +486,8 @@ def _demo() -> int:
     """Requests an arm as the demo's page does; the server must respond without an internal error."""
     import httpx
 
-    from experiments.demo.job_queue import JobQueue
-    from experiments.demo.server import TOKEN_HEADER, application
+    from priolab.experiments.demo.job_queue import JobQueue
+    from priolab.experiments.demo.server import TOKEN_HEADER, application
 
     async def ask() -> httpx.Response:
         queue = JobQueue(Path("here").resolve(), {"FABRIC": "virtual"}, 1)
@@ -509,9 +514,9 @@ def _no_constant(name: str) -> float:
 
 def _notebook() -> int:
     """Reads the folder as the notebooks do."""
-    from analysis.notebooks import lab
-    from analysis.records.runs import load_experiment
-    from common.formats.reading import FolderError
+    from priolab.analysis.notebooks import lab
+    from priolab.analysis.records.runs import load_experiment
+    from priolab.common.formats.reading import FolderError
 
     try:
         print(len(lab.arms(load_experiment(Path("here/given")))))
@@ -522,9 +527,9 @@ def _notebook() -> int:
 
 
 def _notebook_of_a_sweep() -> int:
-    from analysis.sweeps.folder import load_sweep
-    from analysis.sweeps.networks import networks
-    from common.formats.reading import FolderError
+    from priolab.analysis.sweeps.folder import load_sweep
+    from priolab.analysis.sweeps.networks import networks
+    from priolab.common.formats.reading import FolderError
 
     try:
         print(len(networks(load_sweep(Path("here/given")))))
@@ -560,7 +565,7 @@ def _stop_before_the_runs() -> None:
         raise StepFailed("mutations", _NOT_RUN)
 
     Local.carry_out = refuse  # type: ignore[method-assign]
-    vars(import_module("experiments.commands.setup"))["_carry_out"] = lambda *_: None
+    vars(import_module("priolab.experiments.commands.setup"))["_carry_out"] = lambda *_: None
 
 
 def _worded(words: Sequence[str]) -> dict[str, str]:

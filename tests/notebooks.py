@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import analysis
+from priolab import analysis
 
 FOLDER = Path(next(iter(analysis.__path__))).resolve() / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from experiments.host.search_path import find
-from proxy.server import catalogue
+from priolab.experiments.host.search_path import find
+from priolab.proxy.server import catalogue
 
 NGINX = catalogue()["nginx"]
 TEMPLATE = NGINX.template_text

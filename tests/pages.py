@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from client.plan import page_plan
-from client.priorities import http2_weight
-from common.formats.page import MAPS, Page, Resource
-from common.formats.plan import Plan
-from experiments.scenario.pages import Parameters, page_of
+from priolab.client.plan import page_plan
+from priolab.client.priorities import http2_weight
+from priolab.common.formats.page import MAPS, Page, Resource
+from priolab.common.formats.plan import Plan
+from priolab.experiments.scenario.pages import Parameters, page_of
 
 PAGE, IMAGE, SCRIPT = "page", "image", "script"
 """Its resources, in order."""

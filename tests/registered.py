@@ -11,7 +11,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 _PACKAGES = ("analysis/loads", "experiments/run", "experiments/execution", "experiments/testbed")
 _MAKERS = {"InvalidRun", "Contradiction"}
 _HELPERS = {"_agree", "_at_most", "_backwards", "_check_sysctls"}
-_PASSES_ON = "experiments.execution.conclusion._none_of"
+_PASSES_ON = "priolab.experiments.execution.conclusion._none_of"
 """It raises InvalidRun for a Contradiction that another function found."""
 
 
@@ -19,7 +19,7 @@ def functions_that_check() -> Iterator[str]:
     """Yield the full name of each such function."""
     for package in _PACKAGES:
         for file in sorted((_ROOT / package).rglob("*.py")):
-            module = ".".join(file.relative_to(_ROOT).with_suffix("").parts)
+            module = ".".join(("priolab", *file.relative_to(_ROOT).with_suffix("").parts))
             for function in ast.parse(file.read_text()).body:
                 if isinstance(function, ast.FunctionDef) and _checks(function):
                     name = f"{module}.{function.name}"

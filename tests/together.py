@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.execution.experiment import run_experiment
-from experiments.execution.invocation import request_from, split_words
-from experiments.execution.progress import Progress
-from experiments.execution.request import Arm
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.invocation import request_from, split_words
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.execution.request import Arm
 from tests.conftest import Done, done_in
 
 

@@ -5,8 +5,8 @@ from typing import Self
 
 from hypothesis import strategies as st
 
-from common.formats.decisions import Why
-from proxy.tuner.law import Aim, Choice, Seen
+from priolab.common.formats.decisions import Why
+from priolab.proxy.tuner.law import Aim, Choice, Seen
 
 _WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from experiments.host.processes import die_with_parent
+from priolab.experiments.host.processes import die_with_parent
 from tests.reports import summary
 
 _KEPT = Path(".pytest_cache")

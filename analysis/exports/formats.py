@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.exports import har, perfetto, qlog, tables
-from analysis.exports.recording import Album
+from priolab.analysis.exports import har, perfetto, qlog, tables
+from priolab.analysis.exports.recording import Album
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,10 @@ Origin and meaning of the fields:
 
 from typing import Any
 
-from analysis.exports.recording import Album, Recording
-from analysis.exports.streams import Stream
-from analysis.loads.metrics import PageLoad
-from common.formats.plan import NAMES
+from priolab.analysis.exports.recording import Album, Recording
+from priolab.analysis.exports.streams import Stream
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.common.formats.plan import NAMES
 
 _HTTPS_PORT = 443
 _KINDS = {"text/html": "document", "image/jpeg": "image", "text/javascript": "script", "text/css": "stylesheet"}

@@ -11,9 +11,9 @@ Rules:
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from analysis.exports.recording import Album, Recording
-from analysis.exports.streams import Stream
-from common.formats.samples import OriginRequest, QueueSample, SocketSample
+from priolab.analysis.exports.recording import Album, Recording
+from priolab.analysis.exports.streams import Stream
+from priolab.common.formats.samples import OriginRequest, QueueSample, SocketSample
 
 _Event = dict[str, Any]
 _Sample = TypeVar("_Sample", SocketSample, QueueSample)

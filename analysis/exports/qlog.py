@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from analysis.exports.recording import Album, Recording
-from common.formats.events import Event
-from common.formats.plan import NAMES, Protocol
-from common.formats.samples import QueueSample, SocketSample
+from priolab.analysis.exports.recording import Album, Recording
+from priolab.common.formats.events import Event
+from priolab.common.formats.plan import NAMES, Protocol
+from priolab.common.formats.samples import QueueSample, SocketSample
 
 SCHEMA = "https://priolab.invalid/112026/priolab"
 """The URI of the lab's event schema. Nothing can be fetched from this address: the draft needs it only as a name."""

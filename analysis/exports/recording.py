@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from analysis.exports.streams import Stream, streams
-from analysis.loads.findings import judgement
-from analysis.loads.metrics import PageLoad, loads_of_good_run
-from analysis.loads.verdict import Judgement
-from analysis.records.runs import Evidence, Experiment, Layers, Run
-from common.formats.events import Event
-from common.formats.plan import Plan
-from common.formats.reading import FolderError
-from common.formats.run import RunRecord
-from common.formats.samples import OriginRequest, QueueSample, SocketSample
-from common.formats.scenario import ScenarioRecord
+from priolab.analysis.exports.streams import Stream, streams
+from priolab.analysis.loads.findings import judgement
+from priolab.analysis.loads.metrics import PageLoad, loads_of_good_run
+from priolab.analysis.loads.verdict import Judgement
+from priolab.analysis.records.runs import Evidence, Experiment, Layers, Run
+from priolab.common.formats.events import Event
+from priolab.common.formats.plan import Plan
+from priolab.common.formats.reading import FolderError
+from priolab.common.formats.run import RunRecord
+from priolab.common.formats.samples import OriginRequest, QueueSample, SocketSample
+from priolab.common.formats.scenario import ScenarioRecord
 
 
 @dataclass(frozen=True, kw_only=True)

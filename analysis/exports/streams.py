@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from common.formats.events import Event
-from common.formats.plan import Plan, Request
-from common.formats.reading import FolderError
+from priolab.common.formats.events import Event
+from priolab.common.formats.plan import Plan, Request
+from priolab.common.formats.reading import FolderError
 
 
 @dataclass(frozen=True, kw_only=True)

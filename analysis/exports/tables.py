@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args, get_type_hints
 
-from analysis.exports.recording import Album, Recording
-from common.formats.events import Arrival, Event
-from common.formats.samples import QueueSample, SocketSample
-from common.formats.scenario import AUTO
+from priolab.analysis.exports.recording import Album, Recording
+from priolab.common.formats.events import Arrival, Event
+from priolab.common.formats.samples import QueueSample, SocketSample
+from priolab.common.formats.scenario import AUTO
 
 # In a table the name `bytes` alone would not say what was counted.
 _RENAMED = {"packets": "bottleneck_packets", "bytes": "bottleneck_bytes", "dropped": "dropped_packets"}

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from analysis.figures import clients, filmstrip, ladder, ledger_area, ledger_bar, picture, timeline
-from analysis.figures.sheet import Declaration
-from analysis.records.runs import Experiment
+from priolab.analysis.figures import clients, filmstrip, ladder, ledger_area, ledger_bar, picture, timeline
+from priolab.analysis.figures.sheet import Declaration
+from priolab.analysis.records.runs import Experiment
 
 FIGURES: Mapping[str, Callable[[Experiment], Declaration | None]] = MappingProxyType(
     {

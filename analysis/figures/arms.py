@@ -1,24 +1,24 @@
 """Reads the data of the figures: from each arm of an experiment the typical run, with the run's logs.
 
-An arm's typical run is the repetition with the median first byte (`analysis.reports.summary.typical`).
+An arm's typical run is the repetition with the median first byte (`priolab.analysis.reports.summary.typical`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from analysis.figures.words import kilobytes, plain
-from analysis.loads.bookkeeping import NoLedger, ledger
-from analysis.loads.findings import judgement
-from analysis.loads.ledger import Ledger
-from analysis.loads.metrics import PageLoad, measured_load
-from analysis.loads.verdict import Judgement
-from analysis.records.link_words import link_words
-from analysis.records.rate import steps_of
-from analysis.records.runs import Evidence, Experiment, Layers, Run
-from analysis.reports.summary import typical
-from common.formats.page import MAPS
-from common.formats.scenario import ScenarioRecord
+from priolab.analysis.figures.words import kilobytes, plain
+from priolab.analysis.loads.bookkeeping import NoLedger, ledger
+from priolab.analysis.loads.findings import judgement
+from priolab.analysis.loads.ledger import Ledger
+from priolab.analysis.loads.metrics import PageLoad, measured_load
+from priolab.analysis.loads.verdict import Judgement
+from priolab.analysis.records.link_words import link_words
+from priolab.analysis.records.rate import steps_of
+from priolab.analysis.records.runs import Evidence, Experiment, Layers, Run
+from priolab.analysis.reports.summary import typical
+from priolab.common.formats.page import MAPS
+from priolab.common.formats.scenario import ScenarioRecord
 
 CLIENTS: Mapping[str, str] = MappingProxyType(
     {"h2": "h2", "chromium": "Chromium", "firefox": "Firefox", "webkit": "WebKitGTK"}

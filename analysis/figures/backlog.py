@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from analysis.loads.metrics import PageLoad
-from analysis.records.runs import Layers
-from common.formats.samples import FEWEST_LOOKS, SocketSample
-from common.packets import unframed
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.records.runs import Layers
+from priolab.common.formats.samples import FEWEST_LOOKS, SocketSample
+from priolab.common.packets import unframed
 
 T = TypeVar("T")
 

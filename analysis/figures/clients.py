@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from analysis.figures import sheet
-from analysis.figures.arms import CLIENTS, Arm, arms, headline
-from analysis.figures.lanes import Lane, lanes_of
-from analysis.figures.lettering import beside
-from analysis.figures.palette import INK, QUIET
-from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Declaration, Panel, heading, number
-from analysis.loads.metrics import Piece
-from analysis.records.runs import Experiment
-from common.formats.scenario import ScenarioRecord
+from priolab.analysis.figures import sheet
+from priolab.analysis.figures.arms import CLIENTS, Arm, arms, headline
+from priolab.analysis.figures.lanes import Lane, lanes_of
+from priolab.analysis.figures.lettering import beside
+from priolab.analysis.figures.palette import INK, QUIET
+from priolab.analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Declaration, Panel, heading, number
+from priolab.analysis.loads.metrics import Piece
+from priolab.analysis.records.runs import Experiment
+from priolab.common.formats.scenario import ScenarioRecord
 
 _TOOLTIP = [
     {"field": "resource", "type": "nominal", "title": "resource"},

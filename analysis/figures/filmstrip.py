@@ -10,13 +10,13 @@ screen has a frame in colour.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from analysis.figures.arms import Arm, arms, headline, longest_s
-from analysis.figures.palette import IMPORTANT, INK, OTHERS, VERDICTS
-from analysis.figures.sheet import Axis, Declaration, Panel, Rows, heading, number, sheet, title
-from analysis.loads.metrics import PageLoad
-from analysis.records.runs import Experiment
-from common.formats.page import Resource
-from common.formats.run import Verdict
+from priolab.analysis.figures.arms import Arm, arms, headline, longest_s
+from priolab.analysis.figures.palette import IMPORTANT, INK, OTHERS, VERDICTS
+from priolab.analysis.figures.sheet import Axis, Declaration, Panel, Rows, heading, number, sheet, title
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.records.runs import Experiment
+from priolab.common.formats.page import Resource
+from priolab.common.formats.run import Verdict
 
 FRAMES = 16
 _HEIGHT_PX = 112

@@ -19,14 +19,26 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
-from analysis.figures import picture
-from analysis.figures.backlog import columns
-from analysis.figures.lettering import beside
-from analysis.figures.palette import GRID, INK, LAYERS, NO_DIFFERENCE, QUIET, STEERED
-from analysis.figures.sheet import END, SMALL, START, WIDTH, Axis, Declaration, Panel, heading, layer, sheet, title
-from analysis.loads.layer import Layer
-from analysis.reports.following import BAND, Seen, Step, steps
-from analysis.sweeps.words import milliseconds, rate
+from priolab.analysis.figures import picture
+from priolab.analysis.figures.backlog import columns
+from priolab.analysis.figures.lettering import beside
+from priolab.analysis.figures.palette import GRID, INK, LAYERS, NO_DIFFERENCE, QUIET, STEERED
+from priolab.analysis.figures.sheet import (
+    END,
+    SMALL,
+    START,
+    WIDTH,
+    Axis,
+    Declaration,
+    Panel,
+    heading,
+    layer,
+    sheet,
+    title,
+)
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.reports.following import BAND, Seen, Step, steps
+from priolab.analysis.sweeps.words import milliseconds, rate
 
 NAME = "following"
 """The name of the figure's files, without suffix."""

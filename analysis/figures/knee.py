@@ -8,15 +8,15 @@ The networks' plots are side by side and have the same axis (analysis/figures/kn
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from analysis.figures import lettering, picture
-from analysis.figures.knee_plot import AXIS_PX, GAP_PX, Axis, Plot, Size
-from analysis.figures.palette import INK, QUIET
-from analysis.figures.sheet import CONFIG, Declaration, heading
-from analysis.sweeps import words
-from analysis.sweeps.folder import Sweep
-from analysis.sweeps.knee import Knee, find, goodput_part
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.networks import Network, networks
+from priolab.analysis.figures import lettering, picture
+from priolab.analysis.figures.knee_plot import AXIS_PX, GAP_PX, Axis, Plot, Size
+from priolab.analysis.figures.palette import INK, QUIET
+from priolab.analysis.figures.sheet import CONFIG, Declaration, heading
+from priolab.analysis.sweeps import words
+from priolab.analysis.sweeps.folder import Sweep
+from priolab.analysis.sweeps.knee import Knee, find, goodput_part
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.networks import Network, networks
 
 NAME = "knee"
 """The name of the figure's files, without suffix."""

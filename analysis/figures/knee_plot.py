@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from math import log2
 from typing import Any, Self
 
-from analysis.figures.backlog import ticks
-from analysis.figures.palette import GOODPUT, GRID, IMPORTANT, INK, LAYERS, NO_DIFFERENCE, STEERED
-from analysis.figures.sheet import WIDTH, Declaration, layer
-from analysis.loads.layer import Layer
-from analysis.sweeps import words
-from analysis.sweeps.knee import Knee
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.network_knobs import NONE
-from analysis.sweeps.networks import Level, Network
+from priolab.analysis.figures.backlog import ticks
+from priolab.analysis.figures.palette import GOODPUT, GRID, IMPORTANT, INK, LAYERS, NO_DIFFERENCE, STEERED
+from priolab.analysis.figures.sheet import WIDTH, Declaration, layer
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.sweeps import words
+from priolab.analysis.sweeps.knee import Knee
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.network_knobs import NONE
+from priolab.analysis.sweeps.networks import Level, Network
 
 GAP_PX = 36
 """The gap between plots side by side."""

@@ -1,21 +1,21 @@
 """Draws the first-byte ladder of two resources in each arm: from the first packet to the first whole frame.
 
-A rung is a meaning of "first byte", such as "frame header readable" (`analysis.loads.ladder`). Every rung has its own
-row, with a bar from the time of the previous rung to the time of this rung. The bar's label is the difference of these
-times.
+A rung is a meaning of "first byte", such as "frame header readable" (`priolab.analysis.loads.ladder`). Every rung has
+its own row, with a bar from the time of the previous rung to the time of this rung. The bar's label is the difference
+of these times.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from analysis.figures import sheet
-from analysis.figures.arms import Arm, arms, headline
-from analysis.figures.lettering import beside
-from analysis.figures.palette import IMPORTANT, INK, OTHERS
-from analysis.figures.sheet import FONT, WIDTH, Axis, Declaration, Panel, heading, number
-from analysis.loads.ladder import Reached, Rung, ladder
-from analysis.loads.verdict import possessive
-from analysis.records.runs import Experiment
+from priolab.analysis.figures import sheet
+from priolab.analysis.figures.arms import Arm, arms, headline
+from priolab.analysis.figures.lettering import beside
+from priolab.analysis.figures.palette import IMPORTANT, INK, OTHERS
+from priolab.analysis.figures.sheet import FONT, WIDTH, Axis, Declaration, Panel, heading, number
+from priolab.analysis.loads.ladder import Reached, Rung, ladder
+from priolab.analysis.loads.verdict import possessive
+from priolab.analysis.records.runs import Experiment
 
 _TOOLTIP = [
     {"field": "rung", "type": "nominal", "title": "rung"},

@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from analysis.figures.palette import IMPORTANT, OTHERS
-from analysis.loads.metrics import PageLoad, Piece, Traffic
-from analysis.records.rate import Rate
-from common.formats.page import Page, Resource
+from priolab.analysis.figures.palette import IMPORTANT, OTHERS
+from priolab.analysis.loads.metrics import PageLoad, Piece, Traffic
+from priolab.analysis.records.rate import Rate
+from priolab.common.formats.page import Page, Resource
 
 # Overhead of frames, records, TCP, IP and Ethernet around a full-size packet's payload.
 _OVERHEAD = 1514 / 1440

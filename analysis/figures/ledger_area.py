@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from analysis.figures import lettering, sheet
-from analysis.figures.arms import Arm, arms, headline
-from analysis.figures.backlog import columns, ticks
-from analysis.figures.palette import IMPORTANT, LAYERS, OTHERS, QUIET, RECEIVED
-from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Declaration, Panel, heading
-from analysis.loads.layer import Layer
-from analysis.loads.ledger import Ledger, Moment
-from analysis.loads.verdict import possessive
-from analysis.records.runs import Experiment
-from common.formats.page import called
+from priolab.analysis.figures import lettering, sheet
+from priolab.analysis.figures.arms import Arm, arms, headline
+from priolab.analysis.figures.backlog import columns, ticks
+from priolab.analysis.figures.palette import IMPORTANT, LAYERS, OTHERS, QUIET, RECEIVED
+from priolab.analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Declaration, Panel, heading
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import Ledger, Moment
+from priolab.analysis.loads.verdict import possessive
+from priolab.analysis.records.runs import Experiment
+from priolab.common.formats.page import called
 
 _HEIGHT_PX = 220
 _COLUMN_PX = 4

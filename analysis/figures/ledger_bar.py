@@ -6,15 +6,15 @@ A mark below each bar shows the oracle's bound: the soonest possible first byte 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from analysis.figures import sheet
-from analysis.figures.arms import Arm, arms, headline
-from analysis.figures.lettering import Label, beside, text_px
-from analysis.figures.palette import INK, LAYERS, QUIET, ink_on
-from analysis.figures.sheet import FONT, WIDTH, Axis, Declaration, Panel, heading, number
-from analysis.loads.findings import bound_of
-from analysis.loads.layer import Layer
-from analysis.loads.ledger import WORDS, Ledger, sentence
-from analysis.records.runs import Experiment
+from priolab.analysis.figures import sheet
+from priolab.analysis.figures.arms import Arm, arms, headline
+from priolab.analysis.figures.lettering import Label, beside, text_px
+from priolab.analysis.figures.palette import INK, LAYERS, QUIET, ink_on
+from priolab.analysis.figures.sheet import FONT, WIDTH, Axis, Declaration, Panel, heading, number
+from priolab.analysis.loads.findings import bound_of
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import WORDS, Ledger, sentence
+from priolab.analysis.records.runs import Experiment
 
 _UNIT_PX = 76
 _BOTTOM = -0.75

@@ -7,8 +7,8 @@ distinguish the colours of these sets. A pale projector, too, shows them as diff
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from analysis.loads.layer import Layer
-from common.formats.run import Verdict
+from priolab.analysis.loads.layer import Layer
+from priolab.common.formats.run import Verdict
 
 INK = "#1a1a1a"
 QUIET = "#5a5a5a"

@@ -16,7 +16,7 @@ from typing import Any
 
 import vl_convert
 
-from common.formats.files import write, write_all
+from priolab.common.formats.files import write, write_all
 
 _PNG_SCALE = 1.25
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]*">')

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from analysis.figures import lettering
-from analysis.figures.lettering import Label
-from analysis.figures.palette import QUIET
-from analysis.figures.sheet import SMALL, WIDTH, Declaration, Panel
-from analysis.figures.words import kilobytes
-from common.formats.run import Observed
+from priolab.analysis.figures import lettering
+from priolab.analysis.figures.lettering import Label
+from priolab.analysis.figures.palette import QUIET
+from priolab.analysis.figures.sheet import SMALL, WIDTH, Declaration, Panel
+from priolab.analysis.figures.words import kilobytes
+from priolab.common.formats.run import Observed
 
 _LINE_PX = 1.5
 _MARGIN_PX = 8

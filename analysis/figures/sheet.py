@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.figures import lettering
-from analysis.figures.lettering import FAMILIES, Label
-from analysis.figures.palette import GRID, INK, QUIET
+from priolab.analysis.figures import lettering
+from priolab.analysis.figures.lettering import FAMILIES, Label
+from priolab.analysis.figures.palette import GRID, INK, QUIET
 
 WIDTH = 1320
 FONT = 24

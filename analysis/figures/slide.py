@@ -5,11 +5,11 @@ Each arm has lanes of arrived bytes, as in the timeline, and its filmstrip.
 
 from collections.abc import Sequence
 
-from analysis.figures import filmstrip, lettering, timeline
-from analysis.figures.arms import Arm, facts
-from analysis.figures.palette import INK
-from analysis.figures.sheet import WIDTH, Declaration, sheet
-from analysis.figures.sheet import title as panel_title
+from priolab.analysis.figures import filmstrip, lettering, timeline
+from priolab.analysis.figures.arms import Arm, facts
+from priolab.analysis.figures.palette import INK
+from priolab.analysis.figures.sheet import WIDTH, Declaration, sheet
+from priolab.analysis.figures.sheet import title as panel_title
 
 RATIO = 16 / 9
 """The slide's width, divided by its height."""

@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.figures import lettering, picture
-from analysis.figures.arms import Arm, arms, headline, longest_s
-from analysis.figures.backlog import Look, backlog, bends, columns, ticks
-from analysis.figures.lanes import lanes, lanes_of
-from analysis.figures.lettering import Label
-from analysis.figures.palette import INK, LAYERS, QUIET, VERDICTS
-from analysis.figures.rate_lines import rate_lines, steps_made
-from analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Declaration, Panel, heading, sheet, title
-from analysis.loads.layer import Layer
-from analysis.loads.metrics import PageLoad, Traffic
-from analysis.records.rate import Rate
-from analysis.records.runs import Experiment
+from priolab.analysis.figures import lettering, picture
+from priolab.analysis.figures.arms import Arm, arms, headline, longest_s
+from priolab.analysis.figures.backlog import Look, backlog, bends, columns, ticks
+from priolab.analysis.figures.lanes import lanes, lanes_of
+from priolab.analysis.figures.lettering import Label
+from priolab.analysis.figures.palette import INK, LAYERS, QUIET, VERDICTS
+from priolab.analysis.figures.rate_lines import rate_lines, steps_made
+from priolab.analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Declaration, Panel, heading, sheet, title
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.metrics import PageLoad, Traffic
+from priolab.analysis.records.rate import Rate
+from priolab.analysis.records.runs import Experiment
 
 _STEP_PX = 10
 _LOOK_PX = 4

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from common.formats.plan import Change, Group, Plan, Position, Signals
-from common.signals import Tree, urgency
+from priolab.common.formats.plan import Change, Group, Plan, Position, Signals
+from priolab.common.signals import Tree, urgency
 
 _INCREMENTAL = re.compile(r"\bi\b")
 

@@ -7,20 +7,20 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from analysis.loads.estimate import Estimate
-from analysis.loads.flow_control import Waiting, Windows, receive_window, windows_of
-from analysis.loads.layer import Layer
-from analysis.loads.ledger import Ledger
-from analysis.loads.looks import Looks, reached
-from analysis.loads.metrics import PageLoad
-from analysis.loads.moments import moments_of
-from analysis.loads.network import Transit
-from analysis.loads.pipe import Pipe
-from analysis.loads.second_hop import hop_of
-from analysis.loads.stream import Payload
-from analysis.records.runs import Evidence, Layers
-from common.formats.samples import FEWEST_LOOKS, SocketSample
-from common.formats.scenario import ScenarioRecord
+from priolab.analysis.loads.estimate import Estimate
+from priolab.analysis.loads.flow_control import Waiting, Windows, receive_window, windows_of
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import Ledger
+from priolab.analysis.loads.looks import Looks, reached
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.loads.moments import moments_of
+from priolab.analysis.loads.network import Transit
+from priolab.analysis.loads.pipe import Pipe
+from priolab.analysis.loads.second_hop import hop_of
+from priolab.analysis.loads.stream import Payload
+from priolab.analysis.records.runs import Evidence, Layers
+from priolab.common.formats.samples import FEWEST_LOOKS, SocketSample
+from priolab.common.formats.scenario import ScenarioRecord
 
 _BROWSER_STEP_NS = 10**6
 

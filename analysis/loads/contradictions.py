@@ -23,20 +23,20 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from analysis.loads.contradiction import Allowance, Contradiction, in_ms
-from analysis.loads.idle_checks import idle_contradictions
-from analysis.loads.layer import Layer
-from analysis.loads.metrics import PageLoad, page_loads
-from analysis.loads.rate_check import rate_contradictions
-from analysis.loads.request_checks import request_contradictions, served
-from analysis.loads.retransmission_check import retransmission_contradictions
-from analysis.loads.wire_checks import late_acknowledgments, late_on_the_way
-from analysis.records.runs import Evidence, Layers
-from analysis.records.samples import latest
-from common.formats.run import LedgerRecord
-from common.formats.samples import SocketSample
-from common.formats.scenario import PROBE, ScenarioRecord
-from common.packets import PACKET_BUFFER_BYTES, RECORD_BYTES
+from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
+from priolab.analysis.loads.idle_checks import idle_contradictions
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.metrics import PageLoad, page_loads
+from priolab.analysis.loads.rate_check import rate_contradictions
+from priolab.analysis.loads.request_checks import request_contradictions, served
+from priolab.analysis.loads.retransmission_check import retransmission_contradictions
+from priolab.analysis.loads.wire_checks import late_acknowledgments, late_on_the_way
+from priolab.analysis.records.runs import Evidence, Layers
+from priolab.analysis.records.samples import latest
+from priolab.common.formats.run import LedgerRecord
+from priolab.common.formats.samples import SocketSample
+from priolab.common.formats.scenario import PROBE, ScenarioRecord
+from priolab.common.packets import PACKET_BUFFER_BYTES, RECORD_BYTES
 
 _MS = 10**6
 _UNEXPLAINED_AT_MOST = 0.1

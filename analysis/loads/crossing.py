@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from common.formats.segments import Segment
+from priolab.common.formats.segments import Segment
 
 
 @dataclass(frozen=True, kw_only=True)

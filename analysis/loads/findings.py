@@ -5,20 +5,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from analysis.loads.bookkeeping import NoLedger, ledger
-from analysis.loads.metrics import PageLoad, ResourceTimes, page_loads
-from analysis.loads.model import NoPrediction, Writes, first_byte_ms
-from analysis.loads.oracle import Bound, Inversion, bound, inversion
-from analysis.loads.order import AskedOrder
-from analysis.loads.probe import Probe, judge_probe, probe_of
-from analysis.loads.verdict import Judgement, judge
-from analysis.records.rate import Rate
-from analysis.records.runs import Evidence, Layers
-from common.formats.page import Page
-from common.formats.reading import FolderError
-from common.formats.run import Findings, PredictionRecord, Verdict
-from common.formats.scenario import PROBE, ScenarioRecord
-from common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES
+from priolab.analysis.loads.bookkeeping import NoLedger, ledger
+from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, page_loads
+from priolab.analysis.loads.model import NoPrediction, Writes, first_byte_ms
+from priolab.analysis.loads.oracle import Bound, Inversion, bound, inversion
+from priolab.analysis.loads.order import AskedOrder
+from priolab.analysis.loads.probe import Probe, judge_probe, probe_of
+from priolab.analysis.loads.verdict import Judgement, judge
+from priolab.analysis.records.rate import Rate
+from priolab.analysis.records.runs import Evidence, Layers
+from priolab.common.formats.page import Page
+from priolab.common.formats.reading import FolderError
+from priolab.common.formats.run import Findings, PredictionRecord, Verdict
+from priolab.common.formats.scenario import PROBE, ScenarioRecord
+from priolab.common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES
 
 
 def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front: Mapping[str, Any]) -> Findings:

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol as Interface
 
-from analysis.loads.estimate import Estimate
-from analysis.records.runs import Evidence
-from common.formats.events import Event, Kind
-from common.formats.plan import Protocol
-from common.formats.samples import SocketSample
-from common.formats.scenario import PROBE, ScenarioRecord
+from priolab.analysis.loads.estimate import Estimate
+from priolab.analysis.records.runs import Evidence
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Protocol
+from priolab.common.formats.samples import SocketSample
+from priolab.common.formats.scenario import PROBE, ScenarioRecord
 
 _CONNECTION = 0
 _FEW_BYTES = 1024

@@ -6,13 +6,13 @@ wait in queues, so only the shortest time of their way is known.
 
 from collections.abc import Iterator
 
-from analysis.loads.contradiction import Allowance, Contradiction, in_ms
-from analysis.loads.contradictions import unsent
-from analysis.loads.request_checks import served
-from analysis.records.runs import Evidence, Layers
-from common.formats.passages import Passage
-from common.formats.samples import OriginRequest
-from common.formats.scenario import ViaRecord
+from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
+from priolab.analysis.loads.contradictions import unsent
+from priolab.analysis.loads.request_checks import served
+from priolab.analysis.records.runs import Evidence, Layers
+from priolab.common.formats.passages import Passage
+from priolab.common.formats.samples import OriginRequest
+from priolab.common.formats.scenario import ViaRecord
 
 
 def hop_contradictions(

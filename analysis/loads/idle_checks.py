@@ -14,11 +14,11 @@ Two things are checked:
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from analysis.loads.contradiction import Allowance, Contradiction, in_ms
-from analysis.loads.metrics import PageLoad
-from analysis.records.runs import Layers
-from common.formats.samples import SocketSample
-from common.formats.scenario import PROBE, ScenarioRecord
+from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.records.runs import Layers
+from priolab.common.formats.samples import SocketSample
+from priolab.common.formats.scenario import PROBE, ScenarioRecord
 
 _USED = 1 / 2
 """The part of the congestion window that is used at least while bytes are unsent."""

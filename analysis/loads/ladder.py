@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from analysis.loads.metrics import PageLoad
-from analysis.records.runs import Evidence
-from common.formats.events import Event
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.records.runs import Evidence
+from priolab.common.formats.events import Event
 
 
 class Rung(StrEnum):

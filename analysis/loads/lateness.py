@@ -16,13 +16,13 @@ read in twenty may follow a gap.
 
 from dataclasses import dataclass
 
-from analysis.loads.metrics import PageLoad, ResourceTimes
-from analysis.loads.oracle import page_crossed_ns
-from analysis.records.rate import Rate
-from analysis.records.runs import Evidence, Layers
-from analysis.records.samples import latest
-from common.formats.scenario import ScenarioRecord
-from common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, SEGMENT_BYTES
+from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
+from priolab.analysis.loads.oracle import page_crossed_ns
+from priolab.analysis.records.rate import Rate
+from priolab.analysis.records.runs import Evidence, Layers
+from priolab.analysis.records.samples import latest
+from priolab.common.formats.scenario import ScenarioRecord
+from priolab.common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, SEGMENT_BYTES
 
 FIRST = "first"
 """Key of the resource that arrives first, with nothing ahead of it on the link."""

@@ -56,8 +56,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 
-from analysis.loads.layer import Layer
-from common.formats.run import LedgerRecord, OtherBytes
+from priolab.analysis.loads.layer import Layer
+from priolab.common.formats.run import LedgerRecord, OtherBytes
 
 
 @dataclass(frozen=True, kw_only=True)

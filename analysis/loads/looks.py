@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from analysis.loads.estimate import Estimate
-from analysis.loads.pipe import Pipe
-from analysis.records.runs import Layers
-from analysis.records.samples import latest
-from common.formats.samples import SocketSample
-from common.packets import framed
+from priolab.analysis.loads.estimate import Estimate
+from priolab.analysis.loads.pipe import Pipe
+from priolab.analysis.records.runs import Layers
+from priolab.analysis.records.samples import latest
+from priolab.common.formats.samples import SocketSample
+from priolab.common.packets import framed
 
 _OFF_PACKETS = 3
 """By how many packets the samples of socket and queue may differ, because one is sampled after the other."""

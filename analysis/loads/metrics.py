@@ -7,12 +7,12 @@ from functools import cached_property
 from itertools import pairwise
 from statistics import quantiles
 
-from analysis.records.runs import Evidence
-from common.formats.events import Event
-from common.formats.page import Page, Resource
-from common.formats.reading import FolderError
-from common.formats.run import LoadRecord, ResourceRecord
-from common.formats.samples import OriginRequest
+from priolab.analysis.records.runs import Evidence
+from priolab.common.formats.events import Event
+from priolab.common.formats.page import Page, Resource
+from priolab.common.formats.reading import FolderError
+from priolab.common.formats.run import LoadRecord, ResourceRecord
+from priolab.common.formats.samples import OriginRequest
 
 
 @dataclass(frozen=True, kw_only=True)

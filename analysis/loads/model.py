@@ -58,12 +58,12 @@ from itertools import count, product
 from math import ceil, inf
 from typing import Any, Self
 
-from analysis.loads.flights import Path, Sender, after_load, progress, read_s
-from analysis.loads.oracle import bound, latest_important
-from analysis.records.rate import Rate
-from common.formats.page import Page, Resource
-from common.formats.scenario import AUTO, FIFO, ScenarioRecord
-from common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
+from priolab.analysis.loads.flights import Path, Sender, after_load, progress, read_s
+from priolab.analysis.loads.oracle import bound, latest_important
+from priolab.analysis.records.rate import Rate
+from priolab.common.formats.page import Page, Resource
+from priolab.common.formats.scenario import AUTO, FIFO, ScenarioRecord
+from priolab.common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
 LARGEST_ERROR = 0.25
 """The largest error of a prediction, as a part of the time to first byte, that the ranges in the docstring allow."""

@@ -3,12 +3,12 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from analysis.loads.ledger import Moment
-from analysis.loads.metrics import PageLoad
-from analysis.loads.stream import Payload
-from analysis.loads.whereabouts import whereabouts
-from analysis.records.runs import Layers
-from common.formats.samples import SocketSample
+from priolab.analysis.loads.ledger import Moment
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.loads.stream import Payload
+from priolab.analysis.loads.whereabouts import whereabouts
+from priolab.analysis.records.runs import Layers
+from priolab.common.formats.samples import SocketSample
 
 
 def moments_of(

@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
-from analysis.loads.crossing import Crossing, crossing
-from analysis.loads.estimate import Estimate
-from analysis.loads.layer import Layer
-from analysis.loads.looks import Looks, reached
-from analysis.records.samples import latest
-from common.packets import HEADERS_BYTES, framed
+from priolab.analysis.loads.crossing import Crossing, crossing
+from priolab.analysis.loads.estimate import Estimate
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.looks import Looks, reached
+from priolab.analysis.records.samples import latest
+from priolab.common.packets import HEADERS_BYTES, framed
 
 _NONE = Estimate.exact(0)
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from analysis.loads.metrics import PageLoad
-from analysis.records.rate import Rate, TraceRate
-from common.formats.page import Page, Resource
-from common.formats.run import OracleRecord
-from common.formats.scenario import ScenarioRecord
-from common.packets import HEADERS_BYTES, SEGMENT_BYTES, unframed
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.records.rate import Rate, TraceRate
+from priolab.common.formats.page import Page, Resource
+from priolab.common.formats.run import OracleRecord
+from priolab.common.formats.scenario import ScenarioRecord
+from priolab.common.packets import HEADERS_BYTES, SEGMENT_BYTES, unframed
 
 _FIRST_BYTE = 1
 _RECORD_BYTES = 5 + 1 + 16  # header, content type, tag (RFC 8446, 5.2)

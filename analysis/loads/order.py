@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from common.formats.events import Event, Kind
-from common.formats.plan import Group
-from common.signals import Asked, Saying, Wishes, from_text
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Group
+from priolab.common.signals import Asked, Saying, Wishes, from_text
 
 _SPEAKS = (Kind.REQUEST_SENT, Kind.PRIORITY_SENT)
 

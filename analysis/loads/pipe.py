@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Self
 
-from analysis.loads.estimate import Estimate
-from analysis.records.rate import Rate, TraceRate
-from analysis.records.runs import Layers
-from common.formats.scenario import FIFO, ScenarioRecord
-from common.packets import PACKET_BYTES
+from priolab.analysis.loads.estimate import Estimate
+from priolab.analysis.records.rate import Rate, TraceRate
+from priolab.analysis.records.runs import Layers
+from priolab.common.formats.scenario import FIFO, ScenarioRecord
+from priolab.common.packets import PACKET_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)

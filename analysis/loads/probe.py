@@ -9,10 +9,10 @@ Rules:
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.loads.verdict import NO_ORDER, Judgement
-from common.formats.events import Event
-from common.formats.page import Page
-from common.formats.run import ProbeRecord, Verdict
+from priolab.analysis.loads.verdict import NO_ORDER, Judgement
+from priolab.common.formats.events import Event
+from priolab.common.formats.page import Page
+from priolab.common.formats.run import ProbeRecord, Verdict
 
 ALONE = 0.98
 """From this share of the bytes on, a stream counts as served alone. A step of the window is about 0.02 of all bytes."""

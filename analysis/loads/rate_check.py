@@ -4,15 +4,15 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from analysis.loads.contradiction import Allowance, Contradiction
-from analysis.loads.metrics import PageLoad
-from analysis.records.rate import Rate, TraceRate
-from analysis.records.runs import Layers
-from analysis.records.samples import latest
-from common.formats.events import Arrival
-from common.formats.samples import QueueSample
-from common.formats.scenario import ScenarioRecord
-from common.packets import HEADERS_BYTES, PACKET_BYTES, SEGMENT_BYTES, framed
+from priolab.analysis.loads.contradiction import Allowance, Contradiction
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.records.rate import Rate, TraceRate
+from priolab.analysis.records.runs import Layers
+from priolab.analysis.records.samples import latest
+from priolab.common.formats.events import Arrival
+from priolab.common.formats.samples import QueueSample
+from priolab.common.formats.scenario import ScenarioRecord
+from priolab.common.packets import HEADERS_BYTES, PACKET_BYTES, SEGMENT_BYTES, framed
 
 _TRAIN_PACKETS = 8
 

@@ -4,17 +4,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from analysis.loads.contradiction import Allowance, Contradiction, in_ms
-from analysis.loads.metrics import PageLoad, ResourceTimes
-from analysis.loads.rounds import most_rounds, segments_of
-from analysis.records.rate import Rate
-from analysis.records.runs import Evidence, Layers
-from analysis.records.samples import latest
-from common.formats.page import Resource
-from common.formats.samples import OriginRequest, QueueSample, SocketSample
-from common.formats.scenario import ScenarioRecord
-from common.packets import INITIAL_WINDOW_SEGMENTS
-from common.trace import Trace
+from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
+from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
+from priolab.analysis.loads.rounds import most_rounds, segments_of
+from priolab.analysis.records.rate import Rate
+from priolab.analysis.records.runs import Evidence, Layers
+from priolab.analysis.records.samples import latest
+from priolab.common.formats.page import Resource
+from priolab.common.formats.samples import OriginRequest, QueueSample, SocketSample
+from priolab.common.formats.scenario import ScenarioRecord
+from priolab.common.packets import INITIAL_WINDOW_SEGMENTS
+from priolab.common.trace import Trace
 
 _TIMER_PART = 200
 """A timer may be late by 1/200 of its duration."""

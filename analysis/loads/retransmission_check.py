@@ -7,10 +7,10 @@ dropped by the bottleneck, or is counted as a duplicate. Each of both stands for
 
 from collections.abc import Iterator
 
-from analysis.loads.contradiction import Contradiction
-from analysis.records.runs import Layers
-from analysis.records.samples import latest
-from common.formats.scenario import ScenarioRecord
+from priolab.analysis.loads.contradiction import Contradiction
+from priolab.analysis.records.runs import Layers
+from priolab.analysis.records.samples import latest
+from priolab.common.formats.scenario import ScenarioRecord
 
 _REPORT_ROUNDS = 2
 """The round trips until a duplicate is reported: the second copy's way to the client, and the report's way back."""

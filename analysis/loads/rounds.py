@@ -12,7 +12,7 @@ A front sends as much as the congestion window allows, and then waits a round tr
    losses. Then the window counts as constant.
 """
 
-from common.packets import INITIAL_WINDOW_SEGMENTS
+from priolab.common.packets import INITIAL_WINDOW_SEGMENTS
 
 _SET_UP_SEGMENTS = 5
 _LEAST_IN_SEGMENT_BYTES = 1400 - 9

@@ -7,13 +7,13 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from analysis.loads.estimate import Estimate
-from analysis.loads.layer import Layer
-from analysis.loads.metrics import PageLoad
-from analysis.records.runs import Layers
-from common.formats.passages import Passage
-from common.formats.scenario import ViaRecord
-from common.packets import PACKET_BYTES
+from priolab.analysis.loads.estimate import Estimate
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.records.runs import Layers
+from priolab.common.formats.passages import Passage
+from priolab.common.formats.scenario import ViaRecord
+from priolab.common.packets import PACKET_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)

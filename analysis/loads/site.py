@@ -19,10 +19,10 @@ a cache had it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from analysis.loads.metrics import PageLoad, Piece, ResourceTimes
-from common.formats.events import Event, Kind
-from common.formats.page import Page
-from common.formats.reading import FolderError
+from priolab.analysis.loads.metrics import PageLoad, Piece, ResourceTimes
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.page import Page
+from priolab.common.formats.reading import FolderError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Container, Iterable
 from itertools import accumulate
 
-from common.formats.events import Event
+from priolab.common.formats.events import Event
 
 
 class Payload:

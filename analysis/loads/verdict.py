@@ -23,10 +23,10 @@ in this order. Among equal verdicts the resource that came latest counts. This r
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from analysis.loads.metrics import PageLoad, ResourceTimes, Traffic
-from analysis.loads.order import AskedOrder
-from common.formats.page import called
-from common.formats.run import Verdict
+from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, Traffic
+from priolab.analysis.loads.order import AskedOrder
+from priolab.common.formats.page import called
+from priolab.common.formats.run import Verdict
 
 NO_ORDER = "the client asked for no order"
 """The reason of rule 1 if the client sent no signals, or signals that put no resource before another."""

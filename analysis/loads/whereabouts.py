@@ -19,9 +19,9 @@ SHAPER_AT=front, where the bottleneck is on the front's own egress.
 
 from dataclasses import dataclass
 
-from analysis.records.runs import Layers
-from common.formats.samples import QueueSample, SocketSample
-from common.packets import unframed
+from priolab.analysis.records.runs import Layers
+from priolab.common.formats.samples import QueueSample, SocketSample
+from priolab.common.packets import unframed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,14 +12,14 @@ the TCP stream arrived. The link alone decides how long both ways take, so each 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from analysis.loads.contradiction import Allowance, Contradiction, in_ms
-from analysis.records.rate import Rate
-from analysis.records.runs import Layers
-from common.formats.events import Arrival
-from common.formats.samples import FEWEST_LOOKS, SocketSample
-from common.formats.scenario import ScenarioRecord
-from common.packets import HEADERS_BYTES, framed
-from common.trace import Trace
+from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
+from priolab.analysis.records.rate import Rate
+from priolab.analysis.records.runs import Layers
+from priolab.common.formats.events import Arrival
+from priolab.common.formats.samples import FEWEST_LOOKS, SocketSample
+from priolab.common.formats.scenario import ScenarioRecord
+from priolab.common.packets import HEADERS_BYTES, framed
+from priolab.common.trace import Trace
 
 _DELAYED_SEGMENTS = 2
 """Segments that a kernel may hold without an acknowledgment, until its timer for delayed acknowledgments."""

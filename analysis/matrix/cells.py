@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from analysis.loads.probe import Probe
-from analysis.loads.readings import OwnOrder, Reading, Reply, own_order, together
-from analysis.matrix.crossing import Crossing
+from priolab.analysis.loads.probe import Probe
+from priolab.analysis.loads.readings import OwnOrder, Reading, Reply, own_order, together
+from priolab.analysis.matrix.crossing import Crossing
 
 USUAL, STRONG = ("spdy", "swap"), ("strong-spdy", "strong-swap")
 """The names of the probes with the usual weights, and of those with weights that differ much, in Cell.probes."""

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from analysis.loads.probe import Probe
-from analysis.loads.readings import DIFFERENCE
-from analysis.matrix.cells import STRONG, Cell, Pair
-from analysis.matrix.matrix import Front, Matrix
-from analysis.matrix.words import WAYS, own_order_words, probe_words, reading_words
+from priolab.analysis.loads.probe import Probe
+from priolab.analysis.loads.readings import DIFFERENCE
+from priolab.analysis.matrix.cells import STRONG, Cell, Pair
+from priolab.analysis.matrix.matrix import Front, Matrix
+from priolab.analysis.matrix.words import WAYS, own_order_words, probe_words, reading_words
 
 
 class What(StrEnum):

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from analysis.loads.metrics import measured_load
-from analysis.records.runs import Run
+from priolab.analysis.loads.metrics import measured_load
+from priolab.analysis.records.runs import Run
 
 SCRIPT, IMAGE = "script", "image"
 

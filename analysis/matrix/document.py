@@ -12,12 +12,12 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from analysis.loads.probe import Probe
-from analysis.matrix.cells import Cell, Pair, Unasked
-from analysis.matrix.changes import Change, changes
-from analysis.matrix.crossing import SCRIPT, Crossing, Span
-from analysis.matrix.matrix import Front, Matrix
-from analysis.matrix.words import WAYS
+from priolab.analysis.loads.probe import Probe
+from priolab.analysis.matrix.cells import Cell, Pair, Unasked
+from priolab.analysis.matrix.changes import Change, changes
+from priolab.analysis.matrix.crossing import SCRIPT, Crossing, Span
+from priolab.analysis.matrix.matrix import Front, Matrix
+from priolab.analysis.matrix.words import WAYS
 
 FORMAT = 2
 

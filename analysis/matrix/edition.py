@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from analysis.loads.readings import OwnOrder, Reading
-from analysis.matrix.cells import STRONG, Cell, Layer, Outcome
-from analysis.matrix.matrix import Matrix
-from analysis.matrix.words import WAYS
+from priolab.analysis.loads.readings import OwnOrder, Reading
+from priolab.analysis.matrix.cells import STRONG, Cell, Layer, Outcome
+from priolab.analysis.matrix.matrix import Matrix
+from priolab.analysis.matrix.words import WAYS
 
 EDITION_FORMAT: Literal[1] = 1
 

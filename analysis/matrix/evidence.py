@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from urllib.parse import quote
 
-from analysis.matrix.cells import Cell, Pair
-from analysis.matrix.crossing import Crossing
-from analysis.matrix.matrix import Matrix
-from analysis.matrix.words import crossing_words, own_order_words, probe_words
+from priolab.analysis.matrix.cells import Cell, Pair
+from priolab.analysis.matrix.crossing import Crossing
+from priolab.analysis.matrix.matrix import Matrix
+from priolab.analysis.matrix.words import crossing_words, own_order_words, probe_words
 
 WAY_NAMES = {"control": "unset", "lowat": "lowat", "native": "native"}
 """The short names of the loads over the slow link, by the field of Cell that has them."""

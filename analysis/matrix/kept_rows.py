@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from analysis.matrix.matrix import Front, Matrix, in_order
+from priolab.analysis.matrix.matrix import Front, Matrix, in_order
 
 
 def together(earlier: Matrix, part: Matrix) -> Matrix:

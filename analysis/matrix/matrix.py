@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from analysis.matrix.cells import Cell, Unasked
+from priolab.analysis.matrix.cells import Cell, Unasked
 
 _VERSION = re.compile(r"\d+(\.\d+)+")
 

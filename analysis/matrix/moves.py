@@ -13,10 +13,10 @@ Rules:
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from analysis.loads.readings import DIFFERENCE
-from analysis.matrix.cells import Layer
-from analysis.matrix.edition import Edition, Row, Verdict
-from analysis.matrix.words import MARKS, WAYS, share_words, told_reading
+from priolab.analysis.loads.readings import DIFFERENCE
+from priolab.analysis.matrix.cells import Layer
+from priolab.analysis.matrix.edition import Edition, Row, Verdict
+from priolab.analysis.matrix.words import MARKS, WAYS, share_words, told_reading
 
 UNASKED = "without priorities"
 

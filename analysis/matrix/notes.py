@@ -9,10 +9,10 @@ Rules:
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from analysis.loads.readings import OwnOrder, Reading
-from analysis.matrix.cells import STRONG, Cell, Layer, Outcome
-from analysis.matrix.matrix import Matrix
-from analysis.matrix.words import crossing_words, probe_words
+from priolab.analysis.loads.readings import OwnOrder, Reading
+from priolab.analysis.matrix.cells import STRONG, Cell, Layer, Outcome
+from priolab.analysis.matrix.matrix import Matrix
+from priolab.analysis.matrix.words import crossing_words, probe_words
 
 _UNEVENLY = 0.1
 

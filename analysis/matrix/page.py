@@ -9,18 +9,18 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
-from analysis.loads.readings import Reading
-from analysis.matrix.cells import Cell, Layer
-from analysis.matrix.changes import Change, changes, unchanged
-from analysis.matrix.crossing import Crossing
-from analysis.matrix.edition import Edition, edition
-from analysis.matrix.evidence import WAY_NAMES, Sent, evidence
-from analysis.matrix.matrix import Front, Matrix
-from analysis.matrix.moves import Moves, moves
-from analysis.matrix.notes import notes
-from analysis.matrix.timelines import Timelines
-from analysis.matrix.words import MARKS, anchor, measured_words, reading_words
+from priolab.analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
+from priolab.analysis.loads.readings import Reading
+from priolab.analysis.matrix.cells import Cell, Layer
+from priolab.analysis.matrix.changes import Change, changes, unchanged
+from priolab.analysis.matrix.crossing import Crossing
+from priolab.analysis.matrix.edition import Edition, edition
+from priolab.analysis.matrix.evidence import WAY_NAMES, Sent, evidence
+from priolab.analysis.matrix.matrix import Front, Matrix
+from priolab.analysis.matrix.moves import Moves, moves
+from priolab.analysis.matrix.notes import notes
+from priolab.analysis.matrix.timelines import Timelines
+from priolab.analysis.matrix.words import MARKS, anchor, measured_words, reading_words
 
 _COLOURS = {Layer.NOWHERE: "#00664b", Layer.SOCKET: "#1f9384", Layer.FRONT: "#ddcc77", Layer.SERVER: "#e4e4e4"}
 _RANKS = {layer: rank for rank, layer in enumerate(_COLOURS)}

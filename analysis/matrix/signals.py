@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from common.formats.plan import Change, Plan, Position, Signals
+from priolab.common.formats.plan import Change, Plan, Position, Signals
 
 PRIORITY, PRIORITY_UPDATE = "PRIORITY", "PRIORITY_UPDATE"
 

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from textwrap import fill
 
-from analysis.matrix.cells import STRONG, Cell, Pair, own_order_on_link
-from analysis.matrix.changes import changes, unchanged
-from analysis.matrix.edition import Edition, edition
-from analysis.matrix.matrix import Matrix
-from analysis.matrix.moves import Moves, moves
-from analysis.matrix.notes import notes
-from analysis.matrix.words import MARKS, WAYS, anchor, measured_words, reading_words
-from analysis.sweeps.table import Table
+from priolab.analysis.matrix.cells import STRONG, Cell, Pair, own_order_on_link
+from priolab.analysis.matrix.changes import changes, unchanged
+from priolab.analysis.matrix.edition import Edition, edition
+from priolab.analysis.matrix.matrix import Matrix
+from priolab.analysis.matrix.moves import Moves, moves
+from priolab.analysis.matrix.notes import notes
+from priolab.analysis.matrix.words import MARKS, WAYS, anchor, measured_words, reading_words
+from priolab.analysis.sweeps.table import Table
 
 _HEADING = "Who keeps the order?"
 _EXPLANATION = """\

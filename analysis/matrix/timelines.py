@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from statistics import median
 
-from analysis.figures.palette import RESOURCES
-from analysis.loads.probe import Probe
-from analysis.matrix.crossing import SILENCE_MS, Crossing
+from priolab.analysis.figures.palette import RESOURCES
+from priolab.analysis.loads.probe import Probe
+from priolab.analysis.matrix.crossing import SILENCE_MS, Crossing
 
 _WIDTH, _STRIPE, _GAP, _LABEL = 150, 12, 4, 46
 _BINS = 50

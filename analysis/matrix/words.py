@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from urllib.parse import quote
 
-from analysis.loads.readings import Reading
-from analysis.matrix.cells import Cell, Layer
-from analysis.matrix.crossing import Crossing
-from analysis.matrix.matrix import Matrix
+from priolab.analysis.loads.readings import Reading
+from priolab.analysis.matrix.cells import Cell, Layer
+from priolab.analysis.matrix.crossing import Crossing
+from priolab.analysis.matrix.matrix import Matrix
 
 _PIECES = 6
 """The number of pieces that a sentence shows of a probe or a load."""

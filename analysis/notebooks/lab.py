@@ -23,15 +23,15 @@ import PIL.Image
 import vl_convert
 from IPython.display import Image, Markdown, display
 
-from analysis.figures import picture
-from analysis.figures.sheet import Declaration
-from analysis.loads.layer import Layer
-from analysis.records.runs import Experiment, Run, load_experiment
-from analysis.reports.summary import typical
-from analysis.reproduction.figures import Figures
-from analysis.sweeps.folder import Sweep, load_sweep
-from common import in_turn
-from common.formats.run import LedgerRecord
+from priolab.analysis.figures import picture
+from priolab.analysis.figures.sheet import Declaration
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.records.runs import Experiment, Run, load_experiment
+from priolab.analysis.reports.summary import typical
+from priolab.analysis.reproduction.figures import Figures
+from priolab.analysis.sweeps.folder import Sweep, load_sweep
+from priolab.common import in_turn
+from priolab.common.formats.run import LedgerRecord
 
 _HERE = Path(__file__).resolve().parents[2]
 _ROOT = _HERE if (_HERE / "Makefile").is_file() else Path.cwd()

@@ -3,18 +3,18 @@
 from dataclasses import replace
 from typing import Any, Literal
 
-from analysis.figures import knee, ladder, ledger_area, ledger_bar, timeline
-from analysis.loads.layer import Layer
-from analysis.loads.ledger import WORDS
-from analysis.notebooks.lab import arms, check, figures, run, say, show, table
-from analysis.records.runs import Experiment
-from analysis.reproduction import article, charts, claims
-from analysis.reproduction.figures import Figures
-from analysis.reproduction.loads import LoadSeen, loads_seen
-from analysis.sweeps.folder import Sweep
-from analysis.sweeps.promise import check as promises
-from analysis.sweeps.summary import summarize
-from analysis.sweeps.table import notes, of_values
+from priolab.analysis.figures import knee, ladder, ledger_area, ledger_bar, timeline
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import WORDS
+from priolab.analysis.notebooks.lab import arms, check, figures, run, say, show, table
+from priolab.analysis.records.runs import Experiment
+from priolab.analysis.reproduction import article, charts, claims
+from priolab.analysis.reproduction.figures import Figures
+from priolab.analysis.reproduction.loads import LoadSeen, loads_seen
+from priolab.analysis.sweeps.folder import Sweep
+from priolab.analysis.sweeps.promise import check as promises
+from priolab.analysis.sweeps.summary import summarize
+from priolab.analysis.sweeps.table import notes, of_values
 
 # Without the costs of the front.
 _SHOWN = 6

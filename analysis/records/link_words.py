@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from common.formats.scenario import FIFO, ScenarioRecord
-from common.trace import Trace
+from priolab.common.formats.scenario import FIFO, ScenarioRecord
+from priolab.common.trace import Trace
 
 
 def link_words(scenario: ScenarioRecord) -> Iterator[str]:

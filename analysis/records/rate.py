@@ -14,9 +14,9 @@ from itertools import pairwise
 from math import ceil
 from typing import Self
 
-from common.formats.scenario import ScenarioRecord
-from common.packets import PACKET_BYTES
-from common.trace import Trace
+from priolab.common.formats.scenario import ScenarioRecord
+from priolab.common.packets import PACKET_BYTES
+from priolab.common.trace import Trace
 
 _STEP = re.compile(r"(\d+)bit@(\d+)ns")
 _NS = 10**9

@@ -8,19 +8,19 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analysis.records.samples import latest
-from common.formats import RUN_FORMAT
-from common.formats.environment import EnvironmentRecord
-from common.formats.events import Arrival, Event
-from common.formats.experiment import ExperimentRecord
-from common.formats.page import Page
-from common.formats.passages import Passage
-from common.formats.plan import Group, Plan, Protocol
-from common.formats.reading import read_document, read_journal
-from common.formats.run import Observed, RunRecord, Status
-from common.formats.samples import ConnectionSample, CrossSample, OriginRequest, QueueSample, SocketSample
-from common.formats.scenario import ScenarioRecord
-from common.formats.segments import Segment
+from priolab.analysis.records.samples import latest
+from priolab.common.formats import RUN_FORMAT
+from priolab.common.formats.environment import EnvironmentRecord
+from priolab.common.formats.events import Arrival, Event
+from priolab.common.formats.experiment import ExperimentRecord
+from priolab.common.formats.page import Page
+from priolab.common.formats.passages import Passage
+from priolab.common.formats.plan import Group, Plan, Protocol
+from priolab.common.formats.reading import read_document, read_journal
+from priolab.common.formats.run import Observed, RunRecord, Status
+from priolab.common.formats.samples import ConnectionSample, CrossSample, OriginRequest, QueueSample, SocketSample
+from priolab.common.formats.scenario import ScenarioRecord
+from priolab.common.formats.segments import Segment
 
 
 @dataclass(frozen=True, kw_only=True)

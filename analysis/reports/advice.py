@@ -6,10 +6,10 @@ the rule does not apply. It compares the run's scenario with the settings that t
 
 from collections.abc import Callable
 
-from analysis.records.rate import Rate
-from common.formats.page import called
-from common.formats.run import Observed, RunRecord
-from common.formats.scenario import AUTO, PROBE, ScenarioRecord
+from priolab.analysis.records.rate import Rate
+from priolab.common.formats.page import called
+from priolab.common.formats.run import Observed, RunRecord
+from priolab.common.formats.scenario import AUTO, PROBE, ScenarioRecord
 
 _GSO_BYTES = 65_536
 _NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat

@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec import convert
 
-from analysis.records.rate import Rate
-from common.formats.scenario import ScenarioRecord
-from common.packets import RECORD_BYTES
+from priolab.analysis.records.rate import Rate
+from priolab.common.formats.scenario import ScenarioRecord
+from priolab.common.packets import RECORD_BYTES
 
 FRACTION = 0.03
 """The largest difference that counts as agreement, as a fraction of the largest of the compared times.
@@ -47,8 +47,8 @@ class Row:
 def compare(summaries: Mapping[str, Mapping[str, Any]], *, fraction: float = FRACTION) -> list[Row]:
     """Returns a row for each arm and each of its figures.
 
-    summaries: for each way of running the experiment, the experiment's summary (analysis.reports.summary). fraction:
-    the largest difference that counts as agreement, as a fraction of the largest of the compared times.
+    summaries: for each way of running the experiment, the experiment's summary (priolab.analysis.reports.summary).
+    fraction: the largest difference that counts as agreement, as a fraction of the largest of the compared times.
     """
     by_arm: dict[str, dict[str, Mapping[str, Any]]] = {}
     for way, summary in summaries.items():

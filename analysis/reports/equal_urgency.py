@@ -13,8 +13,8 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
-from analysis.loads.probe import Probe
-from analysis.reports.markdown import filled, row
+from priolab.analysis.loads.probe import Probe
+from priolab.analysis.reports.markdown import filled, row
 
 
 class Case(StrEnum):

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from analysis.loads.metrics import PageLoad, measured_load
-from analysis.loads.whereabouts import Whereabouts, whereabouts
-from analysis.records.runs import Evidence, Layers, Run
-from common.formats.events import Event
-from common.formats.page import Resource, called
-from common.formats.reading import read_journal
-from common.formats.samples import FEWEST_LOOKS, ProcessSample, SocketSample
+from priolab.analysis.loads.metrics import PageLoad, measured_load
+from priolab.analysis.loads.whereabouts import Whereabouts, whereabouts
+from priolab.analysis.records.runs import Evidence, Layers, Run
+from priolab.common.formats.events import Event
+from priolab.common.formats.page import Resource, called
+from priolab.common.formats.reading import read_journal
+from priolab.common.formats.samples import FEWEST_LOOKS, ProcessSample, SocketSample
 
 _US = 1000
 _MS = 10**6

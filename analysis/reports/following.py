@@ -23,15 +23,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from analysis.loads.metrics import measured_load
-from analysis.records.rate import Rate
-from analysis.records.runs import Run
-from analysis.records.samples import latest
-from common.formats.decisions import Decision
-from common.formats.reading import FolderError, read_journal
-from common.formats.samples import SocketSample
-from common.formats.scenario import AUTO
-from common.packets import PACKET_BUFFER_BYTES, unframed
+from priolab.analysis.loads.metrics import measured_load
+from priolab.analysis.records.rate import Rate
+from priolab.analysis.records.runs import Run
+from priolab.analysis.records.samples import latest
+from priolab.common.formats.decisions import Decision
+from priolab.common.formats.reading import FolderError, read_journal
+from priolab.common.formats.samples import SocketSample
+from priolab.common.formats.scenario import AUTO
+from priolab.common.packets import PACKET_BUFFER_BYTES, unframed
 
 ROUND_TRIPS = 2
 BAND = 0.25

@@ -12,9 +12,9 @@ Rules:
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from analysis.loads.findings import lateness_in
-from common.formats.run import Verdict
-from common.packets import RECORD_BYTES
+from priolab.analysis.loads.findings import lateness_in
+from priolab.common.formats.run import Verdict
+from priolab.common.packets import RECORD_BYTES
 
 _MOST = 6
 """The largest number of sentences about comparisons; one more sentence gives the number of those left out."""

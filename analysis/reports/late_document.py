@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.loads.layer import Layer
-from analysis.loads.ledger import WORDS
-from analysis.reports import equal_urgency
-from analysis.reports.equal_urgency import Sequels
-from analysis.reports.markdown import filled, row
-from common.formats.run import Verdict
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import WORDS
+from priolab.analysis.reports import equal_urgency
+from priolab.analysis.reports.equal_urgency import Sequels
+from priolab.analysis.reports.markdown import filled, row
+from priolab.common.formats.run import Verdict
 
 _LATE_HEAD = (
     "| server | LOWAT | verdict | script waited | possible | longest part |",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from analysis.loads.model import LARGEST_ERROR
+from priolab.analysis.loads.model import LARGEST_ERROR
 
 _NEAR = 0.1
 
@@ -56,13 +56,13 @@ class Compared:
 
 
 def compared(summary: Mapping[str, Any]) -> Compared:
-    """Compares the arms of a summary (analysis.reports.summary) that are ok."""
+    """Compares the arms of a summary (priolab.analysis.reports.summary) that are ok."""
     reasons = [arm["prediction"]["reason"] for arm in summary["arms"] if arm["status"] == "ok" and arm["prediction"]]
     return Compared(rows=rows(summary), reasons=[reason for reason in reasons if reason is not None])
 
 
 def rows(summary: Mapping[str, Any]) -> list[Row]:
-    """Returns a row for each arm of a summary (analysis.reports.summary) that is ok and has a prediction."""
+    """Returns a row for each arm of a summary (priolab.analysis.reports.summary) that is ok and has a prediction."""
     return [
         Row(
             arm=arm["name"],

@@ -6,10 +6,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from analysis.records.runs import Experiment, Run, load_run, read_experiment
-from analysis.reports.advice import advice
-from common.formats.page import MAPS
-from common.formats.run import Verdict
+from priolab.analysis.records.runs import Experiment, Run, load_run, read_experiment
+from priolab.analysis.reports.advice import advice
+from priolab.common.formats.page import MAPS
+from priolab.common.formats.run import Verdict
 
 SUMMARY_FORMAT = 1
 """The version of the summary's format. The format of run folders has its own version."""

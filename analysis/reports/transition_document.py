@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from analysis.loads.verdict import NO_ORDER
-from analysis.reports.markdown import filled, row
+from priolab.analysis.loads.verdict import NO_ORDER
+from priolab.analysis.reports.markdown import filled, row
 
 _TREE, _FIELD = "RFC 7540", "RFC 9218"
 _UNSET = "none"

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.loads.layer import Layer
-from analysis.loads.ledger import WORDS
-from analysis.reports.markdown import filled, row
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import WORDS
+from priolab.analysis.reports.markdown import filled, row
 
 _COLUMNS = {
     "LOWAT": "---",

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from analysis.figures.palette import GRID, INK, QUIET, RESOURCES, VERDICTS
-from analysis.figures.sheet import CONFIG, TEXT, Declaration, Rows, layer
-from analysis.reproduction.figures import Figures
-from analysis.reproduction.loads import LoadSeen
-from common.formats.run import Verdict
+from priolab.analysis.figures.palette import GRID, INK, QUIET, RESOURCES, VERDICTS
+from priolab.analysis.figures.sheet import CONFIG, TEXT, Declaration, Rows, layer
+from priolab.analysis.reproduction.figures import Figures
+from priolab.analysis.reproduction.loads import LoadSeen
+from priolab.common.formats.run import Verdict
 
 _WIDTH = 1400
 _HEIGHT = 420

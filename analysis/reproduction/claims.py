@@ -1,6 +1,7 @@
 """Judges for each picture of the article if its claim holds here. Pure: from numbers to a judgement.
 
-Each picture has a criterion, which depends on verdicts (`analysis.loads.verdict`) and times, not on a picture's look:
+Each picture has a criterion, which depends on verdicts (`priolab.analysis.loads.verdict`) and times, not on a picture's
+look:
 
 1. fast link, LOWAT unset: the verdict is nothing-to-prioritize.
 2. slow link, LOWAT unset: the verdict is inverted.
@@ -16,10 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from analysis.reproduction.article import Compared
-from analysis.reproduction.figures import Figures
-from analysis.reproduction.loads import LoadSeen
-from common.formats.run import Verdict
+from priolab.analysis.reproduction.article import Compared
+from priolab.analysis.reproduction.figures import Figures
+from priolab.analysis.reproduction.loads import LoadSeen
+from priolab.common.formats.run import Verdict
 
 _DELAYED_FROM = 0.05
 _BEHIND = "script after image (first bytes)"

@@ -7,9 +7,9 @@ A block (the head of the page, a picture with its texts) is never divided betwee
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from analysis.figures.lettering import FAMILIES, wrapped
-from analysis.reproduction.article import CITATION_IN_LATIN, Compared
-from analysis.reproduction.page import ARTICLE, HERE, TITLE, Page, Picture, criterion, inlined, size
+from priolab.analysis.figures.lettering import FAMILIES, wrapped
+from priolab.analysis.reproduction.article import CITATION_IN_LATIN, Compared
+from priolab.analysis.reproduction.page import ARTICLE, HERE, TITLE, Page, Picture, criterion, inlined, size
 
 A4_POINTS = (595.276, 841.89)
 """Width and height of a sheet of A4, in points."""

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Self
 
-from analysis.records.runs import Run
-from common.formats.run import Verdict
-from common.formats.scenario import AUTO
-from common.packets import RECORD_BYTES
+from priolab.analysis.records.runs import Run
+from priolab.common.formats.run import Verdict
+from priolab.common.formats.scenario import AUTO
+from priolab.common.packets import RECORD_BYTES
 
 
 @dataclass(frozen=True, kw_only=True)

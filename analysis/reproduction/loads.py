@@ -3,11 +3,11 @@
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from analysis.loads.findings import judgement
-from analysis.loads.metrics import page_loads
-from analysis.records.runs import Run
-from common.formats.run import Verdict
-from common.formats.samples import SocketSample
+from priolab.analysis.loads.findings import judgement
+from priolab.analysis.loads.metrics import page_loads
+from priolab.analysis.records.runs import Run
+from priolab.common.formats.run import Verdict
+from priolab.common.formats.samples import SocketSample
 
 
 @dataclass(frozen=True, kw_only=True)

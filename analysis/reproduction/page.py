@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from analysis.figures.lettering import FAMILIES
-from analysis.reproduction import article
-from analysis.reproduction.article import Compared
-from analysis.reproduction.claims import Claim
+from priolab.analysis.figures.lettering import FAMILIES
+from priolab.analysis.reproduction import article
+from priolab.analysis.reproduction.article import Compared
+from priolab.analysis.reproduction.claims import Claim
 
 TITLE = "Google Maps between SPDY and Linux: the article's pictures, measured again"
 ARTICLE, HERE = "The article", "Here"

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from analysis.figures import timeline
-from analysis.figures.arms import arms, headline
-from analysis.figures.picture import drawn
-from analysis.figures.sheet import Declaration, heading, sheet
-from analysis.records.runs import Experiment, Run
-from analysis.reports.summary import typical
-from analysis.reproduction import charts, claims
-from analysis.reproduction.figures import Figures
-from analysis.reproduction.loads import LoadSeen, loads_seen
-from analysis.reproduction.page import Picture
+from priolab.analysis.figures import timeline
+from priolab.analysis.figures.arms import arms, headline
+from priolab.analysis.figures.picture import drawn
+from priolab.analysis.figures.sheet import Declaration, heading, sheet
+from priolab.analysis.records.runs import Experiment, Run
+from priolab.analysis.reports.summary import typical
+from priolab.analysis.reproduction import charts, claims
+from priolab.analysis.reproduction.figures import Figures
+from priolab.analysis.reproduction.loads import LoadSeen, loads_seen
+from priolab.analysis.reproduction.page import Picture
 
 LOWAT_BYTES = 131_072
 """The article's value of LOWAT."""

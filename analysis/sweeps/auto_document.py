@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from textwrap import fill
 from typing import Any
 
-from analysis.reports.following import BAND, ROUND_TRIPS, Seen, Step, steps
-from analysis.sweeps import new_connections as new
-from analysis.sweeps import table
-from analysis.sweeps.moment_means import MomentMeans
-from analysis.sweeps.network_knobs import AUTO
-from analysis.sweeps.new_connections import NewConnection
-from analysis.sweeps.promise import Kept
-from analysis.sweeps.steered import LATER
-from analysis.sweeps.words import milliseconds, rate
+from priolab.analysis.reports.following import BAND, ROUND_TRIPS, Seen, Step, steps
+from priolab.analysis.sweeps import new_connections as new
+from priolab.analysis.sweeps import table
+from priolab.analysis.sweeps.moment_means import MomentMeans
+from priolab.analysis.sweeps.network_knobs import AUTO
+from priolab.analysis.sweeps.new_connections import NewConnection
+from priolab.analysis.sweeps.promise import Kept
+from priolab.analysis.sweeps.steered import LATER
+from priolab.analysis.sweeps.words import milliseconds, rate
 
 _AUTO = "LOWAT=auto"
 _BY_DEFAULT = "LOWAT=auto, in the kernel"

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analysis.records.runs import Run, load_run
-from analysis.sweeps.measures import IN_NO_TIME, busy_ms
-from common.formats.reading import FolderError, read_document
-from common.formats.sweep import SWEEP_FORMAT, SweepArmRecord, SweepRecord
+from priolab.analysis.records.runs import Run, load_run
+from priolab.analysis.sweeps.measures import IN_NO_TIME, busy_ms
+from priolab.common.formats.reading import FolderError, read_document
+from priolab.common.formats.sweep import SWEEP_FORMAT, SweepArmRecord, SweepRecord
 
 _LOWAT = "LOWAT"
 _WORDS_OF_LOWAT = ("none", "auto")

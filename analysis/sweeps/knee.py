@@ -24,9 +24,9 @@ analysis/sweeps/steered.py compares it with the best fixed value.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.networks import Level, Network
-from analysis.sweeps.spread import Difference, Spread, difference, spreads
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.networks import Level, Network
+from priolab.analysis.sweeps.spread import Difference, Spread, difference, spreads
 
 LOSS = 0.01
 """A value of LOWAT is out if it costs more than this fraction of goodput."""

@@ -20,12 +20,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from math import ceil
 
-from analysis.loads.layer import Layer
-from analysis.records.rate import Rate
-from analysis.records.runs import Run
-from common.formats.reading import FolderError, read_journal
-from common.formats.samples import ProcessSample
-from common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.records.rate import Rate
+from priolab.analysis.records.runs import Run
+from priolab.common.formats.reading import FolderError, read_journal
+from priolab.common.formats.samples import ProcessSample
+from priolab.common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
 IN_NO_TIME = "all payload arrived at one instant, so there is no goodput"
 

@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from analysis.records.runs import Run
-from analysis.sweeps.bootstrap import Estimate
-from analysis.sweeps.folder import Sweep, SweepArm, Trouble
-from analysis.sweeps.measures import Measure, grains, measures, record_ms
-from analysis.sweeps.network_knobs import AUTO, LOWAT, NONE, TARGET_DELAY, network_of
+from priolab.analysis.records.runs import Run
+from priolab.analysis.sweeps.bootstrap import Estimate
+from priolab.analysis.sweeps.folder import Sweep, SweepArm, Trouble
+from priolab.analysis.sweeps.measures import Measure, grains, measures, record_ms
+from priolab.analysis.sweeps.network_knobs import AUTO, LOWAT, NONE, TARGET_DELAY, network_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.sweeps import table
-from analysis.sweeps.steered import LATER
-from analysis.sweeps.words import milliseconds
+from priolab.analysis.sweeps import table
+from priolab.analysis.sweeps.steered import LATER
+from priolab.analysis.sweeps.words import milliseconds
 
 UNSET = "unset"
 AUTO = "LOWAT=auto"

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.records.runs import Run
-from analysis.sweeps import words
-from analysis.sweeps.bootstrap import Estimate
-from analysis.sweeps.measures import Measure, measures
-from analysis.sweeps.network_knobs import NONE
-from analysis.sweeps.spread import Spread
-from common.formats.reading import FolderError
+from priolab.analysis.records.runs import Run
+from priolab.analysis.sweeps import words
+from priolab.analysis.sweeps.bootstrap import Estimate
+from priolab.analysis.sweeps.measures import Measure, measures
+from priolab.analysis.sweeps.network_knobs import NONE
+from priolab.analysis.sweeps.spread import Spread
+from priolab.common.formats.reading import FolderError
 
 PROMISED = (Measure.FIRST_BYTE, Measure.GOODPUT)
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.promise import PROMISED
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.promise import PROMISED
 
 _NUMBER = {"type": "number"}
 _WHOLE = {"type": "integer", "minimum": 0}

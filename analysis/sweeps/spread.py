@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import Self
 
-from analysis.sweeps.bootstrap import Estimate
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.networks import Network
+from priolab.analysis.sweeps.bootstrap import Estimate
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.networks import Network
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,9 @@ same for every network.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.sweeps.knee import LOSS, goodput_part
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.networks import Level, Network
+from priolab.analysis.sweeps.knee import LOSS, goodput_part
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.networks import Level, Network
 
 LATER = 0.15
 """Auto is near if its script first byte is later than that of the best fixed value by at most this fraction."""

@@ -5,15 +5,15 @@ from dataclasses import asdict
 from math import isinf
 from typing import Any
 
-from analysis.sweeps import words
-from analysis.sweeps.bootstrap import Estimate
-from analysis.sweeps.folder import Sweep
-from analysis.sweeps.knee import Knee, find
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.networks import Level, Network, networks
-from analysis.sweeps.promise import PROMISED, promised
-from analysis.sweeps.spread import Spread
-from analysis.sweeps.steered import Judgement, judge
+from priolab.analysis.sweeps import words
+from priolab.analysis.sweeps.bootstrap import Estimate
+from priolab.analysis.sweeps.folder import Sweep
+from priolab.analysis.sweeps.knee import Knee, find
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.networks import Level, Network, networks
+from priolab.analysis.sweeps.promise import PROMISED, promised
+from priolab.analysis.sweeps.spread import Spread
+from priolab.analysis.sweeps.steered import Judgement, judge
 
 SUMMARY_FORMAT = 1
 """The version of the summary's format. The format of sweep.json has its own version."""

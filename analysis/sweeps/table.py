@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from analysis.sweeps import words
-from analysis.sweeps.bootstrap import Estimate
-from analysis.sweeps.measures import COSTS, Measure
+from priolab.analysis.sweeps import words
+from priolab.analysis.sweeps.bootstrap import Estimate
+from priolab.analysis.sweeps.measures import COSTS, Measure
 
 _UNKNOWN = "-"
 _NOT_MEASURED = "not measured"

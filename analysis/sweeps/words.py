@@ -2,13 +2,13 @@
 
 from math import isinf
 
-from analysis.sweeps.bootstrap import Estimate
-from analysis.sweeps.knee import LOSS, Knee, goodput_part
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.network_knobs import NONE
-from analysis.sweeps.networks import Level, Network
-from analysis.sweeps.spread import Difference
-from analysis.sweeps.steered import Judgement
+from priolab.analysis.sweeps.bootstrap import Estimate
+from priolab.analysis.sweeps.knee import LOSS, Knee, goodput_part
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.network_knobs import NONE
+from priolab.analysis.sweeps.networks import Level, Network
+from priolab.analysis.sweeps.spread import Difference
+from priolab.analysis.sweeps.steered import Judgement
 
 ARTICLE = "131072"
 """The LOWAT of the article, and of most recipes since the article."""

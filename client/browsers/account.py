@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 
 from h2.errors import ErrorCodes
 
-from client.browsers.connections import Connection
-from client.browsers.tls13 import Plaintext
-from client.http2.walker import Begun, Ended, FrameKind, FrameWalker
-from client.loads import LoadFailed
-from client.pieces import DataPiece
-from client.records import Record
-from common.formats.events import Event, Kind
-from common.formats.plan import Plan, Position
-from common.signals import Asked, Saying, Wishes, as_text
+from priolab.client.browsers.connections import Connection
+from priolab.client.browsers.tls13 import Plaintext
+from priolab.client.http2.walker import Begun, Ended, FrameKind, FrameWalker
+from priolab.client.loads import LoadFailed
+from priolab.client.pieces import DataPiece
+from priolab.client.records import Record
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Plan, Position
+from priolab.common.signals import Asked, Saying, Wishes, as_text
 
 FIRST_WINDOW_BYTES = 65_535
 """The window of a connection, and of its streams unless SETTINGS say otherwise (RFC 9113, 6.9.2)."""

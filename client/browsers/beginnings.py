@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from common.formats.plan import Plan
+from priolab.common.formats.plan import Plan
 
 
 class Beginnings:

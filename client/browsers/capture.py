@@ -16,9 +16,9 @@ from ipaddress import IPv4Address
 
 import dpkt
 
-from client.browsers.tls13 import APPLICATION_DATA
-from client.loads import LoadFailed
-from common.arrival import ANCILLARY_BYTES, arrival_ns, stamp_arrivals
+from priolab.client.browsers.tls13 import APPLICATION_DATA
+from priolab.client.loads import LoadFailed
+from priolab.common.arrival import ANCILLARY_BYTES, arrival_ns, stamp_arrivals
 
 _ALL = 0x0003  # ETH_P_ALL: received and sent packets
 _SO_ATTACH_FILTER = 26

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from client.browsers import command
-from client.browsers.capture import Capture, capturing
-from client.browsers.packet_account import account
-from client.browsers.record import Browser
-from client.browsers.shown import Shown
-from client.browsers.tls13 import Unreadable, read_secrets
-from client.loads import LoadFailed
-from common.formats.plan import Plan
+from priolab.client.browsers import command
+from priolab.client.browsers.capture import Capture, capturing
+from priolab.client.browsers.packet_account import account
+from priolab.client.browsers.record import Browser
+from priolab.client.browsers.shown import Shown
+from priolab.client.browsers.tls13 import Unreadable, read_secrets
+from priolab.client.loads import LoadFailed
+from priolab.common.formats.plan import Plan
 
 RESOLUTION_NS = 1
 """The resolution of the packets' times."""

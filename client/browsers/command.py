@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
-from client.browsers.account import Account
-from client.browsers.record import Browser, document
-from client.browsers.shown import Shown
-from client.browsers.tls13 import Unreadable
-from client.journal import Journal
-from client.loads import LoadFailed
-from common.formats.plan import Plan, read_plan
+from priolab.client.browsers.account import Account
+from priolab.client.browsers.record import Browser, document
+from priolab.client.browsers.shown import Shown
+from priolab.client.browsers.tls13 import Unreadable
+from priolab.client.journal import Journal
+from priolab.client.loads import LoadFailed
+from priolab.common.formats.plan import Plan, read_plan
 
 _ENDED_BY_SIGNAL = 128
 

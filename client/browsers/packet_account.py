@@ -16,14 +16,28 @@ from hpack import Decoder
 from hyperframe.frame import Frame as WireFrame
 from hyperframe.frame import HeadersFrame, PriorityFrame
 
-from client.browsers.account import FIRST_WINDOW_BYTES, Account, AccountWriter, initial_window_bytes, settings_in
-from client.browsers.connections import Connection
-from client.browsers.tls13 import Direction, Plaintext, Secrets, Unreadable, client_random, handshake_ended_ns, suite_of
-from client.http2.walker import PREFACE, Ended, FrameKind, FrameWalker
-from client.loads import LoadFailed
-from common.formats.plan import Plan
-from common.signals import Saying
-from common.tcp_streams import Stream, connections
+from priolab.client.browsers.account import (
+    FIRST_WINDOW_BYTES,
+    Account,
+    AccountWriter,
+    initial_window_bytes,
+    settings_in,
+)
+from priolab.client.browsers.connections import Connection
+from priolab.client.browsers.tls13 import (
+    Direction,
+    Plaintext,
+    Secrets,
+    Unreadable,
+    client_random,
+    handshake_ended_ns,
+    suite_of,
+)
+from priolab.client.http2.walker import PREFACE, Ended, FrameKind, FrameWalker
+from priolab.client.loads import LoadFailed
+from priolab.common.formats.plan import Plan
+from priolab.common.signals import Saying
+from priolab.common.tcp_streams import Stream, connections
 
 
 @dataclass(frozen=True, kw_only=True)

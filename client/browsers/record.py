@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
-from client.browsers.account import Account, SentRequest, initial_window_bytes
-from client.browsers.shown import Shown, may_sandbox
-from common.formats.plan import Plan
-from common.signals import Asked, Saying
+from priolab.client.browsers.account import Account, SentRequest, initial_window_bytes
+from priolab.client.browsers.shown import Shown, may_sandbox
+from priolab.common.formats.plan import Plan
+from priolab.common.signals import Asked, Saying
 
 FORMAT = 1
 _NO_RFC7540_PRIORITIES = "id:9 "

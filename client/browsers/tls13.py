@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
-from client.records import Record, RecordSplitter
+from priolab.client.records import Record, RecordSplitter
 
 APPLICATION_DATA = 23
 _HANDSHAKE = 22

@@ -1,9 +1,9 @@
-"""`python -m client.chromium PLAN CERTIFICATE OUT BROWSER`: loads a plan's page with a real browser.
+"""`python -m priolab.client.chromium PLAN CERTIFICATE OUT BROWSER`: loads a plan's page with a real browser.
 
 PLAN: the file of the plan (common/formats/plan.py). CERTIFICATE: the front's certificate file. OUT: the folder for the
 results. BROWSER: the browser's executable file.
 
-The command prints the same lines and writes the same files as `python -m client`. In addition it writes
+The command prints the same lines and writes the same files as `python -m priolab.client`. In addition it writes
 OUT/browser.json and OUT/netlog.json.gz. The browser loads the plan's page from the plan's address, as often as the plan
 says. The browser chooses its own priorities and flow-control windows.
 
@@ -15,16 +15,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from client.browsers import command
-from client.browsers.account import Account
-from client.browsers.record import Browser
-from client.browsers.shown import Shown
-from client.browsers.tls13 import Unreadable, read_secrets
-from client.chromium.account import account
-from client.chromium.browser import NETLOG, browse
-from client.chromium.netlog import RESOLUTION_NS, NetlogError, keep, read
-from client.loads import LoadFailed
-from common.formats.plan import Plan
+from priolab.client.browsers import command
+from priolab.client.browsers.account import Account
+from priolab.client.browsers.record import Browser
+from priolab.client.browsers.shown import Shown
+from priolab.client.browsers.tls13 import Unreadable, read_secrets
+from priolab.client.chromium.account import account
+from priolab.client.chromium.browser import NETLOG, browse
+from priolab.client.chromium.netlog import RESOLUTION_NS, NetlogError, keep, read
+from priolab.client.loads import LoadFailed
+from priolab.common.formats.plan import Plan
 
 
 def run(plan: Plan, certificate: Path, out: Path, program: Path, scratch: Path) -> None:
@@ -64,4 +64,4 @@ def _account(plan: Plan, netlog_file: Path, out: Path, shown: Sequence[Shown]) -
 
 
 if __name__ == "__main__":
-    sys.exit(command.main("client.chromium", run))
+    sys.exit(command.main("priolab.client.chromium", run))

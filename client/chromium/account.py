@@ -6,14 +6,14 @@ are decoded from the bytes and times of the browser's socket.
 
 import base64
 
-from client.browsers.account import Account, AccountWriter
-from client.browsers.tls13 import Direction, Secrets, client_random
-from client.chromium.connections import SENT, connections, headers_of, measured
-from client.chromium.netlog import END, Entry, Netlog, NetlogError
-from client.http2.walker import Ended, FrameKind, FrameWalker
-from client.loads import LoadFailed
-from common.formats.plan import Plan
-from common.signals import Saying
+from priolab.client.browsers.account import Account, AccountWriter
+from priolab.client.browsers.tls13 import Direction, Secrets, client_random
+from priolab.client.chromium.connections import SENT, connections, headers_of, measured
+from priolab.client.chromium.netlog import END, Entry, Netlog, NetlogError
+from priolab.client.http2.walker import Ended, FrameKind, FrameWalker
+from priolab.client.loads import LoadFailed
+from priolab.common.formats.plan import Plan
+from priolab.common.signals import Saying
 
 
 def account(netlog: Netlog, secrets: Secrets, plan: Plan) -> Account:

@@ -23,10 +23,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from playwright.sync_api import CDPSession, Error, Page, sync_playwright
 
-from client.browsers.beginnings import Beginnings
-from client.browsers.shown import LINGER_S, SEEN, Shown, may_sandbox, shown
-from client.loads import LoadFailed
-from common.formats.plan import Plan
+from priolab.client.browsers.beginnings import Beginnings
+from priolab.client.browsers.shown import LINGER_S, SEEN, Shown, may_sandbox, shown
+from priolab.client.loads import LoadFailed
+from priolab.common.formats.plan import Plan
 
 NETLOG = "netlog.json"
 _FATAL = ":FATAL:"

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from client.browsers.connections import Connection
-from client.chromium.netlog import END, Entry, Netlog
+from priolab.client.browsers.connections import Connection
+from priolab.client.chromium.netlog import END, Entry, Netlog
 
 SENT = "HTTP2_SESSION_SEND_HEADERS"
 

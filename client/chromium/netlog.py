@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from client.browsers.tls13 import Unreadable
+from priolab.client.browsers.tls13 import Unreadable
 
 RESOLUTION_NS = 10**6
 BEGIN, END = 1, 2

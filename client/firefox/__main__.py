@@ -1,11 +1,11 @@
-"""`python -m client.firefox PLAN CERTIFICATE OUT BROWSER`: loads a plan's page with Firefox.
+"""`python -m priolab.client.firefox PLAN CERTIFICATE OUT BROWSER`: loads a plan's page with Firefox.
 
 PLAN: the file of the plan (common/formats/plan.py). CERTIFICATE: the front's certificate file. OUT: the folder for the
 results. BROWSER: the browser's executable file.
 
-The command prints the same lines and writes the same files as `python -m client`, and OUT/browser.json in addition. The
-browser loads the plan's page from the plan's address, as often as the plan says. The browser chooses its own priorities
-and flow-control windows.
+The command prints the same lines and writes the same files as `python -m priolab.client`, and OUT/browser.json in
+addition. The browser loads the plan's page from the plan's address, as often as the plan says. The browser chooses its
+own priorities and flow-control windows.
 
 The exit code is 0 if every load finished and every page was complete: pictures rendered, scripts run, style sheets
 applied, fetches received. Otherwise it is 1, and the reason is the last line on standard error.
@@ -14,14 +14,14 @@ applied, fetches received. Otherwise it is 1, and the reason is the last line on
 import sys
 from pathlib import Path
 
-from client.browsers import command
-from client.browsers.capture import Capture
-from client.browsers.captured import RESOLUTION_NS, carry_out
-from client.browsers.record import Browser
-from client.browsers.shown import Shown
-from client.firefox import profile
-from client.firefox.browser import SWITCHES, browse
-from common.formats.plan import Plan
+from priolab.client.browsers import command
+from priolab.client.browsers.capture import Capture
+from priolab.client.browsers.captured import RESOLUTION_NS, carry_out
+from priolab.client.browsers.record import Browser
+from priolab.client.browsers.shown import Shown
+from priolab.client.firefox import profile
+from priolab.client.firefox.browser import SWITCHES, browse
+from priolab.common.formats.plan import Plan
 
 
 def run(plan: Plan, certificate: Path, out: Path, program: Path, scratch: Path) -> None:
@@ -45,4 +45,4 @@ def run(plan: Plan, certificate: Path, out: Path, program: Path, scratch: Path) 
 
 
 if __name__ == "__main__":
-    sys.exit(command.main("client.firefox", run))
+    sys.exit(command.main("priolab.client.firefox", run))

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from client.browsers.beginnings import Beginnings
-from client.browsers.shown import LINGER_S, SEEN, Shown, may_sandbox, shown
-from client.firefox import profile
-from client.firefox.bidi import BidiError, Event, Session, session
-from client.loads import LoadFailed
-from common.formats.plan import Plan
+from priolab.client.browsers.beginnings import Beginnings
+from priolab.client.browsers.shown import LINGER_S, SEEN, Shown, may_sandbox, shown
+from priolab.client.firefox import profile
+from priolab.client.firefox.bidi import BidiError, Event, Session, session
+from priolab.client.loads import LoadFailed
+from priolab.common.formats.plan import Plan
 
 _LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 _START_S = 120.0

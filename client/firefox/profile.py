@@ -14,7 +14,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 
-from common.formats.plan import Plan
+from priolab.common.formats.plan import Plan
 
 _DEAD_PORT = 9
 _SHA256_OID = "OID.2.16.840.1.101.3.4.2.1"

@@ -13,14 +13,14 @@ from h2.events import Event as H2Event
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
-from client.dialects import chain_parent
-from client.http2.frames import FrameScanner, FrameTooLarge, priority_update
-from client.loads import LoadFailed, Loads
-from client.records import Record
-from client.valve import PARKED_BYTES, WIDE_BYTES, Valve
-from common.formats.events import Event, Kind
-from common.formats.plan import Disturbance, Plan, Position, Request
-from common.signals import as_text
+from priolab.client.dialects import chain_parent
+from priolab.client.http2.frames import FrameScanner, FrameTooLarge, priority_update
+from priolab.client.loads import LoadFailed, Loads
+from priolab.client.records import Record
+from priolab.client.valve import PARKED_BYTES, WIDE_BYTES, Valve
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Disturbance, Plan, Position, Request
+from priolab.common.signals import as_text
 
 NO_RFC7540_PRIORITIES = 0x9  # RFC 9218, 2.1
 _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change it, only WINDOW_UPDATE can

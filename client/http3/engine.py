@@ -24,11 +24,11 @@ from aioquic.quic.events import (
     StreamReset,
 )
 
-from client.http3.windows import INITIAL_BYTES, HeldConnection
-from client.loads import LoadFailed, Loads
-from client.valve import MOST_PARKED_TURNS, PARKED_BYTES, WIDE_BYTES, Valve
-from common.formats.events import Event, Kind
-from common.formats.plan import Plan, Request, Steps
+from priolab.client.http3.windows import INITIAL_BYTES, HeldConnection
+from priolab.client.loads import LoadFailed, Loads
+from priolab.client.valve import MOST_PARKED_TURNS, PARKED_BYTES, WIDE_BYTES, Valve
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Plan, Request, Steps
 
 _NS = 10**9
 _PRIORITY_UPDATE = 0xF0700  # RFC 9218, 7.2, for a request's stream

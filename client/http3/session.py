@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from client.http3.engine import Http3Engine
-from client.journal import Journal
-from client.telling import connecting_deadline, told
-from client.transport import Deadline, TransportFailed
-from common import arrival
-from common.formats.plan import Plan
+from priolab.client.http3.engine import Http3Engine
+from priolab.client.journal import Journal
+from priolab.client.telling import connecting_deadline, told
+from priolab.client.transport import Deadline, TransportFailed
+from priolab.common import arrival
+from priolab.common.formats.plan import Plan
 
 _OLDEST_STAMP_NS = 10**6
 _DATAGRAM_BYTES = 65_535

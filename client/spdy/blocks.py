@@ -8,8 +8,8 @@ Rules:
 import zlib
 from collections.abc import Mapping
 
-from client.spdy.dictionary import DICTIONARY
-from client.spdy.frames import Breach
+from priolab.client.spdy.dictionary import DICTIONARY
+from priolab.client.spdy.frames import Breach
 
 _MOST_BYTES = 64 * 1024
 """The most bytes of an unpacked block. The limit is needed because a megabyte of equal bytes packs to a kilobyte."""

@@ -13,17 +13,17 @@ Rules:
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from client.loads import LoadFailed, Loads
-from client.pieces import DataHeader, DataPiece
-from client.priorities import NO_ORDER_LEVEL
-from client.records import Record
-from client.spdy import frames
-from client.spdy.blocks import BlockReader, BlockWriter
-from client.spdy.frames import Breach, FrameReader, Setting
-from client.spdy.windows import SESSION_BYTES, Window
-from client.valve import PARKED_BYTES, WIDE_BYTES, Valve
-from common.formats.events import Event
-from common.formats.plan import Plan, Request
+from priolab.client.loads import LoadFailed, Loads
+from priolab.client.pieces import DataHeader, DataPiece
+from priolab.client.priorities import NO_ORDER_LEVEL
+from priolab.client.records import Record
+from priolab.client.spdy import frames
+from priolab.client.spdy.blocks import BlockReader, BlockWriter
+from priolab.client.spdy.frames import Breach, FrameReader, Setting
+from priolab.client.spdy.windows import SESSION_BYTES, Window
+from priolab.client.valve import PARKED_BYTES, WIDE_BYTES, Valve
+from priolab.common.formats.events import Event
+from priolab.common.formats.plan import Plan, Request
 
 _LENGTH_DIGITS = 12
 _RESETS = {

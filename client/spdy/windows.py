@@ -1,6 +1,6 @@
 """The receiver's flow control (SPDY draft 3.1, 2.6.8): a window for each stream, and one for the session."""
 
-from client.spdy.frames import Breach
+from priolab.client.spdy.frames import Breach
 
 SESSION_BYTES = 64 * 1024
 """The session's initial window; no setting changes it."""

@@ -21,14 +21,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from client.browsers import command
-from client.browsers.beginnings import Beginnings
-from client.browsers.capture import Capture
-from client.browsers.shown import LINGER_S, SEEN, Shown, shown
-from client.loads import LoadFailed
-from client.webkit.names import resolve_only
-from client.webkit.webdriver import Session, WebDriverError, ask, session
-from common.formats.plan import Plan
+from priolab.client.browsers import command
+from priolab.client.browsers.beginnings import Beginnings
+from priolab.client.browsers.capture import Capture
+from priolab.client.browsers.shown import LINGER_S, SEEN, Shown, shown
+from priolab.client.loads import LoadFailed
+from priolab.client.webkit.names import resolve_only
+from priolab.client.webkit.webdriver import Session, WebDriverError, ask, session
+from priolab.common.formats.plan import Plan
 
 PRODUCT = "WebKitGTK"
 SWITCHES = ("--automation",)

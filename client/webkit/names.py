@@ -11,7 +11,7 @@ import ctypes
 import os
 from pathlib import Path
 
-from client.loads import LoadFailed
+from priolab.client.loads import LoadFailed
 
 _CLONE_NEWNS = 0x0002_0000  # <linux/sched.h>
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x4_0000  # <linux/mount.h>

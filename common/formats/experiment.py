@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.formats import RUN_FORMAT
+from priolab.common.formats import RUN_FORMAT
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from common.formats.page import Page
+from priolab.common.formats.page import Page
 
 PLAN_FORMAT: Literal[3] = 3
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from common.formats.files import (
+from priolab.common.formats.files import (
     MOST_DOCUMENT_BYTES,
     MOST_JOURNAL_BYTES,
     NO_MEMORY,
@@ -26,7 +26,7 @@ from common.formats.files import (
     parsed,
     printable,
 )
-from common.formats.files import FolderError as FolderError  # what this module raises
+from priolab.common.formats.files import FolderError as FolderError  # what this module raises
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from common.formats import RUN_FORMAT
-from common.formats.page import MAPS
-from common.formats.scenario import LEFT_OUT, ScenarioRecord
+from priolab.common.formats import RUN_FORMAT
+from priolab.common.formats.page import MAPS
+from priolab.common.formats.scenario import LEFT_OUT, ScenarioRecord
 
 Status = Literal["ok", "failed", "invalid", "unsupported"]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from common.cost import Cost
+from priolab.common.cost import Cost
 
 FEWEST_LOOKS = 10
 """The fewest samples of the front's socket from which a ledger or a film is made. SAMPLE=none makes a single sample."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from common.formats.page import Page, Resource
+from priolab.common.formats.page import Page, Resource
 
 AUTO: Literal["auto"] = "auto"
 """The value of `lowat` if a tuner sets LOWAT for each connection."""

@@ -1,7 +1,7 @@
-"""Prints the picture of this process's network namespace as JSON: `python -m common.picture`, in a container."""
+"""Prints the picture of this process's network namespace as JSON: `python -m priolab.common.picture`."""
 
 import json
 
-from common.picture.picture import read
+from priolab.common.picture.picture import read
 
 print(json.dumps(read()))

@@ -9,11 +9,11 @@ Rules:
 
 import socket
 
-from common.netlink import Conversation
-from common.picture.devices import devices
-from common.picture.queues import queues
-from common.picture.routes import routes
-from common.picture.sysctls import sysctls
+from priolab.common.netlink import Conversation
+from priolab.common.picture.devices import devices
+from priolab.common.picture.queues import queues
+from priolab.common.picture.routes import routes
+from priolab.common.picture.sysctls import sysctls
 
 Picture = dict[str, str]
 """The settings of a namespace: their values by name."""

@@ -1,4 +1,4 @@
-"""Measures times on this machine: `python -m experiments.benches [CHECKOUT]`, or `make bench [AGAINST=CHECKOUT]`.
+"""Measures times on this machine: `make bench [AGAINST=CHECKOUT]`, or `python -m priolab.experiments.benches`.
 
 Compare times only within one run of this program, because times depend on the machine and on its load.
 """
@@ -15,19 +15,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from analysis.figures import timeline
-from analysis.loads.findings import findings
-from analysis.records.runs import load_experiment
-from experiments.benches import client, cost, demo, ferry, guest, repeats
-from experiments.benches.cost import link_s
-from experiments.execution import pace
-from experiments.execution.experiment import run_experiment
-from experiments.execution.invocation import request_from
-from experiments.execution.local import Local, bearable
-from experiments.execution.progress import Progress
-from experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from
-from experiments.sweep.sweep_request import sweep_request_from
-from netem.shaper_kind import Shaper
+from priolab.analysis.figures import timeline
+from priolab.analysis.loads.findings import findings
+from priolab.analysis.records.runs import load_experiment
+from priolab.experiments.benches import client, cost, demo, ferry, guest, repeats
+from priolab.experiments.benches.cost import link_s
+from priolab.experiments.execution import pace
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.local import Local, bearable
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from
+from priolab.experiments.sweep.sweep_request import sweep_request_from
+from priolab.netem.shaper_kind import Shaper
 
 _ROUNDS = 3
 _CASES: dict[str, dict[str, str]] = {

@@ -1,6 +1,6 @@
 """Measures the cost of the lab's instruments: what an event costs the client, and what a read of the clock costs.
 
-    python -m experiments.benches.client
+    python -m priolab.experiments.benches.client
 
 To measure the cost of an event, the bench passes the bytes of a page load to the client's engine, and formats the
 events as lines of the journal. The bytes are recorded once from an h2 server in memory, in pieces of the size of a TLS
@@ -19,18 +19,18 @@ from h2.events import RequestReceived
 from rich.console import Console
 from rich.table import Table
 
-from client.dialects import PLAIN
-from client.http2.engine import Http2Engine
-from client.plan import page_plan
-from client.priorities import Priorities
-from common import clock_quality
-from common.formats.page import MAPS
-from common.formats.plan import Plan
-from experiments.errors import StepFailed
-from experiments.host.origin_process import CLOCK, ONE_THREAD
-from experiments.host.processes import run
-from experiments.host.search_path import find
-from experiments.scenario.pages import Parameters, page_of
+from priolab.client.dialects import PLAIN
+from priolab.client.http2.engine import Http2Engine
+from priolab.client.plan import page_plan
+from priolab.client.priorities import Priorities
+from priolab.common import clock_quality
+from priolab.common.formats.page import MAPS
+from priolab.common.formats.plan import Plan
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.origin_process import CLOCK, ONE_THREAD
+from priolab.experiments.host.processes import run
+from priolab.experiments.host.search_path import find
+from priolab.experiments.scenario.pages import Parameters, page_of
 
 _SIZE_BYTES = 700 * 1024
 _FRAME_BYTES = 8 * 1024

@@ -1,4 +1,4 @@
-"""Compares what the lab costs: `python -m experiments.benches.cost [CHECKOUT]`, also a part of `make bench`.
+"""Compares what the lab costs: `python -m priolab.experiments.benches.cost [CHECKOUT]`, also a part of `make bench`.
 
 Each line of the table is the ratio of the costs of two commands. The commands run alternately, so that the ratio
 depends little on the machine and its load. CHECKOUT is another checkout of the lab with its own .venv, for example of
@@ -19,11 +19,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from analysis.loads.metrics import page_loads
-from analysis.records.runs import load_experiment, load_run
-from experiments.errors import ScenarioError
-from experiments.execution.pace import used_s
-from experiments.host.processes import die_with_parent
+from priolab.analysis.loads.metrics import page_loads
+from priolab.analysis.records.runs import load_experiment, load_run
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.execution.pace import used_s
+from priolab.experiments.host.processes import die_with_parent
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ROUNDS = 3

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.errors import StepFailed
-from experiments.host.processes import die_with_parent
-from experiments.host.search_path import find
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.processes import die_with_parent
+from priolab.experiments.host.search_path import find
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -107,7 +107,7 @@ def _begin(browser: "Browser", results: str, then: Callable[["Page"], None]) -> 
 def _made(results: str) -> Iterator[str]:
     """Starts the demo as `make demo` does, but on any free port; yields the demo's address."""
     _set_up()
-    command = [sys.executable, "-m", "experiments", "demo", "--port", "0", "--no-browser"]
+    command = [sys.executable, "-m", "priolab.experiments", "demo", "--port", "0", "--no-browser"]
     process = subprocess.Popen(
         [*command, "FABRIC=virtual", f"RESULTS={results}"],
         cwd=_ROOT,

@@ -1,4 +1,4 @@
-"""Measures the ferry's speed and punctuality on this machine: `python -m experiments.benches.ferry`, as root.
+"""Measures the ferry's speed and punctuality on this machine: `python -m priolab.experiments.benches.ferry`, as root.
 
 The first measurement is TCP's throughput, with the ferry on a processor of its own. The second is the lateness of each
 packet: the time from the departure that the model computes to the timestamp of the client's kernel. The second
@@ -22,17 +22,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from common.packets import PACKET_BYTES
-from experiments.benches.processor_time import processor_s
-from experiments.errors import StepFailed
-from experiments.host.processes import Process, wait_until
-from experiments.testbed.namespaces.namespace import Namespace
-from experiments.testbed.namespaces.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE, wire_link
-from netem.ferry import loops
-from netem.ferry.direction import Direction
-from netem.ferry.process import Order, ask
-from netem.ferry.ring import FRAMES, Ring
-from netem.link import Link
+from priolab.common.packets import PACKET_BYTES
+from priolab.experiments.benches.processor_time import processor_s
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.processes import Process, wait_until
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE, wire_link
+from priolab.netem.ferry import loops
+from priolab.netem.ferry.direction import Direction
+from priolab.netem.ferry.process import Order, ask
+from priolab.netem.ferry.ring import FRAMES, Ring
+from priolab.netem.link import Link
 
 CLIENT_ADDRESS, FRONT_ADDRESS = ADDRESSES.client, ADDRESSES.front
 
@@ -89,7 +89,7 @@ def ferried_places(wanted: Link, folder: Path) -> Iterator[FerriedPlaces]:
         )
         asked = folder / "order.json"
         asked.write_text(order.to_json())
-        ferry = (sys.executable, "-m", "netem.ferry", str(asked))
+        ferry = (sys.executable, "-m", "priolab.netem.ferry", str(asked))
         with link.start("the ferry", ferry, folder / "ferry.log") as process:
             wait_until(order.socket.exists, _READY_S, process.check_alive, "the ferry")
             yield FerriedPlaces(client=client, link=link, front=front, process=process, order=order)

@@ -1,6 +1,6 @@
 """Compares guests of two kernels at the same work: system calls, pipe round trips, page faults, forks.
 
-    python -m experiments.benches.guest
+    python -m priolab.experiments.benches.guest
 
 One kernel is the guest kernel that the lab uses; the other is Linux 6.1, which programs enter by ptrace(2) only. The
 bench also measures, without a guest, the least time that this host needs to enter a guest kernel by seccomp(2) and to
@@ -18,12 +18,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.commands.console import Report
-from experiments.commands.guest_kernel import built_kernel
-from experiments.errors import StepFailed
-from experiments.host.processes import die_with_parent
-from experiments.testbed.guest import kernel, kernel_source
-from experiments.testbed.guest.kernel_patches.edit import Version
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.guest_kernel import built_kernel
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.processes import die_with_parent
+from priolab.experiments.testbed.guest import kernel, kernel_source
+from priolab.experiments.testbed.guest.kernel_patches.edit import Version
 
 _PROGRAM = Path(__file__).with_name("micro.c")
 _STOP = Path(__file__).with_name("stop.c")

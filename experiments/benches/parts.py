@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from experiments.benches.cost import Cost, alternately, cost_of
-from experiments.benches.guest import guest_command
-from experiments.errors import StepFailed
-from experiments.host.home import ROOT
-from experiments.host.origin_process import ONE_THREAD, PAGE
-from experiments.host.search_path import find
-from experiments.testbed.guest import kernel
+from priolab.experiments.benches.cost import Cost, alternately, cost_of
+from priolab.experiments.benches.guest import guest_command
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.home import ROOT
+from priolab.experiments.host.origin_process import ONE_THREAD, PAGE
+from priolab.experiments.host.search_path import find
+from priolab.experiments.testbed.guest import kernel
 
 _ROUNDS = 3
 _FEW, _MANY = 2, 8
@@ -35,7 +35,7 @@ _VARIANTS: Mapping[str, tuple[str, ...]] = {
 # program and its libraries stay open, so that the guest keeps what it has read of them.
 _INIT = """
 import ctypes, subprocess, sys
-from experiments.testbed.guest.rehearsal import keep_open
+from priolab.experiments.testbed.guest.rehearsal import keep_open
 keep_open([sys.argv[2]])
 for _ in range(int(sys.argv[1])):
     subprocess.run(sys.argv[2:], check=True)

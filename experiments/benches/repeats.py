@@ -1,4 +1,4 @@
-"""Carries out the default experiment's runs again and again: `python -m experiments.benches.repeats [RUNS]`.
+"""Carries out the default experiment's runs again and again: `python -m priolab.experiments.benches.repeats [RUNS]`.
 
 All runs have the same seed, so in the guest none may differ from the first of its arm, and none may fail. `make bench`
 does 1,000 runs.
@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from experiments.execution.experiment import run_experiment
-from experiments.execution.invocation import request_from
-from experiments.execution.progress import Progress
-from experiments.execution.request import Request
-from experiments.results.journal_lines import JOURNALS, lines
-from experiments.results.run_folder import RunFolder, read_json
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.execution.request import Request
+from priolab.experiments.results.journal_lines import JOURNALS, lines
+from priolab.experiments.results.run_folder import RunFolder, read_json
 
 _RUNS = 1000
 _AT_ONCE = 40

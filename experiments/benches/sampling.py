@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from analysis.records.runs import load_experiment
-from analysis.reports.film import film_of
-from experiments.errors import StepFailed
-from experiments.execution.experiment import run_experiment
-from experiments.execution.invocation import request_from
-from experiments.execution.progress import Progress
+from priolab.analysis.records.runs import load_experiment
+from priolab.analysis.reports.film import film_of
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.progress import Progress
 
 SCENARIOS = ("maps", "modem", "bbr", "h2o", "news", "tokens")
 _WAYS = ("10ms", "auto")

@@ -1,4 +1,4 @@
-"""Measures the cost of a million arms: `python -m experiments.benches.scaling docs/scaling.md`, or `make scaling`.
+"""Measures the cost of a million arms: `make scaling`, or `python -m priolab.experiments.benches.scaling FILE`.
 
 Writes four tables between two comments in the document: where a run's processor time goes, what samples show, the cost
 of one run, and of a million runs. Processor times depend on the machine's processor; the other figures do not depend
@@ -17,20 +17,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.records.runs import load_experiment
-from experiments.benches import sampling
-from experiments.benches.parts import parts
-from experiments.benches.processor_time import processor_s
-from experiments.errors import StepFailed
-from experiments.execution import parcel
-from experiments.execution.local import Local
-from experiments.execution.pace import used_s
-from experiments.host.processes import die_with_parent
-from experiments.results.run_folder import write_document
-from experiments.sweep.command import tally_of
-from experiments.sweep.sweep import SweepProgress, begin, estimate_here, fingerprint_of, run_sweep, sweep_from
-from experiments.sweep.sweep_request import sweep_request_from
-from experiments.sweep.table import arm_results
+from priolab.analysis.records.runs import load_experiment
+from priolab.experiments.benches import sampling
+from priolab.experiments.benches.parts import parts
+from priolab.experiments.benches.processor_time import processor_s
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.execution import parcel
+from priolab.experiments.execution.local import Local
+from priolab.experiments.execution.pace import used_s
+from priolab.experiments.host.processes import die_with_parent
+from priolab.experiments.results.run_folder import write_document
+from priolab.experiments.sweep.command import tally_of
+from priolab.experiments.sweep.sweep import SweepProgress, begin, estimate_here, fingerprint_of, run_sweep, sweep_from
+from priolab.experiments.sweep.sweep_request import sweep_request_from
+from priolab.experiments.sweep.table import arm_results
 
 _CASES = ("maps", "modem")
 _GRID = ("LOWAT=none,16384,65536", "REPEAT=2", "FABRIC=virtual")
@@ -173,7 +173,7 @@ def _apart(what: str, *words: object) -> dict[str, float]:
 
     what: the name of the measurement. words: its arguments.
     """
-    command = [sys.executable, "-m", "experiments.benches.scaling", what, *map(str, words)]
+    command = [sys.executable, "-m", "priolab.experiments.benches.scaling", what, *map(str, words)]
     measured: dict[str, float] = json.loads(
         subprocess.run(command, check=True, capture_output=True, preexec_fn=die_with_parent).stdout
     )

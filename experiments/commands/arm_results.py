@@ -7,11 +7,11 @@ from typing import Any
 
 from rich.table import Table
 
-from analysis.loads.ledger import sentence
-from analysis.reports.headline import headline
-from common.formats.run import LedgerRecord
-from experiments.commands.printable import shown
-from experiments.commands.tables import bare_table, seconds
+from priolab.analysis.loads.ledger import sentence
+from priolab.analysis.reports.headline import headline
+from priolab.common.formats.run import LedgerRecord
+from priolab.experiments.commands.printable import shown
+from priolab.experiments.commands.tables import bare_table, seconds
 
 _VERDICT = re.compile(r"\b(?:kept|inverted)\b")
 _STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", "failed": "bold red"}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from experiments.commands.run_state import WAITING, RunState
+from priolab.experiments.commands.run_state import WAITING, RunState
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from analysis.records.link_words import link_words
-from common.formats.scenario import ScenarioRecord
-from experiments.commands.durations import about
-from experiments.commands.printable import shown
-from experiments.commands.tables import bare_table, put
-from experiments.commands.wrapping import wrapped
-from experiments.execution.progress import Progress
-from experiments.execution.request import Request
-from experiments.scenario.named import LAYERS, Entry
-from experiments.scenario.scenario import Scenario, as_record
-from netem import units, words
+from priolab.analysis.records.link_words import link_words
+from priolab.common.formats.scenario import ScenarioRecord
+from priolab.experiments.commands.durations import about
+from priolab.experiments.commands.printable import shown
+from priolab.experiments.commands.tables import bare_table, put
+from priolab.experiments.commands.wrapping import wrapped
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.execution.request import Request
+from priolab.experiments.scenario.named import LAYERS, Entry
+from priolab.experiments.scenario.scenario import Scenario, as_record
+from priolab.netem import units, words
 
 if TYPE_CHECKING:
-    from experiments.commands.doctor import Capability, LinkOption
-    from experiments.commands.live_lines import Line
+    from priolab.experiments.commands.doctor import Capability, LinkOption
+    from priolab.experiments.commands.live_lines import Line
 
 _WIDTH_OF_A_FILE = 160
 _TICK_S = 5.0
@@ -91,7 +91,7 @@ class Report:
         file or pipe, the function prints the line, at most once in five seconds, or not at all if is_plain is False.
         """
         if self.is_live:
-            from experiments.commands.live import live
+            from priolab.experiments.commands.live import live
 
             with live(self._console, lambda width, _: [(line(), ""), *below(width)]):
                 yield lambda: None
@@ -143,7 +143,7 @@ class Report:
         if not self.is_live:
             yield self._plain_progress(started, steps=steps)
             return
-        from experiments.commands.experiment_display import arms_at_work, display
+        from priolab.experiments.commands.experiment_display import arms_at_work, display
 
         arms = arms_at_work(request)
         with display(self._console, request.name, arms, started):
@@ -200,7 +200,7 @@ class Report:
 
     def summary(self, summary: Mapping[str, Any]) -> None:
         """Prints the headline, the table of arms, verdicts, ledgers and notes."""
-        from experiments.commands.arm_results import results
+        from priolab.experiments.commands.arm_results import results
 
         for each in results(summary):
             if isinstance(each, Table):

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version as package_version
 
-from experiments.commands.console import Report
-from experiments.errors import Unavailable
-from experiments.host.installed import lack_of
-from experiments.host.packages import CAPTURING, READING_CAPTURES
-from experiments.host.programs import (
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host.installed import lack_of
+from priolab.experiments.host.packages import CAPTURING, READING_CAPTURES
+from priolab.experiments.host.programs import (
     browser_remedy,
     browser_version,
     lack_of_browser,
@@ -20,16 +20,16 @@ from experiments.host.programs import (
     server_version,
     version,
 )
-from experiments.host.search_path import find
-from experiments.host.tools import BROWSERS, BrowserProgram
-from experiments.host.tuner_program import lack_of_compiler, lack_on_host
-from experiments.run.fabrics import FABRICS
-from experiments.scenario.knobs import scenario_from
-from experiments.testbed.fabric import Fabric
-from experiments.testbed.guest import kernel, kernel_source
-from experiments.testbed.guest.virtual import no_netem
-from proxy.server import Server, catalogue
-from proxy.tuner.compiler import REMEDY
+from priolab.experiments.host.search_path import find
+from priolab.experiments.host.tools import BROWSERS, BrowserProgram
+from priolab.experiments.host.tuner_program import lack_of_compiler, lack_on_host
+from priolab.experiments.run.fabrics import FABRICS
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.testbed.fabric import Fabric
+from priolab.experiments.testbed.guest import kernel, kernel_source
+from priolab.experiments.testbed.guest.virtual import no_netem
+from priolab.proxy.server import Server, catalogue
+from priolab.proxy.tuner.compiler import REMEDY
 
 _NODE = "node"
 """The program of the origin. It is also all that SERVER=node needs."""

@@ -1,7 +1,7 @@
 """Draws an experiment's picture in another process, which starts while the arms still run.
 
-`python -m experiments.commands.drawing` loads the program that draws, reads the path of a results folder from its
-standard input, and draws. The process ends with the lab, because its standard input ends then.
+`python -m priolab.experiments.commands.drawing` loads the program that draws, reads the path of a results folder from
+its standard input, and draws. The process ends with the lab, because its standard input ends then.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 from signal import SIG_IGN, SIGINT, signal
 from typing import Self
 
-from analysis.records.runs import Experiment
+from priolab.analysis.records.runs import Experiment
 
 _NOTHING = {"mark": "point", "data": {"values": []}}
 _PATIENCE_S = 10.0
@@ -29,7 +29,7 @@ class Drawing:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "experiments.commands.drawing"],
+            [sys.executable, "-m", "priolab.experiments.commands.drawing"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -79,7 +79,7 @@ def timeline(experiment: Experiment, process: Drawing | None) -> list[Path]:
     """
     if not _missing(experiment.path) or (process is not None and process.finished()):
         return [path for path in _files(experiment.path) if path.exists()]
-    from analysis.figures import timeline as figure  # takes a while to import, so only here
+    from priolab.analysis.figures import timeline as figure  # takes a while to import, so only here
 
     return figure.save(experiment)
 
@@ -96,9 +96,9 @@ def main() -> int:
     """Draws the timeline of the results folder whose path comes from standard input; returns the exit code."""
     os.nice(_NICE)
     signal(SIGINT, SIG_IGN)  # Ctrl-C is for the lab, which ends this process
-    from analysis.figures import picture
-    from analysis.figures import timeline as figure
-    from analysis.records.runs import load_experiment
+    from priolab.analysis.figures import picture
+    from priolab.analysis.figures import timeline as figure
+    from priolab.analysis.records.runs import load_experiment
 
     picture.drawn(_NOTHING)  # starts the JavaScript engine
     if folder := sys.stdin.readline().rstrip("\n"):

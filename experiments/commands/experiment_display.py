@@ -6,13 +6,13 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from experiments.commands.arms_at_work import ArmsAtWork, Planned
-from experiments.commands.link_clock import link_s
-from experiments.commands.live import live
-from experiments.commands.live_lines import Line, lines
-from experiments.execution import cost, pace
-from experiments.execution.experiment import side_by_side
-from experiments.execution.request import Request
+from priolab.experiments.commands.arms_at_work import ArmsAtWork, Planned
+from priolab.experiments.commands.link_clock import link_s
+from priolab.experiments.commands.live import live
+from priolab.experiments.commands.live_lines import Line, lines
+from priolab.experiments.execution import cost, pace
+from priolab.experiments.execution.experiment import side_by_side
+from priolab.experiments.execution.request import Request
 
 
 def arms_at_work(request: Request) -> ArmsAtWork:

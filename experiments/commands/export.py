@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from analysis.exports.formats import FORMATS, File
-from analysis.exports.recording import album
-from analysis.records.runs import load_experiment
-from common.formats.files import NO_MEMORY, write_all
-from common.formats.reading import FolderError
-from experiments.commands.console import Report
-from experiments.commands.options import add_experiment, experiment_folder
-from experiments.errors import ScenarioError, StepFailed, Unavailable
-from experiments.host.home import pip_install
+from priolab.analysis.exports.formats import FORMATS, File
+from priolab.analysis.exports.recording import album
+from priolab.analysis.records.runs import load_experiment
+from priolab.common.formats.files import NO_MEMORY, write_all
+from priolab.common.formats.reading import FolderError
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import add_experiment, experiment_folder
+from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
+from priolab.experiments.host.home import pip_install
 
 _STEP = "exporting results"
 

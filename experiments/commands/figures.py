@@ -2,12 +2,12 @@
 
 from argparse import ArgumentParser, Namespace
 
-from analysis.figures import album
-from analysis.records.runs import load_experiment
-from common.formats.reading import FolderError
-from experiments.commands.console import Report
-from experiments.commands.options import add_experiment, experiment_folder
-from experiments.errors import StepFailed
+from priolab.analysis.figures import album
+from priolab.analysis.records.runs import load_experiment
+from priolab.common.formats.reading import FolderError
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import add_experiment, experiment_folder
+from priolab.experiments.errors import StepFailed
 
 _STEP = "drawing figures"
 

@@ -6,13 +6,13 @@ Compiling the kernel takes several minutes, a run on real clocks one minute. So 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from experiments.commands.console import Report
-from experiments.errors import LabError, Unavailable
-from experiments.execution.invocation import request_from
-from experiments.execution.request import Request
-from experiments.host.machine import builds_guests
-from experiments.run.fabrics import AUTO
-from experiments.testbed.guest import kernel
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import LabError, Unavailable
+from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.request import Request
+from priolab.experiments.host.machine import builds_guests
+from priolab.experiments.run.fabrics import AUTO
+from priolab.experiments.testbed.guest import kernel
 
 _REAL_TIME = "netns"
 _VIRTUAL = "virtual"

@@ -2,8 +2,8 @@
 
 from argparse import ArgumentParser, Namespace
 
-from experiments.commands.console import Report
-from experiments.testbed.guest import kernel
+from priolab.experiments.commands.console import Report
+from priolab.experiments.testbed.guest import kernel
 
 
 def add_to(parser: ArgumentParser) -> None:

@@ -6,15 +6,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from analysis.sweeps import table
-from analysis.sweeps.folder import Sweep, load_sweep
-from analysis.sweeps.summary import summarize
-from common.formats.reading import FolderError, read_document
-from common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
-from experiments.commands.console import Report, short
-from experiments.commands.options import add_experiment, experiment_folder
-from experiments.errors import StepFailed
-from experiments.results.run_folder import PARTIAL, write_document
+from priolab.analysis.sweeps import table
+from priolab.analysis.sweeps.folder import Sweep, load_sweep
+from priolab.analysis.sweeps.summary import summarize
+from priolab.common.formats.reading import FolderError, read_document
+from priolab.common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
+from priolab.experiments.commands.console import Report, short
+from priolab.experiments.commands.options import add_experiment, experiment_folder
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.results.run_folder import PARTIAL, write_document
 
 _STEP = "finding the knee"
 _SWEEP = "sweep.json"
@@ -76,7 +76,7 @@ def newest(results: Path) -> Path:
 
 
 def _draw(sweep: Sweep) -> list[Path]:
-    from analysis.figures import knee  # with --json no figure is drawn
+    from priolab.analysis.figures import knee  # with --json no figure is drawn
 
     return knee.save(sweep)
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from experiments.commands.live_lines import Line
+from priolab.experiments.commands.live_lines import Line
 
 _PER_SECOND = 4
 

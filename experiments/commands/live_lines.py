@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from experiments.commands.arms_at_work import ArmView, View
-from experiments.commands.durations import about, clock
-from experiments.commands.printable import printable
-from experiments.commands.run_state import WAITING
+from priolab.experiments.commands.arms_at_work import ArmView, View
+from priolab.experiments.commands.durations import about, clock
+from priolab.experiments.commands.printable import printable
+from priolab.experiments.commands.run_state import WAITING
 
 Line = tuple[str, str]
 """A line and its style, in rich's words."""

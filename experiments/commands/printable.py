@@ -2,7 +2,7 @@
 
 from rich.markup import escape
 
-from common.formats import files
+from priolab.common.formats import files
 
 
 def printable(text: str) -> str:

@@ -31,20 +31,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from analysis.loads.probe import Probe, probe_of
-from analysis.loads.readings import Reply
-from client import dialects
-from client.dialects import Dialect
-from client.plan import PROBE_LEAST_BYTES, STEPS, page_plan
-from client.priorities import Priorities
-from client.transport import Deadline, TransportFailed
-from client.valve import MOST_STEPS
-from common.formats.page import Page
-from common.formats.plan import NAMES, Plan, Protocol, Steps
-from experiments.commands import site_load
-from experiments.commands.console import Report
-from experiments.commands.probe_answers import Answer, document, show
-from experiments.commands.target import (
+from priolab.analysis.loads.probe import Probe, probe_of
+from priolab.analysis.loads.readings import Reply
+from priolab.client import dialects
+from priolab.client.dialects import Dialect
+from priolab.client.plan import PROBE_LEAST_BYTES, STEPS, page_plan
+from priolab.client.priorities import Priorities
+from priolab.client.transport import Deadline, TransportFailed
+from priolab.client.valve import MOST_STEPS
+from priolab.common.formats.page import Page
+from priolab.common.formats.plan import NAMES, Plan, Protocol, Steps
+from priolab.experiments.commands import site_load
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.probe_answers import Answer, document, show
+from priolab.experiments.commands.target import (
     STEP,
     authorities,
     check_unhurried,
@@ -56,10 +56,10 @@ from experiments.commands.target import (
     scratch_folder,
     steps_to,
 )
-from experiments.errors import ScenarioError, StepFailed, TimedOut
-from experiments.scenario.knobs import KNOBS
-from experiments.scenario.stimuli import Stimulus, asked_by, stimuli_of, stimulus_page
-from netem import units
+from priolab.experiments.errors import ScenarioError, StepFailed, TimedOut
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.scenario.stimuli import Stimulus, asked_by, stimuli_of, stimulus_page
+from priolab.netem import units
 
 _SLACK_NS = 60 * 10**9
 _AUTO = "auto"

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.loads.readings import OwnOrder, Reply, own_order, word
-from experiments.commands.console import Report
+from priolab.analysis.loads.readings import OwnOrder, Reply, own_order, word
+from priolab.experiments.commands.console import Report
 
 _FORMAT = 1
 _MEANING = (

@@ -13,13 +13,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.errors import LabError, StepFailed, Unavailable
-from experiments.host import apt, machine, npm_installing, root_making, wheel_fetching
-from experiments.host.home import ROOT, is_clone
-from experiments.host.interruption import Interrupted, raise_interrupted
-from experiments.host.machine import Machine, Rights
-from experiments.host.packages import Want, npm_servers, wants_of, wheel_servers
-from experiments.host.python_environment import (
+from priolab.experiments.errors import LabError, StepFailed, Unavailable
+from priolab.experiments.host import apt, machine, npm_installing, root_making, wheel_fetching
+from priolab.experiments.host.home import ROOT, is_clone
+from priolab.experiments.host.interruption import Interrupted, raise_interrupted
+from priolab.experiments.host.machine import Machine, Rights
+from priolab.experiments.host.packages import Want, npm_servers, wants_of, wheel_servers
+from priolab.experiments.host.python_environment import (
     EnvironmentFailed,
     PythonEnvironment,
     extras,
@@ -27,11 +27,11 @@ from experiments.host.python_environment import (
     lacks_extra,
     lacks_venv,
 )
-from experiments.host.search_path import find
-from experiments.host.setup_plan import SetupPlan, decide, remedy
-from experiments.host.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
-from experiments.testbed.guest import kernel
-from proxy.server import SUITES, catalogue, server_of
+from priolab.experiments.host.search_path import find
+from priolab.experiments.host.setup_plan import SetupPlan, decide, remedy
+from priolab.experiments.host.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
+from priolab.experiments.testbed.guest import kernel
+from priolab.proxy.server import SUITES, catalogue, server_of
 
 _BAD_INPUT = 2
 
@@ -254,7 +254,7 @@ def _hint_at_npm() -> None:
 
 def _build_kernel(python: Path) -> None:
     """Builds the kernel in a process of the Python environment, whose packages show the progress."""
-    command = [str(python), "-P", "-m", "experiments", "kernel", "--quiet-if-present"]
+    command = [str(python), "-P", "-m", "priolab.experiments", "kernel", "--quiet-if-present"]
     with subprocess.Popen(command, cwd=ROOT) as building:
         try:
             code = building.wait()

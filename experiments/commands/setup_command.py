@@ -2,13 +2,13 @@
 
 from argparse import ArgumentParser, Namespace
 
-from experiments.commands.console import Report
-from experiments.commands.setup import set_up
-from experiments.errors import ScenarioError
-from experiments.execution.invocation import split_words
-from experiments.host.home import in_checkout
-from experiments.host.setup_request import SetupPart
-from experiments.scenario.knobs import KNOBS
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.setup import set_up
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.execution.invocation import split_words
+from priolab.experiments.host.home import in_checkout
+from priolab.experiments.host.setup_request import SetupPart
+from priolab.experiments.scenario.knobs import KNOBS
 
 
 def add_to(parser: ArgumentParser) -> None:

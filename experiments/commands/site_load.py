@@ -21,20 +21,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from analysis.loads.metrics import PageLoad
-from analysis.loads.order import AskedOrder
-from analysis.loads.site import SiteLedger, alone_ns, one_after_the_other, site_ledger, site_loads
-from analysis.loads.verdict import Judgement, judge
-from client import dialects
-from client.dialects import Dialect
-from client.plan import page_plan
-from client.priorities import Priorities
-from client.transport import Deadline, TransportFailed
-from common.formats.page import Page
-from common.formats.plan import Plan
-from common.formats.reading import FolderError
-from experiments.commands.console import Report
-from experiments.commands.target import (
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.loads.order import AskedOrder
+from priolab.analysis.loads.site import SiteLedger, alone_ns, one_after_the_other, site_ledger, site_loads
+from priolab.analysis.loads.verdict import Judgement, judge
+from priolab.client import dialects
+from priolab.client.dialects import Dialect
+from priolab.client.plan import page_plan
+from priolab.client.priorities import Priorities
+from priolab.client.transport import Deadline, TransportFailed
+from priolab.common.formats.page import Page
+from priolab.common.formats.plan import Plan
+from priolab.common.formats.reading import FolderError
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.target import (
     STEP,
     addresses,
     authorities,
@@ -45,12 +45,12 @@ from experiments.commands.target import (
     run_client,
     scratch_folder,
 )
-from experiments.errors import ScenarioError, StepFailed, TimedOut
-from experiments.scenario.knob import whole
-from experiments.scenario.knobs import KNOBS
-from experiments.scenario.pages import site_page
-from netem import words
-from netem.link import Link
+from priolab.experiments.errors import ScenarioError, StepFailed, TimedOut
+from priolab.experiments.scenario.knob import whole
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.scenario.pages import site_page
+from priolab.netem import words
+from priolab.netem.link import Link
 
 _FORMAT = 1
 _DIALECT = "plain+header"
@@ -276,7 +276,7 @@ def _reachable(site: _Site, scratch: Path) -> Iterator[str]:
     if site.link is None:
         yield site.address
         return
-    from experiments.testbed.namespaces.near_host import near_host  # only for a link
+    from priolab.experiments.testbed.namespaces.near_host import near_host  # only for a link
 
     with near_host(site.link, scratch) as (client, address), client.entered():
         yield address

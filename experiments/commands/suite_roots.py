@@ -3,12 +3,12 @@
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from experiments.commands.console import Report
-from experiments.errors import ScenarioError
-from experiments.host.plural import counted
-from experiments.host.root_making import obtain
-from experiments.host.roots import Root, all_roots, roots_folder
-from proxy.server import SUITES, Server, catalogue, server_of
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.host.plural import counted
+from priolab.experiments.host.root_making import obtain
+from priolab.experiments.host.roots import Root, all_roots, roots_folder
+from priolab.proxy.server import SUITES, Server, catalogue, server_of
 
 _EXAMPLES = "a server of Debian with a suite, such as nginx@trixie"
 

@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from analysis.loads.probe import Probe, was_hurried
-from client.plan import STEPS, steps_over
-from client.transport import Deadline, TransportFailed
-from common.formats.events import Event
-from common.formats.plan import Plan, Steps
-from common.formats.reading import read_journal
-from experiments.errors import ScenarioError, StepFailed
-from experiments.execution import keeper
-from experiments.host.processes import Process, module
-from experiments.host.search_path import program_environment
-from netem import units
+from priolab.analysis.loads.probe import Probe, was_hurried
+from priolab.client.plan import STEPS, steps_over
+from priolab.client.transport import Deadline, TransportFailed
+from priolab.common.formats.events import Event
+from priolab.common.formats.plan import Plan, Steps
+from priolab.common.formats.reading import read_journal
+from priolab.experiments.errors import ScenarioError, StepFailed
+from priolab.experiments.execution import keeper
+from priolab.experiments.host.processes import Process, module
+from priolab.experiments.host.search_path import program_environment
+from priolab.netem import units
 
 STEP = "probing"
 _CONNECT_S = 20.0
@@ -58,7 +58,7 @@ def run_client(plan: Plan, ca: Path, folder: Path, deadline: Deadline, over: thr
     """
     file = folder / "plan.json"
     file.write_text(plan.to_json())
-    command = (*module("client"), str(file), str(ca), str(folder))
+    command = (*module("priolab.client"), str(file), str(ca), str(folder))
     with Process(STEP, command, folder / "output.log") as client:
         while not client.wait(min(_LOOK_S, deadline.remaining_s())):
             if over.is_set():

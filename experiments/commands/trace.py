@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from common.trace import MOST_OPPORTUNITIES
-from experiments.commands.console import Report
-from experiments.errors import ScenarioError, StepFailed
-from netem import units
-from netem.synthetic import KINDS, synthetic
+from priolab.common.trace import MOST_OPPORTUNITIES
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import ScenarioError, StepFailed
+from priolab.netem import units
+from priolab.netem.synthetic import KINDS, synthetic
 
 _LONGEST_MS = 3600 * 1000
 

@@ -11,22 +11,22 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from common.formats.decisions import Decision
-from experiments.commands.console import Report
-from experiments.commands.tuner_log import DecisionPrinter, TunerLog, complain, teller
-from experiments.errors import ScenarioError, StepFailed, Unavailable
-from experiments.host.cache import cache_folder
-from experiments.scenario.knob import whole
-from experiments.scenario.knobs import KNOBS
-from netem import control, units
-from proxy.tuner import compiler
-from proxy.tuner.caution import Caution
-from proxy.tuner.claim import Claimed, claimed_cgroup, claimed_process
-from proxy.tuner.in_kernel import InKernel
-from proxy.tuner.law import CEILING_BYTES, FLOOR_BYTES, TARGET_NS, Aim
-from proxy.tuner.namespaces import Sysctls
-from proxy.tuner.tuner import CannotTune, Note, Say, Tuner
-from proxy.tuner.userland import Userland
+from priolab.common.formats.decisions import Decision
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.tuner_log import DecisionPrinter, TunerLog, complain, teller
+from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
+from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.scenario.knob import whole
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.netem import control, units
+from priolab.proxy.tuner import compiler
+from priolab.proxy.tuner.caution import Caution
+from priolab.proxy.tuner.claim import Claimed, claimed_cgroup, claimed_process
+from priolab.proxy.tuner.in_kernel import InKernel
+from priolab.proxy.tuner.law import CEILING_BYTES, FLOOR_BYTES, TARGET_NS, Aim
+from priolab.proxy.tuner.namespaces import Sysctls
+from priolab.proxy.tuner.tuner import CannotTune, Note, Say, Tuner
+from priolab.proxy.tuner.userland import Userland
 
 _WHAT = "priolab tune"
 _STEP = "tuning"

@@ -13,10 +13,10 @@ from io import FileIO
 from pathlib import Path
 from typing import Self
 
-from common.formats.decisions import DRY_RUN, SET, Decision
-from experiments.commands.console import Report
-from proxy.tuner.law import differs
-from proxy.tuner.tuner import Say
+from priolab.common.formats.decisions import DRY_RUN, SET, Decision
+from priolab.experiments.commands.console import Report
+from priolab.proxy.tuner.law import differs
+from priolab.proxy.tuner.tuner import Say
 
 _BETWEEN_NS = 10**9
 _NEVER_NS = 2**63

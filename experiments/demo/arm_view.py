@@ -5,13 +5,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from analysis.loads.ledger import sentence
-from analysis.loads.order import AskedOrder
-from analysis.records.runs import Run, load_experiment
-from analysis.reports.film import NoFilm, film_of
-from analysis.reports.summary import summarize
-from common.formats.page import called
-from common.formats.reading import FolderError
+from priolab.analysis.loads.ledger import sentence
+from priolab.analysis.loads.order import AskedOrder
+from priolab.analysis.records.runs import Run, load_experiment
+from priolab.analysis.reports.film import NoFilm, film_of
+from priolab.analysis.reports.summary import summarize
+from priolab.common.formats.page import called
+from priolab.common.formats.reading import FolderError
 
 _KEPT = 64
 """The most documents in memory; each document has a few hundred KB."""

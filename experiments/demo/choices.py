@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from client.plan import PlanKind
-from common.formats.plan import Protocol
-from experiments.demo.plain_names import plain
-from experiments.host.installed import lack_of
-from experiments.scenario.knobs import KNOBS, scenario_from
-from experiments.scenario.named import LAYERS, Entry, catalogue
-from proxy.server import catalogue as servers
+from priolab.client.plan import PlanKind
+from priolab.common.formats.plan import Protocol
+from priolab.experiments.demo.plain_names import plain
+from priolab.experiments.host.installed import lack_of
+from priolab.experiments.scenario.knobs import KNOBS, scenario_from
+from priolab.experiments.scenario.named import LAYERS, Entry, catalogue
+from priolab.proxy.server import catalogue as servers
 
 LOWATS = ("none", "1M", "524288", "262144", "131072", "65536", "32768", "16384", "8192", "4096", "1024", "auto")
 """The values of the LOWAT slider, from no limit to the lowest limit; the last value, auto, uses the tuner."""

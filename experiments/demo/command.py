@@ -14,14 +14,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from experiments.commands.console import Report
-from experiments.commands.options import add_words, given_words
-from experiments.demo.listener import HOST, USUAL_PORT, listening
-from experiments.demo.story_arms import prepare
-from experiments.errors import Unavailable
-from experiments.execution.invocation import check_only, request_from
-from experiments.execution.local import bearable
-from experiments.results.results_folder import results_folder
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import add_words, given_words
+from priolab.experiments.demo.listener import HOST, USUAL_PORT, listening
+from priolab.experiments.demo.story_arms import prepare
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.execution.invocation import check_only, request_from
+from priolab.experiments.execution.local import bearable
+from priolab.experiments.results.results_folder import results_folder
 
 _TOKEN_BYTES = 24
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
@@ -48,8 +48,8 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
     request = request_from(words)  # raises now if no fabric can be used here
     results = results_folder(request.results)
     try:  # the web server is installed only for the demo
-        from experiments.demo.job_queue import JobQueue
-        from experiments.demo.server import DemoServer
+        from priolab.experiments.demo.job_queue import JobQueue
+        from priolab.experiments.demo.server import DemoServer
     except ImportError:
         raise Unavailable("the demo", "its packages are not installed", "run `make demo`") from None
     if options.prepare:

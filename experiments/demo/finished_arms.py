@@ -6,13 +6,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from experiments.demo.arm_view import FinishedArm
-from experiments.execution import fingerprint
-from experiments.execution.request import Request
-from experiments.results import digest
-from experiments.results.run_folder import read_json
-from experiments.run.fabrics import FABRICS
-from experiments.scenario.knobs import scenario_from
+from priolab.experiments.demo.arm_view import FinishedArm
+from priolab.experiments.execution import fingerprint
+from priolab.experiments.execution.request import Request
+from priolab.experiments.results import digest
+from priolab.experiments.results.run_folder import read_json
+from priolab.experiments.run.fabrics import FABRICS
+from priolab.experiments.scenario.knobs import scenario_from
 
 _ARM_APART = ("arms", "repeat", "versions")
 

@@ -5,8 +5,8 @@ import time
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from experiments.demo.arm_view import FinishedArm
-from experiments.execution.request import Request
+from priolab.experiments.demo.arm_view import FinishedArm
+from priolab.experiments.execution.request import Request
 
 
 class JobState(StrEnum):

@@ -6,10 +6,10 @@ import signal
 from asyncio.subprocess import PIPE, STDOUT, Process
 from functools import partial
 
-from common.in_turn import PROCESS, STOPPED, answer_of, request
-from experiments.demo.job import DemoJob, JobState
-from experiments.host.processes import die_with_parent, module
-from experiments.host.search_path import program_environment
+from priolab.common.in_turn import PROCESS, STOPPED, answer_of, request
+from priolab.experiments.demo.job import DemoJob, JobState
+from priolab.experiments.host.processes import die_with_parent, module
+from priolab.experiments.host.search_path import program_environment
 
 _STOP_S = 100.0
 _MOST_LINE_BYTES = 2**20

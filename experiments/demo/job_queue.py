@@ -19,14 +19,14 @@ import traceback
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 
-from experiments.demo.arm_view import FinishedArm
-from experiments.demo.finished_arms import FinishedArms
-from experiments.demo.job import CANCELLED, WAITING, Claim, DemoJob, JobState, News
-from experiments.demo.job_process import JobProcesses, tell_to_end
-from experiments.errors import LabError, ScenarioError
-from experiments.execution.invocation import request_from
-from experiments.execution.request import Request
-from experiments.scenario.knobs import scenario_from, with_defaults
+from priolab.experiments.demo.arm_view import FinishedArm
+from priolab.experiments.demo.finished_arms import FinishedArms
+from priolab.experiments.demo.job import CANCELLED, WAITING, Claim, DemoJob, JobState, News
+from priolab.experiments.demo.job_process import JobProcesses, tell_to_end
+from priolab.experiments.errors import LabError, ScenarioError
+from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.request import Request
+from priolab.experiments.scenario.knobs import scenario_from, with_defaults
 
 _SECOND_THOUGHTS_S = 0.25
 """The delay before a job starts, so that moving a slider does not start a job for each value that the slider passes."""

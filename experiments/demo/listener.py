@@ -2,7 +2,7 @@
 
 import socket
 
-from experiments.errors import ScenarioError, StepFailed
+from priolab.experiments.errors import ScenarioError, StepFailed
 
 HOST = "127.0.0.1"
 USUAL_PORT = 8399

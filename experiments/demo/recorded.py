@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from experiments.commands.console import Report
-from experiments.demo.arm_view import document
-from experiments.demo.story import StoryStep, steps
-from experiments.demo.story_arms import arm_of_knobs, run_missing
-from experiments.execution.request import Manner
-from experiments.results.run_folder import write_document
+from priolab.experiments.commands.console import Report
+from priolab.experiments.demo.arm_view import document
+from priolab.experiments.demo.story import StoryStep, steps
+from priolab.experiments.demo.story_arms import arm_of_knobs, run_missing
+from priolab.experiments.execution.request import Manner
+from priolab.experiments.results.run_folder import write_document
 
 FILE = Path(__file__).with_name("recorded.json.gz")
 

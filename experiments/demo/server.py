@@ -36,16 +36,16 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from common.formats.reading import FolderError
-from experiments.demo.arm_view import FinishedArm, document
-from experiments.demo.choices import offers
-from experiments.demo.connection import TimedConnection
-from experiments.demo.job import Claim, JobState, News
-from experiments.demo.job_queue import Busy, JobQueue
-from experiments.demo.listener import HOST
-from experiments.demo.recorded import recorded
-from experiments.demo.story import closing, steps
-from experiments.errors import LabError, ScenarioError
+from priolab.common.formats.reading import FolderError
+from priolab.experiments.demo.arm_view import FinishedArm, document
+from priolab.experiments.demo.choices import offers
+from priolab.experiments.demo.connection import TimedConnection
+from priolab.experiments.demo.job import Claim, JobState, News
+from priolab.experiments.demo.job_queue import Busy, JobQueue
+from priolab.experiments.demo.listener import HOST
+from priolab.experiments.demo.recorded import recorded
+from priolab.experiments.demo.story import closing, steps
+from priolab.experiments.errors import LabError, ScenarioError
 
 NAMES = (HOST, "localhost")
 TOKEN_HEADER = "x-priolab-token"  # noqa: S105  the name of a header field

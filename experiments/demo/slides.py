@@ -12,19 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.figures import picture, slide
-from analysis.figures.arms import arm_of
-from analysis.records.runs import load_experiment
-from experiments.commands.console import Report
-from experiments.commands.options import add_words, given_words
-from experiments.demo.arm_view import FinishedArm, document
-from experiments.demo.story import StoryStep, closing, steps
-from experiments.demo.story_arms import arm_of_knobs, can_be_run, run_missing
-from experiments.execution.invocation import check_only, run_values
-from experiments.execution.request import Manner
-from experiments.results.results_folder import results_folder
-from experiments.results.run_folder import check_document, write_document
-from experiments.run.fabrics import choose
+from priolab.analysis.figures import picture, slide
+from priolab.analysis.figures.arms import arm_of
+from priolab.analysis.records.runs import load_experiment
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import add_words, given_words
+from priolab.experiments.demo.arm_view import FinishedArm, document
+from priolab.experiments.demo.story import StoryStep, closing, steps
+from priolab.experiments.demo.story_arms import arm_of_knobs, can_be_run, run_missing
+from priolab.experiments.execution.invocation import check_only, run_values
+from priolab.experiments.execution.request import Manner
+from priolab.experiments.results.results_folder import results_folder
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.run.fabrics import choose
 
 _PAGE = Path(__file__).with_name("page")
 _TEMPLATE = Path(__file__).with_name("slides.html")

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from experiments.demo.plain_names import plain
-from experiments.scenario.knobs import scenario_from
+from priolab.experiments.demo.plain_names import plain
+from priolab.experiments.scenario.knobs import scenario_from
 
 _FILE = Path(__file__).with_name("story.toml")
 

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from experiments.commands.console import Report
-from experiments.demo.arm_view import FinishedArm
-from experiments.demo.choices import LOWATS
-from experiments.demo.finished_arms import FinishedArms
-from experiments.demo.story import StoryStep, steps
-from experiments.errors import StepFailed, Unavailable
-from experiments.execution.experiment import run_experiment
-from experiments.execution.request import Arm, Manner, Request
-from experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.experiments.commands.console import Report
+from priolab.experiments.demo.arm_view import FinishedArm
+from priolab.experiments.demo.choices import LOWATS
+from priolab.experiments.demo.finished_arms import FinishedArms
+from priolab.experiments.demo.story import StoryStep, steps
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.request import Arm, Manner, Request
+from priolab.experiments.scenario.knobs import KNOBS, with_defaults
 
 _STEP = "running the story"
 

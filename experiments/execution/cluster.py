@@ -29,13 +29,13 @@ from typing import Self
 
 from distributed import Client, Future, KilledWorker, Status, get_worker
 
-from experiments.errors import ScenarioError, StepFailed, Unavailable
-from experiments.execution.conclusion import Run, give_up, lay_out
-from experiments.execution.executor import OnEnded, RunStore, Waiting, unwritable
-from experiments.execution.parcel import BadParcel, unpack
-from experiments.execution.preparation import prepare
-from experiments.execution.request import Manner
-from experiments.execution.worker import (
+from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
+from priolab.experiments.execution.conclusion import Run, give_up, lay_out
+from priolab.experiments.execution.executor import OnEnded, RunStore, Waiting, unwritable
+from priolab.experiments.execution.parcel import BadParcel, unpack
+from priolab.experiments.execution.preparation import prepare
+from priolab.experiments.execution.request import Manner
+from priolab.experiments.execution.worker import (
     BatchCancelled,
     BatchFailed,
     BatchSettings,
@@ -45,11 +45,11 @@ from experiments.execution.worker import (
     identity,
     kinds,
 )
-from experiments.execution.worker_pool import WorkerPool
-from experiments.host.plural import counted
-from experiments.host.tools import Tools
-from experiments.scenario.knobs import NAMED_BY_PATH
-from experiments.scenario.scenario import FrontKey, Scenario
+from priolab.experiments.execution.worker_pool import WorkerPool
+from priolab.experiments.host.plural import counted
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.scenario.knobs import NAMED_BY_PATH
+from priolab.experiments.scenario.scenario import FrontKey, Scenario
 
 _OPTION = "--scheduler"
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s/:\[\]]+):\d{1,5}")

@@ -17,12 +17,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.errors import Unavailable
-from experiments.execution import cpu_claims, keeper
-from experiments.host.interruption import held_back
-from experiments.host.processes import readable
-from experiments.host.search_path import program_environment
-from proxy.descriptors import process_ids
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.execution import cpu_claims, keeper
+from priolab.experiments.host.interruption import held_back
+from priolab.experiments.host.processes import readable
+from priolab.experiments.host.search_path import program_environment
+from priolab.proxy.descriptors import process_ids
 
 _STOP_S = 90.0
 _GONE_S = 5.0

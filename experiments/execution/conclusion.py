@@ -9,35 +9,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.loads.contradiction import Allowance, Contradiction
-from analysis.loads.contradictions import contradictions, outside, unexplained
-from analysis.loads.findings import findings
-from analysis.loads.hop_checks import hop_contradictions
-from analysis.loads.wire_checks import late_reads
-from analysis.records.runs import load_evidence, load_layers
-from client.plan import STEPS
-from client.valve import MOST_PARKED_TURNS, MOST_STEPS
-from common.formats.reading import FolderError
-from common.formats.run import Findings, RunRecord
-from common.packets import PACKET_BYTES, SEGMENT_BYTES
-from experiments.errors import InvalidRun, LabError, StepFailed
-from experiments.execution.front_record import front_record
-from experiments.execution.instruments import instruments
-from experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
-from experiments.execution.request import Arm, Manner
-from experiments.host.program_logs import tail
-from experiments.host.tools import BROWSERS, Tools
-from experiments.results.order import Order
-from experiments.results.run_folder import RunFolder, read_json, write_json
-from experiments.run import capture
-from experiments.scenario.knobs import with_absolute_paths
-from experiments.scenario.scenario import LOWAT_AUTO, Scenario, as_record
-from experiments.testbed.fabric import Fabric
-from experiments.testbed.places import SERVER_NAME
-from netem.calibration import Tolerance
-from netem.words import packed_traces
-from proxy.certificates import issue
-from proxy.server import catalogue, server_of
+from priolab.analysis.loads.contradiction import Allowance, Contradiction
+from priolab.analysis.loads.contradictions import contradictions, outside, unexplained
+from priolab.analysis.loads.findings import findings
+from priolab.analysis.loads.hop_checks import hop_contradictions
+from priolab.analysis.loads.wire_checks import late_reads
+from priolab.analysis.records.runs import load_evidence, load_layers
+from priolab.client.plan import STEPS
+from priolab.client.valve import MOST_PARKED_TURNS, MOST_STEPS
+from priolab.common.formats.reading import FolderError
+from priolab.common.formats.run import Findings, RunRecord
+from priolab.common.packets import PACKET_BYTES, SEGMENT_BYTES
+from priolab.experiments.errors import InvalidRun, LabError, StepFailed
+from priolab.experiments.execution.front_record import front_record
+from priolab.experiments.execution.instruments import instruments
+from priolab.experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
+from priolab.experiments.execution.request import Arm, Manner
+from priolab.experiments.host.program_logs import tail
+from priolab.experiments.host.tools import BROWSERS, Tools
+from priolab.experiments.results.order import Order
+from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
+from priolab.experiments.run import capture
+from priolab.experiments.scenario.knobs import with_absolute_paths
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, as_record
+from priolab.experiments.testbed.fabric import Fabric
+from priolab.experiments.testbed.places import SERVER_NAME
+from priolab.netem.calibration import Tolerance
+from priolab.netem.words import packed_traces
+from priolab.proxy.certificates import issue
+from priolab.proxy.server import catalogue, server_of
 
 _MOMENT_NS = 10**6
 """The tolerance, in nanoseconds, when times from two logs are compared: the logs may use different clocks."""
@@ -132,11 +132,11 @@ def _outcome_and_findings(
     finishing: list[Callable[[RunFolder], None]] = []
     # Both import libraries that other runs do not need.
     if manner.capture:
-        from experiments.run import segments
+        from priolab.experiments.run import segments
 
         finishing += [segments.finish, capture.finish]
     if run.arm.scenario.via is not None:
-        from experiments.run import passages
+        from priolab.experiments.run import passages
 
         finishing.append(passages.finish)
     for finish in finishing:

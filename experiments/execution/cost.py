@@ -11,9 +11,9 @@ time, as measured in the scenarios `fast-link`, `maps` and `modem` with CLIENT=c
 
 from math import ceil, log2, sqrt
 
-from common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES
-from experiments.scenario.scenario import Scenario
-from netem.sampling import Sample, intervals
+from priolab.common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.netem.sampling import Sample, intervals
 
 GUEST_S = 0.75
 """The processor time for the start and the end of a guest, in seconds."""

@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from common.formats.experiment import ExperimentRecord
-from experiments.execution.conclusion import Run
-from experiments.execution.fingerprint import fingerprint_here, newest
-from experiments.execution.local import Local, bearable
-from experiments.execution.progress import Progress
-from experiments.execution.request import Request
-from experiments.host.home import ROOT, is_clone
-from experiments.host.search_path import program_environment
-from experiments.results.results_folder import folder_name, results_folder
-from experiments.results.run_folder import PartialFolder, RunFolder, write_json
-from experiments.scenario.scenario import ClientKind, Scenario
-from experiments.testbed.fabric import Fabric
+from priolab.common.formats.experiment import ExperimentRecord
+from priolab.experiments.execution.conclusion import Run
+from priolab.experiments.execution.fingerprint import fingerprint_here, newest
+from priolab.experiments.execution.local import Local, bearable
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.execution.request import Request
+from priolab.experiments.host.home import ROOT, is_clone
+from priolab.experiments.host.search_path import program_environment
+from priolab.experiments.results.results_folder import folder_name, results_folder
+from priolab.experiments.results.run_folder import PartialFolder, RunFolder, write_json
+from priolab.experiments.scenario.scenario import ClientKind, Scenario
+from priolab.experiments.testbed.fabric import Fabric
 
 _GIT_S = 30.0
 

@@ -12,11 +12,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from experiments.execution.request import Request
-from experiments.host.tools import Tools
-from experiments.results import digest
-from experiments.results.run_folder import PARTIAL, read_json
-from experiments.scenario.scenario import FrontKey, as_record
+from priolab.experiments.execution.request import Request
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results import digest
+from priolab.experiments.results.run_folder import PARTIAL, read_json
+from priolab.experiments.scenario.scenario import FrontKey, as_record
 
 _PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack")
 """Python packages whose code runs in an arm."""

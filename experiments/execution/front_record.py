@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.host.roots import root_at
-from experiments.results.run_folder import RunFolder, read_json
-from experiments.scenario.scenario import Scenario
-from proxy.server import server_of
+from priolab.experiments.host.roots import root_at
+from priolab.experiments.results.run_folder import RunFolder, read_json
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.proxy.server import server_of
 
 _DIGEST = "sha256 "
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.results.run_folder import RunFolder, read_json
+from priolab.experiments.results.run_folder import RunFolder, read_json
 
 _STANDS_STILL = "the clock stands still while a program works"
 _NO_ACCOUNT = "the instrument left no record"

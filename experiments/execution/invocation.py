@@ -8,16 +8,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from experiments.errors import ScenarioError, UnknownKnob
-from experiments.execution.request import Manner, Request, arms_for
-from experiments.host.setup_request import MAKE_VARIABLE, words_in
-from experiments.run.fabrics import AUTO, FABRICS, choose
-from experiments.scenario.knob import whole
-from experiments.scenario.knobs import KNOBS
-from experiments.scenario.named import entry_of
-from netem import sampling, units
-from netem.shaper_kind import Shaper
-from proxy.tuner.tuner import TunerKind
+from priolab.experiments.errors import ScenarioError, UnknownKnob
+from priolab.experiments.execution.request import Manner, Request, arms_for
+from priolab.experiments.host.setup_request import MAKE_VARIABLE, words_in
+from priolab.experiments.run.fabrics import AUTO, FABRICS, choose
+from priolab.experiments.scenario.knob import whole
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.scenario.named import entry_of
+from priolab.netem import sampling, units
+from priolab.netem.shaper_kind import Shaper
+from priolab.proxy.tuner.tuner import TunerKind
 
 _MOST_REPETITIONS = 1000
 _LARGEST_SEED = 2**32 - 1

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from experiments.errors import StepFailed, Unavailable
-from experiments.execution.command_process import Work, give_back, process_for
-from experiments.host.program_logs import last_lines
-from experiments.results.order import IDLE
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.execution.command_process import Work, give_back, process_for
+from priolab.experiments.host.program_logs import last_lines
+from priolab.experiments.results.order import IDLE
 
 _PROGRESS = "@ "
 _SAID_BYTES = 4096

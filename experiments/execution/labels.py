@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from proxy.server import absolute
+from priolab.proxy.server import absolute
 
 _MOST_LETTERS = 60
 

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.loads.lateness import FIRST, IMPORTANT, Late, lateness
-from analysis.loads.metrics import measured_load
-from analysis.records.runs import Evidence, Layers
-from common.formats.page import MAPS
-from common.formats.scenario import PROBE
-from experiments.errors import QUIETER, InvalidRun
-from experiments.results.run_folder import RunFolder, read_json
-from experiments.scenario.scenario import ClientKind, Scenario, as_record
-from netem.calibration import Tolerance
+from priolab.analysis.loads.lateness import FIRST, IMPORTANT, Late, lateness
+from priolab.analysis.loads.metrics import measured_load
+from priolab.analysis.records.runs import Evidence, Layers
+from priolab.common.formats.page import MAPS
+from priolab.common.formats.scenario import PROBE
+from priolab.experiments.errors import QUIETER, InvalidRun
+from priolab.experiments.results.run_folder import RunFolder, read_json
+from priolab.experiments.scenario.scenario import ClientKind, Scenario, as_record
+from priolab.netem.calibration import Tolerance
 
 _WHAT = {
     FIRST: "lateness of the first packet of a resource",

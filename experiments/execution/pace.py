@@ -12,9 +12,9 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from experiments.host.cache import recall, remember
-from experiments.scenario.scenario import Scenario
-from experiments.testbed.fabric import Fabric
+from priolab.experiments.host.cache import recall, remember
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.testbed.fabric import Fabric
 
 _FILE = "pace.json"
 _LEAST_S = 5.0

@@ -13,7 +13,7 @@ import zlib
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
-from common.formats.files import NO_MEMORY
+from priolab.common.formats.files import NO_MEMORY
 
 _LEVEL = 6
 """The level of gzip: a run folder of 657 kB becomes 69 kB in 12 ms. Level 1: 83 kB in 6 ms; level 9: 67 kB in 31 ms."""

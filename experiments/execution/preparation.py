@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from experiments.execution.request import Manner
-from experiments.host import tuner_program
-from experiments.host.own_program import inspected
-from experiments.host.programs import browser_tools, check_levels
-from experiments.host.tools import Tools
-from experiments.run import capture
-from experiments.scenario.scenario import FrontKey, Scenario
+from priolab.experiments.execution.request import Manner
+from priolab.experiments.host import tuner_program
+from priolab.experiments.host.own_program import inspected
+from priolab.experiments.host.programs import browser_tools, check_levels
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.run import capture
+from priolab.experiments.scenario.scenario import FrontKey, Scenario
 
 
 def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[FrontKey, Tools]:

@@ -7,15 +7,15 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from client.plan import PlanKind
-from experiments.execution.labels import labels
-from experiments.results.run_options import RunOptions
-from experiments.scenario.knobs import NAMED_BY_PATH, SEVERAL, check_together, scenario_from, with_defaults
-from experiments.scenario.scenario import Scenario
-from proxy.tuner.tuner import TunerKind
+from priolab.client.plan import PlanKind
+from priolab.experiments.execution.labels import labels
+from priolab.experiments.results.run_options import RunOptions
+from priolab.experiments.scenario.knobs import NAMED_BY_PATH, SEVERAL, check_together, scenario_from, with_defaults
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.proxy.tuner.tuner import TunerKind
 
 if TYPE_CHECKING:
-    from experiments.testbed.fabric import Fabric
+    from priolab.experiments.testbed.fabric import Fabric
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,16 +17,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.errors import LabError
-from experiments.execution.conclusion import Ending, Run
-from experiments.execution.fingerprint import versions_here
-from experiments.execution.local import Local
-from experiments.execution.parcel import pack
-from experiments.execution.request import Manner
-from experiments.host.tools import Tools
-from experiments.results import digest
-from experiments.results.run_folder import PARTIAL, RunFolder
-from experiments.scenario.scenario import LOWAT_AUTO, FrontKey, Scenario
+from priolab.experiments.errors import LabError
+from priolab.experiments.execution.conclusion import Ending, Run
+from priolab.experiments.execution.fingerprint import versions_here
+from priolab.experiments.execution.local import Local
+from priolab.experiments.execution.parcel import pack
+from priolab.experiments.execution.request import Manner
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results import digest
+from priolab.experiments.results.run_folder import PARTIAL, RunFolder
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, FrontKey, Scenario
 
 _CODE = digest.code()
 """The digest of the lab's code that this process has loaded.

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 
 from distributed import Client
 
-from experiments.errors import Unavailable
-from experiments.execution.worker import BatchSettings, refusal
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.execution.worker import BatchSettings, refusal
 
 _LOOK_S = 1.0
 _PATIENCE_S = 60.0

@@ -10,18 +10,18 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from experiments.commands.console import Report
-from experiments.commands.target import parsed_time_ns
-from experiments.errors import ScenarioError, StepFailed, TimedOut
-from experiments.execution.invocation import check_only
-from experiments.execution.progress import Progress
-from experiments.gate import reports, runs, site
-from experiments.gate.expectations import Expectations
-from experiments.gate.expectations_file import DEFAULT, read_expectations
-from experiments.gate.judging import Result, judged
-from experiments.host.interruption import Interrupted, limited
-from experiments.host.plural import counted
-from experiments.results.run_folder import check_document, write_document
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.target import parsed_time_ns
+from priolab.experiments.errors import ScenarioError, StepFailed, TimedOut
+from priolab.experiments.execution.invocation import check_only
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.gate import reports, runs, site
+from priolab.experiments.gate.expectations import Expectations
+from priolab.experiments.gate.expectations_file import DEFAULT, read_expectations
+from priolab.experiments.gate.judging import Result, judged
+from priolab.experiments.host.interruption import Interrupted, limited
+from priolab.experiments.host.plural import counted
+from priolab.experiments.results.run_folder import check_document, write_document
 
 KNOBS_ALLOWED = (
     *("SERVER", "PROGRAM", "CONFIG", "NATIVE", "BUFFERING", "RECORD", "SNDBUF", "CC"),

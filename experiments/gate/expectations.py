@@ -10,12 +10,12 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from client import dialects
-from client.plan import PlanKind
-from client.priorities import Priorities
-from common.formats.plan import Disturbance
-from experiments.scenario.knobs import KNOBS
-from experiments.scenario.stimuli import Stimulus, stimuli_of
+from priolab.client import dialects
+from priolab.client.plan import PlanKind
+from priolab.client.priorities import Priorities
+from priolab.common.formats.plan import Disturbance
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.scenario.stimuli import Stimulus, stimuli_of
 
 Dialect = Annotated[str, msgspec.Meta(description="a dialect, as the knob DIALECT takes it")]
 

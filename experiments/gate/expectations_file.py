@@ -7,10 +7,10 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from common.formats.files import MOST_TOML_BYTES, content, parsed, printable
-from experiments.errors import ScenarioError
-from experiments.gate.expectations import Check, Expectations, Late
-from experiments.scenario import pages
+from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed, printable
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.gate.expectations import Check, Expectations, Late
+from priolab.experiments.scenario import pages
 
 DEFAULT = Path(__file__).parent / "rfc9218.toml"
 """The expectations that hold if the user gives none."""

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.records.runs import load_experiment
-from client.plan import PlanKind
-from client.priorities import Priorities
-from common.formats.run import RunRecord
-from experiments.errors import StepFailed
-from experiments.execution.experiment import run_experiment
-from experiments.execution.invocation import check_name, request_from
-from experiments.execution.progress import Progress
-from experiments.gate.expectations import Trial, dialect_of
-from experiments.gate.runs import knobs_of, seen_in
+from priolab.analysis.records.runs import load_experiment
+from priolab.client.plan import PlanKind
+from priolab.client.priorities import Priorities
+from priolab.common.formats.run import RunRecord
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.invocation import check_name, request_from
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.gate.expectations import Trial, dialect_of
+from priolab.experiments.gate.runs import knobs_of, seen_in
 
 _STEP = "loading"
 

@@ -3,22 +3,22 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from analysis.loads.findings import judgement
-from analysis.loads.ledger import sentence
-from analysis.loads.metrics import PageLoad, page_loads
-from analysis.loads.verdict import Judgement
-from analysis.records.runs import Experiment, Run, load_experiment
-from client.plan import PROBE_LEAST_BYTES, PlanKind
-from common.formats.reading import FolderError
-from experiments.commands.console import short
-from experiments.execution.experiment import run_experiment
-from experiments.execution.invocation import request_from
-from experiments.execution.progress import Progress
-from experiments.execution.request import Arm, Request
-from experiments.gate.expectations import Check, Trial
-from experiments.gate.judging import trial_key
-from experiments.gate.seen import Seen
-from experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.analysis.loads.findings import judgement
+from priolab.analysis.loads.ledger import sentence
+from priolab.analysis.loads.metrics import PageLoad, page_loads
+from priolab.analysis.loads.verdict import Judgement
+from priolab.analysis.records.runs import Experiment, Run, load_experiment
+from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
+from priolab.common.formats.reading import FolderError
+from priolab.experiments.commands.console import short
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.execution.request import Arm, Request
+from priolab.experiments.gate.expectations import Check, Trial
+from priolab.experiments.gate.judging import trial_key
+from priolab.experiments.gate.seen import Seen
+from priolab.experiments.scenario.knobs import KNOBS, with_defaults
 
 _NAME = "gate"
 _SIZE = str(PROBE_LEAST_BYTES * 3 // 2)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from analysis.loads.metrics import PageLoad
-from analysis.loads.probe import Probe, probe_of
-from analysis.loads.verdict import Judgement
-from common.formats.events import Event
-from common.formats.page import Page
-from experiments.gate.expectations import Trial
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.loads.probe import Probe, probe_of
+from priolab.analysis.loads.verdict import Judgement
+from priolab.common.formats.events import Event
+from priolab.common.formats.page import Page
+from priolab.experiments.gate.expectations import Trial
 
 _TURNS_SHOWN = 6
 _TOLD = ("request-sent", "priority-sent", "disturbed", "reset", "goaway")

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from client import dialects
-from client.plan import PROBE_LEAST_BYTES, PlanKind, page_plan
-from client.transport import Deadline, TransportFailed
-from client.valve import MOST_STEPS
-from common.formats.plan import Plan, Steps
-from experiments.commands.target import (
+from priolab.client import dialects
+from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind, page_plan
+from priolab.client.transport import Deadline, TransportFailed
+from priolab.client.valve import MOST_STEPS
+from priolab.common.formats.plan import Plan, Steps
+from priolab.experiments.commands.target import (
     authorities,
     check_unhurried,
     parsed_address,
@@ -28,11 +28,11 @@ from experiments.commands.target import (
     scratch_folder,
     steps_to,
 )
-from experiments.errors import StepFailed
-from experiments.gate.expectations import Check, Trial
-from experiments.gate.judging import trial_key
-from experiments.gate.seen import Seen
-from experiments.scenario.stimuli import Stimulus, stimulus_page
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.gate.expectations import Check, Trial
+from priolab.experiments.gate.judging import trial_key
+from priolab.experiments.gate.seen import Seen
+from priolab.experiments.scenario.stimuli import Stimulus, stimulus_page
 
 _STEP = "gate"
 _LIMIT_NS = 60 * 10**9

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from experiments.host.interruption import held_back
-from experiments.host.machine import Rights
-from experiments.host.search_path import find
+from priolab.experiments.host.interruption import held_back
+from priolab.experiments.host.machine import Rights
+from priolab.experiments.host.search_path import find
 
 _LISTS = Path("/var/lib/apt/lists")
 _DPKG = Path("/var/lib/dpkg")

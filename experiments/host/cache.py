@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from common.formats import files
+from priolab.common.formats import files
 
 
 def cache_folder() -> Path:

@@ -4,10 +4,13 @@ import shutil
 import sys
 from pathlib import Path
 
-from experiments.host.cache import cache_folder, new_folder
+from priolab.experiments.host.cache import cache_folder, new_folder
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The folder that holds the lab's packages: the clone, or the installed lab's site-packages."""
+"""The folder that holds the lab's packages: the clone, or the installed package `priolab`."""
+
+IMPORTED_FROM = ROOT if (ROOT / "priolab").is_dir() else ROOT.parent
+"""The folder that holds the package `priolab`, for PYTHONPATH."""
 
 _OF_A_CLONE = ("pyproject.toml", "constraints.txt", "Makefile")
 _SHARED = (".dockerignore", "compose.yaml")
@@ -40,22 +43,6 @@ def pip_install(package: str) -> str:
     return f"`{Path(sys.prefix) / 'bin' / 'pip'} install {checked}{package}`"
 
 
-def shared(name: str) -> Path:
-    """Locates a file of the lab: in the clone's root, or in the installed lab's data. Raises FileNotFoundError."""
-    if (ROOT / name).is_file():
-        return ROOT / name
-    from importlib.metadata import PackageNotFoundError, distribution  # which a clone does not need
-
-    try:
-        files = distribution("priority-lab").files or []
-    except PackageNotFoundError:
-        files = []
-    for file in files:
-        if file.name == name and (path := Path(str(file.locate()))).is_file():
-            return path.resolve()
-    raise FileNotFoundError(f"{name} is not among the files of the installed lab")
-
-
 def image_folder(tag: str) -> Path:
     """Returns the folder from which container images are built: the clone, or a copy in the cache. Raises OSError.
 
@@ -68,7 +55,7 @@ def image_folder(tag: str) -> Path:
         return folder
     with new_folder(folder) as made:
         for name in _SHARED:
-            shutil.copyfile(shared(name), made / name)
+            shutil.copyfile(ROOT / name, made / name)
         for name in _IN_IMAGES:
             shutil.copytree(ROOT / name, made / name, ignore=shutil.ignore_patterns("__pycache__"))
     return folder

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from common.formats.plan import Protocol
-from experiments.host.installed import program_of, root_of
-from proxy.server import Server
+from priolab.common.formats.plan import Protocol
+from priolab.experiments.host.installed import program_of, root_of
+from priolab.proxy.server import Server
 
 _LIBRARY = "libnghttp2-14"
 _FOR_OTHERS = ("trafficserver",)

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from experiments.errors import Unavailable
-from experiments.host.npm import lacks_modules
-from experiments.host.roots import Root, find_root
-from experiments.host.search_path import find
-from experiments.host.wheels import program_in_cache
-from proxy.server import SUITES, Server
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host.npm import lacks_modules
+from priolab.experiments.host.roots import Root, find_root
+from priolab.experiments.host.search_path import find
+from priolab.experiments.host.wheels import program_in_cache
+from priolab.proxy.server import SUITES, Server
 
 
 def check_edition(server: Server) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from experiments.host.cache import cache_folder
-from experiments.host.packages import Want
-from experiments.host.search_path import find
+from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.host.packages import Want
+from priolab.experiments.host.search_path import find
 
 _RELEASE = Path("/etc/os-release")
 _SETTINGS = Path("/proc/sys")

@@ -3,8 +3,8 @@
 import hashlib
 from pathlib import Path
 
-from experiments.host.cache import cache_folder
-from proxy.server import Server
+from priolab.experiments.host.cache import cache_folder
+from priolab.proxy.server import Server
 
 NPM_FILES = ("package.json", "package-lock.json")
 """The files that say which packages to install."""

@@ -8,10 +8,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from experiments.errors import StepFailed
-from experiments.host.cache import new_folder
-from experiments.host.npm import NPM_FILES, folder_for
-from proxy.server import Server
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.cache import new_folder
+from priolab.experiments.host.npm import NPM_FILES, folder_for
+from priolab.proxy.server import Server
 
 _COMMAND = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 _DEADLINE_S = 300.0

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from experiments.errors import StepFailed
-from experiments.host.home import ROOT
-from experiments.host.processes import Process
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.home import ROOT
+from priolab.experiments.host.processes import Process
 
 _BACKEND = ROOT / "backend"
 PROGRAM = _BACKEND / "origin.mjs"

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from experiments.errors import Unavailable
+from priolab.experiments.errors import Unavailable
 
 _MADE_BY_RUNNING = "__pycache__"
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.errors import Unavailable
-from experiments.host.elf import read_elf
-from experiments.host.processes import CALMER, captured
-from experiments.host.search_path import program_environment
-from proxy.server import absolute
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host.elf import read_elf
+from priolab.experiments.host.processes import CALMER, captured
+from priolab.experiments.host.search_path import program_environment
+from priolab.proxy.server import absolute
 
 _PATIENCE_S = 20.0
 _LIBRARY = re.compile(r"^\s*(\S+) => (/.*) \(0x[0-9a-f]+\)$")

@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from experiments.host.setup_request import SetupPart, SetupRequest
-from experiments.host.tools import BROWSERS, BrowserProgram
-from proxy.server import Server, server_of
+from priolab.experiments.host.setup_request import SetupPart, SetupRequest
+from priolab.experiments.host.tools import BROWSERS, BrowserProgram
+from priolab.proxy.server import Server, server_of
 
 ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute2", "ethtool": "ethtool"})
 """The programs that every run on this machine needs, with their packages."""

@@ -17,9 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from experiments.errors import StepFailed, TimedOut
-from experiments.host.program_logs import tail
-from experiments.host.search_path import program_environment
+from priolab.experiments.errors import StepFailed, TimedOut
+from priolab.experiments.host.program_logs import tail
+from priolab.experiments.host.search_path import program_environment
 
 _STOP_S = 5.0
 _RETRY_S = 0.05

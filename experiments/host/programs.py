@@ -6,21 +6,21 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from experiments.errors import Unavailable
-from experiments.host.apt import obtainable
-from experiments.host.home import setup_command
-from experiments.host.installed import lack_of, program_of, root_of
-from experiments.host.machine import distribution
-from experiments.host.npm import lacks_modules
-from experiments.host.own_files import digest_of
-from experiments.host.own_program import inspected, version_said
-from experiments.host.roots import Root
-from experiments.host.search_path import find, program_environment
-from experiments.host.setup_plan import not_packaged
-from experiments.host.tools import BROWSERS, FRONT, SECOND, BrowserProgram, Tools
-from experiments.host.wheels import wheel_versions
-from experiments.scenario.scenario import Scenario
-from proxy.server import SUITES, Server, absolute, catalogue, server_of
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host.apt import obtainable
+from priolab.experiments.host.home import setup_command
+from priolab.experiments.host.installed import lack_of, program_of, root_of
+from priolab.experiments.host.machine import distribution
+from priolab.experiments.host.npm import lacks_modules
+from priolab.experiments.host.own_files import digest_of
+from priolab.experiments.host.own_program import inspected, version_said
+from priolab.experiments.host.roots import Root
+from priolab.experiments.host.search_path import find, program_environment
+from priolab.experiments.host.setup_plan import not_packaged
+from priolab.experiments.host.tools import BROWSERS, FRONT, SECOND, BrowserProgram, Tools
+from priolab.experiments.host.wheels import wheel_versions
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.proxy.server import SUITES, Server, absolute, catalogue, server_of
 
 _PATIENCE_S = 20.0
 

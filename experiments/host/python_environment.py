@@ -21,10 +21,10 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from experiments.host.packages import wanted_browsers
-from experiments.host.pip_complaint import cause_of
-from experiments.host.processes import die_with_parent
-from experiments.host.setup_request import SetupPart, SetupRequest
+from priolab.experiments.host.packages import wanted_browsers
+from priolab.experiments.host.pip_complaint import cause_of
+from priolab.experiments.host.processes import die_with_parent
+from priolab.experiments.host.setup_request import SetupPart, SetupRequest
 
 _PROJECT = "pyproject.toml"
 _PINNED = "constraints.txt"

@@ -23,12 +23,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from experiments.errors import ScenarioError, Unavailable
-from experiments.host.program_logs import last_lines
-from experiments.host.root_packages import CannotFetch, SuitePackages
-from experiments.host.root_version import OTHER_SUITE, version_in_root
-from experiments.host.roots import FORMAT, PackageRecord, Root, find_root, roots_folder
-from proxy.server import Server
+from priolab.experiments.errors import ScenarioError, Unavailable
+from priolab.experiments.host.program_logs import last_lines
+from priolab.experiments.host.root_packages import CannotFetch, SuitePackages
+from priolab.experiments.host.root_version import OTHER_SUITE, version_in_root
+from priolab.experiments.host.roots import FORMAT, PackageRecord, Root, find_root, roots_folder
+from priolab.proxy.server import Server
 
 _PARTIAL = ".partial"
 _PROGRAM_FOLDERS = ("usr/sbin", "usr/bin")

@@ -13,10 +13,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.host.apt import complaint
-from experiments.host.processes import captured
-from experiments.host.root_sources import Source, deb822_sources, one_line_sources, sources_for
-from experiments.host.search_path import find
+from priolab.experiments.host.apt import complaint
+from priolab.experiments.host.processes import captured
+from priolab.experiments.host.root_sources import Source, deb822_sources, one_line_sources, sources_for
+from priolab.experiments.host.search_path import find
 
 _ETC = Path("/etc/apt")
 _UPDATE_S, _FETCH_S, _QUESTION_S = 300.0, 1800.0, 60.0

@@ -8,10 +8,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from experiments.errors import Unavailable
-from experiments.host.elf import read_elf
-from experiments.host.processes import captured
-from proxy.server import Server
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host.elf import read_elf
+from priolab.experiments.host.processes import captured
+from priolab.proxy.server import Server
 
 OTHER_SUITE = "name another suite, such as bookworm, trixie or sid"
 """The remedy if a suite's packages cannot be used."""

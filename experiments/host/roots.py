@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.host.cache import cache_folder
-from proxy.server import Server
+from priolab.experiments.host.cache import cache_folder
+from priolab.proxy.server import Server
 
 FORMAT = 1
 """The format of the record. Roots with another format are ignored."""

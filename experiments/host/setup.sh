@@ -12,11 +12,15 @@ command -v "$python" >/dev/null || {
     exit 1
 }
 cd "$(dirname "$0")/../.."
+# An archive may have been unpacked without links.
+for name in analysis backend client common experiments netem proxy .dockerignore compose.yaml; do
+    [ ! -e "$name" ] || [ "priolab/$name" -ef "$name" ] || ln -sfn "../$name" "priolab/$name"
+done
 exec "$python" -c '
 import sys
 if sys.version_info < (3, 11):
     version = ".".join(str(number) for number in sys.version_info[:3])
     sys.exit("setup: Python " + version + " is too old; Python 3.11 or newer is needed: make PYTHON=...")
-from experiments.commands.setup import main
+from priolab.experiments.commands.setup import main
 sys.exit(main())
 ' "$@"

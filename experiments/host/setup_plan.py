@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from experiments.host.machine import Distribution, Machine, Rights
-from experiments.host.packages import Want
-from experiments.host.setup_request import SetupPart, SetupRequest
+from priolab.experiments.host.machine import Distribution, Machine, Rights
+from priolab.experiments.host.packages import Want
+from priolab.experiments.host.setup_request import SetupPart, SetupRequest
 
 _DEBIANS = "these are Debian's names of the packages; install them with this system's package manager"
 _ELSEWHERE = "set XDG_CACHE_HOME to a folder that can be written"

@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from common.formats.files import MOST_TOML_BYTES, content, parsed
-from experiments.host.matrix_servers import matrix_servers
+from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed
+from priolab.experiments.host.matrix_servers import matrix_servers
 
 _CATALOGUES = {"SCENARIO": Path("experiments/scenario/catalogue"), "SWEEP": Path("experiments/sweep/catalogue")}
 _WITHOUT_PACKAGES = {"compose"}

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from common.clock_route import ClockRoute
-from proxy.tuner.tuner import TunerKind
+from priolab.common.clock_route import ClockRoute
+from priolab.proxy.tuner.tuner import TunerKind
 
 FRONT, SECOND = "front", "second"
 """The names of the front's program and of the second front's (VIA) among the programs of a run."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from experiments.errors import Unavailable
-from experiments.host.cache import cache_folder
-from experiments.host.tools import TunerOrder
-from experiments.scenario.scenario import LOWAT_AUTO, Scenario
-from proxy.tuner import compiler
-from proxy.tuner.libbpf import Loaded
-from proxy.tuner.tuner import CannotTune, TunerKind
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.host.tools import TunerOrder
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario
+from priolab.proxy.tuner import compiler
+from priolab.proxy.tuner.libbpf import Loaded
+from priolab.proxy.tuner.tuner import CannotTune, TunerKind
 
 
 def lack_of_compiler() -> str | None:

@@ -18,14 +18,14 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from experiments.errors import StepFailed, TimedOut, Unavailable
-from experiments.host.cache import new_folder
-from experiments.host.pip_complaint import cause_of
-from experiments.host.processes import die_with_parent
-from experiments.host.program_logs import last_lines
-from experiments.host.wheels import program_folder, program_in_cache, wheel_sources
-from proxy.server import Server
-from proxy.wheel import Wheel
+from priolab.experiments.errors import StepFailed, TimedOut, Unavailable
+from priolab.experiments.host.cache import new_folder
+from priolab.experiments.host.pip_complaint import cause_of
+from priolab.experiments.host.processes import die_with_parent
+from priolab.experiments.host.program_logs import last_lines
+from priolab.experiments.host.wheels import program_folder, program_in_cache, wheel_sources
+from priolab.proxy.server import Server
+from priolab.proxy.wheel import Wheel
 
 _DEADLINE_S = 900.0
 _LOOK_S = 0.5

@@ -4,9 +4,9 @@ import hashlib
 import os
 from pathlib import Path
 
-from experiments.host.cache import cache_folder
-from proxy.server import Server
-from proxy.wheel import Wheel
+from priolab.experiments.host.cache import cache_folder
+from priolab.proxy.server import Server
+from priolab.proxy.wheel import Wheel
 
 
 def program_in_cache(server: Server) -> Path | None:

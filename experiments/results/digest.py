@@ -5,8 +5,8 @@ import os
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
-from experiments import CONCLUDING, FLOORS
-from experiments.host import home
+from priolab.experiments import CONCLUDING, FLOORS
+from priolab.experiments.host import home
 
 _LEAVES = ("analysis/records", "analysis/loads", "backend", "client", "common", "compose.yaml", "netem", "proxy")
 _NAMED = "experiments/scenario/catalogue"

@@ -7,14 +7,14 @@ from typing import Self
 
 import msgspec
 
-from common.clock_route import ClockRoute
-from common.formats.page import Page
-from experiments.host.tools import NO_TUNER, Tools, TunerOrder
-from experiments.results.run_folder import RunFolder, read_json, write_json
-from experiments.results.run_options import RunOptions
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import Scenario
-from netem.sampling import Intervals, intervals
+from priolab.common.clock_route import ClockRoute
+from priolab.common.formats.page import Page
+from priolab.experiments.host.tools import NO_TUNER, Tools, TunerOrder
+from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
+from priolab.experiments.results.run_options import RunOptions
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.netem.sampling import Intervals, intervals
 
 BEGINS, ENDED = "begins ", "ended "
 """The first words of the progress lines that a process with several runs prints before and after each run.

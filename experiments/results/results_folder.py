@@ -5,7 +5,7 @@ import secrets
 from datetime import datetime
 from pathlib import Path
 
-from experiments.errors import StepFailed
+from priolab.experiments.errors import StepFailed
 
 _UNQUOTABLE = '"$\\{}'
 

@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-from common.formats import files
-from experiments.errors import StepFailed
+from priolab.common.formats import files
+from priolab.experiments.errors import StepFailed
 
 PARTIAL = ".partial"
 _LOCK = ".lock"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
-from netem.sampling import AUTO, Sample
-from netem.shaper_kind import Shaper
+from priolab.netem.sampling import AUTO, Sample
+from priolab.netem.shaper_kind import Shaper
 
 
 @dataclass(frozen=True, kw_only=True)

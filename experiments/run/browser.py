@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.errors import InvalidRun
-from experiments.host.tools import Tools
-from experiments.results.run_folder import RunFolder, last_line, read_json
-from experiments.scenario.scenario import Scenario
-from proxy.certificate_files import certificates_in
+from priolab.experiments.errors import InvalidRun
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.run_folder import RunFolder, last_line, read_json
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.proxy.certificate_files import certificates_in
 
 
 def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: Tools) -> tuple[str, ...]:
@@ -19,8 +19,8 @@ def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: To
     plan, certificates = str(folder.client / "plan.json"), certificates_in(folder.asked)
     if scenario.client.is_browser:
         words = (plan, str(certificates.chain), str(folder.client), tools.programs[scenario.client])
-        return (python, "-P", "-m", f"client.{scenario.client}", *words)
-    return (python, "-P", "-m", "client", plan, str(certificates.ca), str(folder.client))
+        return (python, "-P", "-m", f"priolab.client.{scenario.client}", *words)
+    return (python, "-P", "-m", "priolab.client", plan, str(certificates.ca), str(folder.client))
 
 
 def observed_browser(folder: RunFolder, resolution_ns: int | None) -> dict[str, Any]:

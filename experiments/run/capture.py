@@ -12,14 +12,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from experiments.errors import StepFailed, Unavailable
-from experiments.host import processes
-from experiments.host.processes import Process
-from experiments.host.search_path import find
-from experiments.host.tools import Tools
-from experiments.results.run_folder import RunFolder, write_json
-from experiments.testbed.places import Places
-from experiments.testbed.tap import ENDS, LAST_BLOCK_S
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.host import processes
+from priolab.experiments.host.processes import Process
+from priolab.experiments.host.search_path import find
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.testbed.places import Places
+from priolab.experiments.testbed.tap import ENDS, LAST_BLOCK_S
 
 _EDITCAP = "editcap"
 _PACKAGES = {"tcpdump": "tcpdump", _EDITCAP: "wireshark-common"}

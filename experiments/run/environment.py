@@ -9,11 +9,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from common.clock_route import ClockRoute
-from common.formats.environment import EnvironmentRecord
-from experiments.host.tools import Tools
-from experiments.results.run_folder import RunFolder, write_json
-from experiments.testbed.places import Places
+from priolab.common.clock_route import ClockRoute
+from priolab.common.formats.environment import EnvironmentRecord
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.testbed.places import Places
 
 _FIGURES = ("source", "resolution_ns", "read_cost_ns")
 _UNASKED = "the origin did not answer"

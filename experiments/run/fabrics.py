@@ -4,31 +4,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from experiments.errors import ScenarioError, Unavailable
-from experiments.scenario.scenario import Scenario
-from netem.shaper_kind import Shaper
+from priolab.experiments.errors import ScenarioError, Unavailable
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.netem.shaper_kind import Shaper
 
 if TYPE_CHECKING:
-    from experiments.testbed.fabric import Fabric
+    from priolab.experiments.testbed.fabric import Fabric
 
 
 @cache
 def _virtual() -> "Fabric":
-    from experiments.testbed.guest.virtual import Virtual
+    from priolab.experiments.testbed.guest.virtual import Virtual
 
     return Virtual()
 
 
 @cache
 def _compose() -> "Fabric":
-    from experiments.testbed.containers.compose import Compose
+    from priolab.experiments.testbed.containers.compose import Compose
 
     return Compose()
 
 
 @cache
 def _netns() -> "Fabric":
-    from experiments.testbed.namespaces.netns import Netns
+    from priolab.experiments.testbed.namespaces.netns import Netns
 
     return Netns()
 

@@ -31,15 +31,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from experiments.host.tools import FRONT
-from experiments.results.order import BEGINS, ENDED, IDLE, Order
-from experiments.results.run_folder import PARTIAL, RunFolder
-from experiments.run.guest_start import begin_anew, check, libc, mount
-from experiments.run.process import carry_out
-from experiments.testbed.guest import io_uring
-from experiments.testbed.guest.inside import QUIC, InGuest
-from experiments.testbed.guest.rehearsal import keep_open, rehearse
-from experiments.testbed.namespaces.namespaces import known_beforehand, refer_to
+from priolab.experiments.host.tools import FRONT
+from priolab.experiments.results.order import BEGINS, ENDED, IDLE, Order
+from priolab.experiments.results.run_folder import PARTIAL, RunFolder
+from priolab.experiments.run.guest_start import begin_anew, check, libc, mount
+from priolab.experiments.run.process import carry_out
+from priolab.experiments.testbed.guest import io_uring
+from priolab.experiments.testbed.guest.inside import QUIC, InGuest
+from priolab.experiments.testbed.guest.rehearsal import keep_open, rehearse
+from priolab.experiments.testbed.namespaces.namespaces import known_beforehand, refer_to
 
 _CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
 _PR_SET_TIMERSLACK = 29  # <linux/prctl.h>
@@ -97,7 +97,7 @@ def _prepare_quic() -> None:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     X25519PrivateKey.generate()
-    import client.http3.session  # noqa: F401
+    import priolab.client.http3.session  # noqa: F401
 
 
 def _take_turns() -> None:

@@ -98,7 +98,7 @@ def _main() -> None:
         if not _draw_from_the_kernel():
             _settle_openssl()
         gc.disable()  # what imports make stays, so a search for garbage would find none
-        from experiments.run.guest_init import carry_out_runs
+        from priolab.experiments.run.guest_init import carry_out_runs
 
         gc.enable()
         carry_out_runs()

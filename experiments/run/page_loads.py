@@ -5,24 +5,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from client.plan import DECOY_QUERY, page_plan
-from client.priorities import Priorities
-from common.batches import Batches, batches
-from common.formats.plan import Plan, Protocol
-from common.formats.reading import read_journal
-from common.formats.samples import OptionsSample, ProcessSample
-from common.sleeping import sleep_until
-from experiments.host.processes import Process, readable
-from experiments.results.order import Order
-from experiments.results.run_folder import RunFolder
-from experiments.run.browser import client_command, last_event_ns
-from experiments.run.checks.rate_steps import Span
-from experiments.run.checks.settings import check_seen
-from experiments.run.client_output import Listening
-from experiments.run.second_hop import RunningHop
-from experiments.scenario.scenario import Scenario
-from experiments.testbed.guest import io_uring
-from experiments.testbed.places import (
+from priolab.client.plan import DECOY_QUERY, page_plan
+from priolab.client.priorities import Priorities
+from priolab.common.batches import Batches, batches
+from priolab.common.formats.plan import Plan, Protocol
+from priolab.common.formats.reading import read_journal
+from priolab.common.formats.samples import OptionsSample, ProcessSample
+from priolab.common.sleeping import sleep_until
+from priolab.experiments.host.processes import Process, readable
+from priolab.experiments.results.order import Order
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.run.browser import client_command, last_event_ns
+from priolab.experiments.run.checks.rate_steps import Span
+from priolab.experiments.run.checks.settings import check_seen
+from priolab.experiments.run.client_output import Listening
+from priolab.experiments.run.second_hop import RunningHop
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.testbed.guest import io_uring
+from priolab.experiments.testbed.places import (
     CLIENT_PORT,
     FRONT_PORT,
     SERVER_NAME,
@@ -33,9 +33,9 @@ from experiments.testbed.places import (
     Sampling,
     no_look,
 )
-from netem.calibration import Tolerance
-from netem.carried import Received
-from proxy.server import server_of
+from priolab.netem.calibration import Tolerance
+from priolab.netem.carried import Received
+from priolab.proxy.server import server_of
 
 _CHECK_NS = 10**9
 _NEVER_NS = 2**63

@@ -17,12 +17,12 @@ import h11
 from hpack import Decoder
 from hyperframe.frame import DataFrame, Frame, HeadersFrame
 
-from common import tcp_streams
-from common.formats.passages import Passage
-from experiments.errors import StepFailed
-from experiments.results.run_folder import RunFolder, read_json
-from experiments.testbed.places import SECOND_PORT
-from experiments.testbed.tap import HOP_ENDS
+from priolab.common import tcp_streams
+from priolab.common.formats.passages import Passage
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.results.run_folder import RunFolder, read_json
+from priolab.experiments.testbed.places import SECOND_PORT
+from priolab.experiments.testbed.tap import HOP_ENDS
 
 _STEP = "the captures between the fronts"
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

@@ -1,4 +1,4 @@
-"""The process that carries out one arm: `python -m experiments.run.process RUN-FOLDER`.
+"""The process that carries out one arm: `python -m priolab.experiments.run.process RUN-FOLDER`.
 
 The process runs in the guest or on the host, where it makes the namespaces or containers. It writes outcome.json into
 the run folder, and progress to standard output as lines that begin with "@ ".
@@ -9,14 +9,14 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import InvalidRun, LabError, StepFailed, Unavailable
-from experiments.results.order import Order
-from experiments.results.run_folder import RunFolder, write_json
-from experiments.run.checks.settings import check_kernel
-from experiments.run.fabrics import FABRICS
-from experiments.run.page_loads import Conditions
-from experiments.run.steps import run_arm
-from experiments.testbed.fabric import MakesPlaces
+from priolab.experiments.errors import InvalidRun, LabError, StepFailed, Unavailable
+from priolab.experiments.results.order import Order
+from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.run.checks.settings import check_kernel
+from priolab.experiments.run.fabrics import FABRICS
+from priolab.experiments.run.page_loads import Conditions
+from priolab.experiments.run.steps import run_arm
+from priolab.experiments.testbed.fabric import MakesPlaces
 
 
 def tell(step: str) -> None:

@@ -12,11 +12,11 @@ from typing import Literal
 
 import dpkt
 
-from common import tcp_streams
-from common.formats.segments import Segment
-from experiments.errors import StepFailed
-from experiments.results.run_folder import RunFolder, read_json
-from experiments.testbed.places import FRONT_PORT
+from priolab.common import tcp_streams
+from priolab.common.formats.segments import Segment
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.results.run_folder import RunFolder, read_json
+from priolab.experiments.testbed.places import FRONT_PORT
 
 _STEP = "the segments in the captures"
 _ENDS: tuple[Literal["server", "client"], ...] = ("server", "client")

@@ -6,23 +6,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from client.plan import with_decoys
-from common.formats.decisions import Decision
-from common.formats.reading import read_journal
-from common.formats.samples import OptionsSample, ProcessSample, SocketSample
-from experiments.errors import InvalidRun, StepFailed
-from experiments.host.npm import modules_of
-from experiments.host.origin_process import OriginSettings
-from experiments.host.processes import Process
-from experiments.host.program_logs import first_complaint
-from experiments.host.tools import FRONT, Tools
-from experiments.results.run_folder import RunFolder, read_json, write_json
-from experiments.run.browser import check_browser, observed_browser, payload_span
-from experiments.run.capture import capturing
-from experiments.run.checks.limits import check_memory, observed_limits
-from experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
-from experiments.run.checks.rate_steps import check_steps, observed_steps
-from experiments.run.checks.settings import (
+from priolab.client.plan import with_decoys
+from priolab.common.formats.decisions import Decision
+from priolab.common.formats.reading import read_journal
+from priolab.common.formats.samples import OptionsSample, ProcessSample, SocketSample
+from priolab.experiments.errors import InvalidRun, StepFailed
+from priolab.experiments.host.npm import modules_of
+from priolab.experiments.host.origin_process import OriginSettings
+from priolab.experiments.host.processes import Process
+from priolab.experiments.host.program_logs import first_complaint
+from priolab.experiments.host.tools import FRONT, Tools
+from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
+from priolab.experiments.run.browser import check_browser, observed_browser, payload_span
+from priolab.experiments.run.capture import capturing
+from priolab.experiments.run.checks.limits import check_memory, observed_limits
+from priolab.experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
+from priolab.experiments.run.checks.rate_steps import check_steps, observed_steps
+from priolab.experiments.run.checks.settings import (
     NO_SOCKET,
     check_connection,
     check_ferry,
@@ -34,16 +34,16 @@ from experiments.run.checks.settings import (
     check_unchanged,
     live_socket_state,
 )
-from experiments.run.checks.sockets import check_sockets
-from experiments.run.checks.traffic import check_carried, check_cross, check_datagrams, observed_cross
-from experiments.run.environment import Environment
-from experiments.run.page_loads import Conditions, load_pages
-from experiments.run.second_hop import RunningHop, second_hop
-from experiments.run.servers_words import in_the_servers_words, in_words
-from experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt
-from experiments.testbed.namespaces.cross_traffic import JOURNAL as CROSS_JOURNAL
-from experiments.testbed.namespaces.front_shaper import check_at, observed_at
-from experiments.testbed.places import (
+from priolab.experiments.run.checks.sockets import check_sockets
+from priolab.experiments.run.checks.traffic import check_carried, check_cross, check_datagrams, observed_cross
+from priolab.experiments.run.environment import Environment
+from priolab.experiments.run.page_loads import Conditions, load_pages
+from priolab.experiments.run.second_hop import RunningHop, second_hop
+from priolab.experiments.run.servers_words import in_the_servers_words, in_words
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt
+from priolab.experiments.testbed.namespaces.cross_traffic import JOURNAL as CROSS_JOURNAL
+from priolab.experiments.testbed.namespaces.front_shaper import check_at, observed_at
+from priolab.experiments.testbed.places import (
     FRONT_PORT,
     ORIGIN_PORT,
     SERVER_NAME,
@@ -53,15 +53,15 @@ from experiments.testbed.places import (
     Places,
     Portrayed,
 )
-from netem import calibration, disciplines
-from netem.calibration import Tolerance
-from netem.link import Qdisc
-from netem.shaper_kind import Shaper
-from proxy.certificate_files import certificates_in
-from proxy.front import Front, FrontSettings
-from proxy.server import CATALOGUE
-from proxy.switch import HTTP1
-from proxy.tuner.journal import NAME
+from priolab.netem import calibration, disciplines
+from priolab.netem.calibration import Tolerance
+from priolab.netem.link import Qdisc
+from priolab.netem.shaper_kind import Shaper
+from priolab.proxy.certificate_files import certificates_in
+from priolab.proxy.front import Front, FrontSettings
+from priolab.proxy.server import CATALOGUE
+from priolab.proxy.switch import HTTP1
+from priolab.proxy.tuner.journal import NAME
 
 _ENDED = "it ended "
 """The beginning of the reason of StepFailed if a program has ended (experiments/host/processes.py)."""

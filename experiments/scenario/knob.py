@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from experiments.errors import ScenarioError
-from netem import units
-from proxy.server import Server, catalogue, is_folder, server_of
-from proxy.switch import Switch
+from priolab.experiments.errors import ScenarioError
+from priolab.netem import units
+from priolab.proxy.server import Server, catalogue, is_folder, server_of
+from priolab.proxy.switch import Switch
 
 
 @dataclass(frozen=True, kw_only=True)

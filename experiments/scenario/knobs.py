@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from client import dialects
-from client.plan import PlanKind
-from client.priorities import Priorities
-from common.formats.files import printable
-from common.formats.page import MAPS, Page
-from common.formats.plan import Disturbance
-from experiments.errors import ScenarioError, UnknownKnob
-from experiments.scenario import constraints, pages, via_knobs
-from experiments.scenario.knob import Knob, named, one_or, server_for, size, whole, words_of
-from experiments.scenario.scenario import (
+from priolab.client import dialects
+from priolab.client.plan import PlanKind
+from priolab.client.priorities import Priorities
+from priolab.common.formats.files import printable
+from priolab.common.formats.page import MAPS, Page
+from priolab.common.formats.plan import Disturbance
+from priolab.experiments.errors import ScenarioError, UnknownKnob
+from priolab.experiments.scenario import constraints, pages, via_knobs
+from priolab.experiments.scenario.knob import Knob, named, one_or, server_for, size, whole, words_of
+from priolab.experiments.scenario.scenario import (
     LOWAT_AUTO,
     LOWAT_MOST,
     RECORD_LEAST,
@@ -27,10 +27,10 @@ from experiments.scenario.scenario import (
     Scenario,
     ShaperAt,
 )
-from netem import units, words
-from netem.link import Link
-from proxy.server import SUITES, absolute, catalogue, is_folder
-from proxy.tuner.law import TARGET_NS
+from priolab.netem import units, words
+from priolab.netem.link import Link
+from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
+from priolab.proxy.tuner.law import TARGET_NS
 
 STOCK = "stock"
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from analysis.loads.layer import Layer
-from common.formats.files import MOST_TOML_BYTES, content, parsed
-from experiments.errors import ScenarioError
-from experiments.scenario.knobs import KNOBS, scenario_from
+from priolab.analysis.loads.layer import Layer
+from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _KEYS = ("title", "expect", "knobs", "card")

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from client.priorities import http2_weight
-from common.formats.files import MOST_TOML_BYTES, content, parsed, printable
-from common.formats.page import Chunk, Page, Resource
-from experiments.errors import ScenarioError
-from netem import units, words
+from priolab.client.priorities import http2_weight
+from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed, printable
+from priolab.common.formats.page import Chunk, Page, Resource
+from priolab.experiments.errors import ScenarioError
+from priolab.netem import units, words
 
 _CATALOGUE = Path(__file__).resolve().parent / "pages"
 SIZE_MOST = 64 * 1024 * 1024

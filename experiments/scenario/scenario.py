@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from client.dialects import Dialect
-from client.plan import STEPS, PlanKind, steps_over
-from client.priorities import Priorities
-from common.formats.page import Page
-from common.formats.plan import Disturbance, Steps
-from common.formats.scenario import AUTO, ScenarioRecord, ViaRecord
-from netem import words
-from netem.link import Link
-from proxy.server import Server, server_of, with_config
-from proxy.switch import H2C, HTTP1
+from priolab.client.dialects import Dialect
+from priolab.client.plan import STEPS, PlanKind, steps_over
+from priolab.client.priorities import Priorities
+from priolab.common.formats.page import Page
+from priolab.common.formats.plan import Disturbance, Steps
+from priolab.common.formats.scenario import AUTO, ScenarioRecord, ViaRecord
+from priolab.netem import words
+from priolab.netem.link import Link
+from priolab.proxy.server import Server, server_of, with_config
+from priolab.proxy.switch import H2C, HTTP1
 
 LOWAT_AUTO = AUTO
 """The value of LOWAT with which a tuner sets the TCP_NOTSENT_LOWAT of each connection."""

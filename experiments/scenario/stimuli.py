@@ -6,13 +6,13 @@ Each page has two resources, of which the second is the important one. Their pri
 from dataclasses import replace
 from enum import StrEnum
 
-from analysis.loads.asking import Asked, asked
-from client.dialects import Dialect, Part
-from client.plan import PROBE_LEAST_BYTES, signals_for
-from client.priorities import Priorities
-from common.formats.page import Page
-from common.formats.plan import Protocol
-from experiments.scenario.pages import Parameters, page_of
+from priolab.analysis.loads.asking import Asked, asked
+from priolab.client.dialects import Dialect, Part
+from priolab.client.plan import PROBE_LEAST_BYTES, signals_for
+from priolab.client.priorities import Priorities
+from priolab.common.formats.page import Page
+from priolab.common.formats.plan import Protocol
+from priolab.experiments.scenario.pages import Parameters, page_of
 
 
 class Stimulus(StrEnum):

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.errors import ScenarioError
-from experiments.scenario.knob import Knob, named, one_or, server_for, size, words_of
-from experiments.scenario.scenario import LOWAT_MOST, Via, ViaHttp
-from netem import words
-from netem.link import Link
-from proxy.server import catalogue
-from proxy.switch import HTTP1
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.scenario.knob import Knob, named, one_or, server_for, size, words_of
+from priolab.experiments.scenario.scenario import LOWAT_MOST, Via, ViaHttp
+from priolab.netem import words
+from priolab.netem.link import Link
+from priolab.proxy.server import catalogue
+from priolab.proxy.switch import HTTP1
 
 
 def _of_the_link(knob: str, default: str, field: str, meaning: str) -> Knob:

@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.records.runs import load_experiment
-from analysis.reports.agreement import FRACTION, compare, markdown
-from analysis.reports.summary import summarize
-from common.packets import RECORD_BYTES
-from experiments.commands.console import Report
-from experiments.commands.doctor import LinkOption, link_options
-from experiments.errors import Unavailable
-from experiments.execution.experiment import run_experiment
-from experiments.execution.request import Arm, Manner, Request
-from experiments.results.run_folder import check_document, read_json, write_document
-from experiments.run.fabrics import choose
-from experiments.scenario.knobs import KNOBS, with_defaults
-from experiments.studies import kernels
-from netem.shaper_kind import Shaper
+from priolab.analysis.records.runs import load_experiment
+from priolab.analysis.reports.agreement import FRACTION, compare, markdown
+from priolab.analysis.reports.summary import summarize
+from priolab.common.packets import RECORD_BYTES
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.doctor import LinkOption, link_options
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.request import Arm, Manner, Request
+from priolab.experiments.results.run_folder import check_document, read_json, write_document
+from priolab.experiments.run.fabrics import choose
+from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.experiments.studies import kernels
+from priolab.netem.shaper_kind import Shaper
 
 _SERVER = KNOBS["SERVER"].default
 _REPETITIONS = 5

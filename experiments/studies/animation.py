@@ -1,4 +1,4 @@
-"""Makes the animated picture of README.md anew: `python -m experiments.studies.animation FILE`, or `make picture`.
+"""Makes the animated picture of README.md anew: `python -m priolab.experiments.studies.animation FILE`.
 
 Headless Chromium shows the slides of `make slides`, at the slide about LOWAT. Each frame of the picture shows the
 slide's animation at a fixed position, so the picture does not depend on this machine's speed. The picture has 25 frames
@@ -15,10 +15,10 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from experiments.commands.console import Report
-from experiments.demo import slides
-from experiments.demo.story import steps
-from experiments.host.search_path import find
+from priolab.experiments.commands.console import Report
+from priolab.experiments.demo import slides
+from priolab.experiments.demo.story import steps
+from priolab.experiments.host.search_path import find
 
 _STEP = "LOWAT"
 _SIZE = {"width": 1000, "height": 600}

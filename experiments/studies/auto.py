@@ -18,30 +18,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.figures.following import NAME, Followed, save
-from analysis.loads.metrics import measured_load
-from analysis.records.runs import Experiment, Run
-from analysis.reports import following
-from analysis.reports.trace_document import with_traces
-from analysis.sweeps.auto_document import Study, text
-from analysis.sweeps.folder import load_sweep
-from analysis.sweeps.moment_means import MomentMeans
-from analysis.sweeps.networks import Network, networks
-from analysis.sweeps.promise import Kept, check
-from analysis.sweeps.summary import summarize
-from experiments.commands.console import Report
-from experiments.commands.options import given_words
-from experiments.execution.invocation import check_only, request_from
-from experiments.execution.local import Local, bearable
-from experiments.execution.request import Arm, Request
-from experiments.results.run_folder import check_document, write_document
-from experiments.scenario.knobs import KNOBS
-from experiments.studies import moments
-from experiments.studies.checked_run import run_checked
-from experiments.studies.short_round_trips import EVERYWHERE, new_connections
-from experiments.sweep import command
-from experiments.sweep.sweep import Sweep, sweep_from
-from experiments.sweep.sweep_request import sweep_request_from
+from priolab.analysis.figures.following import NAME, Followed, save
+from priolab.analysis.loads.metrics import measured_load
+from priolab.analysis.records.runs import Experiment, Run
+from priolab.analysis.reports import following
+from priolab.analysis.reports.trace_document import with_traces
+from priolab.analysis.sweeps.auto_document import Study, text
+from priolab.analysis.sweeps.folder import load_sweep
+from priolab.analysis.sweeps.moment_means import MomentMeans
+from priolab.analysis.sweeps.networks import Network, networks
+from priolab.analysis.sweeps.promise import Kept, check
+from priolab.analysis.sweeps.summary import summarize
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import given_words
+from priolab.experiments.execution.invocation import check_only, request_from
+from priolab.experiments.execution.local import Local, bearable
+from priolab.experiments.execution.request import Arm, Request
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.studies import moments
+from priolab.experiments.studies.checked_run import run_checked
+from priolab.experiments.studies.short_round_trips import EVERYWHERE, new_connections
+from priolab.experiments.sweep import command
+from priolab.experiments.sweep.sweep import Sweep, sweep_from
+from priolab.experiments.sweep.sweep_request import sweep_request_from
 
 MAY_BE_CHOSEN = ("FABRIC", "SHAPER", "RESULTS")
 """The knobs that a user may set. The study itself sets all other knobs."""

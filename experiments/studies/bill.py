@@ -1,6 +1,6 @@
 """Writes a software bill of materials (CycloneDX JSON) for each container image, from its dpkg and Python packages.
 
-    python -m experiments.studies.bill FOLDER [SERVER,...]     writes FOLDER/IMAGE.cdx.json
+    python -m priolab.experiments.studies.bill FOLDER [SERVER,...]     writes FOLDER/IMAGE.cdx.json
 
 Missing images are built first. The images hold no npm packages. The same image always gives the same file.
 """
@@ -18,11 +18,11 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from experiments.errors import LabError, ScenarioError, StepFailed
-from experiments.scenario.knobs import scenario_from
-from experiments.testbed.containers import docker_engine
-from experiments.testbed.containers.compose import Compose
-from proxy.server import catalogue
+from priolab.experiments.errors import LabError, ScenarioError, StepFailed
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.testbed.containers import docker_engine
+from priolab.experiments.testbed.containers.compose import Compose
+from priolab.proxy.server import catalogue
 
 _USUAL = "nginx"
 _DPKG = ("dpkg-query", "--show", "--showformat", "${Package}\t${Version}\t${Architecture}\n")

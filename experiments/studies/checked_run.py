@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.records.runs import Experiment, load_experiment
-from experiments.commands.console import Report
-from experiments.errors import InvalidRun
-from experiments.execution.experiment import run_experiment
-from experiments.execution.invocation import run_values
-from experiments.execution.progress import Progress
-from experiments.execution.request import Arm, Manner, Request
-from experiments.run.fabrics import choose
+from priolab.analysis.records.runs import Experiment, load_experiment
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import InvalidRun
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.invocation import run_values
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.execution.request import Arm, Manner, Request
+from priolab.experiments.run.fabrics import choose
 
 
 def run_in_guest(

@@ -5,17 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.records.runs import load_experiment
-from analysis.reports.agreement import compare, markdown
-from analysis.reports.summary import summarize
-from experiments.commands.console import Report
-from experiments.commands.guest_kernel import built_kernel
-from experiments.execution.experiment import run_experiment
-from experiments.execution.request import Arm, Manner, Request
-from experiments.results.journal_lines import JOURNALS, lines
-from experiments.run.fabrics import FABRICS
-from experiments.testbed.guest import kernel, kernel_source
-from netem.shaper_kind import Shaper
+from priolab.analysis.records.runs import load_experiment
+from priolab.analysis.reports.agreement import compare, markdown
+from priolab.analysis.reports.summary import summarize
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.guest_kernel import built_kernel
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.request import Arm, Manner, Request
+from priolab.experiments.results.journal_lines import JOURNALS, lines
+from priolab.experiments.run.fabrics import FABRICS
+from priolab.experiments.testbed.guest import kernel, kernel_source
+from priolab.netem.shaper_kind import Shaper
 
 TITLE = "## Kernels"
 _REPEATS = 10

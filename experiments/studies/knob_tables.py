@@ -1,12 +1,12 @@
-"""Writes docs/knobs.md, the tables of all knobs: `python -m experiments.studies.knob_tables FILE`, or `make knobs`."""
+"""Writes docs/knobs.md, the tables of all knobs: `make knobs`, or this module with the file's name."""
 
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from experiments.execution.invocation import RUN_KNOBS, RunKnob
-from experiments.scenario.knob import Knob
-from experiments.scenario.knobs import KNOBS
+from priolab.experiments.execution.invocation import RUN_KNOBS, RunKnob
+from priolab.experiments.scenario.knob import Knob
+from priolab.experiments.scenario.knobs import KNOBS
 
 _HEAD = """# Knobs
 

@@ -8,23 +8,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.loads.probe import Probe
-from analysis.matrix.cells import Layer
-from analysis.matrix.matrix import Matrix
-from analysis.reports import equal_urgency, late_document
-from analysis.reports.equal_urgency import Sequel, Sequels
-from analysis.reports.late_document import INVALID, Case
-from analysis.reports.summary import summarize
-from client.plan import PROBE_LEAST_BYTES, PlanKind
-from experiments.commands.console import Report
-from experiments.commands.options import writing
-from experiments.errors import StepFailed
-from experiments.execution.request import Arm
-from experiments.host.home import ROOT
-from experiments.results.run_folder import check_document, write_document
-from experiments.scenario.knobs import with_defaults
-from experiments.studies import matrix_files
-from experiments.studies.checked_run import run_in_guest
+from priolab.analysis.loads.probe import Probe
+from priolab.analysis.matrix.cells import Layer
+from priolab.analysis.matrix.matrix import Matrix
+from priolab.analysis.reports import equal_urgency, late_document
+from priolab.analysis.reports.equal_urgency import Sequel, Sequels
+from priolab.analysis.reports.late_document import INVALID, Case
+from priolab.analysis.reports.summary import summarize
+from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import writing
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.execution.request import Arm
+from priolab.experiments.host.home import ROOT
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.scenario.knobs import with_defaults
+from priolab.experiments.studies import matrix_files
+from priolab.experiments.studies.checked_run import run_in_guest
 
 _STEP = "the late urgent requests"
 _MATRIX = ROOT / "docs" / "matrix.md"

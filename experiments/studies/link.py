@@ -7,16 +7,16 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from analysis.reports import link_document
-from analysis.reports.link_document import Case, Measured
-from analysis.reports.summary import summarize
-from experiments.commands.console import Report
-from experiments.commands.options import writing
-from experiments.execution.request import Arm
-from experiments.results.run_folder import check_document, write_document
-from experiments.scenario.knobs import KNOBS, with_defaults
-from experiments.studies.checked_run import run_in_guest
-from netem.link import Qdisc
+from priolab.analysis.reports import link_document
+from priolab.analysis.reports.link_document import Case, Measured
+from priolab.analysis.reports.summary import summarize
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import writing
+from priolab.experiments.execution.request import Arm
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.experiments.studies.checked_run import run_in_guest
+from priolab.netem.link import Qdisc
 
 _STEP = "the link's disciplines"
 _DEEP = "1000"

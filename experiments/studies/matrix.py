@@ -16,37 +16,37 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from analysis.loads.asking import asked_in
-from analysis.loads.probe import Probe
-from analysis.matrix import text
-from analysis.matrix.cells import STRONG, USUAL, Cell, Pair, Unasked, probes_reading
-from analysis.matrix.crossing import IMAGE, SCRIPT, crossing
-from analysis.matrix.evidence import UNASKED
-from analysis.matrix.kept_rows import together
-from analysis.matrix.matrix import Front, Matrix, in_order
-from analysis.matrix.signals import signal_words
-from analysis.records.runs import Experiment, Run, load_environment
-from client import dialects
-from client.plan import PROBE_LEAST_BYTES
-from common.formats.plan import Protocol
-from experiments.commands.console import Report
-from experiments.commands.options import add_words, given_words
-from experiments.errors import InvalidRun, ScenarioError, Unavailable
-from experiments.execution.invocation import check_only, request_from
-from experiments.execution.labels import labels
-from experiments.execution.progress import Progress
-from experiments.execution.request import Arm, Request
-from experiments.host.home import ROOT
-from experiments.host.http2_library import http2_library
-from experiments.host.installed import lack_of
-from experiments.host.matrix_servers import matrix_servers
-from experiments.host.programs import remedy_for, server_version
-from experiments.results.run_folder import check_document
-from experiments.scenario.knobs import KNOBS, with_defaults
-from experiments.scenario.stimuli import Stimulus, stimuli_of
-from experiments.studies import matrix_files
-from experiments.studies.checked_run import run_checked_with
-from proxy.server import Server, is_folder, server_of
+from priolab.analysis.loads.asking import asked_in
+from priolab.analysis.loads.probe import Probe
+from priolab.analysis.matrix import text
+from priolab.analysis.matrix.cells import STRONG, USUAL, Cell, Pair, Unasked, probes_reading
+from priolab.analysis.matrix.crossing import IMAGE, SCRIPT, crossing
+from priolab.analysis.matrix.evidence import UNASKED
+from priolab.analysis.matrix.kept_rows import together
+from priolab.analysis.matrix.matrix import Front, Matrix, in_order
+from priolab.analysis.matrix.signals import signal_words
+from priolab.analysis.records.runs import Experiment, Run, load_environment
+from priolab.client import dialects
+from priolab.client.plan import PROBE_LEAST_BYTES
+from priolab.common.formats.plan import Protocol
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import add_words, given_words
+from priolab.experiments.errors import InvalidRun, ScenarioError, Unavailable
+from priolab.experiments.execution.invocation import check_only, request_from
+from priolab.experiments.execution.labels import labels
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.execution.request import Arm, Request
+from priolab.experiments.host.home import ROOT
+from priolab.experiments.host.http2_library import http2_library
+from priolab.experiments.host.installed import lack_of
+from priolab.experiments.host.matrix_servers import matrix_servers
+from priolab.experiments.host.programs import remedy_for, server_version
+from priolab.experiments.results.run_folder import check_document
+from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.experiments.scenario.stimuli import Stimulus, stimuli_of
+from priolab.experiments.studies import matrix_files
+from priolab.experiments.studies.checked_run import run_checked_with
+from priolab.proxy.server import Server, is_folder, server_of
 
 MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
 """The knobs that a user may set. SERVER and DIALECT may have several values. The study itself sets all other knobs."""

@@ -13,15 +13,15 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from analysis.matrix import page, text
-from analysis.matrix.document import document, dumped, matrix_from
-from analysis.matrix.edition import EDITION_FORMAT, Edition, dumped_edition, edition, same_but_for_the_date
-from analysis.matrix.matrix import Matrix
-from analysis.records.runs import Run
-from common.formats import files
-from common.formats.reading import read_document
-from experiments.errors import StepFailed
-from experiments.results.run_folder import check_document, write_document
+from priolab.analysis.matrix import page, text
+from priolab.analysis.matrix.document import document, dumped, matrix_from
+from priolab.analysis.matrix.edition import EDITION_FORMAT, Edition, dumped_edition, edition, same_but_for_the_date
+from priolab.analysis.matrix.matrix import Matrix
+from priolab.analysis.records.runs import Run
+from priolab.common.formats import files
+from priolab.common.formats.reading import read_document
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.results.run_folder import check_document, write_document
 
 STEP = "matrix"
 

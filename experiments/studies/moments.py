@@ -16,12 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.moment_means import MomentMeans
-from analysis.sweeps.network_knobs import AUTO
-from analysis.sweeps.networks import Network
-from common.packets import PACKET_BUFFER_BYTES
-from experiments.scenario.knobs import KNOBS
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.moment_means import MomentMeans
+from priolab.analysis.sweeps.network_knobs import AUTO
+from priolab.analysis.sweeps.networks import Network
+from priolab.common.packets import PACKET_BUFFER_BYTES
+from priolab.experiments.scenario.knobs import KNOBS
 
 _MOMENT = "JS_DELAY"
 _MOMENTS = 12

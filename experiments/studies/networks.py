@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Mapping
 from random import Random
 
-from experiments.scenario.knobs import KNOBS
-from proxy.server import catalogue
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.proxy.server import catalogue
 
 _RATE_KBIT = (500, 100_000)
 _DELAY_MS = (2, 300)

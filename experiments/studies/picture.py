@@ -1,16 +1,16 @@
-"""Makes the pictures of the documentation anew: `python -m experiments.studies.picture`, or `make picture`."""
+"""Makes the pictures of the documentation anew: `python -m priolab.experiments.studies.picture`, or `make picture`."""
 
 import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from analysis.figures import picture
-from analysis.figures.album import FIGURES
-from analysis.records.runs import load_experiment
-from experiments.execution.experiment import run_experiment
-from experiments.execution.invocation import request_from
-from experiments.execution.progress import Progress
+from priolab.analysis.figures import picture
+from priolab.analysis.figures.album import FIGURES
+from priolab.analysis.records.runs import load_experiment
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.progress import Progress
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
 

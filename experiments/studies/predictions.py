@@ -10,19 +10,19 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from analysis.loads import model
-from analysis.reports.predictions import Compared, compared
-from analysis.reports.summary import summarize
-from experiments.commands.console import Report
-from experiments.commands.options import writing
-from experiments.execution.invocation import split_words
-from experiments.execution.request import Arm, Manner, Request
-from experiments.results.run_folder import check_document, write_document
-from experiments.run.fabrics import choose
-from experiments.scenario.knobs import KNOBS, with_defaults
-from experiments.studies import networks
-from experiments.studies.checked_run import run_checked
-from experiments.studies.networks import draw
+from priolab.analysis.loads import model
+from priolab.analysis.reports.predictions import Compared, compared
+from priolab.analysis.reports.summary import summarize
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import writing
+from priolab.experiments.execution.invocation import split_words
+from priolab.experiments.execution.request import Arm, Manner, Request
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.run.fabrics import choose
+from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.experiments.studies import networks
+from priolab.experiments.studies.checked_run import run_checked
+from priolab.experiments.studies.networks import draw
 
 _FABRIC = "virtual"
 _STEP = "the model's error"

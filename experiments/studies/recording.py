@@ -1,11 +1,11 @@
-"""Records the arms that are shipped with the demo: `python -m experiments.studies.recording`, or `make recorded`."""
+"""Records the arms that are shipped with the demo: `python -m priolab.experiments.studies.recording`."""
 
 import tempfile
 from pathlib import Path
 
-from experiments.commands.console import Report
-from experiments.demo.recorded import FILE, record
-from experiments.execution.invocation import request_from
+from priolab.experiments.commands.console import Report
+from priolab.experiments.demo.recorded import FILE, record
+from priolab.experiments.execution.invocation import request_from
 
 
 def main() -> None:

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import vl_convert
 
-from analysis.figures.arms import CLIENTS
-from analysis.records.runs import Experiment, load_environment
-from analysis.reproduction import drawing, page, paper
-from analysis.reproduction.article import Compared, SetUp, set_up
-from analysis.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
-from experiments.commands.console import Report
-from experiments.commands.options import add_words, given_words
-from experiments.errors import StepFailed
-from experiments.execution.command_process import keep_guests
-from experiments.execution.invocation import check_only, request_from
-from experiments.execution.request import Request
-from experiments.results.run_folder import write_document
-from experiments.studies.checked_run import run_checked
-from netem import units
+from priolab.analysis.figures.arms import CLIENTS
+from priolab.analysis.records.runs import Experiment, load_environment
+from priolab.analysis.reproduction import drawing, page, paper
+from priolab.analysis.reproduction.article import Compared, SetUp, set_up
+from priolab.analysis.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import add_words, given_words
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.execution.command_process import keep_guests
+from priolab.experiments.execution.invocation import check_only, request_from
+from priolab.experiments.execution.request import Request
+from priolab.experiments.results.run_folder import write_document
+from priolab.experiments.studies.checked_run import run_checked
+from priolab.netem import units
 
 KNOBS = ("FABRIC", "SHAPER", "RESULTS", "REUSE")
 """The knobs that a user may set. The reproduction itself sets all other knobs."""

@@ -11,16 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from analysis.reports import sabotage_document
-from analysis.reports.sabotage_document import Spoiler
-from analysis.reports.summary import summarize
-from experiments.commands.console import Report
-from experiments.commands.options import writing
-from experiments.execution.request import Arm, arms_for
-from experiments.results.run_folder import check_document, write_document
-from experiments.scenario.named import LAYERS, Card, Entry, catalogue, sabotage
-from experiments.scenario.scenario import Scenario
-from experiments.studies.checked_run import run_in_guest
+from priolab.analysis.reports import sabotage_document
+from priolab.analysis.reports.sabotage_document import Spoiler
+from priolab.analysis.reports.summary import summarize
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import writing
+from priolab.experiments.execution.request import Arm, arms_for
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.scenario.named import LAYERS, Card, Entry, catalogue, sabotage
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.studies.checked_run import run_in_guest
 
 _STEP = "the sabotage catalogue"
 PLAIN = "maps"

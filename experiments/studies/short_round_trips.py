@@ -7,12 +7,12 @@ value that is too large would show.
 
 from collections.abc import Mapping
 
-from analysis.records.runs import Run
-from analysis.sweeps.measures import Measure, grains, measures
-from analysis.sweeps.new_connections import AUTO, BESIDE, IN_KERNEL, UNSET, NewConnection, Result
-from experiments.commands.console import Report
-from experiments.execution.invocation import request_from
-from experiments.studies.checked_run import run_checked
+from priolab.analysis.records.runs import Run
+from priolab.analysis.sweeps.measures import Measure, grains, measures
+from priolab.analysis.sweeps.new_connections import AUTO, BESIDE, IN_KERNEL, UNSET, NewConnection, Result
+from priolab.experiments.commands.console import Report
+from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.studies.checked_run import run_checked
 
 _FIXED = (UNSET, "16384")
 _TUNERS = {AUTO: "bpf", IN_KERNEL: "cautious-bpf", BESIDE: "cautious-userland"}

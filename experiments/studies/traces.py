@@ -3,14 +3,14 @@
 import tempfile
 from pathlib import Path
 
-from analysis.records.runs import Experiment, Run
-from analysis.reports.trace_document import TraceArms, document, with_traces
-from experiments.commands.console import Report
-from experiments.commands.options import writing
-from experiments.execution.invocation import request_from
-from experiments.results.run_folder import check_document, write_document
-from experiments.studies.checked_run import run_checked
-from netem.synthetic import KINDS, synthetic
+from priolab.analysis.records.runs import Experiment, Run
+from priolab.analysis.reports.trace_document import TraceArms, document, with_traces
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import writing
+from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.studies.checked_run import run_checked
+from priolab.netem.synthetic import KINDS, synthetic
 
 AUTO = "auto.md"
 """The document that has a section about traces, in the same folder."""

@@ -5,16 +5,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.reports import transition_document
-from analysis.reports.summary import summarize
-from analysis.reports.transition_document import Case, Front, Sent
-from experiments.commands.console import Report
-from experiments.commands.options import writing
-from experiments.errors import InvalidRun
-from experiments.execution.request import Arm
-from experiments.results.run_folder import check_document, read_json, write_document
-from experiments.scenario.knobs import with_defaults
-from experiments.studies.checked_run import run_in_guest
+from priolab.analysis.reports import transition_document
+from priolab.analysis.reports.summary import summarize
+from priolab.analysis.reports.transition_document import Case, Front, Sent
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import writing
+from priolab.experiments.errors import InvalidRun
+from priolab.experiments.execution.request import Arm
+from priolab.experiments.results.run_folder import check_document, read_json, write_document
+from priolab.experiments.scenario.knobs import with_defaults
+from priolab.experiments.studies.checked_run import run_in_guest
 
 _STEP = "the browsers' priorities"
 CLIENTS = ("chromium", "firefox", "webkit")

@@ -10,17 +10,17 @@ from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 
-from analysis.figures import ledger_bar, picture
-from analysis.records.runs import Experiment
-from analysis.reports import two_hops_document
-from analysis.reports.summary import summarize
-from analysis.reports.two_hops_document import Case
-from experiments.commands.console import Report
-from experiments.commands.options import writing
-from experiments.execution.request import Arm
-from experiments.results.run_folder import check_document, write_document
-from experiments.scenario.knobs import KNOBS, with_defaults
-from experiments.studies.checked_run import run_in_guest
+from priolab.analysis.figures import ledger_bar, picture
+from priolab.analysis.records.runs import Experiment
+from priolab.analysis.reports import two_hops_document
+from priolab.analysis.reports.summary import summarize
+from priolab.analysis.reports.two_hops_document import Case
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import writing
+from priolab.experiments.execution.request import Arm
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.experiments.studies.checked_run import run_in_guest
 
 _STEP = "the two hops"
 _LOWAT = KNOBS["LOWAT"].default

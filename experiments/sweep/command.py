@@ -8,31 +8,31 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
-from common.formats.reading import FolderError
-from common.formats.run import RunRecord
-from experiments.commands import link_clock
-from experiments.commands.console import Report
-from experiments.commands.live_lines import Line
-from experiments.commands.options import add_words
-from experiments.errors import LabError, Unavailable
-from experiments.execution import pace
-from experiments.execution.conclusion import Ending, Run
-from experiments.execution.cost import cost_s, link_s
-from experiments.execution.executor import Executor
-from experiments.execution.invocation import words_of_make
-from experiments.execution.local import Local, bearable
-from experiments.execution.progress import Progress
-from experiments.host.home import pip_install
-from experiments.host.installed import lack_of
-from experiments.results.run_folder import wrecks
-from experiments.sweep import estimate, table
-from experiments.sweep.folder import SweepFolder, record_of, unfinished, wreck_in_words
-from experiments.sweep.listing import announce
-from experiments.sweep.runs_at_work import RunsAtWork
-from experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, expanded, run_sweep, sweep_from
-from experiments.sweep.sweep_request import SweepRequest, sweep_request_from
-from experiments.sweep.tally import Tally
-from proxy.server import server_of
+from priolab.common.formats.reading import FolderError
+from priolab.common.formats.run import RunRecord
+from priolab.experiments.commands import link_clock
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.live_lines import Line
+from priolab.experiments.commands.options import add_words
+from priolab.experiments.errors import LabError, Unavailable
+from priolab.experiments.execution import pace
+from priolab.experiments.execution.conclusion import Ending, Run
+from priolab.experiments.execution.cost import cost_s, link_s
+from priolab.experiments.execution.executor import Executor
+from priolab.experiments.execution.invocation import words_of_make
+from priolab.experiments.execution.local import Local, bearable
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.host.home import pip_install
+from priolab.experiments.host.installed import lack_of
+from priolab.experiments.results.run_folder import wrecks
+from priolab.experiments.sweep import estimate, table
+from priolab.experiments.sweep.folder import SweepFolder, record_of, unfinished, wreck_in_words
+from priolab.experiments.sweep.listing import announce
+from priolab.experiments.sweep.runs_at_work import RunsAtWork
+from priolab.experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, expanded, run_sweep, sweep_from
+from priolab.experiments.sweep.sweep_request import SweepRequest, sweep_request_from
+from priolab.experiments.sweep.tally import Tally
+from priolab.proxy.server import server_of
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -142,7 +142,7 @@ def _executor(wanted: Sweep, scheduler: str | None, at_work: RunsAtWork) -> Abst
         )
         return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric), progress=progress))
     try:
-        from experiments.execution.cluster import Cluster  # takes 0.25 s, and needs an extra
+        from priolab.experiments.execution.cluster import Cluster  # takes 0.25 s, and needs an extra
     except ModuleNotFoundError as error:
         remedy = f"run {pip_install('distributed')}"
         raise Unavailable("--scheduler", f"{error.name} is not installed", remedy) from error

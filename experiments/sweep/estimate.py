@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from experiments.execution.cost import GUEST_S, cost_s, link_s
-from experiments.scenario.scenario import Scenario
-from netem.sampling import Sample
+from priolab.experiments.execution.cost import GUEST_S, cost_s, link_s
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.netem.sampling import Sample
 
 
 @dataclass(frozen=True, kw_only=True)

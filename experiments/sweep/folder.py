@@ -20,12 +20,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from analysis.records.runs import load_run
-from common.formats.experiment import ExperimentRecord
-from common.formats.reading import FolderError, read_document
-from common.formats.run import RunRecord
-from common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
-from experiments.results.run_folder import (
+from priolab.analysis.records.runs import load_run
+from priolab.common.formats.experiment import ExperimentRecord
+from priolab.common.formats.reading import FolderError, read_document
+from priolab.common.formats.run import RunRecord
+from priolab.common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
+from priolab.experiments.results.run_folder import (
     PARTIAL,
     RunFolder,
     lock_new,

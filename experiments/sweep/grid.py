@@ -3,7 +3,8 @@
 Rules:
 1. Arms are in the order in which knobs and values were given. A knob with one value is fixed. TARGET_DELAY applies to
    LOWAT=auto alone: with any other LOWAT its values make one arm, and not several equal arms.
-2. Arms that differ only in LOWAT and TARGET_DELAY are in the same network (`analysis.sweeps.networks.network_of`).
+2. Arms that differ only in LOWAT and TARGET_DELAY are in the same network
+   (`priolab.analysis.sweeps.networks.network_of`).
 3. In every network one arm has a twin: the control (LOWAT unset) if the network has one, otherwise the first arm. The
    twin is the same scenario with other seeds. The difference between arm and twin gives the network's noise band.
 4. Values, duplicates and combinations are checked before the first run.
@@ -18,12 +19,12 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from analysis.sweeps.network_knobs import LOWAT, NONE, TARGET_DELAY, network_of
-from experiments.errors import GridError, ScenarioError
-from experiments.execution.labels import labels
-from experiments.execution.request import Arm
-from experiments.scenario.knobs import KNOBS, NAMED_BY_PATH, check_together, with_defaults
-from experiments.scenario.scenario import LOWAT_AUTO
+from priolab.analysis.sweeps.network_knobs import LOWAT, NONE, TARGET_DELAY, network_of
+from priolab.experiments.errors import GridError, ScenarioError
+from priolab.experiments.execution.labels import labels
+from priolab.experiments.execution.request import Arm
+from priolab.experiments.scenario.knobs import KNOBS, NAMED_BY_PATH, check_together, with_defaults
+from priolab.experiments.scenario.scenario import LOWAT_AUTO
 
 _TWIN = "twin"
 _LONGEST_NAME = 180

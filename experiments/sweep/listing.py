@@ -2,14 +2,14 @@
 
 from argparse import ArgumentParser, Namespace
 
-from experiments.commands.console import Report
-from experiments.host.installed import lack_of
-from experiments.host.plural import counted
-from experiments.scenario.named import catalogue
-from experiments.scenario.pages import page_titles
-from experiments.sweep import sweep_file
-from experiments.sweep.sweep_request import SweepRequest, sweep_request_from
-from proxy.server import catalogue as servers
+from priolab.experiments.commands.console import Report
+from priolab.experiments.host.installed import lack_of
+from priolab.experiments.host.plural import counted
+from priolab.experiments.scenario.named import catalogue
+from priolab.experiments.scenario.pages import page_titles
+from priolab.experiments.sweep import sweep_file
+from priolab.experiments.sweep.sweep_request import SweepRequest, sweep_request_from
+from priolab.proxy.server import catalogue as servers
 
 
 def add_to(parser: ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def show(options: Namespace, report: Report) -> int:
     If the options have words, lists instead the arms of the sweep that the words describe.
     """
     if options.words:
-        from experiments.sweep.command import show_expansion  # imports what a list of names does not need
+        from priolab.experiments.sweep.command import show_expansion  # imports what a list of names does not need
 
         show_expansion(options.words, report)
         return 0
@@ -39,7 +39,7 @@ def show(options: Namespace, report: Report) -> int:
         report.say(f"{name}  {title}")
     show_named(report)
     if absent := [server for server in servers().values() if lack_of(server)]:
-        from experiments.host.programs import absences  # imports what asks apt
+        from priolab.experiments.host.programs import absences  # imports what asks apt
 
         for line in absences(absent):
             report.say(line, "yellow")

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from experiments.commands.arms_at_work import ArmView
-from experiments.commands.live_lines import Line, rows
-from experiments.commands.run_state import RunState
+from priolab.experiments.commands.arms_at_work import ArmView
+from priolab.experiments.commands.live_lines import Line, rows
+from priolab.experiments.commands.run_state import RunState
 
 _MOST = 16
 """The largest number of lines."""

@@ -10,28 +10,28 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from common.formats.experiment import ExperimentRecord
-from common.formats.run import RunRecord
-from common.formats.sweep import SweepArmRecord, SweepRecord
-from experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
-from experiments.execution import pace
-from experiments.execution.conclusion import Ending, Run
-from experiments.execution.executor import Executor
-from experiments.execution.experiment import git_revision
-from experiments.execution.fingerprint import fingerprint_here, newest
-from experiments.execution.local import Local, bearable
-from experiments.execution.request import Manner, Request
-from experiments.host.plural import counted
-from experiments.host.tools import Tools
-from experiments.results.results_folder import folder_name, results_folder
-from experiments.run.fabrics import FABRICS, choose
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import FrontKey, Scenario, as_record
-from experiments.sweep import estimate
-from experiments.sweep.folder import SweepFolder
-from experiments.sweep.grid import Grid, Point, expand
-from experiments.sweep.sweep_request import SweepRequest
-from experiments.testbed.fabric import Fabric
+from priolab.common.formats.experiment import ExperimentRecord
+from priolab.common.formats.run import RunRecord
+from priolab.common.formats.sweep import SweepArmRecord, SweepRecord
+from priolab.experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
+from priolab.experiments.execution import pace
+from priolab.experiments.execution.conclusion import Ending, Run
+from priolab.experiments.execution.executor import Executor
+from priolab.experiments.execution.experiment import git_revision
+from priolab.experiments.execution.fingerprint import fingerprint_here, newest
+from priolab.experiments.execution.local import Local, bearable
+from priolab.experiments.execution.request import Manner, Request
+from priolab.experiments.host.plural import counted
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.results_folder import folder_name, results_folder
+from priolab.experiments.run.fabrics import FABRICS, choose
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.scenario import FrontKey, Scenario, as_record
+from priolab.experiments.sweep import estimate
+from priolab.experiments.sweep.folder import SweepFolder
+from priolab.experiments.sweep.grid import Grid, Point, expand
+from priolab.experiments.sweep.sweep_request import SweepRequest
+from priolab.experiments.testbed.fabric import Fabric
 
 _ASK_FROM = 10_000
 _MOST = 1_000_000

@@ -11,11 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from common.formats.files import MOST_TOML_BYTES, content, parsed
-from experiments.errors import GridError, ScenarioError
-from experiments.execution.invocation import unknown_knob
-from experiments.host.setup_request import RUN_WORDS
-from experiments.scenario.knobs import KNOBS
+from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed
+from priolab.experiments.errors import GridError, ScenarioError
+from priolab.experiments.execution.invocation import unknown_knob
+from priolab.experiments.host.setup_request import RUN_WORDS
+from priolab.experiments.scenario.knobs import KNOBS
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _TABLES: Mapping[str, tuple[str, ...]] = {"grid": tuple(KNOBS), "knobs": tuple(KNOBS), "run": RUN_WORDS}

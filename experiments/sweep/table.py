@@ -10,13 +10,13 @@ from typing import Any, Self
 
 from rich.table import Table
 
-from analysis.reports.summary import arms
-from analysis.sweeps.network_knobs import network_of
-from common.formats.sweep import SweepArmRecord, SweepRecord
-from experiments.commands.printable import shown
-from experiments.commands.tables import bare_table, seconds
-from experiments.execution.cost import link_s
-from experiments.sweep.grid import Point
+from priolab.analysis.reports.summary import arms
+from priolab.analysis.sweeps.network_knobs import network_of
+from priolab.common.formats.sweep import SweepArmRecord, SweepRecord
+from priolab.experiments.commands.printable import shown
+from priolab.experiments.commands.tables import bare_table, seconds
+from priolab.experiments.execution.cost import link_s
+from priolab.experiments.sweep.grid import Point
 
 _STYLES = {"kept": "green", "inverted": "red", "invalid": "bold red", "failed": "bold red", "unsupported": "bold red"}
 

@@ -8,8 +8,8 @@ cannot change the time left too much. Later, recent runs have more weight, becau
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from common.formats.run import RunRecord
-from experiments.sweep.estimate import duration
+from priolab.common.formats.run import RunRecord
+from priolab.experiments.sweep.estimate import duration
 
 _TRUST_S, _TRUST_RUNS = 10.0, 5
 """The weight of the first estimate: it counts like finished runs that took this many seconds, exactly as estimated; if

@@ -6,13 +6,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from experiments.host.tools import Tools
-from experiments.results.order import Order
-from experiments.results.run_folder import RunFolder
-from experiments.scenario.scenario import Scenario
-from experiments.testbed.places import Places
-from netem.calibration import Tolerance
-from netem.shaper_kind import Shaper
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.order import Order
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.testbed.places import Places
+from priolab.netem.calibration import Tolerance
+from priolab.netem.shaper_kind import Shaper
 
 
 class HostKernel:

@@ -6,22 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from common.batches import BatchSampler
-from common.clock_route import ClockRoute
-from common.formats.samples import OptionsSample
-from experiments.host.processes import Process
-from experiments.host.tools import Tools
-from experiments.results.run_folder import PARTIAL, RunFolder
-from experiments.scenario.scenario import Scenario, ShaperAt
-from netem.calibration import Calibration, Tolerance
-from netem.carried import Received
-from netem.link import Link
-from netem.shaper_kind import Shaper
-from proxy.tuner.tuner import TunerKind
+from priolab.common.batches import BatchSampler
+from priolab.common.clock_route import ClockRoute
+from priolab.common.formats.samples import OptionsSample
+from priolab.experiments.host.processes import Process
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.run_folder import PARTIAL, RunFolder
+from priolab.experiments.scenario.scenario import Scenario, ShaperAt
+from priolab.netem.calibration import Calibration, Tolerance
+from priolab.netem.carried import Received
+from priolab.netem.link import Link
+from priolab.netem.shaper_kind import Shaper
+from priolab.proxy.tuner.tuner import TunerKind
 
 if TYPE_CHECKING:  # `priolab run` imports this module; only the process of a run needs these modules
-    from experiments.host.origin_process import OriginSettings, RunningOrigin
-    from proxy.front import Front
+    from priolab.experiments.host.origin_process import OriginSettings, RunningOrigin
+    from priolab.proxy.front import Front
 
 SERVER_NAME = "maps.test"
 FRONT_PORT = 443

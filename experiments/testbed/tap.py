@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from experiments.errors import InvalidRun, StepFailed
-from experiments.host.processes import Process, wait_until
-from experiments.host.program_logs import tail
-from experiments.testbed.places import FRONT_PORT
+from priolab.experiments.errors import InvalidRun, StepFailed
+from priolab.experiments.host.processes import Process, wait_until
+from priolab.experiments.host.program_logs import tail
+from priolab.experiments.testbed.places import FRONT_PORT
 
 LAST_BLOCK_S = 1.0
 ENDS: Mapping[str, str] = {"client": "client", "front": "server"}

@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Self
 
-from common.formats.samples import QueueContents
-from common.packets import PACKET_BYTES
-from common.trace import Trace
-from netem.link import Link
+from priolab.common.formats.samples import QueueContents
+from priolab.common.packets import PACKET_BYTES
+from priolab.common.trace import Trace
+from priolab.netem.link import Link
 
 MOST_PACKETS = 200_000
 """The most packets that a direction holds, some 350 MB. Further packets are refused. No Link needs so many."""

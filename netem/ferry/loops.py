@@ -18,7 +18,7 @@ Rules:
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from netem.link import Link
+from priolab.netem.link import Link
 
 Command = tuple[str, ...]
 

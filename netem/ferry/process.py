@@ -19,14 +19,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from common.formats.samples import queue_line
-from netem import control
-from netem.changes import RateChanges, beside
-from netem.control import BEGIN
-from netem.ferry import loops
-from netem.ferry.direction import Direction
-from netem.ferry.ring import Ring
-from netem.link import Link
+from priolab.common.formats.samples import queue_line
+from priolab.netem import control
+from priolab.netem.changes import RateChanges, beside
+from priolab.netem.control import BEGIN
+from priolab.netem.ferry import loops
+from priolab.netem.ferry.direction import Direction
+from priolab.netem.ferry.ring import Ring
+from priolab.netem.link import Link
 
 _BATCH = 32  # the most packets of a direction before it is the other direction's turn
 _NEVER_NS = 2**63

@@ -18,7 +18,7 @@ import struct
 import time
 from typing import Self
 
-from common.arrival import believed_ns
+from priolab.common.arrival import believed_ns
 
 FRAMES = 2048
 """The ring's capacity in frames: at 200 Mbit/s an eighth of a second of full-size packets."""

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from common.formats.decisions import Why
-from proxy.tuner.law import Choice, differs
+from priolab.common.formats.decisions import Why
+from priolab.proxy.tuner.law import Choice, differs
 
 if TYPE_CHECKING:  # tuners of LOWAT=auto should not load modules that they do not need
-    from proxy.tuner.namespaces import Sysctls
+    from priolab.proxy.tuner.namespaces import Sysctls
 
 HOLD_NS = 10**9
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from proxy.tuner.tuner import CannotTune
+from priolab.proxy.tuner.tuner import CannotTune
 
 
 class Claimed(CannotTune):

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from proxy.tuner.tuner import CannotTune
+from priolab.proxy.tuner.tuner import CannotTune
 
 _HERE = Path(__file__).parent
 _SOURCES = (_HERE / "sock_ops.c", _HERE / "law.h", _HERE / "caution.h")

@@ -20,13 +20,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from common.formats.decisions import DRY_RUN, SET, Decision, Trigger, Why, refused
-from proxy.descriptors import borrow, sockets_of
-from proxy.tuner.caution import Caution
-from proxy.tuner.law import Aim
-from proxy.tuner.libbpf import Loaded
-from proxy.tuner.option import put_back
-from proxy.tuner.tuner import CannotTune, Note, Say, TunerKind
+from priolab.common.formats.decisions import DRY_RUN, SET, Decision, Trigger, Why, refused
+from priolab.proxy.descriptors import borrow, sockets_of
+from priolab.proxy.tuner.caution import Caution
+from priolab.proxy.tuner.law import Aim
+from priolab.proxy.tuner.libbpf import Loaded
+from priolab.proxy.tuner.option import put_back
+from priolab.proxy.tuner.tuner import CannotTune, Note, Say, TunerKind
 
 _DRAIN_NS, _GONE_NS = 10**9, 10**8
 _SYSCTLS_NS = 10**9

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common.formats.decisions import Decision
+from priolab.common.formats.decisions import Decision
 
 NAME = "lowat.jsonl"
 """The name of the journal in the folder front/ of a run folder."""

@@ -34,7 +34,7 @@ Arithmetic is unsigned with 64 bits and saturates: a result that does not fit be
 
 from dataclasses import dataclass
 
-from common.formats.decisions import Why
+from priolab.common.formats.decisions import Why
 
 PACKET_BUFFER_BYTES = 65536
 WINDOW_SAYS_NOTHING_SEGMENTS = 4

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from proxy.tuner.tuner import CannotTune
+from priolab.proxy.tuner.tuner import CannotTune
 
 _LIBRARY = "libbpf.so.1"
 _MAY_NOT = "run as root; in a container, add the capabilities CAP_BPF and CAP_NET_ADMIN"

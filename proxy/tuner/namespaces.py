@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from proxy.tuner.tuner import CannotTune
+from priolab.proxy.tuner.tuner import CannotTune
 
 _HERE = Path("/proc/thread-self/ns/net")
 _SYSCTL = Path("/proc/sys/net/ipv4/tcp_notsent_lowat")

@@ -5,7 +5,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
 
-from common.formats.decisions import Decision
+from priolab.common.formats.decisions import Decision
 
 Note = Callable[[Decision], None]
 """A function that receives each decision."""

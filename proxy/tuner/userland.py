@@ -28,12 +28,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from common.formats.decisions import DRY_RUN, SET, Decision, Trigger, refused
-from proxy.descriptors import borrow, check_borrowing, has_ended, sockets_of, with_descendants
-from proxy.tuner import option
-from proxy.tuner.caution import Caution, Held, bound
-from proxy.tuner.law import Aim, Choice, Seen, decide, differs, rate_of
-from proxy.tuner.tuner import CannotTune, Note, TunerKind
+from priolab.common.formats.decisions import DRY_RUN, SET, Decision, Trigger, refused
+from priolab.proxy.descriptors import borrow, check_borrowing, has_ended, sockets_of, with_descendants
+from priolab.proxy.tuner import option
+from priolab.proxy.tuner.caution import Caution, Held, bound
+from priolab.proxy.tuner.law import Aim, Choice, Seen, decide, differs, rate_of
+from priolab.proxy.tuner.tuner import CannotTune, Note, TunerKind
 
 _SCAN_NS = 10**8
 _SCAN_SHARE = 20

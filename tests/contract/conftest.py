@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analysis.sweeps.folder import Sweep, load_sweep
-from analysis.sweeps.summary import summarize
+from priolab.analysis.sweeps.folder import Sweep, load_sweep
+from priolab.analysis.sweeps.summary import summarize
 
 GOLDEN_SWEEP = Path(__file__).parent.parent / "golden-sweep"
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from proxy.certificate_files import certificates_in
-from proxy.front import Front, FrontSettings
-from proxy.server import catalogue
+from priolab.proxy.certificate_files import certificates_in
+from priolab.proxy.front import Front, FrontSettings
+from priolab.proxy.server import catalogue
 
 RUN = Path("/run/priolab")
 

@@ -9,23 +9,22 @@ from pathlib import Path
 
 import pytest
 
-import experiments
-import proxy
-from client.plan import PlanKind
-from common.formats.plan import Protocol
-from experiments.execution.invocation import RUN_KNOBS, RunKnob
-from experiments.execution.request import arms_for
-from experiments.host.setup_request import DEFAULT_SWEEP
-from experiments.scenario.knob import Knob
-from experiments.scenario.knobs import KNOBS, scenario_from
-from experiments.scenario.named import catalogue, read_entry
-from experiments.studies import knob_tables
-from experiments.sweep.grid import expand
-from experiments.sweep.sweep_file import catalogue as sweeps
-from experiments.sweep.sweep_request import sweep_request_from
-from proxy.server import Server, server_of
-from proxy.server import catalogue as servers
-from proxy.server_entry import check_entry
+from priolab import experiments, proxy
+from priolab.client.plan import PlanKind
+from priolab.common.formats.plan import Protocol
+from priolab.experiments.execution.invocation import RUN_KNOBS, RunKnob
+from priolab.experiments.execution.request import arms_for
+from priolab.experiments.host.setup_request import DEFAULT_SWEEP
+from priolab.experiments.scenario.knob import Knob
+from priolab.experiments.scenario.knobs import KNOBS, scenario_from
+from priolab.experiments.scenario.named import catalogue, read_entry
+from priolab.experiments.studies import knob_tables
+from priolab.experiments.sweep.grid import expand
+from priolab.experiments.sweep.sweep_file import catalogue as sweeps
+from priolab.experiments.sweep.sweep_request import sweep_request_from
+from priolab.proxy.server import Server, server_of
+from priolab.proxy.server import catalogue as servers
+from priolab.proxy.server_entry import check_entry
 from tests.contract.fronts import front, levels
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,8 +8,8 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from proxy.certificate_files import Certificates
-from proxy.certificates import issue
+from priolab.proxy.certificate_files import Certificates
+from priolab.proxy.certificates import issue
 
 NAME = "maps.test"
 ADDRESS = "198.18.1.2"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from experiments.scenario.knobs import KNOBS
-from experiments.testbed.containers.mounts import TAPS
-from netem.words import WORDS
-from proxy.server import catalogue
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.testbed.containers.mounts import TAPS
+from priolab.netem.words import WORDS
+from priolab.proxy.server import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "compose.yaml").read_text()
@@ -73,7 +73,7 @@ def test_health_is_a_real_request(name: str) -> None:
     """The health checks of origin, front and link run a program of the lab."""
     kind, *command = SERVICES[name]["healthcheck"]["test"]
     assert kind == "CMD"
-    assert command[-1] in ("ready.mjs", "proxy.readiness", "netem.counters")
+    assert command[-1] in ("ready.mjs", "priolab.proxy.readiness", "priolab.netem.counters")
 
 
 def test_the_link_has_the_knobs_defaults() -> None:

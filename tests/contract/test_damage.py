@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from analysis.exports import recording
-from analysis.exports.formats import FORMATS, Format
-from analysis.figures.album import FIGURES
-from analysis.figures.arms import CLIENTS
-from analysis.records.runs import Experiment, load_experiment
-from analysis.reports.summary import summarize
-from common.formats.reading import FolderError
+from priolab.analysis.exports import recording
+from priolab.analysis.exports.formats import FORMATS, Format
+from priolab.analysis.figures.album import FIGURES
+from priolab.analysis.figures.arms import CLIENTS
+from priolab.analysis.records.runs import Experiment, load_experiment
+from priolab.analysis.reports.summary import summarize
+from priolab.common.formats.reading import FolderError
 
 _GOLDEN = Path(__file__).parent.parent / "golden" / "format-3"
 _JOURNALS = (

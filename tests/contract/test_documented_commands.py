@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cli import command_line
-from experiments.execution.invocation import RUN_KNOBS, run_values, split_words
-from experiments.execution.request import arms_for
-from experiments.scenario.knobs import KNOBS
-from experiments.scenario.named import catalogue, entry_of
-from experiments.sweep.sweep_request import sweep_request_from
+from priolab.experiments.cli import command_line
+from priolab.experiments.execution.invocation import RUN_KNOBS, run_values, split_words
+from priolab.experiments.execution.request import arms_for
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.scenario.named import catalogue, entry_of
+from priolab.experiments.sweep.sweep_request import sweep_request_from
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ("tutorial", "talk", "chromium", "sabotage", "servers", "sweeps", "fabrics", "link")

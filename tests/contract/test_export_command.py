@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.exports.formats import FORMATS
-from experiments.commands import export as command
-from experiments.commands.export import export
-from experiments.errors import LabError, ScenarioError, StepFailed, Unavailable
+from priolab.analysis.exports.formats import FORMATS
+from priolab.experiments.commands import export as command
+from priolab.experiments.commands.export import export
+from priolab.experiments.errors import LabError, ScenarioError, StepFailed, Unavailable
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _SAMPLED = ["loads", "resources", "ledger", "events", "arrivals", "sockets", "queue"]
@@ -50,7 +50,17 @@ def test_every_format_goes_into_the_experiment(folder: Path, to: str, names: lis
 
 def test_the_command(folder: Path) -> None:
     """`priolab export` takes an experiment's name, as `priolab show` does, and prints the file that it wrote."""
-    words = [sys.executable, "-m", "experiments", "export", "maps", "--results", str(folder.parent), "--to", "qlog"]
+    words = [
+        sys.executable,
+        "-m",
+        "priolab.experiments",
+        "export",
+        "maps",
+        "--results",
+        str(folder.parent),
+        "--to",
+        "qlog",
+    ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"wrote {folder / 'exports' / 'experiment.qlog'}\n"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from haralyzer import HarParser
 
-from analysis.exports import har
-from analysis.exports.recording import Album, album
-from analysis.records.runs import load_experiment
+from priolab.analysis.exports import har
+from priolab.analysis.exports.recording import Album, album
+from priolab.analysis.records.runs import load_experiment
 from tests.schemas import validator
 
 _GOLDEN = Path(__file__).parent.parent / "golden"

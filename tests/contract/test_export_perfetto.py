@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from analysis.exports import perfetto
-from analysis.exports.recording import Album, album
-from analysis.records.runs import load_experiment
+from priolab.analysis.exports import perfetto
+from priolab.analysis.exports.recording import Album, album
+from priolab.analysis.records.runs import load_experiment
 from tests.contract import perfetto_reader
 
 _GOLDEN = Path(__file__).parent.parent / "golden"

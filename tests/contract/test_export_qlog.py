@@ -9,9 +9,9 @@ from typing import Any
 import cbor2
 import pytest
 
-from analysis.exports import qlog
-from analysis.exports.recording import Album, album
-from analysis.records.runs import load_experiment
+from priolab.analysis.exports import qlog
+from priolab.analysis.exports.recording import Album, album
+from priolab.analysis.records.runs import load_experiment
 
 _ROOT = Path(__file__).resolve().parents[2]
 

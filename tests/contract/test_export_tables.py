@@ -7,9 +7,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from analysis.exports import tables
-from analysis.exports.recording import Album, album
-from analysis.records.runs import load_experiment
+from priolab.analysis.exports import tables
+from priolab.analysis.exports.recording import Album, album
+from priolab.analysis.records.runs import load_experiment
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 

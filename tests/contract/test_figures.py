@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from analysis.figures import clients, filmstrip, ladder, ledger_area, ledger_bar, picture, slide, timeline
-from analysis.figures.album import FIGURES
-from analysis.figures.arms import Arm, arms, headline
-from analysis.figures.palette import LAYERS
-from analysis.figures.sheet import Declaration, sheet
-from analysis.loads.layer import Layer
-from analysis.loads.ledger import WORDS
-from analysis.records.runs import Experiment, load_experiment
+from priolab.analysis.figures import clients, filmstrip, ladder, ledger_area, ledger_bar, picture, slide, timeline
+from priolab.analysis.figures.album import FIGURES
+from priolab.analysis.figures.arms import Arm, arms, headline
+from priolab.analysis.figures.palette import LAYERS
+from priolab.analysis.figures.sheet import Declaration, sheet
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import WORDS
+from priolab.analysis.records.runs import Experiment, load_experiment
 from tests.declarations import valid
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
@@ -198,7 +198,7 @@ def test_the_ladder_climbs(sampled: Experiment) -> None:
 
 def test_figures_of_nothing(tmp_path: Path) -> None:
     """`priolab figures` on an empty folder prints one line that names the missing file, and exits with 1."""
-    command = [sys.executable, "-m", "experiments", "figures", str(tmp_path)]
+    command = [sys.executable, "-m", "priolab.experiments", "figures", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
@@ -282,8 +282,12 @@ def test_the_filmstrip_tells_who_is_sooner(sampled: Experiment) -> None:
 
 def test_drawing_needs_neither_altair_nor_jsonschema() -> None:
     """The programs that draw import none of the packages that only tests and notebooks need."""
-    modules = ("analysis.figures.album", "analysis.figures.knee", "analysis.reproduction.pictures")
-    names = ", ".join((*modules, "experiments.demo.slides", "experiments.studies.auto"))
+    modules = (
+        "priolab.analysis.figures.album",
+        "priolab.analysis.figures.knee",
+        "priolab.analysis.reproduction.pictures",
+    )
+    names = ", ".join((*modules, "priolab.experiments.demo.slides", "priolab.experiments.studies.auto"))
     code = f"import sys, {names}; print({{'altair', 'jsonschema', 'IPython'}} & {{*sys.modules}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

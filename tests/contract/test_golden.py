@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from analysis.loads.metrics import page_loads
-from analysis.records.runs import load_experiment, load_run
-from analysis.reports.summary import summarize
-from analysis.reproduction.loads import loads_seen
-from common.formats.reading import FolderError
-from experiments.commands.console import Report
+from priolab.analysis.loads.metrics import page_loads
+from priolab.analysis.records.runs import load_experiment, load_run
+from priolab.analysis.reports.summary import summarize
+from priolab.analysis.reproduction.loads import loads_seen
+from priolab.common.formats.reading import FolderError
+from priolab.experiments.commands.console import Report
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from proxy import server
+from priolab.proxy import server
 from tests.contract.fronts import front
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from analysis.figures import knee, picture
-from analysis.records.runs import Run, load_experiment, load_run
-from analysis.reports.summary import arms
-from analysis.reports.summary import summarize as summarize_experiment
-from analysis.sweeps import schema, table
-from analysis.sweeps.folder import Sweep, load_sweep
-from analysis.sweeps.knee import find
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.networks import networks
-from analysis.sweeps.summary import summarize
-from experiments import cli
+from priolab.analysis.figures import knee, picture
+from priolab.analysis.records.runs import Run, load_experiment, load_run
+from priolab.analysis.reports.summary import arms
+from priolab.analysis.reports.summary import summarize as summarize_experiment
+from priolab.analysis.sweeps import schema, table
+from priolab.analysis.sweeps.folder import Sweep, load_sweep
+from priolab.analysis.sweeps.knee import find
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.networks import networks
+from priolab.analysis.sweeps.summary import summarize
+from priolab.experiments import cli
 from tests.contract.conftest import GOLDEN_SWEEP, Summary
 from tests.declarations import valid
 from tests.schemas import validator
@@ -71,7 +71,7 @@ def test_the_summary_of_an_arm_holds_the_runs_of_one(monkeypatch: pytest.MonkeyP
         loaded.append(path)
         return load_run(path)
 
-    monkeypatch.setattr("analysis.reports.summary.load_run", counting)
+    monkeypatch.setattr("priolab.analysis.reports.summary.load_run", counting)
     one_by_one = arms(GOLDEN_SWEEP)
     first = next(one_by_one)
     assert len(loaded) == 3

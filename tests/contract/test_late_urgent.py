@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.reports.equal_urgency import Case, Order, Sequels, dumped, sequels_from
-from analysis.reports.late_document import equal_section
-from experiments.studies.late import COMPARED, fronts
-from experiments.studies.matrix_files import earlier
+from priolab.analysis.reports.equal_urgency import Case, Order, Sequels, dumped, sequels_from
+from priolab.analysis.reports.late_document import equal_section
+from priolab.experiments.studies.late import COMPARED, fronts
+from priolab.experiments.studies.matrix_files import earlier
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

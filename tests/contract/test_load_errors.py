@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from analysis.records.runs import load_evidence, load_experiment, load_run
-from client.dialects import PLAIN
-from client.priorities import Priorities
-from common.formats import RUN_FORMAT
-from common.formats.events import Event, Kind
-from common.formats.reading import FolderError
-from experiments.results import run_folder
+from priolab.analysis.records.runs import load_evidence, load_experiment, load_run
+from priolab.client.dialects import PLAIN
+from priolab.client.priorities import Priorities
+from priolab.common.formats import RUN_FORMAT
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.reading import FolderError
+from priolab.experiments.results import run_folder
 from tests.pages import maps_plan
 from tests.unit import builders
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from analysis.matrix import page, text
-from analysis.matrix.document import document, dumped, matrix_from
-from analysis.matrix.edition import dumped_edition
-from analysis.matrix.matrix import Matrix
-from experiments.studies.matrix_files import newest_edition
+from priolab.analysis.matrix import page, text
+from priolab.analysis.matrix.document import document, dumped, matrix_from
+from priolab.analysis.matrix.edition import dumped_edition
+from priolab.analysis.matrix.matrix import Matrix
+from priolab.experiments.studies.matrix_files import newest_edition
 from tests.matrix_document import DOCS, documented
 from tests.schemas import validator
 

@@ -10,10 +10,10 @@ import PIL.Image
 import pytest
 from IPython.display import Image, Markdown
 
-from analysis.notebooks import lab, views
-from analysis.records.runs import Experiment, load_experiment
-from analysis.sweeps.folder import load_sweep
-from common.in_turn import Answer, answer_of
+from priolab.analysis.notebooks import lab, views
+from priolab.analysis.records.runs import Experiment, load_experiment
+from priolab.analysis.sweeps.folder import load_sweep
+from priolab.common.in_turn import Answer, answer_of
 
 _TESTS = Path(__file__).parent.parent
 _GOLDEN = _TESTS / "golden" / "format-3"

@@ -10,7 +10,7 @@ from pathlib import Path
 import PIL.Image
 import pytest
 
-from analysis.reproduction import article
+from priolab.analysis.reproduction import article
 from tests.notebooks import (
     FOLDER,
     LARGEST_BYTES,
@@ -30,7 +30,7 @@ from tests.notebooks import (
 _WIDEST_PX = 1400
 _LONGEST_LINE = 100
 _LONGEST_CELL = 12
-_HELPERS = {"analysis.notebooks.lab", "analysis.notebooks.views"}
+_HELPERS = {"priolab.analysis.notebooks.lab", "priolab.analysis.notebooks.views"}
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from analysis.loads.metrics import PageLoad, measured_load
-from analysis.loads.stream import Payload
-from analysis.loads.whereabouts import whereabouts
-from analysis.records.runs import Run, load_experiment
-from analysis.reports.film import Film, film_of
-from common.formats.samples import SocketSample
-from experiments.demo.server import PAGE
-from experiments.host.search_path import find
+from priolab.analysis.loads.metrics import PageLoad, measured_load
+from priolab.analysis.loads.stream import Payload
+from priolab.analysis.loads.whereabouts import whereabouts
+from priolab.analysis.records.runs import Run, load_experiment
+from priolab.analysis.reports.film import Film, film_of
+from priolab.common.formats.samples import SocketSample
+from priolab.experiments.demo.server import PAGE
+from priolab.experiments.host.search_path import find
 from tests.conftest import needs
 from tests.lab.visits import expected
 

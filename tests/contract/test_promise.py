@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from analysis.records.runs import Run
-from analysis.sweeps.folder import Sweep, load_sweep
-from analysis.sweeps.promise import check
-from analysis.sweeps.summary import summarize
-from common.formats.reading import FolderError
+from priolab.analysis.records.runs import Run
+from priolab.analysis.sweeps.folder import Sweep, load_sweep
+from priolab.analysis.sweeps.promise import check
+from priolab.analysis.sweeps.summary import summarize
+from priolab.common.formats.reading import FolderError
 from tests.contract.conftest import GOLDEN_SWEEP, Summary
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from proxy.server import catalogue
+from priolab.proxy.server import catalogue
 from tests.contract.fronts import levels
 from tests.contract.rendered import GOLDEN, command, golden, golden_command, render
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from analysis.figures import timeline
-from analysis.records.runs import load_experiment
-from analysis.reproduction import pictures
+from priolab.analysis.figures import timeline
+from priolab.analysis.records.runs import load_experiment
+from priolab.analysis.reproduction import pictures
 from tests.declarations import valid
 
 _GOLDEN = Path(__file__).parent.parent / "golden" / "format-3"

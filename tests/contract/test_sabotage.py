@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from analysis.reports.sabotage_document import words
-from experiments.scenario.knobs import KNOBS, scenario_from
-from experiments.scenario.named import LAYERS, Card, Entry, sabotage
-from experiments.studies import sabotage as study
+from priolab.analysis.reports.sabotage_document import words
+from priolab.experiments.scenario.knobs import KNOBS, scenario_from
+from priolab.experiments.scenario.named import LAYERS, Card, Entry, sabotage
+from priolab.experiments.studies import sabotage as study
 from tests.contract.test_catalogue import ROOT
 
 _MOST_SENTENCES = 2
@@ -72,7 +72,7 @@ def test_cases_that_are_one_scenario_are_run_once() -> None:
 
 def test_the_list_has_them_apart(capsys: pytest.CaptureFixture[str]) -> None:
     """`priolab list` lists the cards with their cures under a heading of their own, after the other scenarios."""
-    from experiments.cli import main
+    from priolab.experiments.cli import main
 
     assert main(["list"]) == 0
     plain, _, spoiled = capsys.readouterr().out.partition("ways to spoil the effect of LOWAT")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.host.python_environment import MADE_OF, PythonEnvironment
+from priolab.experiments.host.python_environment import MADE_OF, PythonEnvironment
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = "experiments/host/setup.sh"
@@ -99,6 +99,7 @@ def bare(tmp_path: Path) -> Path:
         (programs / name).symlink_to(found)
     for folder in ("analysis", "common", "experiments", "proxy"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "priolab", tmp_path / "priolab", symlinks=True)
     for file in MADE_OF:
         shutil.copy(ROOT / file, tmp_path / file)
     for entry in tmp_path.glob("proxy/servers/*/server.toml"):  # the set-up also searches /usr/sbin
@@ -219,7 +220,7 @@ def test_the_standard_library_is_enough(bare: Path) -> None:
         "-I",
         "-S",
         "-c",
-        "import sys; sys.path.insert(0, sys.argv[1]); import experiments.commands.setup",
+        "import sys; sys.path.insert(0, sys.argv[1]); import priolab.experiments.commands.setup",
     ]
     done = subprocess.run([*made, str(bare)], cwd="/", capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

@@ -5,8 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from unittest import mock
 
-from common.tls import trusting
-from proxy.certificates import issue
+from priolab.common.tls import trusting
+from priolab.proxy.certificates import issue
 
 _DEBIANS = "DEFAULT:@SECLEVEL=2"
 """Debian builds Python with OpenSSL's own list of ciphers, and without a lowest version of TLS."""

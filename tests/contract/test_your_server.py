@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.execution.invocation import split_words
-from experiments.execution.request import arms_for
-from proxy.front import Front
-from proxy.own_config import NEEDED
-from proxy.server import VALUES, catalogue, server_of
+from priolab.experiments.execution.invocation import split_words
+from priolab.experiments.execution.request import arms_for
+from priolab.proxy.front import Front
+from priolab.proxy.own_config import NEEDED
+from priolab.proxy.server import VALUES, catalogue, server_of
 from tests.contract.fronts import front
 from tests.own_files import ENTRY
 

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from analysis.records.runs import load_experiment
-from experiments.execution.experiment import run_experiment
-from experiments.execution.progress import Progress
-from experiments.gate.expectations import Check
-from experiments.gate.expectations_file import DEFAULT, read_expectations
-from experiments.gate.faults import Fault as Named
-from experiments.gate.judging import Result, judged
-from experiments.gate.runs import request_of, seen_of
+from priolab.analysis.records.runs import load_experiment
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.gate.expectations import Check
+from priolab.experiments.gate.expectations_file import DEFAULT, read_expectations
+from priolab.experiments.gate.faults import Fault as Named
+from priolab.experiments.gate.judging import Result, judged
+from priolab.experiments.gate.runs import request_of, seen_of
 from tests.front.folder import front_folder
 from tests.front.scheduler import Fault
 

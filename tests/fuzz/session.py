@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from client.dialects import PLAIN, Dialect, parse
-from client.engine import Engine
-from client.http2.engine import Http2Engine
-from client.loads import LoadFailed
-from client.plan import STEPS
-from client.priorities import Priorities
-from client.spdy.engine import SpdyEngine
-from common.formats.plan import Plan, Protocol
+from priolab.client.dialects import PLAIN, Dialect, parse
+from priolab.client.engine import Engine
+from priolab.client.http2.engine import Http2Engine
+from priolab.client.loads import LoadFailed
+from priolab.client.plan import STEPS
+from priolab.client.priorities import Priorities
+from priolab.client.spdy.engine import SpdyEngine
+from priolab.common.formats.plan import Plan, Protocol
 from tests.fuzz.http2 import Http2Peer
 from tests.fuzz.peer import Peer
 from tests.fuzz.spdy import SpdyPeer

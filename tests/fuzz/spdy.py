@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from struct import pack
 
-from client.spdy.dictionary import DICTIONARY
+from priolab.client.spdy.dictionary import DICTIONARY
 from tests.fuzz.peer import Peer
 from tests.unit.client.spdy.spdy_pair import (
     GOAWAY,

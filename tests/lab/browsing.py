@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from experiments.scenario.scenario import ClientKind
+from priolab.experiments.scenario.scenario import ClientKind
 from tests.conftest import Done
 
 QUICK = ("RATE=2mbit", "DELAY=100ms", "SAMPLE=50ms")

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from experiments.host.search_path import find
+from priolab.experiments.host.search_path import find
 from tests.conftest import Done, Lab
 from tests.lab import ordinary
 from tests.lab.ordinary_lab import OrdinaryLab

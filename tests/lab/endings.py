@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from proxy.descriptors import process_ids, stat, with_descendants
+from priolab.proxy.descriptors import process_ids, stat, with_descendants
 from tests.conftest import Done, Lab
 
 _SETTLE_S = 10.0

@@ -18,15 +18,15 @@ from typing import Any
 
 import pytest
 
-from experiments.demo import job_queue
-from experiments.demo import server as demo_server
-from experiments.demo.arm_view import FinishedArm
-from experiments.demo.job import DemoJob, JobState
-from experiments.demo.job_process import JobProcesses
-from experiments.demo.job_queue import JobQueue
-from experiments.demo.listener import listening
-from experiments.demo.recorded import recorded
-from experiments.execution.request import Request
+from priolab.experiments.demo import job_queue
+from priolab.experiments.demo import server as demo_server
+from priolab.experiments.demo.arm_view import FinishedArm
+from priolab.experiments.demo.job import DemoJob, JobState
+from priolab.experiments.demo.job_process import JobProcesses
+from priolab.experiments.demo.job_queue import JobQueue
+from priolab.experiments.demo.listener import listening
+from priolab.experiments.demo.recorded import recorded
+from priolab.experiments.execution.request import Request
 from tests.unit.demonstrating import settle
 
 TOKEN = "made-up"

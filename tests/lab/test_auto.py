@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from common.packets import PACKET_BUFFER_BYTES, unframed
+from priolab.common.packets import PACKET_BUFFER_BYTES, unframed
 from tests.lab.conftest import Runs
 from tests.lab.variations import finely_sampled, in_userland
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.studies.bill import main
-from experiments.testbed.containers import docker_engine
+from priolab.experiments.studies.bill import main
+from priolab.experiments.testbed.containers import docker_engine
 from tests.schemas import bill_validator
 
 pytestmark = pytest.mark.usefixtures("compose")

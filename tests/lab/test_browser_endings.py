@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.descriptors import with_descendants
+from priolab.proxy.descriptors import with_descendants
 from tests.conftest import Lab, needs
 from tests.lab.browsing import ENDLESS, LOADING, SOON_S
 from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of
@@ -39,7 +39,7 @@ class _Program:
 
     def driver(self, pid: int) -> int:
         """Returns the client that drives the browser, among the descendants of a process."""
-        return next(each for each in with_descendants(pid) if f"-m client.{self.client} " in words_of(each))
+        return next(each for each in with_descendants(pid) if f"-m priolab.client.{self.client} " in words_of(each))
 
 
 _CHROMIUM = _Program(client="chromium", word="/chromium", main="--remote-debugging-pipe", processes=5)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.descriptors import with_descendants
+from priolab.proxy.descriptors import with_descendants
 from tests.conftest import Done, Lab
 from tests.lab.conftest import Runs
 from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of

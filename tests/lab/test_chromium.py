@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from analysis.figures import picture
-from analysis.figures.album import FIGURES
-from analysis.records.runs import load_experiment
+from priolab.analysis.figures import picture
+from priolab.analysis.figures.album import FIGURES
+from priolab.analysis.records.runs import load_experiment
 from tests.conftest import Done, Lab, needs
 from tests.lab.browsing import ALIKE_MS, QUICK, must_have_browsed, must_need_lowat, read
 from tests.lab.conftest import Runs

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.results.journal_lines import JOURNALS, lines
+from priolab.experiments.results.journal_lines import JOURNALS, lines
 from tests.conftest import Lab
 from tests.lab.endings import nothing_is_left
 from tests.server.cluster import Dask

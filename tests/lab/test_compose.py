@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.scenario.knobs import scenario_from
-from experiments.testbed.containers import docker_engine
-from experiments.testbed.containers.compose import Compose
-from experiments.testbed.containers.own_files import image_server
-from experiments.testbed.containers.root_image import root_of_image
-from proxy.descriptors import with_descendants
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.testbed.containers import docker_engine
+from priolab.experiments.testbed.containers.compose import Compose
+from priolab.experiments.testbed.containers.own_files import image_server
+from priolab.experiments.testbed.containers.root_image import root_of_image
+from priolab.proxy.descriptors import with_descendants
 from tests.conftest import Done, Lab, make_lab
 from tests.lab.endings import words_of
 from tests.lab.first_bytes import compare
@@ -211,7 +211,7 @@ def test_a_killed_container_is_the_reason(lab: Lab, part: str, named: str) -> No
 def test_a_killed_client_is_the_reason(lab: Lab) -> None:
     """If the client's process in its container is killed, the run fails and names the client."""
     running = _until_loading(lab)
-    client = _process(lab, "client", "python3 -P -m client ")
+    client = _process(lab, "client", "python3 -P -m priolab.client ")
     assert b"TZ=UTC" in Path(f"/proc/{client}/environ").read_bytes().split(b"\0")
     os.kill(client, signal.SIGKILL)
     running.communicate(timeout=_END_S)

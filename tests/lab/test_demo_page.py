@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from experiments.demo.choices import offers
-from experiments.demo.story import closing, steps
+from priolab.experiments.demo.choices import offers
+from priolab.experiments.demo.story import closing, steps
 from tests.conftest import make_lab, priolab_here
 from tests.demonstration import Demo, demonstration
 from tests.lab.conftest import Exported
@@ -251,7 +251,7 @@ def test_a_run_is_cancelled(demo: Demo, at: Visit) -> None:
 
 def _of_jobs(demo: Demo) -> set[str]:
     """Return the command lines of the processes that carry out jobs, or wait for one."""
-    return {line for line in demo.lab.processes() if "experiments.in_turn" in line}
+    return {line for line in demo.lab.processes() if "priolab.experiments.in_turn" in line}
 
 
 def _until(holds: Callable[[], bool]) -> None:

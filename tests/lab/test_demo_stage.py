@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from experiments.demo.story import StoryStep, steps
+from priolab.experiments.demo.story import StoryStep, steps
 from tests.conftest import make_lab
 from tests.demonstration import Demo, demonstration
 from tests.lab.conftest import Exported

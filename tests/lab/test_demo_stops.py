@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from experiments.demo.choices import LOWATS
-from experiments.demo.plain_names import plain
+from priolab.experiments.demo.choices import LOWATS
+from priolab.experiments.demo.plain_names import plain
 from tests.lab.stub_demo import MadeUp, made_up_demo, settles
 from tests.lab.visits import shown, visit
 

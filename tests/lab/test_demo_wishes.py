@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from experiments.demo.recorded import recorded
-from experiments.demo.story import closing, steps
-from experiments.scenario.knobs import with_defaults
+from priolab.experiments.demo.recorded import recorded
+from priolab.experiments.demo.story import closing, steps
+from priolab.experiments.scenario.knobs import with_defaults
 from tests.lab import visits
 from tests.lab.stub_demo import MadeUp, made_up_demo, settles
 from tests.lab.visits import (

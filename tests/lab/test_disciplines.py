@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from netem.link import Qdisc
+from priolab.netem.link import Qdisc
 from tests.conftest import Done
 from tests.lab.conftest import Runs
 from tests.together import together

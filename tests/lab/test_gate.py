@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from experiments.gate import reports
-from experiments.gate.judging import Result
+from priolab.experiments.gate import reports
+from priolab.experiments.gate.judging import Result
 from tests.conftest import Lab, priolab_here
 from tests.front.folder import front_folder
 from tests.front.gates import NAMES, few_checks, gates

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from experiments import cli
-from experiments.host.cache import cache_folder
-from experiments.testbed.guest import kernel
+from priolab.experiments import cli
+from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.testbed.guest import kernel
 from tests.conftest import Lab
 from tests.front.folder import front_folder
 from tests.front.scheduler import Fault
@@ -112,7 +112,7 @@ def test_a_stock_runner(ordinary_lab: OrdinaryLab, fault: Fault, code: int, last
     _bring_kernel(lab)
     done = _as_on_a_runner(
         lab,
-        *(sys.executable, "-m", "experiments", "gate", str(front), "FABRIC=virtual"),
+        *(sys.executable, "-m", "priolab.experiments", "gate", str(front), "FABRIC=virtual"),
         *(f"RESULTS={lab.root}/tmp/results", "--expect", str(expect), "--limit", "60s"),
         GITHUB_STEP_SUMMARY=str(summary),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from client.plan import PROBE_LEAST_BYTES
+from priolab.client.plan import PROBE_LEAST_BYTES
 from tests.conftest import Lab, needs
 from tests.punctuality import until_punctual, was_late
 from tests.server.echo import serving

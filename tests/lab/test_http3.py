@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands.export import export
-from experiments.host.installed import lack_of
-from proxy.server import server_of
+from priolab.experiments.commands.export import export
+from priolab.experiments.host.installed import lack_of
+from priolab.proxy.server import server_of
 from tests.conftest import Done, needs
 from tests.lab.conftest import Runs
 

@@ -60,14 +60,20 @@ def test_it_is_the_installed_one(programs: Path, tmp_path: Path) -> None:
     listed = _priolab(programs, tmp_path, "list")
     assert listed.returncode == 0, listed.stderr
     assert "maps" in listed.stdout
-    told = "from experiments.host import home; print(home.ROOT, home.setup_command(), home.shared('compose.yaml'))"
+    told = "from priolab.experiments.host import home; print(home.ROOT, home.setup_command())"
     done = subprocess.run(
         [programs / "python", "-c", told], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
     )
-    root, *command, shared = done.stdout.split()
+    root, *command = done.stdout.split()
     assert Path(root).is_relative_to(programs.parent)
     assert command == ["`priolab", "setup`"]
-    assert shared == str(programs.parent / "share/priority-lab/compose.yaml")
+    assert (Path(root) / "compose.yaml").is_file()
+    assert {path.name for path in Path(root).parent.iterdir()} & {
+        "analysis",
+        "client",
+        "common",
+        "experiments",
+    } == set()
 
 
 def test_what_takes_a_clone_says_so(programs: Path, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from experiments.execution.command_process import CommandProcess, Work, keep_guests
-from experiments.results.journal_lines import JOURNALS, lines
+from priolab.experiments.execution.command_process import CommandProcess, Work, keep_guests
+from priolab.experiments.results.journal_lines import JOURNALS, lines
 from tests.conftest import Done, Lab
 
 pytestmark = pytest.mark.usefixtures("guest", "own_guests")
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.usefixtures("guest", "own_guests")
 _SMALL = ("FABRIC=virtual", "CONTROL=no", "SIZE=20000", "RELOADS=0", "SAMPLE=100ms", "LOSS=2%", "JITTER=5ms")
 _KEEPS = """
 import sys, time
-from experiments.cli import main
-from experiments.execution.command_process import keep_guests
+from priolab.experiments.cli import main
+from priolab.experiments.execution.command_process import keep_guests
 with keep_guests():
     main(["run", *sys.argv[1:], "--print-folder"])
     print("idle", flush=True)

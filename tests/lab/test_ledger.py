@@ -5,13 +5,13 @@ from itertools import pairwise
 
 import pytest
 
-from analysis.loads.bookkeeping import ledger
-from analysis.loads.layer import Layer
-from analysis.loads.ledger import sentence
-from analysis.loads.metrics import page_loads
-from analysis.records.runs import Run, load_run
-from common.formats.samples import QueueSample, SocketSample
-from common.packets import PACKET_BYTES, framed
+from priolab.analysis.loads.bookkeeping import ledger
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import sentence
+from priolab.analysis.loads.metrics import page_loads
+from priolab.analysis.records.runs import Run, load_run
+from priolab.common.formats.samples import QueueSample, SocketSample
+from priolab.common.packets import PACKET_BYTES, framed
 from tests.conftest import Done, Lab
 from tests.lab.conftest import Runs
 from tests.lab.variations import finely_sampled, variations

@@ -317,7 +317,7 @@ def test_a_client_whose_clock_is_another(name: str, lab: Lab, tmp_path: Path, mo
     clock, seen = CLOCKS[name]
     (tmp_path / "sitecustomize.py").write_text(
         "import sys, time\n"
-        "if sys.orig_argv[2:4] == ['-m', 'client']:\n"
+        "if sys.orig_argv[2:4] == ['-m', 'priolab.client']:\n"
         "    real, began = time.monotonic_ns, None\n"
         "    def monotonic_ns():\n"
         "        global began\n"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from common.formats.reading import read_journal
-from common.formats.samples import SocketSample
+from priolab.common.formats.reading import read_journal
+from priolab.common.formats.samples import SocketSample
 from tests.conftest import Lab
 
 pytestmark = pytest.mark.usefixtures("guest")

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from analysis.loads.readings import OwnOrder, Reading, own_order, reading
-from analysis.loads.readings import together as word_for_both
-from client.priorities import Priorities
-from experiments.commands.console import Report
-from experiments.execution.invocation import request_from
-from experiments.host.installed import lack_of
-from experiments.host.matrix_servers import matrix_servers
-from experiments.studies.checked_run import run_checked
-from experiments.studies.matrix import probing
-from proxy.server import catalogue, server_of
+from priolab.analysis.loads.readings import OwnOrder, Reading, own_order, reading
+from priolab.analysis.loads.readings import together as word_for_both
+from priolab.client.priorities import Priorities
+from priolab.experiments.commands.console import Report
+from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.host.installed import lack_of
+from priolab.experiments.host.matrix_servers import matrix_servers
+from priolab.experiments.studies.checked_run import run_checked
+from priolab.experiments.studies.matrix import probing
+from priolab.proxy.server import catalogue, server_of
 from tests.conftest import make_lab, needs, priolab_here
 from tests.matrix_document import documented, row_like
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from analysis.reports.predictions import Row, compared, median_error, rows
-from experiments.host.home import ROOT
-from experiments.studies.networks import draw
+from priolab.analysis.reports.predictions import Row, compared, median_error, rows
+from priolab.experiments.host.home import ROOT
+from priolab.experiments.studies.networks import draw
 from tests.lab.conftest import Runs
 from tests.lab.variations import variations
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.host.wheels import program_in_cache
-from netem.calibration import REAL
-from proxy.descriptors import with_descendants
-from proxy.server import catalogue, server_of
+from priolab.experiments.host.wheels import program_in_cache
+from priolab.netem.calibration import REAL
+from priolab.proxy.descriptors import with_descendants
+from priolab.proxy.server import catalogue, server_of
 from tests.conftest import Done, Lab, make_lab
 from tests.lab import ordinary
 from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of
@@ -42,10 +42,10 @@ _AT_ONCE = 10
         ("nginx: master process", "nginx", "the front (nginx): it was ended by SIGKILL"),
         ("nginx: worker process", "nginx", "the front (nginx): the process that served the client has ended"),
         ("h2o -m worker", "h2o", "the front (h2o): it was ended by SIGKILL"),
-        ("-m netem.ferry", "nginx", "the link (ferry): it was ended by SIGKILL"),
-        ("-m client", "nginx", "the client: it was ended by SIGKILL"),
+        ("-m priolab.netem.ferry", "nginx", "the link (ferry): it was ended by SIGKILL"),
+        ("-m priolab.client", "nginx", "the client: it was ended by SIGKILL"),
         ("origin.mjs", "nginx", "the origin: it was ended by SIGKILL"),
-        ("-m experiments.run.process", "nginx", "it ended without an outcome"),
+        ("-m priolab.experiments.run.process", "nginx", "it ended without an outcome"),
     ],
 )
 def test_whoever_is_killed_during_the_load_is_the_reason(lab: Lab, victim: str, server: str, reason: str) -> None:
@@ -94,7 +94,13 @@ def test_nobody_looks_up_the_local_time(lab: Lab, monkeypatch: pytest.MonkeyPatc
         running.send_signal(signal.SIGTERM)
         running.communicate(timeout=_SOON_S)
     shown = {words for words in seen if not words.startswith("nginx: ")}
-    for part in ("keeper.py", "experiments.run.process", "netem.ferry", "origin.mjs", "-m client"):
+    for part in (
+        "keeper.py",
+        "priolab.experiments.run.process",
+        "priolab.netem.ferry",
+        "origin.mjs",
+        "-m priolab.client",
+    ):
         assert any(part in words for words in shown), part
     assert [words for words in shown if b"TZ=UTC" not in seen[words].split(b"\0")] == []
     traces.must_be_gone()

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from analysis.loads.metrics import measured_load
-from analysis.records.runs import load_run
-from experiments.scenario.pages import Parameters, page_of
+from priolab.analysis.loads.metrics import measured_load
+from priolab.analysis.records.runs import load_run
+from priolab.experiments.scenario.pages import Parameters, page_of
 from tests.conftest import Lab
 from tests.lab.conftest import Runs
 from tests.lab.variations import variations

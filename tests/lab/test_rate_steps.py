@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import pytest
 
-from analysis.loads.metrics import measured_load
-from analysis.records.runs import Run, load_run
-from common.formats.run import PredictionRecord
-from common.packets import framed
+from priolab.analysis.loads.metrics import measured_load
+from priolab.analysis.records.runs import Run, load_run
+from priolab.common.formats.run import PredictionRecord
+from priolab.common.packets import framed
 from tests.lab.conftest import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from experiments.testbed.guest import kernel
+from priolab.experiments.testbed.guest import kernel
 from tests.conftest import Lab
 from tests.refusing import refuse_seccomp
 

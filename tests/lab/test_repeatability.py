@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.host.cache import cache_folder
-from experiments.results.journal_lines import JOURNALS, lines
-from proxy.server import server_of
+from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.results.journal_lines import JOURNALS, lines
+from priolab.proxy.server import server_of
 from tests.conftest import Done, Lab, make_lab, present
 
 pytestmark = pytest.mark.usefixtures("guest", "own_guests")
@@ -118,7 +118,7 @@ def test_names_of_folders_have_no_effect(lab: Lab, tmp_path: Path) -> None:
     words = (f"SERVER={','.join(fronts)}", *_FIXED)
     here = lab.run_unseen(*words)
     assert here.code == 0, here.trouble
-    command = [sys.executable, "-P", "-m", "experiments", "run", f"RESULTS={copy}", *words, "--print-folder"]
+    command = [sys.executable, "-P", "-m", "priolab.experiments", "run", f"RESULTS={copy}", *words, "--print-folder"]
     path = os.pathsep.join([os.environ["PATH"], "/a/folder/that/does/not/exist"])
     environment = lab.environment | {"PYTHONPATH": str(copy), "PATH": path, "XDG_CACHE_HOME": str(cache.parent)}
     there = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=240, check=False)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from experiments.host.root_making import obtain
-from experiments.host.roots import Root
-from experiments.results.journal_lines import JOURNALS, lines
-from proxy.descriptors import with_descendants
-from proxy.server import server_of
+from priolab.experiments.host.root_making import obtain
+from priolab.experiments.host.roots import Root
+from priolab.experiments.results.journal_lines import JOURNALS, lines
+from priolab.proxy.descriptors import with_descendants
+from priolab.proxy.server import server_of
 from tests.conftest import Lab
 from tests.lab import ordinary
 from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of
@@ -100,7 +100,7 @@ def test_an_ordinary_user_needs_no_right_for_a_root(ordinary_lab: OrdinaryLab, r
     ("victim", "reason"),
     [
         ("nginx: worker process", "the front"),  # the sampler or the client is the first to see that it is gone
-        ("-m experiments.run.process", "it ended without an outcome"),
+        ("-m priolab.experiments.run.process", "it ended without an outcome"),
     ],
 )
 def test_an_end_at_any_time_leaves_no_mount(lab: Lab, root: Root, victim: str, reason: str) -> None:

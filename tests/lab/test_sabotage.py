@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from analysis.loads.layer import Layer
-from experiments.commands.console import Report
-from experiments.scenario.named import sabotage
-from experiments.studies.sabotage import PLAIN, Role, SabotageResults, document, measure
+from priolab.analysis.loads.layer import Layer
+from priolab.experiments.commands.console import Report
+from priolab.experiments.scenario.named import sabotage
+from priolab.experiments.studies.sabotage import PLAIN, Role, SabotageResults, document, measure
 from tests.lab.conftest import Runs
 from tests.lab.variations import variations
 from tests.matrix_document import documented, row_like

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from experiments.host.installed import lack_of
-from experiments.host.programs import server_version
-from experiments.results.journal_lines import JOURNALS, lines
-from proxy.server import catalogue
+from priolab.experiments.host.installed import lack_of
+from priolab.experiments.host.programs import server_version
+from priolab.experiments.results.journal_lines import JOURNALS, lines
+from priolab.proxy.server import catalogue
 from tests.conftest import Done, needs
 from tests.lab.conftest import Runs
 from tests.together import together

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from analysis.records.runs import load_experiment, load_run
-from analysis.reports import following
-from analysis.sweeps.folder import load_sweep
-from analysis.sweeps.promise import check
-from analysis.sweeps.summary import summarize
-from experiments.scenario.knobs import KNOBS
+from priolab.analysis.records.runs import load_experiment, load_run
+from priolab.analysis.reports import following
+from priolab.analysis.sweeps.folder import load_sweep
+from priolab.analysis.sweeps.promise import check
+from priolab.analysis.sweeps.summary import summarize
+from priolab.experiments.scenario.knobs import KNOBS
 from tests.conftest import Done, Lab
 from tests.lab.conftest import Runs
 from tests.lab.variations import STEPS_TARGET, finely_sampled, in_userland

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.descriptors import with_descendants
+from priolab.proxy.descriptors import with_descendants
 from tests.conftest import Lab
 from tests.lab.endings import nothing_is_left, words_of
 

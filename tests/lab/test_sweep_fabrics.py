@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.sweeps.folder import load_sweep
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.networks import networks
+from priolab.analysis.sweeps.folder import load_sweep
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.networks import networks
 from tests.conftest import Lab
 from tests.punctuality import until_punctual, was_late
 

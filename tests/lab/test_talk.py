@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from experiments.demo.choices import LOWATS
-from experiments.demo.story import closing, steps
+from priolab.experiments.demo.choices import LOWATS
+from priolab.experiments.demo.story import closing, steps
 from tests.conftest import Lab, make_lab, priolab_here
 from tests.demonstration import Demo, demonstration
 from tests.lab.conftest import Runs, copy_story

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cli import main
-from experiments.results.journal_lines import lines
+from priolab.experiments.cli import main
+from priolab.experiments.results.journal_lines import lines
 from tests.conftest import Lab
 from tests.together import together
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments.studies.transition import CLIENTS
+from priolab.experiments.studies.transition import CLIENTS
 from tests.conftest import needs
 from tests.lab.conftest import Runs
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from analysis.loads.layer import Layer
-from common.formats.passages import Passage
-from common.formats.reading import read_journal
-from proxy.server import catalogue
-from proxy.switch import H2C, HTTP1
+from priolab.analysis.loads.layer import Layer
+from priolab.common.formats.passages import Passage
+from priolab.common.formats.reading import read_journal
+from priolab.proxy.server import catalogue
+from priolab.proxy.switch import H2C, HTTP1
 from tests.conftest import Done, Lab, needs
 from tests.together import together
 

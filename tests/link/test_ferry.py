@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from experiments.benches import ferry as ferry_bench
-from experiments.benches.ferry import (
+from priolab.experiments.benches import ferry as ferry_bench
+from priolab.experiments.benches.ferry import (
     CLIENT_ADDRESS,
     FRONT_ADDRESS,
     FerriedPlaces,
@@ -24,11 +24,11 @@ from experiments.benches.ferry import (
     open_socket,
     three_places,
 )
-from experiments.testbed.namespaces.namespace import Namespace
-from netem.ferry import loops
-from netem.ferry.direction import Direction
-from netem.ferry.process import Order
-from netem.link import Link
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.netem.ferry import loops
+from priolab.netem.ferry.direction import Direction
+from priolab.netem.ferry.process import Order
+from priolab.netem.link import Link
 
 pytestmark = pytest.mark.usefixtures("netns")
 
@@ -250,7 +250,7 @@ def test_a_folder_may_lie_deep(tmp_path: Path) -> None:
 
 
 def run_ferry(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "netem.ferry", *words]
+    command = [sys.executable, "-m", "priolab.netem.ferry", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from experiments.testbed.namespaces.namespace import Namespace
-from netem.batch import KeptTc
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.netem.batch import KeptTc
 
 pytestmark = pytest.mark.usefixtures("netns")
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.testbed.namespaces.netns import entering
+from priolab.experiments.testbed.namespaces.netns import entering
 
 _ADDRESS = "198.18.1.2"
 _ASK = """
 import socket, subprocess, sys
 from pathlib import Path
-from client.webkit.names import resolve_only
+from priolab.client.webkit.names import resolve_only
 resolve_only("maps.test", sys.argv[1], Path(sys.argv[2]))
 print(subprocess.run(["getent", "hosts", "maps.test"], capture_output=True, text=True, check=True).stdout.split()[0])
 for name in ("other.test", "deb.debian.org"):

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from experiments.cli import main
-from experiments.testbed.namespaces.namespace import Namespace
-from experiments.testbed.namespaces.wiring import ADDRESSES, wire_link
+from priolab.experiments.cli import main
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, wire_link
 from tests.conftest import needs
 from tests.server.fronts import NAME, running_front
 

@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import experiments
-from experiments.errors import LabError
+from priolab import experiments
+from priolab.experiments.errors import LabError
 from tests.page import installed
 
 _CONFIG = Path(experiments.__path__[0]) / "demo" / "page" / "jsconfig.json"

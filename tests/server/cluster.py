@@ -20,17 +20,17 @@ from typing import Any, Self
 import dask
 from distributed import Client
 
-from common.formats.run import RunRecord
-from experiments.execution.cluster import Cluster
-from experiments.execution.conclusion import Ending, Run
-from experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
-from proxy.descriptors import with_descendants
+from priolab.common.formats.run import RunRecord
+from priolab.experiments.execution.cluster import Cluster
+from priolab.experiments.execution.conclusion import Ending, Run
+from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
+from priolab.proxy.descriptors import with_descendants
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SOON_S = 20.0
 _COMMANDS = "distributed.cli.dask_"
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload([f"{_COMMANDS}scheduler", f"{_COMMANDS}worker", "experiments.execution.cluster"])
+_FORKS.set_forkserver_preload([f"{_COMMANDS}scheduler", f"{_COMMANDS}worker", "priolab.experiments.execution.cluster"])
 
 
 @dataclass

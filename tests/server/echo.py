@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from experiments.host.processes import Process
+from priolab.experiments.host.processes import Process
 
 SOON_S = 10.0
 _TALK = b"x" * 4096

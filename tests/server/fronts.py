@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments.host.installed import program_of
-from experiments.host.npm import modules_of
-from experiments.host.processes import Process
-from proxy.certificates import issue
-from proxy.front import Front, FrontSettings
-from proxy.front import Process as FrontProcess
-from proxy.server import server_of
+from priolab.experiments.host.installed import program_of
+from priolab.experiments.host.npm import modules_of
+from priolab.experiments.host.processes import Process
+from priolab.proxy.certificates import issue
+from priolab.proxy.front import Front, FrontSettings
+from priolab.proxy.front import Process as FrontProcess
+from priolab.proxy.server import server_of
 from tests.pages import maps_page, page_file
 from tests.server.backend.test_origin import running_origin
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 
-from proxy.certificates import issue
+from priolab.proxy.certificates import issue
 
 NAME = "maps.test"
 SOON_S = 10.0

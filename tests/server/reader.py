@@ -10,7 +10,7 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.events import ConnectionTerminated, DataReceived, StreamEnded, StreamReset
 
-from proxy.front import FrontSettings
+from priolab.proxy.front import FrontSettings
 
 WINDOW = 65_535
 """The bytes that a server may send before the client reports that it has read some (WINDOW_UPDATE)."""

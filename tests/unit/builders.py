@@ -5,19 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.loads.metrics import PageLoad, Piece, ResourceTimes
-from analysis.loads.order import AskedOrder
-from analysis.records.runs import Evidence, Experiment, Run
-from common.cost import Cost
-from common.formats.events import Event, Kind
-from common.formats.experiment import ExperimentRecord
-from common.formats.page import Page, Resource
-from common.formats.run import LoadRecord, ResourceRecord, RunRecord, Status, Verdict
-from common.formats.samples import OriginRequest, ProcessSample, SocketSample
-from common.formats.scenario import ScenarioRecord
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.pages import Parameters, page_of
-from experiments.scenario.scenario import as_record
+from priolab.analysis.loads.metrics import PageLoad, Piece, ResourceTimes
+from priolab.analysis.loads.order import AskedOrder
+from priolab.analysis.records.runs import Evidence, Experiment, Run
+from priolab.common.cost import Cost
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.experiment import ExperimentRecord
+from priolab.common.formats.page import Page, Resource
+from priolab.common.formats.run import LoadRecord, ResourceRecord, RunRecord, Status, Verdict
+from priolab.common.formats.samples import OriginRequest, ProcessSample, SocketSample
+from priolab.common.formats.scenario import ScenarioRecord
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.pages import Parameters, page_of
+from priolab.experiments.scenario.scenario import as_record
 
 MS = 10**6
 

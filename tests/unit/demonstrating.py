@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.demo import finished_arms, job_queue
-from experiments.execution.request import Manner, Request, arms_for
-from experiments.scenario.knobs import KNOBS
-from experiments.testbed.guest.virtual import Virtual
+from priolab.experiments.demo import finished_arms, job_queue
+from priolab.experiments.execution.request import Manner, Request, arms_for
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.testbed.guest.virtual import Virtual
 
 VERSIONS = {"nginx": "nginx/1.22.1", "h2": "4.4.1"}
 KERNEL = "linux-6.1"

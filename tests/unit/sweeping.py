@@ -9,14 +9,14 @@ from operator import add
 from pathlib import Path
 from typing import cast
 
-from experiments.execution.request import Manner
-from experiments.host.tools import Tools
-from experiments.results.run_folder import RunFolder
-from experiments.scenario.scenario import Scenario
-from experiments.sweep.grid import expand, grid_from
-from experiments.sweep.sweep import Sweep
-from experiments.testbed.fabric import Fabric, HostKernel
-from netem.calibration import REAL, Tolerance
+from priolab.experiments.execution.request import Manner
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.sweep.grid import expand, grid_from
+from priolab.experiments.sweep.sweep import Sweep
+from priolab.experiments.testbed.fabric import Fabric, HostKernel
+from priolab.netem.calibration import REAL, Tolerance
 
 _MADE = Path(__file__).parents[1] / "golden" / "format-3" / "control.1"
 KERNEL = "TESTS_KERNEL"

@@ -6,11 +6,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from analysis.sweeps.bootstrap import Estimate
-from analysis.sweeps.folder import Trouble
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.networks import Level, Network
-from experiments.scenario.knobs import with_defaults
+from priolab.analysis.sweeps.bootstrap import Estimate
+from priolab.analysis.sweeps.folder import Trouble
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.networks import Level, Network
+from priolab.experiments.scenario.knobs import with_defaults
 from tests.unit import builders
 
 GRAIN_MS = 10.0

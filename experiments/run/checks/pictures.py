@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from experiments.errors import InvalidRun
-from experiments.testbed.places import Portrayed
+from priolab.experiments.errors import InvalidRun
+from priolab.experiments.testbed.places import Portrayed
 
 _KIND = ", kind"
 BEFORE, AFTER = "before the loads", "after the loads"

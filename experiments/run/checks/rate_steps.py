@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import InvalidRun
-from netem.calibration import Tolerance
-from netem.changes import JOURNAL
-from netem.link import Link
+from priolab.experiments.errors import InvalidRun
+from priolab.netem.calibration import Tolerance
+from priolab.netem.changes import JOURNAL
+from priolab.netem.link import Link
 
 _BEFORE = "the load had ended before this step"
 _BYTE_BITS = 8

@@ -18,7 +18,7 @@ class Check:
     test: str
 
 
-_RUN, _LOADS = "experiments.run", "analysis.loads"
+_RUN, _LOADS = "priolab.experiments.run", "priolab.analysis.loads"
 _SETTINGS, _CONTRADICTIONS = f"{_RUN}.checks.settings", f"{_LOADS}.contradictions"
 _LIES = "tests/lab/test_lies.py::test_a_lie_makes_the_run_invalid"
 _UNIT = "tests/unit/experiments/run/checks"
@@ -100,7 +100,7 @@ CHECKS = (
     Check(
         name="the place of the bottleneck",
         compares="the counters of the front's and the link's qdiscs with SHAPER_AT",
-        by=("experiments.testbed.namespaces.front_shaper.check_at",),
+        by=("priolab.experiments.testbed.namespaces.front_shaper.check_at",),
         test="tests/unit/netem/test_egress.py::test_where_it_was_is_seen",
     ),
     Check(
@@ -148,7 +148,7 @@ CHECKS = (
     Check(
         name="captures",
         compares="the packets that a capture missed with none",
-        by=("experiments.testbed.tap.listening",),
+        by=("priolab.experiments.testbed.tap.listening",),
         test="tests/server/experiments/test_tap.py::test_packets_that_were_missed",
     ),
     Check(
@@ -160,7 +160,7 @@ CHECKS = (
     Check(
         name="lateness",
         compares="how late the machine was on a real clock with the tolerance",
-        by=("experiments.execution.lateness.check_lateness",),
+        by=("priolab.experiments.execution.lateness.check_lateness",),
         test="tests/unit/analysis/loads/test_lateness.py::test_a_run_on_a_starved_machine_is_invalid",
     ),
     Check(

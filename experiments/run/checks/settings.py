@@ -5,13 +5,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from common.formats.decisions import SET, Decision
-from common.formats.samples import ProcessSample, SocketSample
-from experiments.errors import QUIETER, InvalidRun
-from experiments.scenario.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario, Via
-from netem import kept
-from netem.calibration import Tolerance
-from netem.link import Link
+from priolab.common.formats.decisions import SET, Decision
+from priolab.common.formats.samples import ProcessSample, SocketSample
+from priolab.experiments.errors import QUIETER, InvalidRun
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario, Via
+from priolab.netem import kept
+from priolab.netem.calibration import Tolerance
+from priolab.netem.link import Link
 
 LOWAT = "net.ipv4.tcp_notsent_lowat"
 _NEVER_NS = 2**63

@@ -5,14 +5,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from common.formats.reading import read_journal
-from common.formats.samples import FEWEST_LOOKS, CrossSample, QueueSample, SocketSample
-from common.packets import PACKET_BYTES
-from experiments.errors import InvalidRun
-from experiments.results.run_folder import RunFolder, last_line, read_json
-from experiments.run.checks.rate_steps import Span
-from experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
-from netem.carried import Received
+from priolab.common.formats.reading import read_journal
+from priolab.common.formats.samples import FEWEST_LOOKS, CrossSample, QueueSample, SocketSample
+from priolab.common.packets import PACKET_BYTES
+from priolab.experiments.errors import InvalidRun
+from priolab.experiments.results.run_folder import RunFolder, last_line, read_json
+from priolab.experiments.run.checks.rate_steps import Span
+from priolab.experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
+from priolab.netem.carried import Received
 
 _MARGIN_BYTES = 1024
 """Tolerance for what is no stream of the client's connection: longer TCP headers (8 bytes in a SYN, 12 in a packet with

@@ -5,26 +5,31 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from experiments.errors import StepFailed, Unavailable
-from experiments.host.installed import check_edition
-from experiments.host.processes import module
-from experiments.host.programs import own_versions, root_versions
-from experiments.host.roots import Root
-from experiments.host.tools import FRONT, Tools
-from experiments.results.order import Order
-from experiments.results.run_folder import RunFolder
-from experiments.scenario.scenario import Scenario, ShaperAt
-from experiments.testbed.containers import docker_engine, image_packages
-from experiments.testbed.containers.node_route import node_route
-from experiments.testbed.containers.own_files import image_server, mounted_program, program_inside, version_in_image
-from experiments.testbed.containers.root_image import make_base, root_of_image
-from experiments.testbed.fabric import HostKernel
-from experiments.testbed.namespaces.netns import no_netem
-from experiments.testbed.places import Places
-from netem import calibration
-from netem.link import Qdisc
-from netem.shaper_kind import Shaper
-from proxy.server import SUITES, server_of
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.host.installed import check_edition
+from priolab.experiments.host.processes import module
+from priolab.experiments.host.programs import own_versions, root_versions
+from priolab.experiments.host.roots import Root
+from priolab.experiments.host.tools import FRONT, Tools
+from priolab.experiments.results.order import Order
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.scenario.scenario import Scenario, ShaperAt
+from priolab.experiments.testbed.containers import docker_engine, image_packages
+from priolab.experiments.testbed.containers.node_route import node_route
+from priolab.experiments.testbed.containers.own_files import (
+    image_server,
+    mounted_program,
+    program_inside,
+    version_in_image,
+)
+from priolab.experiments.testbed.containers.root_image import make_base, root_of_image
+from priolab.experiments.testbed.fabric import HostKernel
+from priolab.experiments.testbed.namespaces.netns import no_netem
+from priolab.experiments.testbed.places import Places
+from priolab.netem import calibration
+from priolab.netem.link import Qdisc
+from priolab.netem.shaper_kind import Shaper
+from priolab.proxy.server import SUITES, server_of
 
 _AVAILABLE_CC = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _LOADING = "run `modprobe tcp_{0}`, and add {0} to the sysctl net.ipv4.tcp_allowed_congestion_control"
@@ -138,11 +143,11 @@ class Compose(HostKernel):
             docker_engine.ARM_COMPOSE: " ".join(docker_engine.compose_command()),
         }
         words = [f"{name}={value}" for name, value in told.items()]
-        return ["env", *words, *module("experiments.run.process"), str(folder.path)]
+        return ["env", *words, *module("priolab.experiments.run.process"), str(folder.path)]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns the containers of a new compose project."""
-        from experiments.testbed.containers.containers import Containers  # only the process of a run needs it
+        from priolab.experiments.testbed.containers.containers import Containers  # only the process of a run needs it
 
         return Containers(order, folder)
 

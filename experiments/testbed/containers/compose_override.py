@@ -3,15 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from experiments.host.roots import root_at
-from experiments.results.order import Order
-from experiments.scenario.scenario import LOWAT_MOST
-from experiments.testbed import tap
-from experiments.testbed.containers import docker_engine
-from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
-from experiments.testbed.containers.own_files import image_server
-from netem.words import WORDS
-from proxy.certificate_files import certificates_in
+from priolab.experiments.host.roots import root_at
+from priolab.experiments.results.order import Order
+from priolab.experiments.scenario.scenario import LOWAT_MOST
+from priolab.experiments.testbed import tap
+from priolab.experiments.testbed.containers import docker_engine
+from priolab.experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
+from priolab.experiments.testbed.containers.own_files import image_server
+from priolab.netem.words import WORDS
+from priolab.proxy.certificate_files import certificates_in
 
 _WMEM = Path("/proc/sys/net/ipv4/tcp_wmem")
 _ALLOWED_CC = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
@@ -76,7 +76,7 @@ class ComposeOverride:
         own: dict[str, dict[str, Any]] = {
             "origin": {"environment": {"ACCESS_LOG": str(INSIDE.origin / "access.jsonl")}},
             "front": {
-                "command": ["python3", "-m", "proxy", str(INSIDE.asked / "front.json")],
+                "command": ["python3", "-m", "priolab.proxy", str(INSIDE.asked / "front.json")],
                 "environment": {"CA": str(certificates_in(INSIDE.asked).ca)},
             },
             "gauge": {"cap_add": gauge_needs},

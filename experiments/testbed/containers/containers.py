@@ -15,24 +15,24 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
-from common.clock_route import ClockRoute
-from common.formats.samples import OptionsSample
-from experiments.errors import StepFailed, Unavailable
-from experiments.host import processes
-from experiments.host.origin_process import OriginSettings, RunningOrigin
-from experiments.host.processes import Process
-from experiments.host.program_logs import tail
-from experiments.host.tools import Tools
-from experiments.results.order import Order
-from experiments.results.run_folder import RunFolder, write_json
-from experiments.scenario.scenario import Scenario, ShaperAt
-from experiments.testbed import tap
-from experiments.testbed.containers import docker_engine, own_files
-from experiments.testbed.containers.compose_override import ComposeOverride
-from experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
-from experiments.testbed.containers.pictures import HIDDEN, ContainerPictures
-from experiments.testbed.containers.services import END_S, READY_S, STEP_S, Services, granted
-from experiments.testbed.places import (
+from priolab.common.clock_route import ClockRoute
+from priolab.common.formats.samples import OptionsSample
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.host import processes
+from priolab.experiments.host.origin_process import OriginSettings, RunningOrigin
+from priolab.experiments.host.processes import Process
+from priolab.experiments.host.program_logs import tail
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.order import Order
+from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.scenario.scenario import Scenario, ShaperAt
+from priolab.experiments.testbed import tap
+from priolab.experiments.testbed.containers import docker_engine, own_files
+from priolab.experiments.testbed.containers.compose_override import ComposeOverride
+from priolab.experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
+from priolab.experiments.testbed.containers.pictures import HIDDEN, ContainerPictures
+from priolab.experiments.testbed.containers.services import END_S, READY_S, STEP_S, Services, granted
+from priolab.experiments.testbed.places import (
     FRONT_PORT,
     ActiveCross,
     ActiveLink,
@@ -44,14 +44,14 @@ from experiments.testbed.places import (
     gso_segments_in,
     no_look,
 )
-from netem.calibration import Calibration, Tolerance
-from netem.carried import received
-from netem.link import Link
-from netem.shaper_kind import Shaper
-from netem.stepped import changing
-from proxy.front import Front
-from proxy.gauge import ENDED, TUNING
-from proxy.tuner.tuner import TunerKind
+from priolab.netem.calibration import Calibration, Tolerance
+from priolab.netem.carried import received
+from priolab.netem.link import Link
+from priolab.netem.shaper_kind import Shaper
+from priolab.netem.stepped import changing
+from priolab.proxy.front import Front
+from priolab.proxy.gauge import ENDED, TUNING
+from priolab.proxy.tuner.tuner import TunerKind
 
 NOBODY = (65534, 65534)
 _PLACES = ("origin", "front", "link", "client")
@@ -151,7 +151,7 @@ class Containers:
     def python_clock(self) -> Mapping[str, Any]:
         """Returns the quality of the clock of Python in the client's container."""
         clock: dict[str, Any] = json.loads(
-            self._services.until(self._place, "client", [self.python, "-m", "common.clock_quality"])
+            self._services.until(self._place, "client", [self.python, "-m", "priolab.common.clock_quality"])
         )
         return clock
 
@@ -193,12 +193,12 @@ class Containers:
         name = f"the front ({front.settings.server.name})"
         output, log = (self._folder.front / path.name for path in (front.settings.output, front.settings.log))
         with self._services.start("front", name, output) as process, self._start_gauge(process):
-            self._services.until(process, "front", ["python3", "-m", "proxy.readiness", str(READY_S)], log)
+            self._services.until(process, "front", ["python3", "-m", "priolab.proxy.readiness", str(READY_S)], log)
             if scenario.gso_segments is not None:
                 limit = ["ip", "link", "set", "dev", "eth0", "gso_max_segs", str(scenario.gso_segments)]
                 self._services.run("gauge", granted(["net_admin"], limit))
             if not self._override.cc_by_sysctl:
-                choose = ["python3", "-m", "proxy.gauge", "congestion", scenario.congestion_control]
+                choose = ["python3", "-m", "priolab.proxy.gauge", "congestion", scenario.congestion_control]
                 self._services.run("gauge", granted(["net_admin", "sys_ptrace"], choose))
             yield process
 
@@ -223,7 +223,7 @@ class Containers:
         """
         del shaper, at, seed, interval_ns  # variables of compose.yaml
         with self._services.start("link", "the link", folder / "output.log") as process:
-            ask = ["python3", "-m", "netem.counters"]
+            ask = ["python3", "-m", "priolab.netem.counters"]
             state = json.loads(self._services.until(process, "link", [*ask, str(READY_S)]))
             self._pictures.asked_of_link(
                 state["commands"], changing(link, state["to_client"]) if link.rate_steps else ()
@@ -237,7 +237,9 @@ class Containers:
                 counters=lambda: json.loads(self._services.run("link", ask))["counters"],
                 carried=lambda: received(self._services.run("link", ["cat", "/proc/net/dev"]), state["to_front"]),
                 look=no_look,
-                begin=lambda began_ns: self._services.run("link", ["python3", "-m", "netem.control", str(began_ns)]),
+                begin=lambda began_ns: self._services.run(
+                    "link", ["python3", "-m", "priolab.netem.control", str(began_ns)]
+                ),
             )
         self._mounts.collect("link")
 
@@ -251,7 +253,7 @@ class Containers:
         write_json(self._folder.asked / name, {"link": asdict(link), "tolerance": asdict(tolerance)})
         self._mounts.hand_in()
         far, port = self.addresses.front, str(_CALIBRATION_PORT)
-        program = ["python3", "-m", "netem.calibrate"]
+        program = ["python3", "-m", "priolab.netem.calibrate"]
         log = self._folder.link / "far-end.log"
         self._services.wait("client", self._place.check_alive, "starting the client's place")
         far_end = [*program, "far", far, port]
@@ -276,7 +278,7 @@ class Containers:
         """
         del folder  # the gauge's files are collected into the folder
         what = [self.addresses.client, str(FRONT_PORT), str(INSIDE.front), str(interval_ns or 0)]
-        command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "look", *what])
+        command = granted(["sys_ptrace"], ["python3", "-m", "priolab.proxy.gauge", "look", *what])
         log = self._folder.front / "gauge.log"
         try:
             with self._services.process("the gauge", "gauge", command, log) as gauge:
@@ -309,7 +311,7 @@ class Containers:
                 raise Unavailable(f"TUNER={TunerKind.BPF}", reason, "use TUNER=userland, or another FABRIC")
         del folder  # the gauge's files are collected into the folder
         words = [str(FRONT_PORT), str(INSIDE.front), str(scenario.target_delay_ns // 1000)]
-        command = granted(["sys_ptrace"], ["python3", "-m", "proxy.gauge", "tune", *words])
+        command = granted(["sys_ptrace"], ["python3", "-m", "priolab.proxy.gauge", "tune", *words])
         log = self._folder.front / "tuner.log"
         with self._services.process("the tuner", "gauge", command, log) as tuner:
             processes.wait_until(lambda: TUNING in tail(log), STEP_S, tuner.check_alive, "starting the tuner")

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from experiments.errors import StepFailed, TimedOut, Unavailable
-from experiments.host import home, processes
-from experiments.host.programs import unknown
-from experiments.host.roots import Root
-from experiments.host.search_path import find
-from experiments.results import digest
-from experiments.results.run_folder import RunFolder
-from experiments.testbed.places import run_label
+from priolab.experiments.errors import StepFailed, TimedOut, Unavailable
+from priolab.experiments.host import home, processes
+from priolab.experiments.host.programs import unknown
+from priolab.experiments.host.roots import Root
+from priolab.experiments.host.search_path import find
+from priolab.experiments.results import digest
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.testbed.places import run_label
 
 BASE = "debian:bookworm-slim"
 ARM_TAG = "PRIOLAB_ARM_TAG"

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from experiments.errors import TimedOut
-from experiments.host.cache import recall, remember
-from experiments.host.programs import unknown
-from experiments.testbed.containers import docker_engine
+from priolab.experiments.errors import TimedOut
+from priolab.experiments.host.cache import recall, remember
+from priolab.experiments.host.programs import unknown
+from priolab.experiments.testbed.containers import docker_engine
 
 _FILE = "image-packages.json"
 

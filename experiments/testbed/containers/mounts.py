@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.results.run_folder import RunFolder
-from experiments.scenario.scenario import Scenario
-from experiments.testbed.containers.own_files import copy_files
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.testbed.containers.own_files import copy_files
 
 TAPS: Mapping[str, str] = {"client": "client-tap", "front": "front-tap"}
 """The services that capture packets, by the place whose packets they capture."""

@@ -12,10 +12,10 @@ import platform
 import shlex
 from pathlib import Path
 
-from common.clock_route import CALLS, Calls, ClockRoute, Route
-from experiments.errors import StepFailed
-from experiments.host.origin_process import CLOCK_READER
-from experiments.testbed.containers import docker_engine
+from priolab.common.clock_route import CALLS, Calls, ClockRoute, Route
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.origin_process import CLOCK_READER
+from priolab.experiments.testbed.containers import docker_engine
 
 _RUN = ("run", "--rm", "--network", "none", "--cap-drop", "ALL", "--entrypoint", "sh")
 _NODE = shlex.join(["node", *CLOCK_READER]) + " >/dev/null 2>&1"

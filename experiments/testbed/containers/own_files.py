@@ -12,15 +12,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import TimedOut, Unavailable
-from experiments.host import processes
-from experiments.host.installed import program_of
-from experiments.host.own_program import OwnProgram, inspected, version_in
-from experiments.host.processes import captured
-from experiments.host.programs import remedy_for
-from experiments.host.search_path import program_environment
-from experiments.scenario.scenario import Scenario
-from proxy.server import Server, catalogue
+from priolab.experiments.errors import TimedOut, Unavailable
+from priolab.experiments.host import processes
+from priolab.experiments.host.installed import program_of
+from priolab.experiments.host.own_program import OwnProgram, inspected, version_in
+from priolab.experiments.host.processes import captured
+from priolab.experiments.host.programs import remedy_for
+from priolab.experiments.host.search_path import program_environment
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.proxy.server import Server, catalogue
 
 INSIDE = Path("/priolab-own")
 """The folder of the user's files in the front's container."""

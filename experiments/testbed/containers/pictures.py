@@ -9,12 +9,12 @@ Rules:
 import json
 from collections.abc import Callable, Sequence
 
-from experiments.testbed.namespaces.portrait import Portrait
-from experiments.testbed.places import Portrayed
+from priolab.experiments.testbed.namespaces.portrait import Portrait
+from priolab.experiments.testbed.places import Portrayed
 
 _SEEN = ("client", "front", "link")
 HIDDEN = ("origin",)
-_READ = ("python3", "-m", "common.picture")
+_READ = ("python3", "-m", "priolab.common.picture")
 
 
 class ContainerPictures:

@@ -7,12 +7,12 @@ the server has the suite's libraries, and nothing is installed while the image i
 import subprocess
 from collections.abc import Callable
 
-from experiments.errors import StepFailed
-from experiments.host.program_logs import last_lines
-from experiments.host.root_making import obtain
-from experiments.host.roots import Root, find_root
-from experiments.testbed.containers import docker_engine
-from proxy.server import SUITES, Server
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.program_logs import last_lines
+from priolab.experiments.host.root_making import obtain
+from priolab.experiments.host.roots import Root, find_root
+from priolab.experiments.testbed.containers import docker_engine
+from priolab.proxy.server import SUITES, Server
 
 PACKAGES = ("coreutils", "dash", "iproute2", "libcap2-bin", "python3-cryptography", "python3-h2", "util-linux")
 """The packages that the front's image needs beside those of the server."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from experiments.errors import StepFailed
-from experiments.host import processes
-from experiments.host.processes import Process
-from experiments.testbed.containers import docker_engine
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host import processes
+from priolab.experiments.host.processes import Process
+from priolab.experiments.testbed.containers import docker_engine
 
 READY_S = 30
 """The most seconds that a service may take to become ready."""

@@ -5,13 +5,13 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
 
-from experiments.host.npm import modules_of
-from experiments.results.order import Order
-from experiments.results.run_folder import RunFolder
-from experiments.testbed.places import Places, run_label
-from netem import calibration
-from netem.shaper_kind import Shaper
-from proxy.server import CATALOGUE, Server
+from priolab.experiments.host.npm import modules_of
+from priolab.experiments.results.order import Order
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.testbed.places import Places, run_label
+from priolab.netem import calibration
+from priolab.netem.shaper_kind import Shaper
+from priolab.proxy.server import CATALOGUE, Server
 
 QUIC = "PRIOLAB_QUIC"
 """The environment variable of a guest in which a client uses QUIC."""
@@ -28,9 +28,9 @@ class InGuest:
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns places that are namespaces of the guest's kernel."""
         # Only the process of a run needs these modules. A guest loads them before its first run (rehearsal.py).
-        from experiments.testbed.namespaces.front_root import seen_at
-        from experiments.testbed.namespaces.front_tuner import FrontTuner
-        from experiments.testbed.namespaces.namespaces import Namespaces
+        from priolab.experiments.testbed.namespaces.front_root import seen_at
+        from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
+        from priolab.experiments.testbed.namespaces.namespaces import Namespaces
 
         via = order.scenario.via
         servers = (order.scenario.front, *([via.front] if via else ()))

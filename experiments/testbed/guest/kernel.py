@@ -19,13 +19,13 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from experiments.errors import StepFailed
-from experiments.host.cache import cache_folder
-from experiments.testbed.guest import kernel_source
-from experiments.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
-from experiments.testbed.guest.kernel_patches import CHANGES, host_line, processor_clock
-from experiments.testbed.guest.kernel_patches.edit import Change, Version
-from experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, version_of
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.testbed.guest import kernel_source
+from priolab.experiments.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
+from priolab.experiments.testbed.guest.kernel_patches import CHANGES, host_line, processor_clock
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Version
+from priolab.experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, version_of
 
 _PATIENCE_S = 10.0
 _SECCOMP_SINCE: Version = (6, 16)

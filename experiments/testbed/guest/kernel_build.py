@@ -18,14 +18,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.errors import StepFailed
-from experiments.host.cache import cache_folder
-from experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS
-from experiments.host.processes import die_with_parent
-from experiments.host.program_logs import tail
-from experiments.host.search_path import program_environment
-from experiments.testbed.guest.kernel_patches.edit import Change, Effect, Version
-from experiments.testbed.guest.kernel_source import words
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS
+from priolab.experiments.host.processes import die_with_parent
+from priolab.experiments.host.program_logs import tail
+from priolab.experiments.host.search_path import program_environment
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Effect, Version
+from priolab.experiments.testbed.guest.kernel_source import words
 
 CONFIG = Path(__file__).with_name("kernel.config")
 _COMPILER, _HEADERS = ".priolab-gcc", ".priolab-headers.h"

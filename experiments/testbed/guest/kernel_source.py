@@ -18,11 +18,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.errors import ScenarioError, StepFailed, Unavailable
-from experiments.host.cache import cache_folder
-from experiments.host.processes import die_with_parent
-from experiments.host.program_logs import last_lines
-from experiments.testbed.guest.kernel_patches.edit import Version
+from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
+from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.host.processes import die_with_parent
+from priolab.experiments.host.program_logs import last_lines
+from priolab.experiments.testbed.guest.kernel_patches.edit import Version
 
 PINNED: Version = (7, 2)
 """The kernel version of all machines that can fetch its source."""

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-from common.picture.picture import Picture
-from experiments.host.elf import read_elf
-from experiments.host.tools import NO_TUNER
-from experiments.scenario.scenario import ShaperAt
-from experiments.testbed.namespaces.front_tuner import FrontTuner
-from experiments.testbed.namespaces.namespaces import Namespaces
-from netem.link import Link
-from netem.shaper_kind import Shaper
+from priolab.common.picture.picture import Picture
+from priolab.experiments.host.elf import read_elf
+from priolab.experiments.host.tools import NO_TUNER
+from priolab.experiments.scenario.scenario import ShaperAt
+from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
+from priolab.experiments.testbed.namespaces.namespaces import Namespaces
+from priolab.netem.link import Link
+from priolab.netem.shaper_kind import Shaper
 
 _LIBRARY = re.compile(r"(/\S+) \(0x")  # as ld.so(8) lists them
 _LINK = Link(rate_bit_s=10**9, delay_ns=10**6, jitter_ns=10**5, delay_up_ns=10**6, loss=1e-4)

@@ -13,26 +13,26 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import Unavailable
-from experiments.host.cache import cache_folder
-from experiments.host.home import ROOT
-from experiments.host.processes import CALMER
-from experiments.host.programs import tools_for
-from experiments.host.search_path import SYSTEM_FOLDERS, find
-from experiments.host.tools import Tools
-from experiments.results.run_folder import RunFolder
-from experiments.scenario.knobs import NAMED_BY_PATH
-from experiments.scenario.scenario import Scenario
-from experiments.testbed.guest import kernel
-from experiments.testbed.guest.inside import QUIC, InGuest
-from experiments.testbed.namespaces.front_shaper_check import check_egress
-from experiments.testbed.namespaces.qdisc_check import check_qdisc
-from netem.link import Qdisc
-from netem.shaper_kind import Shaper
-from proxy.server import absolute
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.host.home import IMPORTED_FROM
+from priolab.experiments.host.processes import CALMER
+from priolab.experiments.host.programs import tools_for
+from priolab.experiments.host.search_path import SYSTEM_FOLDERS, find
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.scenario.knobs import NAMED_BY_PATH
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.testbed.guest import kernel
+from priolab.experiments.testbed.guest.inside import QUIC, InGuest
+from priolab.experiments.testbed.namespaces.front_shaper_check import check_egress
+from priolab.experiments.testbed.namespaces.qdisc_check import check_qdisc
+from priolab.netem.link import Qdisc
+from priolab.netem.shaper_kind import Shaper
+from priolab.proxy.server import absolute
 
-_ROOT = ROOT
-_START = _ROOT / "experiments" / "run" / "guest_start.py"
+_PACKAGES = IMPORTED_FROM / "priolab"
+_START = _PACKAGES / "experiments" / "run" / "guest_start.py"
 _IN_THE_GUEST = ("client", "common", "experiments", "netem", "proxy")
 _GUESTS_OWN = ("/mnt", "/proc", "/run", "/sys")
 _LIBRARY_PATH = "LD_LIBRARY_PATH"
@@ -58,7 +58,7 @@ _LOG_COPIES = 3 * 4.6
 def _compile() -> None:
     """Compiles the lab's Python modules, which every guest would compile anew: a guest cannot write host files."""
     for package in _IN_THE_GUEST:
-        compileall.compile_dir(_ROOT / package, quiet=2)
+        compileall.compile_dir(_PACKAGES / package, quiet=2)
 
 
 class Virtual(InGuest):
@@ -163,7 +163,7 @@ def _environment(scenarios: Sequence[Scenario]) -> Mapping[str, str]:
         "TMPDIR": "/run",
         "PYTHONDONTWRITEBYTECODE": "1",
         "XDG_CACHE_HOME": str(cache_folder().parent),
-        "PYTHONPATH": str(_ROOT),  # this checkout's code, also if another checkout is installed
+        "PYTHONPATH": str(IMPORTED_FROM),  # this checkout's code, also if another checkout is installed
     }
     if any(scenario.program for scenario in scenarios) and (searched := os.environ.get(_LIBRARY_PATH)):
         variables[_LIBRARY_PATH] = searched

@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from common.formats.reading import read_journal
-from common.formats.samples import CrossSample
-from experiments.host.processes import module, wait_until
-from experiments.scenario.scenario import Scenario
-from experiments.testbed.namespaces.namespace import Namespace
-from experiments.testbed.namespaces.wiring import ADDRESSES, TO_CROSS, wire_cross
-from experiments.testbed.places import ActiveCross
-from netem.shaper import also_from
-from netem.shaper_kind import Shaper
+from priolab.common.formats.reading import read_journal
+from priolab.common.formats.samples import CrossSample
+from priolab.experiments.host.processes import module, wait_until
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, TO_CROSS, wire_cross
+from priolab.experiments.testbed.places import ActiveCross
+from priolab.netem.shaper import also_from
+from priolab.netem.shaper_kind import Shaper
 
 JOURNAL = "cross.jsonl"
 _PORT = 5201
@@ -51,8 +51,14 @@ def crossing(
         if scenario.link.ecn:
             cross.write_sysctl("net.ipv4.tcp_ecn", "1")
         ends = (ADDRESSES.client, str(_PORT))
-        receive = (*module("netem.cross"), "receive", *ends, str(interval_ns or _USUAL_INTERVAL_NS), str(journal))
-        send = (*module("netem.cross"), "send", *ends, str(scenario.cross), scenario.cross_cc)
+        receive = (
+            *module("priolab.netem.cross"),
+            "receive",
+            *ends,
+            str(interval_ns or _USUAL_INTERVAL_NS),
+            str(journal),
+        )
+        send = (*module("priolab.netem.cross"), "send", *ends, str(scenario.cross), scenario.cross_cc)
         with client.start(f"{name}'s receiver", receive, folder / "cross-receiver.log") as receiver:
             wait_until(journal.exists, _READY_S, receiver.check_alive, name)
             with cross.start(name, send, folder / "cross-sender.log") as sender:

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Self
 
-from common.formats.samples import OptionsSample
-from experiments.testbed.namespaces.namespace import Namespace
-from proxy.all_connections import AllConnections
-from proxy.descriptors import borrow, sockets_of
-from proxy.socket_options import OptionsJournal, options_of, options_of_new
+from priolab.common.formats.samples import OptionsSample
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.proxy.all_connections import AllConnections
+from priolab.proxy.descriptors import borrow, sockets_of
+from priolab.proxy.socket_options import OptionsJournal, options_of, options_of_new
 
 
 class EndSockets:

@@ -11,16 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from experiments.errors import StepFailed
-from experiments.host.processes import Process
-from experiments.testbed.namespaces.front_root import mounted, started_in
-from experiments.testbed.namespaces.namespace import Namespace
-from netem.calibration import Calibration, Tolerance
-from netem.ends import NearEnd, respond
-from netem.link import Link
-from proxy.front import Front
-from proxy.live_socket import choose_congestion_control
-from proxy.readiness import NotReady
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.processes import Process
+from priolab.experiments.testbed.namespaces.front_root import mounted, started_in
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.netem.calibration import Calibration, Tolerance
+from priolab.netem.ends import NearEnd, respond
+from priolab.netem.link import Link
+from priolab.proxy.front import Front
+from priolab.proxy.live_socket import choose_congestion_control
+from priolab.proxy.readiness import NotReady
 
 LOWAT = "net.ipv4.tcp_notsent_lowat"
 WMEM = "net.ipv4.tcp_wmem"

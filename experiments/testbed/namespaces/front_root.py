@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from experiments.errors import StepFailed
-from experiments.host.processes import Process
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.processes import Process
 
 _MS_BIND, _MS_REC = 0x1000, 0x4000  # <linux/mount.h>
 _MNT_DETACH = 2

@@ -11,15 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.errors import InvalidRun, Unavailable
-from experiments.scenario.scenario import Scenario, ShaperAt
-from experiments.testbed.namespaces.namespace import Namespace
-from experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT, WIRE
-from experiments.testbed.places import ActiveLink
-from netem import egress, ends, tc
-from netem.link import Link
-from netem.queue_journal import Qdiscs, QueueJournal
-from netem.shaper_kind import Shaper
+from priolab.experiments.errors import InvalidRun, Unavailable
+from priolab.experiments.scenario.scenario import Scenario, ShaperAt
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT, WIRE
+from priolab.experiments.testbed.places import ActiveLink
+from priolab.netem import egress, ends, tc
+from priolab.netem.link import Link
+from priolab.netem.queue_journal import Qdiscs, QueueJournal
+from priolab.netem.shaper_kind import Shaper
 
 
 @contextmanager

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from experiments.errors import Unavailable
-from experiments.scenario.scenario import Scenario, ShaperAt
-from netem.shaper_kind import Shaper
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.scenario.scenario import Scenario, ShaperAt
+from priolab.netem.shaper_kind import Shaper
 
 _WHAT = "SHAPER_AT=front"
 

@@ -8,20 +8,20 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from experiments.errors import StepFailed, Unavailable
-from experiments.host.processes import Process
-from experiments.host.tools import TunerOrder
-from experiments.scenario.scenario import LOWAT_AUTO, Scenario
-from experiments.testbed.namespaces.cgroup import own_group
-from experiments.testbed.places import FRONT_PORT, ActiveTuner
-from proxy.tuner.caution import Caution
-from proxy.tuner.claim import claimed_cgroup, claimed_process
-from proxy.tuner.in_kernel import InKernel
-from proxy.tuner.journal import NAME, writing
-from proxy.tuner.law import Aim
-from proxy.tuner.namespaces import Sysctls
-from proxy.tuner.tuner import CannotTune, Note, Tuner, TunerKind
-from proxy.tuner.userland import Userland
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.host.processes import Process
+from priolab.experiments.host.tools import TunerOrder
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario
+from priolab.experiments.testbed.namespaces.cgroup import own_group
+from priolab.experiments.testbed.places import FRONT_PORT, ActiveTuner
+from priolab.proxy.tuner.caution import Caution
+from priolab.proxy.tuner.claim import claimed_cgroup, claimed_process
+from priolab.proxy.tuner.in_kernel import InKernel
+from priolab.proxy.tuner.journal import NAME, writing
+from priolab.proxy.tuner.law import Aim
+from priolab.proxy.tuner.namespaces import Sysctls
+from priolab.proxy.tuner.tuner import CannotTune, Note, Tuner, TunerKind
+from priolab.proxy.tuner.userland import Userland
 
 _INSTEAD = "use TUNER=userland"
 _BLAME_S = 0.5

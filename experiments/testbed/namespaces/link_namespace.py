@@ -6,19 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from experiments.errors import StepFailed, Unavailable
-from experiments.host.processes import Process, module, wait_until
-from experiments.testbed.namespaces.namespace import Namespace
-from experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT
-from experiments.testbed.places import ActiveLink, Look, no_look
-from netem import counters
-from netem.control import tell_begin
-from netem.ferry.process import Order
-from netem.link import Link
-from netem.queue_journal import Qdiscs, QueueJournal
-from netem.shaper import TRIAL, chosen, commands, devices, lack_of, lack_of_netem, stages, sysctls
-from netem.shaper_kind import Shaper
-from netem.stepped import changing, kernel_changes
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.host.processes import Process, module, wait_until
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT
+from priolab.experiments.testbed.places import ActiveLink, Look, no_look
+from priolab.netem import counters
+from priolab.netem.control import tell_begin
+from priolab.netem.ferry.process import Order
+from priolab.netem.link import Link
+from priolab.netem.queue_journal import Qdiscs, QueueJournal
+from priolab.netem.shaper import TRIAL, chosen, commands, devices, lack_of, lack_of_netem, stages, sysctls
+from priolab.netem.shaper_kind import Shaper
+from priolab.netem.stepped import changing, kernel_changes
 
 _FERRY = "the link (ferry)"
 _FERRY_READY_S = 10.0
@@ -96,7 +96,7 @@ class LinkNamespace:
     def _start_ferry(self, order: Order, folder: Path) -> Iterator[Process]:
         file = folder / "ferry.json"
         file.write_text(order.to_json())
-        command = (*module("netem.ferry"), str(file))
+        command = (*module("priolab.netem.ferry"), str(file))
         with self._place.start(_FERRY, command, folder / "output.log") as ferry:
             wait_until(order.socket.exists, _FERRY_READY_S, ferry.check_alive, _FERRY)
             yield ferry

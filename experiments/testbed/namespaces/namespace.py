@@ -17,14 +17,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Self
 
-from common.netlink import Conversation
-from common.picture.picture import Picture, read
-from experiments.errors import StepFailed, Unavailable
-from experiments.host import processes
-from experiments.host.processes import Process
-from experiments.testbed.namespaces.portrait import Portrait
-from experiments.testbed.places import Portrayed
-from netem.carried import Received, read_counts, received
+from priolab.common.netlink import Conversation
+from priolab.common.picture.picture import Picture, read
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.host import processes
+from priolab.experiments.host.processes import Process
+from priolab.experiments.testbed.namespaces.portrait import Portrait
+from priolab.experiments.testbed.places import Portrayed
+from priolab.netem.carried import Received, read_counts, received
 
 _CLONE_NEWNET = 0x4000_0000
 _OWN = Path("/proc/thread-self/ns/net")

@@ -12,29 +12,29 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-from client import __main__ as client
-from common import clock_quality
-from common.clock_route import ClockRoute, route_of
-from common.picture.picture import Picture
-from experiments.errors import StepFailed
-from experiments.host.origin_process import CLOCK_READER, OriginSettings, RunningOrigin, wait_for_origin
-from experiments.host.processes import CopiedProcess, Process
-from experiments.host.program_logs import tail
-from experiments.host.search_path import program_environment
-from experiments.host.tools import Tools
-from experiments.results.run_folder import RunFolder
-from experiments.scenario.scenario import Scenario, ShaperAt, Via
-from experiments.testbed import tap
-from experiments.testbed.namespaces import front_place, front_shaper
-from experiments.testbed.namespaces.cross_traffic import crossing
-from experiments.testbed.namespaces.end_sockets import EndSockets
-from experiments.testbed.namespaces.front_place import LOWAT, WMEM, End
-from experiments.testbed.namespaces.front_tuner import FrontTuner
-from experiments.testbed.namespaces.link_namespace import LinkNamespace
-from experiments.testbed.namespaces.namespace import Namespace
-from experiments.testbed.namespaces.second_hop import SecondHop
-from experiments.testbed.namespaces.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
-from experiments.testbed.places import (
+from priolab.client import __main__ as client
+from priolab.common import clock_quality
+from priolab.common.clock_route import ClockRoute, route_of
+from priolab.common.picture.picture import Picture
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.origin_process import CLOCK_READER, OriginSettings, RunningOrigin, wait_for_origin
+from priolab.experiments.host.processes import CopiedProcess, Process
+from priolab.experiments.host.program_logs import tail
+from priolab.experiments.host.search_path import program_environment
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.scenario.scenario import Scenario, ShaperAt, Via
+from priolab.experiments.testbed import tap
+from priolab.experiments.testbed.namespaces import front_place, front_shaper
+from priolab.experiments.testbed.namespaces.cross_traffic import crossing
+from priolab.experiments.testbed.namespaces.end_sockets import EndSockets
+from priolab.experiments.testbed.namespaces.front_place import LOWAT, WMEM, End
+from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
+from priolab.experiments.testbed.namespaces.link_namespace import LinkNamespace
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.experiments.testbed.namespaces.second_hop import SecondHop
+from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
+from priolab.experiments.testbed.places import (
     FRONT_PORT,
     ORIGIN_PORT,
     ActiveCross,
@@ -43,11 +43,11 @@ from experiments.testbed.places import (
     Portrayed,
     Sampling,
 )
-from netem.calibration import Calibration, Tolerance
-from netem.link import Link
-from netem.shaper_kind import Shaper
-from proxy.front import Front
-from proxy.sampler import FrontLost, Sampler
+from priolab.netem.calibration import Calibration, Tolerance
+from priolab.netem.link import Link
+from priolab.netem.shaper_kind import Shaper
+from priolab.proxy.front import Front
+from priolab.proxy.sampler import FrontLost, Sampler
 
 _RMEM = "net.ipv4.tcp_rmem"
 _NO_IPV6 = "net.ipv6.conf.all.disable_ipv6"
@@ -60,7 +60,7 @@ _ECN_ON = "1"  # asks for ECN, and accepts it
 CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
 _HANDSHAKE_RETRIES = "8"  # 511 s
 _BLAME_S = 0.5
-_FORKED = ("-P", "-m", "client")
+_FORKED = ("-P", "-m", "priolab.client")
 
 
 class Namespaces:
@@ -334,7 +334,7 @@ def _leave(_: socket.socket) -> None:
 
 
 def _become_client(command: Sequence[str]) -> int:
-    """Runs the client in this process, with the arguments of `python -m client ...`; returns the exit code."""
+    """Runs the client in this process, with the arguments of `python -m priolab.client ...`; returns the exit code."""
     sys.argv = ["client", *command[4:]]
     return client.main()
 

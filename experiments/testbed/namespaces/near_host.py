@@ -13,19 +13,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from experiments.errors import Unavailable
-from experiments.host import processes
-from experiments.testbed.namespaces import rtnetlink
-from experiments.testbed.namespaces.link_namespace import LinkNamespace
-from experiments.testbed.namespaces.namespace import Host, Namespace
-from experiments.testbed.namespaces.wiring import (
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host import processes
+from priolab.experiments.testbed.namespaces import rtnetlink
+from priolab.experiments.testbed.namespaces.link_namespace import LinkNamespace
+from priolab.experiments.testbed.namespaces.namespace import Host, Namespace
+from priolab.experiments.testbed.namespaces.wiring import (
     ADDRESSES,
     FAR_ROUTER,
     TO_FRONT,
     attach,
     wire_client,
 )
-from netem.link import Link
+from priolab.netem.link import Link
 
 _DEVICE = "priolab-{}"
 _BLOCK = "198.18.0.0/23"

@@ -5,24 +5,24 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from experiments.errors import StepFailed, Unavailable
-from experiments.host import processes
-from experiments.host.machine import no_namespaces
-from experiments.host.programs import tools_for
-from experiments.host.search_path import find
-from experiments.host.tools import Tools
-from experiments.results.order import Order
-from experiments.results.run_folder import RunFolder
-from experiments.scenario.scenario import LOWAT_AUTO, Scenario
-from experiments.testbed.fabric import HostKernel
-from experiments.testbed.namespaces import cgroup
-from experiments.testbed.namespaces.front_shaper_check import check_egress
-from experiments.testbed.namespaces.qdisc_check import check_qdisc
-from experiments.testbed.places import Places, run_label
-from netem import calibration
-from netem.link import Qdisc
-from netem.shaper import TRIAL, lack_of_netem
-from netem.shaper_kind import Shaper
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.host import processes
+from priolab.experiments.host.machine import no_namespaces
+from priolab.experiments.host.programs import tools_for
+from priolab.experiments.host.search_path import find
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.order import Order
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario
+from priolab.experiments.testbed.fabric import HostKernel
+from priolab.experiments.testbed.namespaces import cgroup
+from priolab.experiments.testbed.namespaces.front_shaper_check import check_egress
+from priolab.experiments.testbed.namespaces.qdisc_check import check_qdisc
+from priolab.experiments.testbed.places import Places, run_label
+from priolab.netem import calibration
+from priolab.netem.link import Qdisc
+from priolab.netem.shaper import TRIAL, lack_of_netem
+from priolab.netem.shaper_kind import Shaper
 
 _OTHER = "use another FABRIC"
 
@@ -82,14 +82,14 @@ class Netns(HostKernel):
             afterwards = scratch / "afterwards"
             afterwards.write_text(cgroup.removal(run_label(folder), scratch))
             afterwards.chmod(0o755)
-        arm = [*processes.module("experiments.run.process"), str(folder.path)]
+        arm = [*processes.module("priolab.experiments.run.process"), str(folder.path)]
         return ["env", f"TMPDIR={scratch}", *entering(), *arm]
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns places that are network namespaces of this machine's kernel."""
         # Only the process of a run needs these modules.
-        from experiments.testbed.namespaces.front_tuner import FrontTuner
-        from experiments.testbed.namespaces.namespaces import Namespaces
+        from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
+        from priolab.experiments.testbed.namespaces.namespaces import Namespaces
 
         return Namespaces(None, FrontTuner(order.asked_tuner, run_label(folder)), via=order.scenario.via)
 

@@ -10,9 +10,9 @@ Rules:
 
 from collections.abc import Mapping, Sequence
 
-from common.picture.picture import Picture
-from common.picture.usual import unusual
-from netem.asked import Asked, asked
+from priolab.common.picture.picture import Picture
+from priolab.common.picture.usual import unusual
+from priolab.netem.asked import Asked, asked
 
 
 class Portrait:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from experiments.errors import StepFailed, Unavailable
-from experiments.host import processes
-from experiments.host.search_path import find
-from experiments.scenario.scenario import Scenario
-from netem.link import Qdisc
-from netem.shaper import lack_of
-from netem.shaper_kind import Shaper
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.host import processes
+from priolab.experiments.host.search_path import find
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.netem.link import Qdisc
+from priolab.netem.shaper import lack_of
+from priolab.netem.shaper_kind import Shaper
 
 _UNKNOWN_TO_TC = "hence option"
 

@@ -7,7 +7,7 @@ even longer: a guest imports it for a quarter of a second.
 import struct
 from socket import AF_INET, inet_aton
 
-from common.netlink import attribute, attributes, order, question
+from priolab.common.netlink import attribute, attributes, order, question
 
 # <linux/rtnetlink.h>, <linux/if_link.h>, <linux/if_addr.h>, <linux/neighbour.h>, <linux/veth.h>
 _NEW_LINK, _GET_LINK, _NEW_ADDRESS, _NEW_ROUTE, _NEW_NEIGHBOUR = 16, 18, 20, 24, 28

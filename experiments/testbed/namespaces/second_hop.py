@@ -6,19 +6,19 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from experiments.host.processes import Process
-from experiments.scenario.scenario import Scenario, Via
-from experiments.testbed import tap
-from experiments.testbed.namespaces import front_place
-from experiments.testbed.namespaces.front_place import LOWAT, WMEM, End
-from experiments.testbed.namespaces.link_namespace import LinkNamespace
-from experiments.testbed.namespaces.namespace import Namespace
-from experiments.testbed.namespaces.wiring import BEFORE_SECOND, SECOND, TO_SECOND, WIRE, wire_hop
-from experiments.testbed.places import SECOND_PORT, ActiveLink, Sampling
-from netem.calibration import Calibration, Tolerance
-from netem.shaper_kind import Shaper
-from proxy.connections import ConnectionSampler
-from proxy.front import Front
+from priolab.experiments.host.processes import Process
+from priolab.experiments.scenario.scenario import Scenario, Via
+from priolab.experiments.testbed import tap
+from priolab.experiments.testbed.namespaces import front_place
+from priolab.experiments.testbed.namespaces.front_place import LOWAT, WMEM, End
+from priolab.experiments.testbed.namespaces.link_namespace import LinkNamespace
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.experiments.testbed.namespaces.wiring import BEFORE_SECOND, SECOND, TO_SECOND, WIRE, wire_hop
+from priolab.experiments.testbed.places import SECOND_PORT, ActiveLink, Sampling
+from priolab.netem.calibration import Calibration, Tolerance
+from priolab.netem.shaper_kind import Shaper
+from priolab.proxy.connections import ConnectionSampler
+from priolab.proxy.front import Front
 
 
 class SecondHop:

@@ -10,9 +10,9 @@ Nothing can bypass the link: it is a router between two networks, and the client
 Addresses come from 198.18.0.0/15, the block reserved for benchmarking (RFC 2544, RFC 6890).
 """
 
-from experiments.testbed.namespaces import rtnetlink
-from experiments.testbed.namespaces.namespace import Namespace
-from experiments.testbed.places import Addresses
+from priolab.experiments.testbed.namespaces import rtnetlink
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.experiments.testbed.places import Addresses
 
 ADDRESSES = Addresses(client="198.18.0.2", front="198.18.1.2", origin="198.18.2.2")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from common.formats.page import Chunk, Page, Resource
-from experiments.host.search_path import find
+from priolab.common.formats.page import Chunk, Page, Resource
+from priolab.experiments.host.search_path import find
 from tests.pages import MS, maps_page, page_file
 
 _ORIGIN = Path(__file__).parents[3] / "backend" / "origin.mjs"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from common.formats.page import Page
-from experiments.errors import ScenarioError
-from experiments.host.search_path import find
-from experiments.scenario.pages import Parameters, page_of, read_page
+from priolab.common.formats.page import Page
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.host.search_path import find
+from priolab.experiments.scenario.pages import Parameters, page_of, read_page
 from tests.pages import MS, page_file
 
 BACKEND = Path(__file__).parents[3] / "backend"

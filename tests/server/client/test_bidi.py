@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from websockets.sync.server import ServerConnection, serve
 
-from client.firefox.bidi import BidiError, session
+from priolab.client.firefox.bidi import BidiError, session
 
 _SOON_S = 5.0
 _BROWSER = {"capabilities": {"browserName": "firefox", "browserVersion": "1.2"}}

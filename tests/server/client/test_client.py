@@ -17,15 +17,15 @@ from hyperframe.frame import (
     WindowUpdateFrame,
 )
 
-from client.__main__ import run
-from client.dialects import PLAIN
-from client.http2.frames import priority_update
-from client.loads import LoadFailed
-from client.plan import STEPS
-from client.priorities import Priorities
-from client.transport import TransportFailed
-from common.formats.plan import Protocol, Steps
-from proxy.certificates import issue
+from priolab.client.__main__ import run
+from priolab.client.dialects import PLAIN
+from priolab.client.http2.frames import priority_update
+from priolab.client.loads import LoadFailed
+from priolab.client.plan import STEPS
+from priolab.client.priorities import Priorities
+from priolab.client.transport import TransportFailed
+from priolab.common.formats.plan import Protocol, Steps
+from priolab.proxy.certificates import issue
 from tests.pages import maps_plan
 from tests.server.peers import NAME, SOON_S, Behaviour, listening, over_tls, pour, say_nothing, session
 from tests.unit.client.spdy.spdy_pair import PING, WINDOW_UPDATE, SpdyServer, control, data_frame

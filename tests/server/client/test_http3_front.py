@@ -17,13 +17,13 @@ from aioquic.h3.connection import H3Connection
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ProtocolNegotiated, QuicEvent, StreamDataReceived
 
-from client.__main__ import run as run_client
-from client.dialects import PLAIN
-from client.loads import LoadFailed
-from client.priorities import Priorities
-from client.transport import TransportFailed
-from common.formats.plan import Plan, Protocol
-from proxy.certificates import issue
+from priolab.client.__main__ import run as run_client
+from priolab.client.dialects import PLAIN
+from priolab.client.loads import LoadFailed
+from priolab.client.priorities import Priorities
+from priolab.client.transport import TransportFailed
+from priolab.common.formats.plan import Plan, Protocol
+from priolab.proxy.certificates import issue
 from tests.conftest import needs
 from tests.pages import maps_plan
 from tests.server.fronts import NAME, SIZE, free_port, running_front

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from client.__main__ import run as run_client
-from client.dialects import PLAIN
-from client.loads import LoadFailed
-from client.plan import PROBE_LEAST_BYTES, STEPS
-from client.priorities import Priorities
-from client.spdy.engine import SpdyEngine
-from client.transport import TransportFailed
-from common.formats.plan import Plan, Protocol
-from experiments.host.processes import Process
-from proxy.front import Front, FrontSettings
-from proxy.readiness import ask
+from priolab.client.__main__ import run as run_client
+from priolab.client.dialects import PLAIN
+from priolab.client.loads import LoadFailed
+from priolab.client.plan import PROBE_LEAST_BYTES, STEPS
+from priolab.client.priorities import Priorities
+from priolab.client.spdy.engine import SpdyEngine
+from priolab.client.transport import TransportFailed
+from priolab.common.formats.plan import Plan, Protocol
+from priolab.experiments.host.processes import Process
+from priolab.proxy.front import Front, FrontSettings
+from priolab.proxy.readiness import ask
 from tests.pages import maps_plan
 from tests.server.backend.test_origin import running_origin
 from tests.server.fronts import NAME, SIZE, running_front, settings_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from client.webkit.webdriver import WebDriverError, ask, session
+from priolab.client.webkit.webdriver import WebDriverError, ask, session
 
 _SOON_S = 5.0
 _ASKED = {"acceptInsecureCerts": False}

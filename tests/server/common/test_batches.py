@@ -9,8 +9,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from common.batches import SAMPLES, Batches, batches
-from common.netlink import Conversation, Inquiry, question
+from priolab.common.batches import SAMPLES, Batches, batches
+from priolab.common.netlink import Conversation, Inquiry, question
 from tests.conftest import needs
 
 _GET_LINK = 18  # RTM_GETLINK

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from common import clock_route
-from common.clock_route import CALLS, ClockRoute, Route, route_of, route_of_python
-from experiments.host.origin_process import CLOCK, CLOCK_READER, ONE_THREAD
-from experiments.host.search_path import find, program_environment
+from priolab.common import clock_route
+from priolab.common.clock_route import CALLS, ClockRoute, Route, route_of, route_of_python
+from priolab.experiments.host.origin_process import CLOCK, CLOCK_READER, ONE_THREAD
+from priolab.experiments.host.search_path import find, program_environment
 
 _MACHINE = os.uname().machine
 _READ = "import time; time.clock_gettime_ns(time.CLOCK_MONOTONIC)"
@@ -75,7 +75,7 @@ def test_python_and_node_account_for_their_clocks() -> None:
     """
     node = find("node")
     assert node is not None
-    python_says = json.loads(subprocess.check_output([sys.executable, "-m", "common.clock_quality"]))["python"]
+    python_says = json.loads(subprocess.check_output([sys.executable, "-m", "priolab.common.clock_quality"]))["python"]
     node_says = json.loads(subprocess.check_output([node, *ONE_THREAD, str(CLOCK)]))
     assert python_says["advances_while_working"] is True
     assert set(python_says) == {*node_says, "advances_while_working", "reads"}

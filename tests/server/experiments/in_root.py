@@ -11,8 +11,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from experiments.host.processes import Process
-from experiments.testbed.namespaces.front_root import mounted, started_in
+from priolab.experiments.host.processes import Process
+from priolab.experiments.testbed.namespaces.front_root import mounted, started_in
 
 _PATIENCE_S = 20.0
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from experiments.demo.job import Claim, News
-from experiments.demo.job_queue import JobQueue
+from priolab.experiments.demo.job import Claim, News
+from priolab.experiments.demo.job_queue import JobQueue
 from tests.unit.demonstrating import settle
 
 SOON_S = 20.0

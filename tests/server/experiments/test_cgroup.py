@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.testbed.namespaces import cgroup
-from experiments.testbed.namespaces.cgroup import own_group, removal
+from priolab.experiments.testbed.namespaces import cgroup
+from priolab.experiments.testbed.namespaces.cgroup import own_group, removal
 from tests.server.echo import serving
 
 pytestmark = pytest.mark.usefixtures("bpf")

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from distributed import Client
 
-from experiments.errors import ScenarioError, StepFailed, Unavailable
-from experiments.execution.cluster import Cluster
-from experiments.execution.conclusion import Run
-from experiments.execution.parcel import BadParcel, unpack
-from experiments.sweep.sweep import Sweep
-from experiments.testbed.namespaces.netns import Netns
-from proxy.descriptors import process_ids
+from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
+from priolab.experiments.execution.cluster import Cluster
+from priolab.experiments.execution.conclusion import Run
+from priolab.experiments.execution.parcel import BadParcel, unpack
+from priolab.experiments.sweep.sweep import Sweep
+from priolab.experiments.testbed.namespaces.netns import Netns
+from priolab.proxy.descriptors import process_ids
 from tests.lab.endings import words_of
 from tests.server.cluster import Dask, Heard, swept, until
 from tests.unit.sweeping import KERNEL, CopyingFabric, sweep_of
@@ -120,7 +120,7 @@ def test_what_comes_back_is_no_run_folder(dask: Dask, monkeypatch: pytest.Monkey
             raise BadParcel("it ends in the middle")
         unpack(content, folder)
 
-    monkeypatch.setattr("experiments.execution.cluster.unpack", damaging)
+    monkeypatch.setattr("priolab.experiments.execution.cluster.unpack", damaging)
     sweep = sweep_of(VALUES, results=tmp_path / "results")
     heard = Heard()
     swept(sweep, dask.address, heard)
@@ -233,7 +233,7 @@ def test_the_scheduler_is_lost(tmp_path: Path) -> None:
 
 def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection fails within a bounded time if no scheduler answers."""
-    monkeypatch.setattr("experiments.execution.cluster._CONNECT_S", 0.5)
+    monkeypatch.setattr("priolab.experiments.execution.cluster._CONNECT_S", 0.5)
     sweep = sweep_of(VALUES)
     with (
         pytest.raises(Unavailable, match=r"no scheduler answers within 0\.5 s; `dask scheduler` starts one"),

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.execution import command_process, jobs
-from experiments.execution.command_process import Work, keep_guests
+from priolab.experiments.execution import command_process, jobs
+from priolab.experiments.execution.command_process import Work, keep_guests
 
 _WAITS = 'echo "@ began $$"; echo "@ idle"; while read line; do echo "@ $line $$"; echo "@ idle"; done'
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from experiments.demo import connection
-from experiments.demo.connection import MOST, TimedConnection
-from experiments.demo.job import Claim, DemoJob, News
-from experiments.demo.job_queue import JobQueue
-from experiments.demo.listener import listening
-from experiments.demo.server import PAGE, TOKEN_HEADER, DemoServer
-from experiments.execution.request import Request
+from priolab.experiments.demo import connection
+from priolab.experiments.demo.connection import MOST, TimedConnection
+from priolab.experiments.demo.job import Claim, DemoJob, News
+from priolab.experiments.demo.job_queue import JobQueue
+from priolab.experiments.demo.listener import listening
+from priolab.experiments.demo.server import PAGE, TOKEN_HEADER, DemoServer
+from priolab.experiments.execution.request import Request
 
 _SOON_S = 30.0
 _SHORT_S = 0.3

@@ -15,11 +15,11 @@ import httpx
 import pytest
 from starlette.routing import Route
 
-from experiments.demo.job_queue import JobQueue
-from experiments.demo.server import PAGE, TOKEN_HEADER, application
-from experiments.execution.local import bearable
-from experiments.run.fabrics import FABRICS
-from experiments.scenario.knobs import scenario_from
+from priolab.experiments.demo.job_queue import JobQueue
+from priolab.experiments.demo.server import PAGE, TOKEN_HEADER, application
+from priolab.experiments.execution.local import bearable
+from priolab.experiments.run.fabrics import FABRICS
+from priolab.experiments.scenario.knobs import scenario_from
 from tests.conftest import Lab, make_lab
 from tests.demonstration import Demo, demonstration
 from tests.lab.endings import Traces, nothing_is_left, words_of
@@ -361,7 +361,7 @@ def test_a_job_that_there_is_not(demo: Demo, client: httpx.Client, number: str) 
 def _children(demo: Demo) -> list[str]:
     """Return the command lines of the demo's child processes that carry out runs."""
     own = Path(f"/proc/{demo.process.pid}/task/{demo.process.pid}/children").read_text().split()
-    return [words for pid in own if "experiments.in_turn" in (words := words_of(int(pid)))]
+    return [words for pid in own if "priolab.experiments.in_turn" in (words := words_of(int(pid)))]
 
 
 def _until(holds: Callable[[], bool], what: str) -> None:

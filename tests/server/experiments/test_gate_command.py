@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from client.plan import PROBE_LEAST_BYTES
-from experiments.cli import main
-from experiments.gate.faults import Fault as Named
+from priolab.client.plan import PROBE_LEAST_BYTES
+from priolab.experiments.cli import main
+from priolab.experiments.gate.faults import Fault as Named
 from tests.conftest import needs, priolab_here
 from tests.front.folder import front_folder
 from tests.front.gates import NAMES

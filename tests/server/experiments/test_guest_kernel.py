@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.testbed.guest import kernel
+from priolab.experiments.testbed.guest import kernel
 
 _FOLDER = Path(__file__).parent
 _COMPUTING = (

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from common.in_turn import PROCESS, Answer, answer_of, request
+from priolab.common.in_turn import PROCESS, Answer, answer_of, request
 
 _END_S = 20.0
 _CHANGED = """
 import os
-from experiments import in_turn
-from experiments.results import digest
+from priolab.experiments import in_turn
+from priolab.experiments.results import digest
 digests = iter(["old", "new"])
 digest.code = lambda: next(digests)
 os.execv = lambda program, words: print(*words[1:])

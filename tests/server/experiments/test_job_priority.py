@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from experiments.demo.job import Claim, DemoJob, JobState
-from experiments.demo.job_queue import Busy
+from priolab.experiments.demo.job import Claim, DemoJob, JobState
+from priolab.experiments.demo.job_queue import Busy
 from tests.server.experiments.queued import Child, claimed, heard, opened, run, until
 from tests.server.experiments.queued import child as child
 
@@ -149,7 +149,7 @@ def test_the_background_takes_no_wishs_place(child: Child) -> None:
 
 def test_the_request_says_so(child: Child) -> None:
     """`background` in the body of a request is true, false or missing."""
-    from experiments.demo.server import TOKEN_HEADER, application
+    from priolab.experiments.demo.server import TOKEN_HEADER, application
 
     async def scene() -> None:
         async with opened(child) as queue:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from common.in_turn import words_of
-from experiments.demo.job import JobState
+from priolab.common.in_turn import words_of
+from priolab.experiments.demo.job import JobState
 from tests.server.experiments.queued import Child, claimed, heard, opened, run, until
 from tests.server.experiments.queued import child as child
 

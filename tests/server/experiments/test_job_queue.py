@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from common.in_turn import words_of
-from experiments.demo import job_queue
-from experiments.demo.job import Claim, JobState
-from experiments.demo.job_queue import Busy
-from experiments.errors import ScenarioError
-from experiments.scenario.knobs import KNOBS
+from priolab.common.in_turn import words_of
+from priolab.experiments.demo import job_queue
+from priolab.experiments.demo.job import Claim, JobState
+from priolab.experiments.demo.job_queue import Busy
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.scenario.knobs import KNOBS
 from tests.server.experiments.queued import SOON_S, Child, claimed, heard, opened, run, until
 from tests.server.experiments.queued import child as child
 
@@ -24,7 +24,7 @@ _PARENT = """
 import asyncio, os, signal, sys
 from pathlib import Path
 import pytest
-from experiments.demo.job_queue import JobQueue
+from priolab.experiments.demo.job_queue import JobQueue
 from tests.unit.demonstrating import settle
 
 async def scene():
@@ -65,7 +65,7 @@ def test_a_job_from_its_beginning_to_its_end(child: Child) -> None:
     run(scene())
     (line,) = child.begun()
     _, *given, request = line.split(maxsplit=4)
-    assert given == ["-P", "-m", "experiments.in_turn"]
+    assert given == ["-P", "-m", "priolab.experiments.in_turn"]
     words = words_of(request)
     assert words[:2] == ["run", "--print-folder"]
     knobs = {word.partition("=")[0] for word in words[2:]}

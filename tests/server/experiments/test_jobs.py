@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.errors import Unavailable
-from experiments.execution import jobs, keeper
-from experiments.execution.command_process import Work
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.execution import jobs, keeper
+from priolab.experiments.execution.command_process import Work
 
 
 def task(folder: Path, name: str, ended: dict[str, str | None], command: Callable[[], list[str]]) -> jobs.Task:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.execution import keeper
-from experiments.testbed.containers import docker_engine
+from priolab.experiments.execution import keeper
+from priolab.experiments.testbed.containers import docker_engine
 
 
 def leave(scratch: Path, script: str) -> None:

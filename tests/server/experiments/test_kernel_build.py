@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.errors import StepFailed
-from experiments.testbed.guest import kernel, kernel_build, kernel_source
-from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.testbed.guest import kernel, kernel_build, kernel_source
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
 pytestmark = pytest.mark.usefixtures("gcc")
 

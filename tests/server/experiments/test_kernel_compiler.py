@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.testbed.guest.kernel_build import COMPILING
+from priolab.experiments.testbed.guest.kernel_build import COMPILING
 
 pytestmark = pytest.mark.usefixtures("gcc")
 

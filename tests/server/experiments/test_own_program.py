@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.errors import Unavailable
-from experiments.host.elf import Elf, read_elf
-from experiments.host.own_files import digest_of
-from experiments.host.own_program import inspected, version_said
-from experiments.host.program_logs import first_complaint
-from experiments.host.programs import tools_for
-from experiments.scenario.knobs import scenario_from
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host.elf import Elf, read_elf
+from priolab.experiments.host.own_files import digest_of
+from priolab.experiments.host.own_program import inspected, version_said
+from priolab.experiments.host.program_logs import first_complaint
+from priolab.experiments.host.programs import tools_for
+from priolab.experiments.scenario.knobs import scenario_from
 from tests.own_files import build, installed, server_folder, wrapper
 
 _LOADER = b"/lib64/ld-linux-x86-64.so.2"

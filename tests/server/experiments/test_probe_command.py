@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.loads.readings import Reading
-from client.plan import PROBE_LEAST_BYTES
-from experiments.cli import main
-from proxy.front import FrontSettings
+from priolab.analysis.loads.readings import Reading
+from priolab.client.plan import PROBE_LEAST_BYTES
+from priolab.experiments.cli import main
+from priolab.proxy.front import FrontSettings
 from tests.conftest import needs
 from tests.matrix_document import documented, row_like
 from tests.server.fronts import NAME, running_front
@@ -34,7 +34,7 @@ def front(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FrontSetti
 
 def test_it_finds_what_is_documented(front: FrontSettings) -> None:
     """The probe finds the documented reading of two dialects and the server's own order."""
-    command = [sys.executable, "-m", "experiments", *_command(front, "/image.jpg", "/script.js")]
+    command = [sys.executable, "-m", "priolab.experiments", *_command(front, "/image.jpg", "/script.js")]
     command += ["--dialect", "plain,header", "--json", "--pause", "30ms"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -53,7 +53,7 @@ def test_over_http3(tmp_path: Path) -> None:
     name = "caddy-h3@2.11.7"
     needs(name)
     with running_front(name, tmp_path, size_bytes=PROBE_LEAST_BYTES * 5 // 4) as (settings, _):
-        command = [sys.executable, "-m", "experiments", *_command(settings, "/image.jpg", "/script.js")]
+        command = [sys.executable, "-m", "priolab.experiments", *_command(settings, "/image.jpg", "/script.js")]
         command += ["--http3", "--json", "--pause", "30ms"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr

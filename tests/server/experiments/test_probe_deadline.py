@@ -16,9 +16,9 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 from hyperframe.frame import DataFrame
 
-from client.plan import PROBE_LEAST_BYTES
-from experiments.cli import main
-from proxy.certificates import issue
+from priolab.client.plan import PROBE_LEAST_BYTES
+from priolab.experiments.cli import main
+from priolab.proxy.certificates import issue
 from tests.server.peers import NAME, SOON_S, Behaviour, listening, over_tls, pour, say_nothing, session
 
 _DEADLINE_S = 1.5
@@ -192,7 +192,7 @@ def test_no_journal_is_left(tmp_path: Path) -> None:
         words = _command(
             tmp_path, port, "--deadline", "60s", "--dialect", "plain,chrome,safari,header,update,reprioritize"
         )
-        command = [sys.executable, "-m", "experiments", *words]
+        command = [sys.executable, "-m", "priolab.experiments", *words]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"TMPDIR": str(temporary)}) as probe:
             assert stalled.wait(60)
             probe.kill()

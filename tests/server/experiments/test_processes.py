@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.errors import StepFailed
-from experiments.host.processes import Process, run, wait_until
-from experiments.host.search_path import search_path
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.processes import Process, run, wait_until
+from priolab.experiments.host.search_path import search_path
 
 _SOON_S = 5.0
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from experiments import cli
-from experiments.commands import suite_roots
-from experiments.commands.setup import set_up
-from experiments.errors import ScenarioError, Unavailable
-from experiments.host import root_packages, roots
-from experiments.host.root_making import digest_of, obtain
-from experiments.host.root_sources import Source
-from experiments.host.roots import PackageRecord, Root, all_roots, find_root, root_at
-from proxy.server import Server, catalogue
+from priolab.experiments import cli
+from priolab.experiments.commands import suite_roots
+from priolab.experiments.commands.setup import set_up
+from priolab.experiments.errors import ScenarioError, Unavailable
+from priolab.experiments.host import root_packages, roots
+from priolab.experiments.host.root_making import digest_of, obtain
+from priolab.experiments.host.root_sources import Source
+from priolab.experiments.host.roots import PackageRecord, Root, all_roots, find_root, root_at
+from priolab.proxy.server import Server, catalogue
 from tests.server.experiments.suite import SUITE, LocalSuite
 
 NOWHERE = "http://127.0.0.1:1/debian"

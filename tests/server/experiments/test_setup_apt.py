@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.host import apt, python_environment
-from experiments.host.machine import Rights
-from experiments.host.python_environment import MADE_OF, EnvironmentFailed, PythonEnvironment
+from priolab.experiments.host import apt, python_environment
+from priolab.experiments.host.machine import Rights
+from priolab.experiments.host.python_environment import MADE_OF, EnvironmentFailed, PythonEnvironment
 
 _ROOT = Path(__file__).resolve().parents[3]
 
@@ -65,9 +65,9 @@ def test_a_policy_that_a_killed_set_up_left_forbids_nothing(programs: Path, tmp_
     """A policy-rc.d of a killed set-up allows services, and the next set-up removes it."""
     _script(programs, "apt-get", "exit 0")
     program = (
-        "import os, signal, sys; from pathlib import Path; from experiments.host import apt;"
+        "import os, signal, sys; from pathlib import Path; from priolab.experiments.host import apt;"
         "apt._POLICY, apt._DPKG = Path(sys.argv[1]), Path(sys.argv[2]);"
-        "from experiments.host.machine import Rights\n"
+        "from priolab.experiments.host.machine import Rights\n"
         "with apt.Installer(Rights.ROOT).at_work(): os.kill(os.getpid(), signal.SIGKILL)"
     )
     killed = subprocess.run(
@@ -230,8 +230,8 @@ def test_an_interruption_lets_apt_end_in_order(programs: Path, tmp_path: Path) -
         f"(trap '' INT; sleep 1; echo unpacked >>\"{tmp_path}/said\") & wait; wait",
     )
     program = (
-        "import sys; from pathlib import Path; from experiments.commands import setup\n"
-        "from experiments.host import apt; from experiments.host.machine import Rights\n"
+        "import sys; from pathlib import Path; from priolab.experiments.commands import setup\n"
+        "from priolab.experiments.host import apt; from priolab.experiments.host.machine import Rights\n"
         "apt._POLICY, apt._DPKG = Path(sys.argv[1]), Path(sys.argv[2])\n"
         "def work(*_, **__):\n"
         "    with apt.Installer(Rights.ROOT).at_work(): apt.Installer(Rights.ROOT).install(['nginx'])\n"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.errors import InvalidRun, StepFailed
-from experiments.host.processes import Process
-from experiments.testbed import tap
+from priolab.experiments.errors import InvalidRun, StepFailed
+from priolab.experiments.host.processes import Process
+from priolab.experiments.testbed import tap
 
 _LISTENING = "echo tcpdump: listening on wire, snapshot length 262144 bytes >&2"
 _UNTIL_TOLD = "while :; do sleep 0.01; done"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from common.formats.decisions import Decision
-from common.formats.reading import read_journal
+from priolab.common.formats.decisions import Decision
+from priolab.common.formats.reading import read_journal
 from tests.server.echo import lowat_of, serving, until
 
 _Tuner = subprocess.Popen[str]
@@ -22,7 +22,7 @@ def _tuning(pid: int, *words: str, by: Sequence[str] = (), out: Path | None = No
     """Start the tuner, yield its process, and kill it at the end.
     out: a file for its standard output, instead of a pipe.
     """
-    command = [*by, sys.executable, "-m", "experiments", "tune", "--pid", str(pid), *words]
+    command = [*by, sys.executable, "-m", "priolab.experiments", "tune", "--pid", str(pid), *words]
     with (out or Path("/dev/null")).open("w") as file:
         stdout = subprocess.PIPE if out is None else file
         with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as process:

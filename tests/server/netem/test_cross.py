@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from common.formats.reading import read_journal
-from common.formats.samples import CrossSample
+from priolab.common.formats.reading import read_journal
+from priolab.common.formats.samples import CrossSample
 
 _PATIENCE_S = 20.0
 _INTERVAL_NS = 10**7
 
 
 def _program(*words: str) -> list[str]:
-    return [sys.executable, "-P", "-m", "netem.cross", *words]
+    return [sys.executable, "-P", "-m", "priolab.netem.cross", *words]
 
 
 def _free_port() -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.descriptors import borrow, check_borrowing, has_ended, sockets_of
+from priolab.proxy.descriptors import borrow, check_borrowing, has_ended, sockets_of
 
 _OWN = os.getpid()
 

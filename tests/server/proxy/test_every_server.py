@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.host.processes import Process, wait_until
-from proxy.descriptors import process_ids, stat
-from proxy.front import Front
-from proxy.readiness import ask
-from proxy.server import catalogue
+from priolab.experiments.host.processes import Process, wait_until
+from priolab.proxy.descriptors import process_ids, stat
+from priolab.proxy.front import Front
+from priolab.proxy.readiness import ask
+from priolab.proxy.server import catalogue
 from tests.conftest import needs
 from tests.server.backend.test_origin import running_origin
 from tests.server.fronts import NAME, running_front, settings_of

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from client.__main__ import run as run_client
-from client.dialects import PLAIN
-from client.priorities import Priorities
-from common.formats.reading import read_journal
-from common.formats.samples import ProcessSample, SocketSample
-from experiments.errors import StepFailed
-from experiments.host.processes import Process
-from proxy.certificates import issue
-from proxy.front import Front
-from proxy.readiness import NotReady, ask, wait_until_ready
-from proxy.sampler import Sampler
+from priolab.client.__main__ import run as run_client
+from priolab.client.dialects import PLAIN
+from priolab.client.priorities import Priorities
+from priolab.common.formats.reading import read_journal
+from priolab.common.formats.samples import ProcessSample, SocketSample
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.processes import Process
+from priolab.proxy.certificates import issue
+from priolab.proxy.front import Front
+from priolab.proxy.readiness import NotReady, ask, wait_until_ready
+from priolab.proxy.sampler import Sampler
 from tests.conftest import needs
 from tests.pages import maps_plan
 from tests.server.backend.test_origin import running_origin

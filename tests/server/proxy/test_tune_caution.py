@@ -21,17 +21,17 @@ from typing import Any
 
 import pytest
 
-from common.formats.decisions import Decision, Why
-from experiments.host.cache import cache_folder
-from experiments.testbed.namespaces.cgroup import own_group
-from proxy.tuner import compiler, namespaces
-from proxy.tuner.caution import HOLD_NS, Caution
-from proxy.tuner.claim import Claimed, claimed_cgroup, claimed_process
-from proxy.tuner.in_kernel import InKernel
-from proxy.tuner.law import Aim
-from proxy.tuner.namespaces import Sysctls
-from proxy.tuner.tuner import CannotTune, Tuner
-from proxy.tuner.userland import Userland
+from priolab.common.formats.decisions import Decision, Why
+from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.testbed.namespaces.cgroup import own_group
+from priolab.proxy.tuner import compiler, namespaces
+from priolab.proxy.tuner.caution import HOLD_NS, Caution
+from priolab.proxy.tuner.claim import Claimed, claimed_cgroup, claimed_process
+from priolab.proxy.tuner.in_kernel import InKernel
+from priolab.proxy.tuner.law import Aim
+from priolab.proxy.tuner.namespaces import Sysctls
+from priolab.proxy.tuner.tuner import CannotTune, Tuner
+from priolab.proxy.tuner.userland import Userland
 from tests.server.echo import have_set, lowat_of, serving, talk, until
 
 _CLONE_NEWNET = 0x40000000
@@ -201,7 +201,7 @@ def test_a_namespace_that_cannot_be_read(
 @contextmanager
 def _command(*words: str) -> Iterator[subprocess.Popen[str]]:
     """Start `priolab tune`, and return its process when it is tuning."""
-    command = [sys.executable, "-m", "experiments", "tune", *words]
+    command = [sys.executable, "-m", "priolab.experiments", "tune", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -238,7 +238,7 @@ def test_a_second_command(group: Path, tmp_path: Path, how: str) -> None:
     with serving(tmp_path, group) as (pid, _):
         words = [how, str(group if how == "--cgroup" else pid)]
         where = f"in cgroup {group}" if how == "--cgroup" else f"on process {pid}"
-        command = [sys.executable, "-m", "experiments", "tune", *words]
+        command = [sys.executable, "-m", "priolab.experiments", "tune", *words]
         with _command(*words):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         said = f"priolab: priolab tune cannot be used here: another tuner is at work {where}; end the other tuner first"

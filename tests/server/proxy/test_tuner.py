@@ -16,17 +16,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from common.formats.decisions import DRY_RUN, SET, Decision, Trigger
-from common.formats.reading import read_journal
-from experiments.host.cache import cache_folder
-from experiments.testbed.namespaces.cgroup import own_group
-from proxy.tuner import compiler
-from proxy.tuner.in_kernel import InKernel
-from proxy.tuner.law import Aim, decide
-from proxy.tuner.law import Seen as Known
-from proxy.tuner.libbpf import Loaded
-from proxy.tuner.tuner import CannotTune, Tuner
-from proxy.tuner.userland import Userland
+from priolab.common.formats.decisions import DRY_RUN, SET, Decision, Trigger
+from priolab.common.formats.reading import read_journal
+from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.testbed.namespaces.cgroup import own_group
+from priolab.proxy.tuner import compiler
+from priolab.proxy.tuner.in_kernel import InKernel
+from priolab.proxy.tuner.law import Aim, decide
+from priolab.proxy.tuner.law import Seen as Known
+from priolab.proxy.tuner.libbpf import Loaded
+from priolab.proxy.tuner.tuner import CannotTune, Tuner
+from priolab.proxy.tuner.userland import Userland
 from tests.server.echo import lowat_of, serving, talk, until
 from tests.tuner_numbers import CAim, CChoice, CSeen, aims, choice_of, seen
 
@@ -199,7 +199,7 @@ def test_when_it_dies(tmp_path: Path, tuner: str, request: pytest.FixtureRequest
     log = tmp_path / "log"
     with serving(tmp_path, group) as (pid, port):
         whose = str(group or pid)
-        command = [sys.executable, "-m", "experiments", "tune", tuner, whose, "--log", str(log)]
+        command = [sys.executable, "-m", "priolab.experiments", "tune", tuner, whose, "--log", str(log)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             assert process.stdout.readline().startswith("tuning ")

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from common.formats.decisions import Decision, Trigger
-from proxy import descriptors
-from proxy.tuner import userland
-from proxy.tuner.law import CEILING_BYTES, Aim
-from proxy.tuner.tuner import CannotTune
-from proxy.tuner.userland import Userland
+from priolab.common.formats.decisions import Decision, Trigger
+from priolab.proxy import descriptors
+from priolab.proxy.tuner import userland
+from priolab.proxy.tuner.law import CEILING_BYTES, Aim
+from priolab.proxy.tuner.tuner import CannotTune
+from priolab.proxy.tuner.userland import Userland
 from tests.server.echo import until
 
 _MPTCP = 262

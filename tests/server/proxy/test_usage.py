@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from proxy.usage import Usage, usage
+from priolab.proxy.usage import Usage, usage
 
 _WORKED_NS = 50_000_000
 _WORKING = f"""

@@ -5,11 +5,11 @@ from h2.connection import H2Connection
 from h2.events import Event as H2Event
 from h2.events import RequestReceived
 
-from client.dialects import PLAIN, Dialect
-from client.http2.engine import Http2Engine
-from client.priorities import Priorities
-from common.formats.events import Event
-from common.formats.plan import Plan, Steps
+from priolab.client.dialects import PLAIN, Dialect
+from priolab.client.http2.engine import Http2Engine
+from priolab.client.priorities import Priorities
+from priolab.common.formats.events import Event
+from priolab.common.formats.plan import Plan, Steps
 from tests.pages import maps_plan
 
 PAGE, IMAGE, SCRIPT = 1, 3, 5

@@ -2,10 +2,10 @@
 
 import pytest
 
-from client import dialects
-from client.dialects import PLAIN, TREES, Dialect, Part, Ranks, Saying, levels, parse, saying
-from client.priorities import Priorities
-from common.formats.plan import Change, Position, Signals
+from priolab.client import dialects
+from priolab.client.dialects import PLAIN, TREES, Dialect, Part, Ranks, Saying, levels, parse, saying
+from priolab.client.priorities import Priorities
+from priolab.common.formats.plan import Change, Position, Signals
 from tests.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
 
 RESOURCES = [PAGE, IMAGE, SCRIPT]

@@ -4,12 +4,12 @@ import pytest
 from h2.errors import ErrorCodes
 from h2.events import StreamReset
 
-from client.dialects import HEADER
-from client.loads import LoadFailed
-from client.plan import DECOY, STEPS, page_plan, with_decoys
-from client.priorities import Priorities
-from common.formats.plan import Decoy, Disturbance, Plan, Protocol, Signals
-from experiments.scenario.pages import Parameters, page_of
+from priolab.client.dialects import HEADER
+from priolab.client.loads import LoadFailed
+from priolab.client.plan import DECOY, STEPS, page_plan, with_decoys
+from priolab.client.priorities import Priorities
+from priolab.common.formats.plan import Decoy, Disturbance, Plan, Protocol, Signals
+from priolab.experiments.scenario.pages import Parameters, page_of
 from tests.unit.client.pair import OK, Pair
 
 PAGE = page_of("pair", Parameters(size_bytes=300_000, script_delay_ns=0))

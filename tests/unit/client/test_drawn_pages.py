@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import pytest
 from h2.events import PriorityUpdated, RequestReceived
 
-from client.dialects import parse
-from client.plan import page_plan
-from client.priorities import Priorities
-from common.formats.events import Kind
-from common.formats.page import Page, Resource
-from common.formats.plan import Plan, Protocol
+from priolab.client.dialects import parse
+from priolab.client.plan import page_plan
+from priolab.client.priorities import Priorities
+from priolab.common.formats.events import Kind
+from priolab.common.formats.page import Page, Resource
+from priolab.common.formats.plan import Plan, Protocol
 from tests.pages import MS, page_of_parts, part
 from tests.unit.client.pair import OK, Pair
 

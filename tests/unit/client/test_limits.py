@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from client.dialects import PLAIN
-from client.journal import Journal
-from client.limits import FREE_BYTES, FREE_PIECES, MOST_RESOURCE_BYTES, Limits
-from client.loads import LoadFailed
-from client.priorities import Priorities
-from common.formats.events import Event, Kind
-from common.formats.plan import Plan, Protocol
+from priolab.client.dialects import PLAIN
+from priolab.client.journal import Journal
+from priolab.client.limits import FREE_BYTES, FREE_PIECES, MOST_RESOURCE_BYTES, Limits
+from priolab.client.loads import LoadFailed
+from priolab.client.priorities import Priorities
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Plan, Protocol
 from tests.pages import maps_plan
 
 _RECORD_LEAST = 512

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.dialects import PLAIN
-from client.loads import LoadFailed, Loads
-from client.plan import page_plan
-from client.priorities import Priorities
-from common.formats.events import Event, Kind
-from common.formats.page import Page
-from common.formats.plan import Plan, Request
+from priolab.client.dialects import PLAIN
+from priolab.client.loads import LoadFailed, Loads
+from priolab.client.plan import page_plan
+from priolab.client.priorities import Priorities
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.page import Page
+from priolab.common.formats.plan import Plan, Request
 from tests.pages import page_of_parts, part
 
 _DEEP = page_of_parts(

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.dialects import PLAIN
-from client.priorities import Priorities
-from common.formats.page import Chunk, Page, Resource
-from common.formats.plan import (
+from priolab.client.dialects import PLAIN
+from priolab.client.priorities import Priorities
+from priolab.common.formats.page import Chunk, Page, Resource
+from priolab.common.formats.plan import (
     PLAN_FORMAT,
     Change,
     Group,
@@ -23,7 +23,7 @@ from common.formats.plan import (
     Steps,
     read_plan,
 )
-from experiments.scenario.pages import Parameters, page_of
+from priolab.experiments.scenario.pages import Parameters, page_of
 from tests.pages import maps_plan, page_of_parts, part
 from tests.unit.client.test_loads import plan_of
 

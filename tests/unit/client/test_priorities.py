@@ -2,9 +2,9 @@
 
 import pytest
 
-from client.priorities import Priorities, Rank, Role, http2_weight
-from common.formats.page import Page
-from experiments.scenario.pages import Parameters, page_of
+from priolab.client.priorities import Priorities, Rank, Role, http2_weight
+from priolab.common.formats.page import Page
+from priolab.experiments.scenario.pages import Parameters, page_of
 from tests.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
 
 

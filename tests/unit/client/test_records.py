@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.records import Record, RecordSplitter
+from priolab.client.records import Record, RecordSplitter
 
 _SIZES = st.lists(st.integers(0, 2**14 + 256), min_size=1, max_size=6)
 

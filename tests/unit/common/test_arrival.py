@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from common import arrival
+from priolab.common import arrival
 
 REAL_NS = 1_700_000_000_000_000_000
 NOW_NS = 5_000_000_000

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from common.clock_quality import Quality, examine
+from priolab.common.clock_quality import Quality, examine
 
 MS = 10**6
 

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from common import clock_route
-from common.clock_route import CALLS, ClockRoute, Instruction, Route, filter_against
-from experiments.testbed.containers.node_route import judge
+from priolab.common import clock_route
+from priolab.common.clock_route import CALLS, ClockRoute, Instruction, Route, filter_against
+from priolab.experiments.testbed.containers.node_route import judge
 
 KILL, ALLOW = 0x8000_0000, 0x7FFF_0000
 LOAD, IF_EQUAL, IF_GREATER, RETURN = 0x20, 0x15, 0x25, 0x06

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common.netlink import Conversation, Finder, Inquiry, attribute, attributes, question
+from priolab.common.netlink import Conversation, Finder, Inquiry, attribute, attributes, question
 
 _HEADER = struct.Struct("=IHHII")
 _REQUEST, _DUMP = 0x1, 0x300

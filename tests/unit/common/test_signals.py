@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.formats.plan import Position
-from common.signals import Saying, Wishes, as_text, from_text, urgency
+from priolab.common.formats.plan import Position
+from priolab.common.signals import Saying, Wishes, as_text, from_text, urgency
 
 _IMAGE, _SCRIPT = 3, 5
 

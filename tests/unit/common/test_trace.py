@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common import trace
-from common.trace import Trace
+from priolab.common import trace
+from priolab.common.trace import Trace
 
 MS = 10**6
 TIMES = st.lists(st.integers(0, 50), min_size=1, max_size=60).map(sorted).filter(lambda times: times[-1] > 0)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from experiments import cli
+from priolab.experiments import cli
 
 
 @pytest.mark.parametrize("words", [["LOWAT=1x", "--print-folder"], ["--print-folder", "LOWAT=1x"]])

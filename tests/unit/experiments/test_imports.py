@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 SLOW = {"aioquic", "altair", "asyncio", "cryptography", "h2", "vl_convert"}
-FABRICS = "from experiments.run.fabrics import FABRICS; list(FABRICS.values())"
+FABRICS = "from priolab.experiments.run.fabrics import FABRICS; list(FABRICS.values())"
 
 
 def imported(code: str) -> set[str]:
@@ -21,7 +21,7 @@ def imported(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "code", ["import experiments.cli", "from experiments.cli import main; main(['list'])", FABRICS]
+    "code", ["import priolab.experiments.cli", "from priolab.experiments.cli import main; main(['list'])", FABRICS]
 )
 def test_what_starts_quickly(code: str) -> None:
     """The command line, `priolab list` and the fabrics import no slow package."""
@@ -30,40 +30,59 @@ def test_what_starts_quickly(code: str) -> None:
 
 def test_a_list_of_names() -> None:
     """`priolab list` imports nothing that fetches programs, makes links, or shows arms at work."""
-    found = imported("from experiments.cli import main; main(['list'])")
-    assert "experiments.host.installed" in found
-    assert not found & {"experiments.host.root_making", "experiments.host.wheel_fetching", "netem.shaper"}
-    assert not found & {"experiments.commands.arms_at_work", "experiments.commands.live_lines"}
+    found = imported("from priolab.experiments.cli import main; main(['list'])")
+    assert "priolab.experiments.host.installed" in found
+    assert not found & {
+        "priolab.experiments.host.root_making",
+        "priolab.experiments.host.wheel_fetching",
+        "priolab.netem.shaper",
+    }
+    assert not found & {"priolab.experiments.commands.arms_at_work", "priolab.experiments.commands.live_lines"}
 
 
 def test_an_experiment_outside_of_its_places() -> None:
     """`priolab run` makes certificates, with cryptography. The process of a run makes places and loads pages."""
-    found = imported(f"from experiments.cli import command_line; command_line(['run'])\n{FABRICS}")
+    found = imported(f"from priolab.experiments.cli import command_line; command_line(['run'])\n{FABRICS}")
     assert found & SLOW == {"cryptography"}
-    assert not found & {"client.loads", "proxy.front", "experiments.testbed.namespaces.namespaces"}
+    assert not found & {
+        "priolab.client.loads",
+        "priolab.proxy.front",
+        "priolab.experiments.testbed.namespaces.namespaces",
+    }
 
 
 def test_what_a_guest_does_not_need() -> None:
     """A guest takes several times as long for each import."""
-    found = imported("import experiments.run.guest_init")
-    assert not found & {"aioquic", "altair", "analysis", "asyncio", "cryptography", "experiments.execution", "rich"}
-    assert not found & {"experiments.host.programs", "experiments.host.wheels", "experiments.testbed.guest.kernel"}
+    found = imported("import priolab.experiments.run.guest_init")
+    assert not found & {
+        "aioquic",
+        "altair",
+        "priolab.analysis",
+        "asyncio",
+        "cryptography",
+        "priolab.experiments.execution",
+        "rich",
+    }
+    assert not found & {
+        "priolab.experiments.host.programs",
+        "priolab.experiments.host.wheels",
+        "priolab.experiments.testbed.guest.kernel",
+    }
 
 
 LATER = {
-    "client.http3.session",  # needed for HTTP/3 alone, and takes a third of a second
+    "priolab.client.http3.session",  # needed for HTTP/3 alone, and takes a third of a second
     "cryptography.hazmat.primitives.asymmetric.x25519",  # imported before the first run where a client uses HTTP/3
-    "experiments.testbed.containers.compose",
-    "experiments.testbed.guest.virtual",  # starts guests
-    "experiments.testbed.namespaces.netns",
-    "importlib.metadata",  # needed for a browser, and in a lab that is not a clone
+    "priolab.experiments.testbed.containers.compose",
+    "priolab.experiments.testbed.guest.virtual",  # starts guests
+    "priolab.experiments.testbed.namespaces.netns",
 }
 """Modules that functions import, and that no run in a guest needs, or only a run of a special kind."""
 
 
 def test_a_guest_imports_before_its_first_run() -> None:
     """Runs in a guest are forks of one process. What that process has imported, no run imports again."""
-    found = imported("import experiments.run.guest_init")
+    found = imported("import priolab.experiments.run.guest_init")
     inside = {name for module in found for name in _inside_functions(module)}
     assert inside - found == LATER
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from netem import egress, shaper
-from netem.asked import asked
-from netem.link import Link
-from netem.shaper_kind import Shaper
+from priolab.netem import egress, shaper
+from priolab.netem.asked import asked
+from priolab.netem.link import Link
+from priolab.netem.shaper_kind import Shaper
 
 
 def _of(link: Link, qdisc: str) -> dict[str, str]:

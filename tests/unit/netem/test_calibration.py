@@ -2,9 +2,9 @@
 
 import pytest
 
-from common.packets import PACKET_BYTES
-from netem.calibration import REAL, VIRTUAL, Calibration, Tolerance, disagreements, expected_round_trip_ns
-from netem.link import Link
+from priolab.common.packets import PACKET_BYTES
+from priolab.netem.calibration import REAL, VIRTUAL, Calibration, Tolerance, disagreements, expected_round_trip_ns
+from priolab.netem.link import Link
 
 MS = 10**6
 MAPS = Link(rate_bit_s=1_024_000, delay_ns=300 * MS, queue_packets=25)

@@ -5,8 +5,8 @@ import os
 import time
 from pathlib import Path
 
-from netem.changes import RateChanges, beside
-from netem.link import RateStep
+from priolab.netem.changes import RateChanges, beside
+from priolab.netem.link import RateStep
 
 STEPS = (RateStep(at_ns=100, rate_bit_s=2000), RateStep(at_ns=300, rate_bit_s=1000))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from netem import control
+from priolab.netem import control
 
 
 def test_what_is_told_is_heard(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from netem import disciplines, kept, shaper
-from netem.calibration import unmeasured
-from netem.link import Link, Qdisc
-from netem.shaper_kind import Shaper
+from priolab.netem import disciplines, kept, shaper
+from priolab.netem.calibration import unmeasured
+from priolab.netem.link import Link, Qdisc
+from priolab.netem.shaper_kind import Shaper
 
 LINK = Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=1000)
 

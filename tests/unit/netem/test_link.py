@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.packets import PACKET_BYTES
-from netem.link import Link, Qdisc, RateStep
+from priolab.common.packets import PACKET_BYTES
+from priolab.netem.link import Link, Qdisc, RateStep
 
 STEP = RateStep(at_ns=1, rate_bit_s=1_000_000)
 MODEM = Link(rate_bit_s=128_000, delay_ns=300_000_000)

@@ -2,9 +2,9 @@
 
 import struct
 
-from common.netlink import attribute
-from netem import queue_journal
-from netem.queue_journal import Statistics
+from priolab.common.netlink import attribute
+from priolab.netem import queue_journal
+from priolab.netem.queue_journal import Statistics
 
 
 def test_statistics() -> None:

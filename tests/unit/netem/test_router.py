@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from netem import __main__ as place
-from netem import router
-from netem.link import Link
-from netem.router import Router
-from netem.shaper import NO_NETEM
-from netem.shaper_kind import Shaper
+from priolab.netem import __main__ as place
+from priolab.netem import router
+from priolab.netem.link import Link
+from priolab.netem.router import Router
+from priolab.netem.shaper import NO_NETEM
+from priolab.netem.shaper_kind import Shaper
 
 WORDS = {
     "NEAR": "198.18.0.4",

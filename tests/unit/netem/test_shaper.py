@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from netem import shaper, stepped, tc
-from netem.ferry import loops
-from netem.link import Link, Qdisc, RateStep
-from netem.shaper import NO_NETEM, lack_of_netem
-from netem.shaper_kind import Shaper
+from priolab.netem import shaper, stepped, tc
+from priolab.netem.ferry import loops
+from priolab.netem.link import Link, Qdisc, RateStep
+from priolab.netem.shaper import NO_NETEM, lack_of_netem
+from priolab.netem.shaper_kind import Shaper
 
 LINK = Link(rate_bit_s=1_024_000, delay_ns=300_000_000, delay_up_ns=20_000_000)
 STEPPED = replace(LINK, rate_steps=(RateStep(at_ns=2 * 10**9, rate_bit_s=10_240_000),))

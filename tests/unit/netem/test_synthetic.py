@@ -2,7 +2,7 @@
 
 import pytest
 
-from netem.synthetic import KINDS, synthetic
+from priolab.netem.synthetic import KINDS, synthetic
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.packets import PACKET_BYTES
-from netem import tc
-from netem.link import Link
+from priolab.common.packets import PACKET_BYTES
+from priolab.netem import tc
+from priolab.netem.link import Link
 
 ADD = ("tc", "qdisc", "add", "dev", "to-client")
 FAR = ("netem", "limit", "1000000")

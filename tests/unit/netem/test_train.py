@@ -2,10 +2,10 @@
 
 import pytest
 
-from common.packets import PACKET_BYTES
-from netem.ferry.direction import Direction
-from netem.link import Link
-from netem.train import Arrival, held_packets, spacing_rate_bit_s
+from priolab.common.packets import PACKET_BYTES
+from priolab.netem.ferry.direction import Direction
+from priolab.netem.link import Link
+from priolab.netem.train import Arrival, held_packets, spacing_rate_bit_s
 
 MS = 10**6
 RATE = 8_000_000

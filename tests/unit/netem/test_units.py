@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netem.units import format_rate, format_time, parse_fraction, parse_rate_bit_s, parse_size_bytes, parse_time_ns
+from priolab.netem.units import (
+    format_rate,
+    format_time,
+    parse_fraction,
+    parse_rate_bit_s,
+    parse_size_bytes,
+    parse_time_ns,
+)
 
 
 @pytest.mark.parametrize(

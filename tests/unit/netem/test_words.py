@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from common.trace import Trace
-from netem.link import Link, Qdisc, RateStep
-from netem.words import WORDS, format_rate_steps, link_from, packed_traces
+from priolab.common.trace import Trace
+from priolab.netem.link import Link, Qdisc, RateStep
+from priolab.netem.words import WORDS, format_rate_steps, link_from, packed_traces
 
 
 def test_defaults_are_the_maps_link() -> None:

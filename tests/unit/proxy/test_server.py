@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.server import SUITES, catalogue, server_of
+from priolab.proxy.server import SUITES, catalogue, server_of
 
 ENTRY = """\
 program = "./server"

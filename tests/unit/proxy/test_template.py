@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from proxy.own_config import NEEDED, fault
-from proxy.server import VALUES, Server, catalogue, with_config
-from proxy.template import placeholders, rendered
+from priolab.proxy.own_config import NEEDED, fault
+from priolab.proxy.server import VALUES, Server, catalogue, with_config
+from priolab.proxy.template import placeholders, rendered
 
 NGINX = catalogue()["nginx"]
 TEXT = NGINX.template_text

@@ -3,7 +3,7 @@
 The changes are written for Linux 6.1, 6.12 and 7.2. A version between these gets the wording that fits its source.
 """
 
-from experiments.testbed.guest.kernel_patches import (
+from priolab.experiments.testbed.guest.kernel_patches import (
     clock,
     clock_page,
     entry,
@@ -13,7 +13,7 @@ from experiments.testbed.guest.kernel_patches import (
     processor_clock,
     randomness,
 )
-from experiments.testbed.guest.kernel_patches.edit import Change
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change
 
 CHANGES: tuple[Change, ...] = (
     *clock.CHANGES,

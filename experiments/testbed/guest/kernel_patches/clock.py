@@ -12,7 +12,7 @@ Rules:
 3. The clock counts nanoseconds, not units of 256 ns, because the remainder would differ from run to run.
 """
 
-from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
 _TIME = "arch/um/kernel/time.c"
 _READ_BY_PROGRAMS = """			if (syscall == __NR_clock_gettime || syscall == __NR_gettimeofday)

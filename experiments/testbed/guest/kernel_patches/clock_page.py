@@ -13,7 +13,7 @@ Rules:
 4. The guest has one processor, and nothing interrupts a program in the guest. So the vDSO needs no lock.
 """
 
-from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
 _TIME = "arch/um/kernel/time.c"
 _HEADER = "arch/um/include/linux/time-internal.h"

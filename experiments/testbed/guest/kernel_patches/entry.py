@@ -13,7 +13,7 @@ Rules:
    system calls to the host. In newer kernels the program's process asks for a signal at its parent's end (stub_exe.c).
 """
 
-from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
 _HOST = "arch/um/os-Linux/skas/process.c"
 _PROCESS = "arch/um/kernel/process.c"

@@ -20,7 +20,7 @@ Rules:
    While less than an eighth of the guest's memory is free, pages are shared as before.
 """
 
-from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
 _HANDLE = """/*
  * Note this is constrained to return 0, -EFAULT, -EACCES, -ENOMEM by

@@ -5,7 +5,7 @@ standard input. Until the line comes, the host stops the whole guest, its clock 
 out its runs can wait for others without using a processor, and nothing in the guest depends on how long it waits.
 """
 
-from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
 NAME = "a program can wait for a line from the host"
 """The change's name."""

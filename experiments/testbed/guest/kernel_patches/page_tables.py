@@ -5,7 +5,7 @@ the number of pages that were left. So a process that was forked by a program wi
 other uses, and freed them when it ended. They were then used twice: the kernel reported bad pages, or ran for ever.
 """
 
-from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
 _NEXT = Edit(
     "arch/um/include/asm/pgtable.h",

@@ -14,7 +14,7 @@ Rules:
    with it, because it has to change a register whenever it switches between program and guest kernel.
 """
 
-from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
 WORD = "priolab_tsc=clock"
 """The word on the kernel's command line that turns this on."""

@@ -5,7 +5,7 @@ line, which names a temporary folder, are not used. The first process begins bef
 and how Python hashes in it and in the processes forked from it, would otherwise differ from guest to guest.
 """
 
-from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
 _RANDOM = "drivers/char/random.c"
 _HOST_GIVES_NOTHING = Edit(

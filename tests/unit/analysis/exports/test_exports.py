@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from analysis.exports import har, perfetto, qlog, tables
-from analysis.exports.recording import Album, Recording
-from analysis.exports.streams import Chunk, streams
-from analysis.loads.metrics import page_loads
-from analysis.records.runs import Layers
-from client.dialects import parse
-from common.formats.events import Event, Kind
-from common.formats.page import Chunk as PageChunk
-from common.formats.plan import Plan, Position, Protocol, Request, Signals
-from common.formats.reading import FolderError
-from common.formats.samples import QueueSample, SocketSample
-from common.signals import as_text
+from priolab.analysis.exports import har, perfetto, qlog, tables
+from priolab.analysis.exports.recording import Album, Recording
+from priolab.analysis.exports.streams import Chunk, streams
+from priolab.analysis.loads.metrics import page_loads
+from priolab.analysis.records.runs import Layers
+from priolab.client.dialects import parse
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.page import Chunk as PageChunk
+from priolab.common.formats.plan import Plan, Position, Protocol, Request, Signals
+from priolab.common.formats.reading import FolderError
+from priolab.common.formats.samples import QueueSample, SocketSample
+from priolab.common.signals import as_text
 from tests.pages import page_of_parts, part
 from tests.unit import builders
 from tests.unit.builders import MS, socket_sample

@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.figures.following import words_of
-from analysis.reports.following import Step
+from priolab.analysis.figures.following import words_of
+from priolab.analysis.reports.following import Step
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.figures.lanes import Step, lanes, lanes_of
-from analysis.figures.palette import IMPORTANT, OTHERS
-from analysis.records.rate import Rate
-from experiments.scenario.pages import Parameters, page_of
+from priolab.analysis.figures.lanes import Step, lanes, lanes_of
+from priolab.analysis.figures.palette import IMPORTANT, OTHERS
+from priolab.analysis.records.rate import Rate
+from priolab.experiments.scenario.pages import Parameters, page_of
 from tests.pages import page_of_parts, part
 from tests.unit.builders import Pieces, load_of, page_load, scenario
 

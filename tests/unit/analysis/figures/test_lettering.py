@@ -6,8 +6,8 @@ import pytest
 import vl_convert
 from PIL import Image, ImageChops
 
-from analysis.figures.lettering import Label, beside, edges, spans, text_px, wrapped
-from analysis.figures.sheet import CONFIG, layer
+from priolab.analysis.figures.lettering import Label, beside, edges, spans, text_px, wrapped
+from priolab.analysis.figures.sheet import CONFIG, layer
 
 FONT_PX = 24
 

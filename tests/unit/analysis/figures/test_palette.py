@@ -4,8 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from analysis.figures.palette import GOODPUT, INK, LAYERS, RESOURCES, STEERED, ink_on
-from analysis.loads.layer import Layer
+from priolab.analysis.figures.palette import GOODPUT, INK, LAYERS, RESOURCES, STEERED, ink_on
+from priolab.analysis.loads.layer import Layer
 
 
 def test_every_layer_has_a_colour_of_its_own() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import vl_convert
 
-from analysis.figures import picture
-from analysis.figures.lettering import beside
-from analysis.figures.sheet import Axis, Declaration, Panel, heading, sheet, title
+from priolab.analysis.figures import picture
+from priolab.analysis.figures.lettering import beside
+from priolab.analysis.figures.sheet import Axis, Declaration, Panel, heading, sheet, title
 from tests.declarations import is_valid, schema_version, valid
 
 AXIS = Axis(most=10, title="seconds")

@@ -8,10 +8,10 @@ from unittest.mock import patch
 
 import pytest
 
-from analysis.figures import arms, timeline
-from analysis.loads.verdict import Judgement
-from analysis.records.runs import Evidence, Experiment, Layers, Run
-from common.formats.run import Verdict
+from priolab.analysis.figures import arms, timeline
+from priolab.analysis.loads.verdict import Judgement
+from priolab.analysis.records.runs import Evidence, Experiment, Layers, Run
+from priolab.common.formats.run import Verdict
 from tests.declarations import valid
 from tests.unit.builders import Pieces, evidence, experiment, load_events, run, script_request
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from analysis.loads.asking import asked
-from client import dialects
-from client.plan import signals_for
-from client.priorities import Priorities
-from common.formats.plan import Change, Group, Position, Protocol, Signals
-from experiments.scenario.stimuli import Stimulus, asked_by, stimuli_of, stimulus_page
+from priolab.analysis.loads.asking import asked
+from priolab.client import dialects
+from priolab.client.plan import signals_for
+from priolab.client.priorities import Priorities
+from priolab.common.formats.plan import Change, Group, Position, Protocol, Signals
+from priolab.experiments.scenario.stimuli import Stimulus, asked_by, stimuli_of, stimulus_page
 
 
 def shares(first: Position, second: Position, *groups: Group) -> list[float | None]:

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from analysis.loads.contradiction import Allowance
-from analysis.loads.contradictions import contradictions, outside, unexplained
-from analysis.loads.metrics import page_loads
-from analysis.loads.rate_check import rate_contradictions
-from analysis.records.runs import Evidence, Layers, load_evidence, load_layers, load_run
-from common.formats.events import Arrival, Event, Kind
-from common.formats.run import LedgerRecord, OtherBytes
-from common.formats.samples import OriginRequest, QueueSample
-from common.formats.scenario import ScenarioRecord
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import as_record
+from priolab.analysis.loads.contradiction import Allowance
+from priolab.analysis.loads.contradictions import contradictions, outside, unexplained
+from priolab.analysis.loads.metrics import page_loads
+from priolab.analysis.loads.rate_check import rate_contradictions
+from priolab.analysis.records.runs import Evidence, Layers, load_evidence, load_layers, load_run
+from priolab.common.formats.events import Arrival, Event, Kind
+from priolab.common.formats.run import LedgerRecord, OtherBytes
+from priolab.common.formats.samples import OriginRequest, QueueSample
+from priolab.common.formats.scenario import ScenarioRecord
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.scenario import as_record
 from tests.unit.builders import maps, socket_sample
 
 MS = 10**6

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.loads.bookkeeping import ledger
-from analysis.loads.findings import bound_of
-from analysis.loads.layer import Layer
-from analysis.loads.ledger import Ledger, sentence
-from analysis.loads.metrics import page_loads
-from analysis.loads.whereabouts import whereabouts
-from analysis.records.runs import Layers
-from common.formats.events import Arrival
-from common.formats.samples import CrossSample, QueueSample
-from common.packets import framed
+from priolab.analysis.loads.bookkeeping import ledger
+from priolab.analysis.loads.findings import bound_of
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import Ledger, sentence
+from priolab.analysis.loads.metrics import page_loads
+from priolab.analysis.loads.whereabouts import whereabouts
+from priolab.analysis.records.runs import Layers
+from priolab.common.formats.events import Arrival
+from priolab.common.formats.samples import CrossSample, QueueSample
+from priolab.common.packets import framed
 from tests.unit.analysis.loads.test_ledger import (
     PACKET_MS,
     RECORD_MS,

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from analysis.loads.crossing import crossing
-from common.formats.segments import Segment
+from priolab.analysis.loads.crossing import crossing
+from priolab.common.formats.segments import Segment
 
 _MSS = 1448
 

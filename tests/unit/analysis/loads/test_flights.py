@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.loads.flights import Path, Sender, after_load, flights, progress, read_s
+from priolab.analysis.loads.flights import Path, Sender, after_load, flights, progress, read_s
 
 _SEGMENT_S = 0.01
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 from h2.windows import WindowManager
 
-from analysis.loads.bookkeeping import ledger
-from analysis.loads.estimate import Estimate
-from analysis.loads.flow_control import Http2Rule, Waiting, Windows, receive_window, windows_of
-from analysis.loads.layer import Layer
-from analysis.loads.metrics import page_loads
-from common.formats.events import Event, Kind
-from common.formats.plan import Protocol
-from common.formats.samples import SocketSample
+from priolab.analysis.loads.bookkeeping import ledger
+from priolab.analysis.loads.estimate import Estimate
+from priolab.analysis.loads.flow_control import Http2Rule, Waiting, Windows, receive_window, windows_of
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.metrics import page_loads
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Protocol
+from priolab.common.formats.samples import SocketSample
 from tests.unit.analysis.loads.test_ledger import AVAILABLE_MS, HANDED_MS, SCENARIO, evidence, layers
 from tests.unit.builders import MS, socket_sample
 

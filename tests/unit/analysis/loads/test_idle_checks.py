@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from analysis.loads.contradiction import Allowance
-from analysis.loads.idle_checks import idle_contradictions
-from analysis.loads.metrics import PageLoad
-from analysis.records.runs import Layers
-from common.formats.samples import SocketSample
+from priolab.analysis.loads.contradiction import Allowance
+from priolab.analysis.loads.idle_checks import idle_contradictions
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.records.runs import Layers
+from priolab.common.formats.samples import SocketSample
 from tests.unit.builders import MS, PAGE_CAME, load_of, maps, scenario, socket_sample
 
 EXACT = Allowance(rate=0.03, moment_ns=MS, late_ns=6 * MS, is_exact=True)

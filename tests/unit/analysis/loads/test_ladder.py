@@ -5,9 +5,9 @@ Each meaning is a rung: PACKET, RECORD (of TLS), HEADER (of the DATA frame), PAY
 
 from typing import Any
 
-from analysis.loads.ladder import Rung, ladder
-from analysis.loads.metrics import PageLoad
-from common.formats.events import Event, Kind
+from priolab.analysis.loads.ladder import Rung, ladder
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.common.formats.events import Event, Kind
 from tests.unit.builders import MS, evidence, page_load
 
 LOAD: PageLoad = page_load([(100, 1000)], [(500, 1000)])

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from analysis.loads.lateness import FIRST, IMPORTANT, Late, lateness
-from analysis.loads.metrics import measured_load
-from analysis.records.runs import Evidence, Layers, load_evidence, load_layers
-from client.journal import Journal
-from common.formats.samples import QueueSample
-from experiments.errors import InvalidRun
-from experiments.execution.conclusion import Ending
-from experiments.execution.lateness import check_lateness, observed_lateness
-from experiments.execution.local import Local
-from experiments.results.run_folder import RunFolder
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import as_record
-from experiments.sweep.sweep import SweepProgress, run_sweep
-from netem.calibration import REAL
+from priolab.analysis.loads.lateness import FIRST, IMPORTANT, Late, lateness
+from priolab.analysis.loads.metrics import measured_load
+from priolab.analysis.records.runs import Evidence, Layers, load_evidence, load_layers
+from priolab.client.journal import Journal
+from priolab.common.formats.samples import QueueSample
+from priolab.experiments.errors import InvalidRun
+from priolab.experiments.execution.conclusion import Ending
+from priolab.experiments.execution.lateness import check_lateness, observed_lateness
+from priolab.experiments.execution.local import Local
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.scenario import as_record
+from priolab.experiments.sweep.sweep import SweepProgress, run_sweep
+from priolab.netem.calibration import REAL
 from tests.unit.sweeping import CopyingFabric, sweep_of
 
 MS = 10**6

@@ -5,14 +5,14 @@ from typing import Literal
 
 import pytest
 
-from analysis.loads.bookkeeping import NoLedger, ledger
-from analysis.loads.layer import Layer
-from analysis.loads.ledger import Ledger, sentence
-from analysis.loads.metrics import page_loads
-from analysis.records.runs import Evidence, Layers
-from common.formats.events import Arrival, Event, Kind
-from common.formats.samples import OriginRequest, QueueSample, SocketSample
-from common.formats.segments import Segment
+from priolab.analysis.loads.bookkeeping import NoLedger, ledger
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import Ledger, sentence
+from priolab.analysis.loads.metrics import page_loads
+from priolab.analysis.records.runs import Evidence, Layers
+from priolab.common.formats.events import Arrival, Event, Kind
+from priolab.common.formats.samples import OriginRequest, QueueSample, SocketSample
+from priolab.common.formats.segments import Segment
 from tests.unit.builders import MS, maps, scenario, socket_sample
 
 PACKET_MS = 10

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.loads.metrics import page_loads
-from common.formats.run import LoadRecord, ResourceRecord
+from priolab.analysis.loads.metrics import page_loads
+from priolab.common.formats.run import LoadRecord, ResourceRecord
 from tests.unit.builders import MS, evidence, load_events, page_load, resource, script_request
 
 IMAGE = [(100, 400), (300, 400), (900, 200)]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from analysis.loads.model import NoPrediction, Writes, first_byte_ms
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import as_record
-from proxy.server import catalogue
+from priolab.analysis.loads.model import NoPrediction, Writes, first_byte_ms
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.scenario import as_record
+from priolab.proxy.server import catalogue
 
 
 def predicted_ms(**knobs: str) -> float:

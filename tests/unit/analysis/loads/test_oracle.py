@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.loads.oracle import Bound, bound, inversion
-from analysis.records.rate import Rate
+from priolab.analysis.loads.oracle import Bound, bound, inversion
+from priolab.analysis.records.rate import Rate
 from tests.unit import builders
 
 MS = builders.MS

@@ -8,24 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.loads.contradiction import Allowance
-from analysis.loads.contradictions import contradictions
-from analysis.loads.findings import findings
-from analysis.loads.lateness import FIRST, IMPORTANT, lateness
-from analysis.loads.metrics import PageLoad, page_loads
-from analysis.loads.model import NoPrediction, Writes, first_byte_ms
-from analysis.loads.oracle import bound, inversion, latest_important
-from analysis.loads.verdict import Judgement, judge
-from analysis.records.rate import Rate
-from analysis.records.runs import Evidence, Layers
-from common.formats.events import Arrival, Event, Kind
-from common.formats.page import Chunk, Page
-from common.formats.run import Findings, Verdict
-from common.formats.samples import OriginRequest, QueueSample
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.pages import Parameters, page_of
-from experiments.scenario.scenario import as_record
-from proxy.server import catalogue
+from priolab.analysis.loads.contradiction import Allowance
+from priolab.analysis.loads.contradictions import contradictions
+from priolab.analysis.loads.findings import findings
+from priolab.analysis.loads.lateness import FIRST, IMPORTANT, lateness
+from priolab.analysis.loads.metrics import PageLoad, page_loads
+from priolab.analysis.loads.model import NoPrediction, Writes, first_byte_ms
+from priolab.analysis.loads.oracle import bound, inversion, latest_important
+from priolab.analysis.loads.verdict import Judgement, judge
+from priolab.analysis.records.rate import Rate
+from priolab.analysis.records.runs import Evidence, Layers
+from priolab.common.formats.events import Arrival, Event, Kind
+from priolab.common.formats.page import Chunk, Page
+from priolab.common.formats.run import Findings, Verdict
+from priolab.common.formats.samples import OriginRequest, QueueSample
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.pages import Parameters, page_of
+from priolab.experiments.scenario.scenario import as_record
+from priolab.proxy.server import catalogue
 from tests.pages import page_of_parts, part
 from tests.unit.builders import MS, Pieces, asked_first, asking, load_of, maps, page_load, run, scenario, socket_sample
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.loads.probe import Probe, judge_probe, probe_of, was_hurried
-from common.formats.events import Event, Kind
+from priolab.analysis.loads.probe import Probe, judge_probe, probe_of, was_hurried
+from priolab.common.formats.events import Event, Kind
 from tests.unit.builders import maps
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from analysis.loads.retransmission_check import retransmission_contradictions
-from analysis.records.runs import Layers
-from common.formats.samples import QueueSample
+from priolab.analysis.loads.retransmission_check import retransmission_contradictions
+from priolab.analysis.records.runs import Layers
+from priolab.common.formats.samples import QueueSample
 from tests.unit.builders import MS, scenario, socket_sample
 
 SEGMENT = 1448

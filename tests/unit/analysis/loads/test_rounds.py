@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.loads.rounds import most_rounds, segments_of
+from priolab.analysis.loads.rounds import most_rounds, segments_of
 
 
 @pytest.mark.parametrize(("kib", "rounds"), [(1, 0), (3, 0), (8, 1), (12, 1), (20, 1), (30, 2), (60, 3), (100, 5)])

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.loads.contradiction import Allowance
-from analysis.loads.hop_checks import hop_contradictions
-from analysis.loads.layer import Layer
-from analysis.loads.oracle import bound
-from analysis.loads.second_hop import hop_of
-from analysis.records.rate import Rate
-from analysis.records.runs import Evidence, Layers
-from common.formats.passages import Passage
-from common.formats.samples import ConnectionSample, OriginRequest
-from common.formats.scenario import ViaRecord
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import as_record
+from priolab.analysis.loads.contradiction import Allowance
+from priolab.analysis.loads.hop_checks import hop_contradictions
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.oracle import bound
+from priolab.analysis.loads.second_hop import hop_of
+from priolab.analysis.records.rate import Rate
+from priolab.analysis.records.runs import Evidence, Layers
+from priolab.common.formats.passages import Passage
+from priolab.common.formats.samples import ConnectionSample, OriginRequest
+from priolab.common.formats.scenario import ViaRecord
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.scenario import as_record
 from tests.unit.builders import MS, evidence, load_events, maps, page_load, script_request, socket_sample
 
 _VIA = ViaRecord(server="nginx", lowat=16384, http="1.1", rate_bit_s=None, delay_ns=10 * MS, queue_packets=25)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.loads.site import SiteLedger, alone_ns, one_after_the_other, site_ledger, site_loads
-from common.formats.events import Event, Kind
-from common.formats.page import Page, Resource
-from common.formats.reading import FolderError
+from priolab.analysis.loads.site import SiteLedger, alone_ns, one_after_the_other, site_ledger, site_loads
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.page import Page, Resource
+from priolab.common.formats.reading import FolderError
 
 MS = 10**6
 IMAGE = Resource(name="image", path="/i.jpg", content_type="image/jpeg", size_bytes=1, weight=16)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from analysis.loads.stream import Payload
-from common.formats.events import Event, Kind
+from priolab.analysis.loads.stream import Payload
+from priolab.common.formats.events import Event, Kind
 
 
 def data(resource: str, size_bytes: int, tcp_bytes: int | None, load: int = 1) -> Event:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.loads.metrics import PageLoad
-from analysis.loads.verdict import Judgement
-from analysis.loads.verdict import judge as judge_order
-from common.formats.run import Verdict
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.loads.verdict import Judgement
+from priolab.analysis.loads.verdict import judge as judge_order
+from priolab.common.formats.run import Verdict
 from tests.unit.builders import Pieces, asked_first, page_load
 
 SCRIPT = [(1000, 50), (1400, 50)]

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.loads.contradiction import Allowance
-from analysis.loads.wire_checks import late_acknowledgments, late_on_the_way, late_reads
-from analysis.records.runs import Layers
-from common.formats.events import Arrival
-from common.formats.samples import SocketSample
+from priolab.analysis.loads.contradiction import Allowance
+from priolab.analysis.loads.wire_checks import late_acknowledgments, late_on_the_way, late_reads
+from priolab.analysis.records.runs import Layers
+from priolab.common.formats.events import Arrival
+from priolab.common.formats.samples import SocketSample
 from tests.unit.builders import MS, scenario, socket_sample
 
 EXACT = Allowance(rate=0.03, moment_ns=MS, late_ns=6 * MS, is_exact=True)

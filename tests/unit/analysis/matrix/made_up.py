@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from analysis.loads.probe import Probe
-from analysis.matrix.cells import Cell, Pair, Unasked
-from analysis.matrix.crossing import Crossing, Span, spans
-from analysis.matrix.matrix import Front, Matrix, in_order
+from priolab.analysis.loads.probe import Probe
+from priolab.analysis.matrix.cells import Cell, Pair, Unasked
+from priolab.analysis.matrix.crossing import Crossing, Span, spans
+from priolab.analysis.matrix.matrix import Front, Matrix, in_order
 
 
 def crossing(script_last_ms: int, image_last_ms: int, before: float = 0.2) -> Crossing:

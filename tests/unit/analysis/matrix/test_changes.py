@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.matrix import text
-from analysis.matrix.cells import Cell, Pair
-from analysis.matrix.changes import What, changes, unchanged
-from analysis.matrix.notes import notes
+from priolab.analysis.matrix import text
+from priolab.analysis.matrix.cells import Cell, Pair
+from priolab.analysis.matrix.changes import What, changes, unchanged
+from priolab.analysis.matrix.notes import notes
 from tests.unit.analysis.matrix.made_up import AFTER, ALL, NEW, NOTHING, OLD, cell, crossing, matrix
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.loads.readings import Reading
-from analysis.matrix.document import document, matrix_from
-from analysis.matrix.kept_rows import together
-from analysis.matrix.matrix import Front, Matrix
-from analysis.matrix.words import measured_words
+from priolab.analysis.loads.readings import Reading
+from priolab.analysis.matrix.document import document, matrix_from
+from priolab.analysis.matrix.kept_rows import together
+from priolab.analysis.matrix.matrix import Front, Matrix
+from priolab.analysis.matrix.words import measured_words
 from tests.unit.analysis.matrix.made_up import OLD, cell, matrix
 
 _EARLIER = replace(

@@ -6,13 +6,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from analysis.figures.palette import ink_on
-from analysis.loads.readings import OwnOrder, Reading
-from analysis.matrix import page, text
-from analysis.matrix.cells import Cell, Layer, Outcome, Pair, own_order_on_link
-from analysis.matrix.crossing import spans
-from analysis.matrix.document import document, dumped, matrix_from
-from analysis.matrix.matrix import Front, in_order
+from priolab.analysis.figures.palette import ink_on
+from priolab.analysis.loads.readings import OwnOrder, Reading
+from priolab.analysis.matrix import page, text
+from priolab.analysis.matrix.cells import Cell, Layer, Outcome, Pair, own_order_on_link
+from priolab.analysis.matrix.crossing import spans
+from priolab.analysis.matrix.document import document, dumped, matrix_from
+from priolab.analysis.matrix.matrix import Front, in_order
 from tests.unit.analysis.matrix.made_up import AFTER, ALL, NEW, NOTHING, OLD, SOME, cell, crossing, matrix
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from analysis.matrix import page, text
-from analysis.matrix.cells import Cell
-from analysis.matrix.edition import Edition, dumped_edition, edition, same_but_for_the_date
-from analysis.matrix.matrix import Front, Matrix
-from analysis.matrix.moves import Move, moves
+from priolab.analysis.matrix import page, text
+from priolab.analysis.matrix.cells import Cell
+from priolab.analysis.matrix.edition import Edition, dumped_edition, edition, same_but_for_the_date
+from priolab.analysis.matrix.matrix import Front, Matrix
+from priolab.analysis.matrix.moves import Move, moves
 from tests.unit.analysis.matrix.made_up import ALL, NOTHING, OLD, cell, matrix
 
 WAS = replace(matrix(OLD), date="2026-10-01")

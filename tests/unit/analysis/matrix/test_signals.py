@@ -2,12 +2,12 @@
 
 import pytest
 
-from analysis.matrix.signals import signal_words
-from client import dialects
-from client.plan import page_plan
-from client.priorities import Priorities
-from common.formats.page import Page, Resource
-from common.formats.plan import Plan
+from priolab.analysis.matrix.signals import signal_words
+from priolab.client import dialects
+from priolab.client.plan import page_plan
+from priolab.client.priorities import Priorities
+from priolab.common.formats.page import Page, Resource
+from priolab.common.formats.plan import Plan
 
 PAGE = Page(
     name="two",

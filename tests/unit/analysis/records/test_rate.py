@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.records.rate import Rate, TraceRate, steps_of
-from common.packets import PACKET_BYTES
-from common.trace import Trace
+from priolab.analysis.records.rate import Rate, TraceRate, steps_of
+from priolab.common.packets import PACKET_BYTES
+from priolab.common.trace import Trace
 from tests.unit.builders import scenario
 from tests.unit.common.test_trace import TIMES
 

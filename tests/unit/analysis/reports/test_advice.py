@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from analysis.reports.advice import advice
-from common.formats.run import LedgerRecord, OtherBytes
+from priolab.analysis.reports.advice import advice
+from priolab.common.formats.run import LedgerRecord, OtherBytes
 from tests.unit.builders import load_record, run
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis.reports.agreement import compare, markdown
+from priolab.analysis.reports.agreement import compare, markdown
 from tests.unit.builders import scenario
 
 RATE_BIT_S = 1_024_000  # a TLS record takes 128 ms

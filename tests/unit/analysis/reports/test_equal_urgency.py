@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from analysis.loads.probe import Probe
-from analysis.reports.equal_urgency import Case, Order, Sequel, dumped, reading, sequels_from, table
+from priolab.analysis.loads.probe import Probe
+from priolab.analysis.reports.equal_urgency import Case, Order, Sequel, dumped, reading, sequels_from, table
 
 KIB = 1024
 NAMES = ("one", "other")

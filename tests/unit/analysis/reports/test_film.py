@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from analysis.loads.metrics import measured_load
-from analysis.loads.stream import Payload
-from analysis.loads.whereabouts import whereabouts
-from analysis.records.runs import Evidence, Layers, Run, load_experiment
-from analysis.reports.film import Film, Limits, NoFilm, film, film_of
-from common.formats.events import Arrival
-from common.formats.samples import QueueSample
-from common.packets import unframed
+from priolab.analysis.loads.metrics import measured_load
+from priolab.analysis.loads.stream import Payload
+from priolab.analysis.loads.whereabouts import whereabouts
+from priolab.analysis.records.runs import Evidence, Layers, Run, load_experiment
+from priolab.analysis.reports.film import Film, Limits, NoFilm, film, film_of
+from priolab.common.formats.events import Arrival
+from priolab.common.formats.samples import QueueSample
+from priolab.common.packets import unframed
 from tests.unit.builders import process_sample, socket_sample
 
 _GOLDEN = Path(__file__).parents[3] / "golden"

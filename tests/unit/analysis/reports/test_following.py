@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from analysis.records.rate import Rate
-from analysis.reports.following import Seen, Setting, Step, round_trips, steps
-from common.formats.samples import SocketSample
-from common.packets import PACKET_BUFFER_BYTES, unframed
+from priolab.analysis.records.rate import Rate
+from priolab.analysis.reports.following import Seen, Setting, Step, round_trips, steps
+from priolab.common.formats.samples import SocketSample
+from priolab.common.packets import PACKET_BUFFER_BYTES, unframed
 from tests.unit.builders import socket_sample
 
 MS = 10**6

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from analysis.records.runs import Run
-from analysis.reports.headline import headline
-from analysis.reports.summary import summarize
+from priolab.analysis.records.runs import Run
+from priolab.analysis.reports.headline import headline
+from priolab.analysis.reports.summary import summarize
 from tests.unit.builders import experiment, load_record, run
 
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from analysis.records.runs import Run
-from analysis.reports.summary import summarize, typical
-from common.formats.page import Chunk
-from common.formats.run import Status
+from priolab.analysis.records.runs import Run
+from priolab.analysis.reports.summary import summarize, typical
+from priolab.common.formats.page import Chunk
+from priolab.common.formats.run import Status
 from tests.pages import page_of_parts, part
 from tests.unit.builders import experiment, load_of, load_record, run
 

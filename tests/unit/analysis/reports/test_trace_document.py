@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from analysis.reports.trace_document import TraceArms, document, with_traces
+from priolab.analysis.reports.trace_document import TraceArms, document, with_traces
 
 _DOCS = Path(__file__).parents[4] / "docs"
 _ARMS = [

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from analysis.loads.verdict import NO_ORDER
-from analysis.reports.transition_document import Case, Front, Sent, document
+from priolab.analysis.loads.verdict import NO_ORDER
+from priolab.analysis.reports.transition_document import Case, Front, Sent, document
 
 _FRONTS = (
     Front(server="old", reads="RFC 7540"),

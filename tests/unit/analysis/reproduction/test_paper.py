@@ -5,8 +5,8 @@ import re
 import pytest
 import vl_convert
 
-from analysis.reproduction.drawing import A4_POINTS
-from analysis.reproduction.paper import joined
+from priolab.analysis.reproduction.drawing import A4_POINTS
+from priolab.analysis.reproduction.paper import joined
 
 _SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="595.276" height="841.89" viewBox="0 0 1500 2121">'

@@ -7,15 +7,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from analysis.figures.picture import drawn
-from analysis.figures.sheet import Declaration
-from analysis.reproduction import charts, claims, drawing
-from analysis.reproduction.article import BLOG, DATE, TITLE, TRANSLATED, Compared
-from analysis.reproduction.claims import Claim, chosen
-from analysis.reproduction.figures import Figures
-from analysis.reproduction.loads import LoadSeen
-from analysis.reproduction.page import Page, Picture, html
-from common.formats.run import Verdict
+from priolab.analysis.figures.picture import drawn
+from priolab.analysis.figures.sheet import Declaration
+from priolab.analysis.reproduction import charts, claims, drawing
+from priolab.analysis.reproduction.article import BLOG, DATE, TITLE, TRANSLATED, Compared
+from priolab.analysis.reproduction.claims import Claim, chosen
+from priolab.analysis.reproduction.figures import Figures
+from priolab.analysis.reproduction.loads import LoadSeen
+from priolab.analysis.reproduction.page import Page, Picture, html
+from priolab.common.formats.run import Verdict
 from tests.declarations import valid
 
 CONTROL = Figures(

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from analysis.figures.following import Followed, draw
-from analysis.reports.following import Seen
-from analysis.sweeps.auto_document import Study, _after, text
-from analysis.sweeps.bootstrap import Estimate
-from analysis.sweeps.folder import load_sweep
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.moment_means import MomentMeans
-from analysis.sweeps.new_connections import AUTO, BESIDE, IN_KERNEL, UNSET, NewConnection, Result
-from analysis.sweeps.promise import Kept
-from analysis.sweeps.summary import summarize
+from priolab.analysis.figures.following import Followed, draw
+from priolab.analysis.reports.following import Seen
+from priolab.analysis.sweeps.auto_document import Study, _after, text
+from priolab.analysis.sweeps.bootstrap import Estimate
+from priolab.analysis.sweeps.folder import load_sweep
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.moment_means import MomentMeans
+from priolab.analysis.sweeps.new_connections import AUTO, BESIDE, IN_KERNEL, UNSET, NewConnection, Result
+from priolab.analysis.sweeps.promise import Kept
+from priolab.analysis.sweeps.summary import summarize
 from tests.declarations import valid
 from tests.unit.analysis.reports.test_following import FAST_BIT_S, SLOW_BIT_S, right_bytes, seen
 from tests.unit.sweeps import knobs, write_run, write_sweep

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.sweeps.bootstrap import Estimate
+from priolab.analysis.sweeps.bootstrap import Estimate
 
 TIMES = st.lists(st.integers(0, 10**6), min_size=1, max_size=12)
 

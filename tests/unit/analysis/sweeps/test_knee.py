@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.sweeps.folder import Trouble
-from analysis.sweeps.knee import find
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.networks import Level
-from analysis.sweeps.words import documentation, falls, left_out, no_difference, reason
+from priolab.analysis.sweeps.folder import Trouble
+from priolab.analysis.sweeps.knee import find
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.networks import Level
+from priolab.analysis.sweeps.words import documentation, falls, left_out, no_difference, reason
 from tests.unit.sweeps import Curve, level, lost, network
 
 MONOTONE: Curve = {

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from analysis.records.runs import Run
-from analysis.sweeps.measures import COSTS, Measure, grains, measures, record_ms
-from common.formats.reading import FolderError
-from common.formats.run import LedgerRecord, OtherBytes
+from priolab.analysis.records.runs import Run
+from priolab.analysis.sweeps.measures import COSTS, Measure, grains, measures, record_ms
+from priolab.common.formats.reading import FolderError
+from priolab.common.formats.run import LedgerRecord, OtherBytes
 from tests.unit import builders
 
 SIZE_BYTES = 500_000

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from analysis.sweeps.folder import load_sweep
-from analysis.sweeps.knee import find
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.networks import Network, networks
-from common.formats.reading import FolderError
+from priolab.analysis.sweeps.folder import load_sweep
+from priolab.analysis.sweeps.knee import find
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.networks import Network, networks
+from priolab.common.formats.reading import FolderError
 from tests.unit.sweeps import knobs, write_run, write_sweep
 
 

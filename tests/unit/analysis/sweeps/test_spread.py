@@ -2,9 +2,9 @@
 
 import pytest
 
-from analysis.sweeps.bootstrap import Estimate
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.spread import Spread, difference, spreads
+from priolab.analysis.sweeps.bootstrap import Estimate
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.spread import Spread, difference, spreads
 from tests.unit.sweeps import GRAIN_MS, level, network
 
 

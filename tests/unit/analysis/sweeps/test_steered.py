@@ -1,8 +1,8 @@
 """Tests of the comparison of LOWAT=auto with the best fixed value."""
 
-from analysis.sweeps.networks import Level
-from analysis.sweeps.steered import Judgement, judge
-from analysis.sweeps.words import judgement
+from priolab.analysis.sweeps.networks import Level
+from priolab.analysis.sweeps.steered import Judgement, judge
+from priolab.analysis.sweeps.words import judgement
 from tests.unit.sweeps import Curve, level, lost, network
 
 FIXED: Curve = {"4096": (900, 950), "16384": (1000, 995), "65536": (1500, 1000), "none": (6700, 1000)}

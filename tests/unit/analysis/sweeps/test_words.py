@@ -4,10 +4,10 @@ from math import inf
 
 import pytest
 
-from analysis.sweeps.bootstrap import Estimate
-from analysis.sweeps.knee import find
-from analysis.sweeps.measures import Measure
-from analysis.sweeps.words import amount, factor, interval, no_difference
+from priolab.analysis.sweeps.bootstrap import Estimate
+from priolab.analysis.sweeps.knee import find
+from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.words import amount, factor, interval, no_difference
 from tests.unit.sweeps import level, network
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from client.browsers.account import Account
-from client.browsers.capture import Packet
-from client.browsers.packet_account import account
-from client.browsers.record import Browser, document
-from client.browsers.tls13 import Secrets, Unreadable, read_secrets, suite_of
-from common.formats.events import Event, Kind
-from common.formats.plan import Plan, read_plan
+from priolab.client.browsers.account import Account
+from priolab.client.browsers.capture import Packet
+from priolab.client.browsers.packet_account import account
+from priolab.client.browsers.record import Browser, document
+from priolab.client.browsers.tls13 import Secrets, Unreadable, read_secrets, suite_of
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Plan, read_plan
 
 _FOLDER = Path(__file__).parent / "recorded"
 _ADDRESS = "198.18.0.2"

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from client.browsers.account import Account
-from client.browsers.record import Browser, document
-from client.browsers.shown import Shown
-from client.browsers.tls13 import (
+from priolab.client.browsers.account import Account
+from priolab.client.browsers.record import Browser, document
+from priolab.client.browsers.shown import Shown
+from priolab.client.browsers.tls13 import (
     APPLICATION_DATA,
     Direction,
     Secrets,
@@ -26,13 +26,13 @@ from client.browsers.tls13 import (
     client_random,
     read_secrets,
 )
-from client.chromium.account import account
-from client.chromium.browser import arguments
-from client.chromium.netlog import RESOLUTION_NS, Netlog, NetlogError, keep, netlog_from, read
-from client.http2.frames import priority_update
-from common.formats.events import Event, Kind
-from common.formats.plan import Plan, read_plan
-from proxy.certificates import issue
+from priolab.client.chromium.account import account
+from priolab.client.chromium.browser import arguments
+from priolab.client.chromium.netlog import RESOLUTION_NS, Netlog, NetlogError, keep, netlog_from, read
+from priolab.client.http2.frames import priority_update
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Plan, read_plan
+from priolab.proxy.certificates import issue
 
 _FOLDER = Path(__file__).parent / "recorded"
 _SIZE = 4096

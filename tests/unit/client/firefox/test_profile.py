@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from client.firefox import profile
-from common.formats.plan import Plan, read_plan
-from proxy.certificates import issue
+from priolab.client.firefox import profile
+from priolab.common.formats.plan import Plan, read_plan
+from priolab.proxy.certificates import issue
 
 _FOLDER = Path(__file__).parents[1] / "browsers" / "recorded" / "firefox"
 _END = "-----END CERTIFICATE-----\n"

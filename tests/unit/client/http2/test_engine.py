@@ -7,11 +7,11 @@ import pytest
 from h2.events import PriorityUpdated, RemoteSettingsChanged, UnknownFrameReceived, WindowUpdated
 from h2.settings import SettingCodes
 
-from client.dialects import parse
-from client.http2.engine import NO_RFC7540_PRIORITIES
-from client.priorities import Priorities
-from common.formats.events import Event, Kind
-from common.formats.plan import Steps
+from priolab.client.dialects import parse
+from priolab.client.http2.engine import NO_RFC7540_PRIORITIES
+from priolab.client.priorities import Priorities
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Steps
 from tests.pages import page_of_parts, part
 from tests.unit.client.pair import IMAGE, OK, PAGE, SCRIPT, Pair
 from tests.unit.client.test_loads import plan_of

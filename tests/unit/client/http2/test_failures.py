@@ -8,8 +8,8 @@ from h2.settings import SettingCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.loads import LoadFailed
-from common.formats.events import Event, Kind
+from priolab.client.loads import LoadFailed
+from priolab.common.formats.events import Event, Kind
 from tests.unit.client.pair import IMAGE, PAGE, SCRIPT, Pair
 
 

@@ -14,16 +14,16 @@ from aioquic.quic.events import StreamDataReceived
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from client.dialects import PLAIN, UPDATE, Dialect
-from client.http3.engine import Http3Engine
-from client.loads import LoadFailed
-from client.plan import STEPS
-from client.priorities import Priorities
-from client.valve import MOST_PARKED_TURNS, PARKED_BYTES
-from common.formats.events import Event, Kind
-from common.formats.plan import Protocol, Steps
-from proxy.certificate_files import Certificates
-from proxy.certificates import issue
+from priolab.client.dialects import PLAIN, UPDATE, Dialect
+from priolab.client.http3.engine import Http3Engine
+from priolab.client.loads import LoadFailed
+from priolab.client.plan import STEPS
+from priolab.client.priorities import Priorities
+from priolab.client.valve import MOST_PARKED_TURNS, PARKED_BYTES
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Protocol, Steps
+from priolab.proxy.certificate_files import Certificates
+from priolab.proxy.certificates import issue
 from tests.pages import maps_plan
 
 _CLIENT = ("198.18.0.3", 40_000)

@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from client.dialects import PLAIN
-from client.priorities import Priorities
-from client.spdy.dictionary import DICTIONARY
-from client.spdy.engine import SpdyEngine
-from common.formats.events import Event
-from common.formats.plan import Protocol, Steps
+from priolab.client.dialects import PLAIN
+from priolab.client.priorities import Priorities
+from priolab.client.spdy.dictionary import DICTIONARY
+from priolab.client.spdy.engine import SpdyEngine
+from priolab.common.formats.events import Event
+from priolab.common.formats.plan import Protocol, Steps
 from tests.pages import maps_plan
 
 PAGE, IMAGE, SCRIPT = 1, 3, 5

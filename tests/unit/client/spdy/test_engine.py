@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 import pytest
 
-from client.engines import engine_for
-from client.priorities import Priorities
-from client.records import Record
-from client.spdy.engine import SpdyEngine
-from common.formats.events import Event, Kind
-from common.formats.plan import Steps
+from priolab.client.engines import engine_for
+from priolab.client.priorities import Priorities
+from priolab.client.records import Record
+from priolab.client.spdy.engine import SpdyEngine
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Steps
 from tests.unit.client.spdy.spdy_pair import (
     HEADERS,
     IMAGE,

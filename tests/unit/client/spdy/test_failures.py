@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.loads import LoadFailed
-from client.spdy.dictionary import DICTIONARY
-from common.formats.events import Event, Kind
-from common.formats.plan import Steps
+from priolab.client.loads import LoadFailed
+from priolab.client.spdy.dictionary import DICTIONARY
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.plan import Steps
 from tests.unit.client.spdy.spdy_pair import (
     GOAWAY,
     HEADERS,

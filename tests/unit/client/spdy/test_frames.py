@@ -4,11 +4,11 @@ import zlib
 
 import pytest
 
-from client.pieces import DataHeader, DataPiece
-from client.spdy import frames
-from client.spdy.blocks import BlockReader, BlockWriter
-from client.spdy.dictionary import DICTIONARY
-from client.spdy.frames import Block, Breach, DataEnd, FrameReader, Ping, Setting, WindowUpdate
+from priolab.client.pieces import DataHeader, DataPiece
+from priolab.client.spdy import frames
+from priolab.client.spdy.blocks import BlockReader, BlockWriter
+from priolab.client.spdy.dictionary import DICTIONARY
+from priolab.client.spdy.frames import Block, Breach, DataEnd, FrameReader, Ping, Setting, WindowUpdate
 
 
 def read(wire: bytes) -> list[frames.Seen]:

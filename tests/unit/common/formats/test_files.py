@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from analysis.records.runs import load_experiment, load_plan, read_experiment
-from common.formats import files
-from common.formats.events import Arrival
-from common.formats.reading import FolderError, read_document, read_journal
-from experiments.errors import ScenarioError, StepFailed
-from experiments.host.setup_request import SetupPart, SetupRequest, setup_request_from
-from experiments.results.run_folder import read_json, write_document
-from experiments.scenario.named import read_entry
+from priolab.analysis.records.runs import load_experiment, load_plan, read_experiment
+from priolab.common.formats import files
+from priolab.common.formats.events import Arrival
+from priolab.common.formats.reading import FolderError, read_document, read_journal
+from priolab.experiments.errors import ScenarioError, StepFailed
+from priolab.experiments.host.setup_request import SetupPart, SetupRequest, setup_request_from
+from priolab.experiments.results.run_folder import read_json, write_document
+from priolab.experiments.scenario.named import read_entry
 from tests.unit.builders import experiment_record
 
 
@@ -38,7 +38,7 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
 
 def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file over the size limit is refused without being read to its end."""
-    monkeypatch.setattr("common.formats.reading.MOST_JOURNAL_BYTES", 2**20)
+    monkeypatch.setattr("priolab.common.formats.reading.MOST_JOURNAL_BYTES", 2**20)
     with (tmp_path / "journal").open("wb") as file:
         file.truncate(2**20 + 1)
     with pytest.raises(FolderError, match="it has more than 1 MiB"):

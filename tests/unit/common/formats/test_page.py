@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from common.formats.page import Chunk, Page
+from priolab.common.formats.page import Chunk, Page
 from tests.pages import MS, page_of_parts, part
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from common.formats.samples import ConnectionSample, QueueContents, SocketSample, queue_line
+from priolab.common.formats.samples import ConnectionSample, QueueContents, SocketSample, queue_line
 from tests.unit.builders import socket_sample
 
 _LARGE = 2**63 - 1

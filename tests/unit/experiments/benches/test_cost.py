@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.benches.cost import Cost, Line, alternately, cost_of
+from priolab.experiments.benches.cost import Cost, Line, alternately, cost_of
 
 _BUSY = "import time\nwhile time.process_time() < 0.2: pass"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.benches import sampling
-from experiments.benches.sampling import Shown
+from priolab.experiments.benches import sampling
+from priolab.experiments.benches.sampling import Shown
 
 
 def test_each_figure_has_a_column_for_each_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands import doctor
-from experiments.host import programs
-from experiments.testbed.guest import kernel
-from experiments.testbed.guest.virtual import Virtual
-from netem.shaper_kind import Shaper
+from priolab.experiments.commands import doctor
+from priolab.experiments.host import programs
+from priolab.experiments.testbed.guest import kernel
+from priolab.experiments.testbed.guest.virtual import Virtual
+from priolab.netem.shaper_kind import Shaper
 
 _RECORD = kernel.BuildRecord(
     version="7.2.13", source="", compiler="", changes=["one", "two"], lacking=["three"], stands_in=False

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.records.runs import load_experiment
-from experiments.commands.drawing import Drawing, drawing, timeline
+from priolab.analysis.records.runs import load_experiment
+from priolab.experiments.commands.drawing import Drawing, drawing, timeline
 
 _GOLDEN = Path(__file__).parents[3] / "golden" / "format-3"
 _NAMES = ["timeline.svg", "timeline.png", "timeline.html"]

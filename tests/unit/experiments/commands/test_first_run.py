@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from experiments.commands import first_run
-from experiments.commands.console import Report
-from experiments.errors import StepFailed, Unavailable
-from experiments.testbed.guest import kernel
-from experiments.testbed.namespaces.netns import Netns
+from priolab.experiments.commands import first_run
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.testbed.guest import kernel
+from priolab.experiments.testbed.namespaces.netns import Netns
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments import cli
-from experiments.commands.knee import newest
-from experiments.errors import StepFailed
+from priolab.experiments import cli
+from priolab.experiments.commands.knee import newest
+from priolab.experiments.errors import StepFailed
 
 GOLDEN = Path(__file__).parents[3] / "golden-sweep"
 

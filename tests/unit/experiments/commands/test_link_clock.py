@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands.link_clock import link_s
+from priolab.experiments.commands.link_clock import link_s
 
 
 @pytest.fixture

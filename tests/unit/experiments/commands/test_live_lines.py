@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.commands.arms_at_work import ArmsAtWork, Planned
-from experiments.commands.durations import about, clock
-from experiments.commands.live_lines import lines
+from priolab.experiments.commands.arms_at_work import ArmsAtWork, Planned
+from priolab.experiments.commands.durations import about, clock
+from priolab.experiments.commands.live_lines import lines
 
 PLACES = "places of client, link, front and origin"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from experiments.commands.console import Report
-from experiments.commands.printable import printable
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.printable import printable
 
 
 @pytest.mark.parametrize(

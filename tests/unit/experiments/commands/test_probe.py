@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from analysis.loads.probe import Probe
-from client.dialects import PLAIN
-from client.plan import STEPS
-from client.priorities import Priorities
-from client.transport import TransportFailed
-from common.formats.plan import Protocol
-from experiments.cli import main
-from experiments.commands import probe, probe_answers
-from experiments.commands.target import parsed_url
-from experiments.errors import StepFailed
+from priolab.analysis.loads.probe import Probe
+from priolab.client.dialects import PLAIN
+from priolab.client.plan import STEPS
+from priolab.client.priorities import Priorities
+from priolab.client.transport import TransportFailed
+from priolab.common.formats.plan import Protocol
+from priolab.experiments.cli import main
+from priolab.experiments.commands import probe, probe_answers
+from priolab.experiments.commands.target import parsed_url
+from priolab.experiments.errors import StepFailed
 
 
 def seen(steps: int, script: int) -> Probe:

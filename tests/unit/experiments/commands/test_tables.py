@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from experiments.commands.tables import bare_table, parts, put
+from priolab.experiments.commands.tables import bare_table, parts, put
 
 
 class Terminal(io.StringIO):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cli import main
-from experiments.commands import tune
-from proxy.tuner import compiler, libbpf, userland
-from proxy.tuner.tuner import CannotTune
+from priolab.experiments.cli import main
+from priolab.experiments.commands import tune
+from priolab.proxy.tuner import compiler, libbpf, userland
+from priolab.proxy.tuner.tuner import CannotTune
 
 
 @pytest.fixture(autouse=True, params=[0, 1000], ids=["root", "anybody"])

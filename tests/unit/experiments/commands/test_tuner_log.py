@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from common.formats.decisions import Decision, refused
-from experiments.commands.tuner_log import DecisionPrinter
+from priolab.common.formats.decisions import Decision, refused
+from priolab.experiments.commands.tuner_log import DecisionPrinter
 from tests.unit.proxy.tuner.test_journal import DECISION
 
 _S = 10**9

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from experiments.demo.arm_view import FinishedArm
-from experiments.demo.finished_arms import FinishedArms
-from experiments.execution.fingerprint import fingerprint
-from experiments.execution.request import Request
-from netem.shaper_kind import Shaper
+from priolab.experiments.demo.arm_view import FinishedArm
+from priolab.experiments.demo.finished_arms import FinishedArms
+from priolab.experiments.execution.fingerprint import fingerprint
+from priolab.experiments.execution.request import Request
+from priolab.netem.shaper_kind import Shaper
 from tests.unit.demonstrating import CODE, KERNEL, VERSIONS, request_of, settle
 
 ASKED = request_of({"LOWAT": "16384"})

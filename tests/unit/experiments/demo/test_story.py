@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from analysis.records.runs import load_experiment
-from analysis.reports.summary import summarize
-from client.plan import PlanKind
-from common.formats.reading import FolderError
-from experiments.demo import choices
-from experiments.demo.arm_view import FinishedArm, document
-from experiments.demo.choices import LOWATS, offers
-from experiments.demo.plain_names import plain
-from experiments.demo.recorded import FILE, recorded, recorded_step
-from experiments.demo.server import PAGE
-from experiments.demo.story import Closing, StoryStep, closing, steps
-from experiments.scenario.knobs import KNOBS, scenario_from, with_defaults
+from priolab.analysis.records.runs import load_experiment
+from priolab.analysis.reports.summary import summarize
+from priolab.client.plan import PlanKind
+from priolab.common.formats.reading import FolderError
+from priolab.experiments.demo import choices
+from priolab.experiments.demo.arm_view import FinishedArm, document
+from priolab.experiments.demo.choices import LOWATS, offers
+from priolab.experiments.demo.plain_names import plain
+from priolab.experiments.demo.recorded import FILE, recorded, recorded_step
+from priolab.experiments.demo.server import PAGE
+from priolab.experiments.demo.story import Closing, StoryStep, closing, steps
+from priolab.experiments.scenario.knobs import KNOBS, scenario_from, with_defaults
 
 _ROOT = Path(__file__).parents[4]
 _GOLDEN = Path(__file__).parents[3] / "golden"

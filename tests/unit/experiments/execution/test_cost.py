@@ -2,8 +2,8 @@
 
 import pytest
 
-from experiments.execution.cost import cost_s, link_s
-from experiments.scenario.knobs import scenario_from
+from priolab.experiments.execution.cost import cost_s, link_s
+from priolab.experiments.scenario.knobs import scenario_from
 
 FAST = {"RATE": "10mbit", "DELAY": "50ms"}
 TINY = {"SIZE": "20480", "RELOADS": "0"}

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from experiments.execution import cpu_claims
+from priolab.experiments.execution import cpu_claims
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.execution.cost import GUEST_S
-from experiments.execution.executor import Waiting, share
+from priolab.experiments.execution.cost import GUEST_S
+from priolab.experiments.execution.executor import Waiting, share
 from tests.unit.sweeping import sweep_of
 
 RANDOM = Random(1)

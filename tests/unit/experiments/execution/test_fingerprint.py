@@ -10,14 +10,14 @@ from typing import Any
 import grimp
 import pytest
 
-from experiments import FLOORS
-from experiments.execution.fingerprint import fingerprint, newest
-from experiments.execution.request import Manner, Request, arms_for
-from experiments.host import home
-from experiments.results import digest
-from experiments.testbed.guest.virtual import Virtual
-from experiments.testbed.namespaces.netns import Netns
-from netem.shaper_kind import Shaper
+from priolab.experiments import FLOORS
+from priolab.experiments.execution.fingerprint import fingerprint, newest
+from priolab.experiments.execution.request import Manner, Request, arms_for
+from priolab.experiments.host import home
+from priolab.experiments.results import digest
+from priolab.experiments.testbed.guest.virtual import Virtual
+from priolab.experiments.testbed.namespaces.netns import Netns
+from priolab.netem.shaper_kind import Shaper
 
 VERSIONS = {"nginx": "nginx/1.22.1", "h2": "4.4.1"}
 
@@ -146,11 +146,14 @@ def test_a_source_file_that_changes_is_another_code(tmp_path: Path) -> None:
 
 
 def test_what_decides_a_run_is_in_the_digest_of_the_code() -> None:
-    """The digest covers everything that `experiments.execution` imports, directly or indirectly, but no commands."""
+    """The digest covers everything that `execution` imports, directly or indirectly, but no commands."""
     names = digest.deciding()
     assert all((home.ROOT / name).exists() for name in names)
-    graph = grimp.build_graph("analysis", "client", "common", "experiments", "netem", "proxy", cache_dir=None)
-    used = {each.replace(".", "/") for each in graph.find_upstream_modules("experiments.execution", as_package=True)}
+    graph = grimp.build_graph("priolab", cache_dir=None)
+    used = {
+        each.removeprefix("priolab.").replace(".", "/")
+        for each in graph.find_upstream_modules("priolab.experiments.execution", as_package=True)
+    }
     used -= {name for name in used if any(f"{name}.py" == known or Path(name).is_relative_to(known) for known in names)}
     assert used == {"experiments"}, "which holds FLOORS"
     assert "experiments/commands" not in names
@@ -159,5 +162,5 @@ def test_what_decides_a_run_is_in_the_digest_of_the_code() -> None:
 def test_the_floors_are_those_that_are_checked() -> None:
     """FLOORS equals the layers in pyproject.toml that lint-imports checks."""
     contracts = tomllib.loads((home.ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    (layers,) = (each["layers"] for each in contracts if each.get("containers") == ["experiments"])
+    (layers,) = (each["layers"] for each in contracts if each.get("containers") == ["priolab.experiments"])
     assert layers == [" | ".join(floor) for floor in reversed(FLOORS)]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from experiments.execution.front_record import front_record, origin_of
-from experiments.results.run_folder import RunFolder, write_json
-from experiments.scenario.knobs import scenario_from
+from priolab.experiments.execution.front_record import front_record, origin_of
+from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.scenario.knobs import scenario_from
 
 DIGEST = "5b" * 32
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.execution.instruments import cost, instruments
-from experiments.results.run_folder import RunFolder
+from priolab.experiments.execution.instruments import cost, instruments
+from priolab.experiments.results.run_folder import RunFolder
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.errors import ScenarioError
-from experiments.execution.invocation import ignored, request_from, split_words
-from experiments.execution.request import arms_for
-from experiments.scenario.named import read_entry
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.execution.invocation import ignored, request_from, split_words
+from priolab.experiments.execution.request import arms_for
+from priolab.experiments.scenario.named import read_entry
 
 
 def test_split_words() -> None:

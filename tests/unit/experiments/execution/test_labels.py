@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.execution.labels import labels
-from experiments.execution.request import arms_for
-from experiments.sweep.grid import expand, grid_from
-from proxy.server import catalogue, is_folder
+from priolab.experiments.execution.labels import labels
+from priolab.experiments.execution.request import arms_for
+from priolab.experiments.sweep.grid import expand, grid_from
+from priolab.proxy.server import catalogue, is_folder
 
 
 @pytest.mark.parametrize(

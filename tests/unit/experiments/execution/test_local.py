@@ -9,22 +9,22 @@ from typing import Any, cast
 
 import pytest
 
-from analysis.loads.findings import findings as judge
-from analysis.records.runs import Evidence, load_experiment
-from analysis.reports.summary import summarize
-from common.formats.run import RunRecord
-from experiments.errors import StepFailed
-from experiments.execution import executor, local
-from experiments.execution.conclusion import Ending, Run
-from experiments.execution.cost import cost_s
-from experiments.execution.executor import OnEnded, RunStore
-from experiments.execution.experiment import side_by_side
-from experiments.execution.local import Local, bearable
-from experiments.results.run_folder import RunFolder
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import Scenario
-from experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
-from experiments.testbed.fabric import Fabric
+from priolab.analysis.loads.findings import findings as judge
+from priolab.analysis.records.runs import Evidence, load_experiment
+from priolab.analysis.reports.summary import summarize
+from priolab.common.formats.run import RunRecord
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.execution import executor, local
+from priolab.experiments.execution.conclusion import Ending, Run
+from priolab.experiments.execution.cost import cost_s
+from priolab.experiments.execution.executor import OnEnded, RunStore
+from priolab.experiments.execution.experiment import side_by_side
+from priolab.experiments.execution.local import Local, bearable
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
+from priolab.experiments.testbed.fabric import Fabric
 from tests.unit.sweeping import CopyingFabric, sweep_of
 
 VIRTUAL, REAL = CopyingFabric(), CopyingFabric(virtual_clock=False)
@@ -214,7 +214,7 @@ def test_what_cannot_be_judged_has_failed(monkeypatch: pytest.MonkeyPatch, tmp_p
             raise KeyError("nothing like it")
         return judge(evidence, *rest)
 
-    monkeypatch.setattr("experiments.execution.conclusion.findings", findings)
+    monkeypatch.setattr("priolab.experiments.execution.conclusion.findings", findings)
     sweep = sweep_of(VALUES, results=tmp_path)
     folder, heard = carried_out(sweep, Local(sweep.manner, 2))
     bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}

@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
-from experiments.execution import pace
-from experiments.scenario.knobs import scenario_from
-from experiments.testbed.fabric import Fabric
+from priolab.experiments.execution import pace
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.testbed.fabric import Fabric
 from tests.unit.sweeping import CopyingFabric
 
 VIRTUAL, REAL = (cast("Fabric", CopyingFabric(virtual_clock=virtual)) for virtual in (True, False))

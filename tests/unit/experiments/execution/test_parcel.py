@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.execution.parcel import BadParcel, pack, unpack
+from priolab.experiments.execution.parcel import BadParcel, pack, unpack
 
 
 def archive(*members: tarfile.TarInfo) -> bytes:
@@ -73,7 +73,7 @@ def test_what_no_run_folder_holds(tmp_path: Path, bad: tarfile.TarInfo) -> None:
 
 def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive that would exceed the size limit is not unpacked to its end."""
-    monkeypatch.setattr("experiments.execution.parcel._MOST_BYTES", 2**20)
+    monkeypatch.setattr("priolab.experiments.execution.parcel._MOST_BYTES", 2**20)
     with pytest.raises(BadParcel, match="its files have more than 1 MiB"):
         unpack(gzip.compress(bytes(2**20 + 1)), tmp_path / "there")
 

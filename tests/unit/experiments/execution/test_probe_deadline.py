@@ -2,10 +2,10 @@
 
 import pytest
 
-from client.plan import STEPS
-from client.valve import MOST_STEPS
-from experiments.execution.conclusion import load_deadline_ns
-from experiments.scenario.knobs import scenario_from
+from priolab.client.plan import STEPS
+from priolab.client.valve import MOST_STEPS
+from priolab.experiments.execution.conclusion import load_deadline_ns
+from priolab.experiments.scenario.knobs import scenario_from
 
 _NO_LINK = {"PLAN": "probe", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms"}
 

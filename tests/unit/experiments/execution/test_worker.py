@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.execution import worker
-from experiments.execution.parcel import unpack
-from experiments.execution.worker import (
+from priolab.experiments.execution import worker
+from priolab.experiments.execution.parcel import unpack
+from priolab.experiments.execution.worker import (
     BatchCancelled,
     BatchFailed,
     BatchSettings,
@@ -18,7 +18,7 @@ from experiments.execution.worker import (
     kinds,
     refusal,
 )
-from experiments.sweep.sweep import Sweep
+from priolab.experiments.sweep.sweep import Sweep
 from tests.unit.sweeping import KERNEL, CopyingFabric, sweep_of
 
 VALUES = {"LOWAT": ("none", "4096")}

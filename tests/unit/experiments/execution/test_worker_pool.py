@@ -6,10 +6,10 @@ from typing import Any, cast
 import pytest
 from distributed import Client
 
-from experiments.errors import Unavailable
-from experiments.execution import worker_pool
-from experiments.execution.worker import BatchSettings
-from experiments.execution.worker_pool import WorkerPool
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.execution import worker_pool
+from priolab.experiments.execution.worker import BatchSettings
+from priolab.experiments.execution.worker_pool import WorkerPool
 
 A, B, C = (f"tcp://10.0.0.{number}:1" for number in (1, 2, 3))
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cli import main
-from experiments.errors import ScenarioError
-from experiments.gate.command import split
-from experiments.gate.expectations import Late, Order
-from experiments.gate.expectations_file import DEFAULT, read_expectations
-from experiments.gate.runs import knobs_of
-from experiments.scenario.knobs import scenario_from
+from priolab.experiments.cli import main
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.gate.command import split
+from priolab.experiments.gate.expectations import Late, Order
+from priolab.experiments.gate.expectations_file import DEFAULT, read_expectations
+from priolab.experiments.gate.runs import knobs_of
+from priolab.experiments.scenario.knobs import scenario_from
 
 _HEAD = "format = 1\n"
 _CHECK = '[[check]]\nkind = "urgency"\n'

@@ -4,15 +4,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.loads.probe import Probe
-from client.dialects import PLAIN
-from common.formats.events import Event, Kind
-from experiments.commands import probe
-from experiments.gate.expectations import Check, Connections, Incremental, Late, Order, Reset, Sharing, Update, Urgency
-from experiments.gate.faults import MEANING, Fault
-from experiments.gate.judging import Finding, Result, judged, trial_key
-from experiments.gate.seen import Seen
-from experiments.scenario.pages import Parameters, page_of
+from priolab.analysis.loads.probe import Probe
+from priolab.client.dialects import PLAIN
+from priolab.common.formats.events import Event, Kind
+from priolab.experiments.commands import probe
+from priolab.experiments.gate.expectations import (
+    Check,
+    Connections,
+    Incremental,
+    Late,
+    Order,
+    Reset,
+    Sharing,
+    Update,
+    Urgency,
+)
+from priolab.experiments.gate.faults import MEANING, Fault
+from priolab.experiments.gate.judging import Finding, Result, judged, trial_key
+from priolab.experiments.gate.seen import Seen
+from priolab.experiments.scenario.pages import Parameters, page_of
 from tests.unit.analysis.matrix.made_up import cell
 
 _SIZE = 400_000

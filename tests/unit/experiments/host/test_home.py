@@ -4,47 +4,29 @@ from pathlib import Path
 
 import pytest
 
-from experiments.host import home
+from priolab.experiments.host import home
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make an installation: the packages in one folder, shared files in another."""
-    packages, data = tmp_path / "packages", tmp_path / "share"
-    data.mkdir()
+    """Make an installation: the packages and the shared files in one folder."""
+    packages = tmp_path / "packages"
     for name in home._IN_IMAGES:
         (packages / name / "__pycache__").mkdir(parents=True)
         (packages / name / "Dockerfile").write_text(f"# {name}\n")
     for name in home._SHARED:
-        (data / name).write_text(f"# {name}\n")
+        (packages / name).write_text(f"# {name}\n")
     monkeypatch.setattr(home, "ROOT", packages)
     monkeypatch.setattr(home, "is_clone", lambda: False)
-    monkeypatch.setattr("importlib.metadata.distribution", lambda _: _Installed(data))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path
-
-
-class _Installed:
-    """The part of a distribution that these tests need."""
-
-    def __init__(self, data: Path) -> None:
-        self.files = [_File(path) for path in data.iterdir()]
-
-
-class _File:
-    def __init__(self, path: Path) -> None:
-        self.name = path.name
-        self._path = path
-
-    def locate(self) -> Path:
-        return self._path
 
 
 def test_this_is_a_clone() -> None:
     """In a clone, images are built from the tree itself, and messages name make."""
     assert home.is_clone()
     assert home.image_folder("tag") == home.ROOT
-    assert home.shared("compose.yaml") == home.ROOT / "compose.yaml"
+    assert home.IMPORTED_FROM == home.ROOT
     assert home.setup_command() == "`make setup`"
     assert home.setup_command("SERVER=h2o") == "`make setup SERVER=h2o`"
 
@@ -64,13 +46,6 @@ def test_images_of_an_installed_lab(installed: Path) -> None:
     (folder / "mark").touch()
     assert (home.image_folder("tag") / "mark").exists()
     assert [path.name for path in folder.parent.iterdir()] == ["images-tag"]
-
-
-def test_what_is_not_shared_is_missed(installed: Path) -> None:
-    """The error names a shared file that is missing."""
-    assert installed.is_dir()
-    with pytest.raises(FileNotFoundError, match=r"^no-such-file is not among the files of the installed lab$"):
-        home.shared("no-such-file")
 
 
 def test_all_that_images_are_made_of_is_there() -> None:

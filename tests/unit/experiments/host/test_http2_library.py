@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.host.http2_library import http2_library
-from experiments.host.roots import PackageRecord, Root
-from proxy.server import server_of
+from priolab.experiments.host.http2_library import http2_library
+from priolab.experiments.host.roots import PackageRecord, Root
+from priolab.proxy.server import server_of
 
 GO = b"\xff Go buildinf:\x08\x02" + bytes(16) + b"\x08go1.24.4\x30" + b"path\tcmd"
 """The block that Go writes into a program: magic number, pointer size, flags, padding, length and version."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from experiments.host.interruption import STOPS, Interrupted, held_back, raise_interrupted
+from priolab.experiments.host.interruption import STOPS, Interrupted, held_back, raise_interrupted
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from experiments.host.program_logs import last_lines, tail
+from priolab.experiments.host.program_logs import last_lines, tail
 
 
 def test_the_last_lines() -> None:

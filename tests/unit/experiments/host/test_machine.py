@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.host import machine
-from experiments.host.packages import Want
-from experiments.host.search_path import find
+from priolab.experiments.host import machine
+from priolab.experiments.host.packages import Want
+from priolab.experiments.host.search_path import find
 
 _TRIXIE = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\nID=debian\n'
 _NOBLE = "PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nID_LIKE=debian\nLOGO='ubuntu-logo'\n"

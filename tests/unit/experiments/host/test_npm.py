@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.errors import StepFailed
-from experiments.host.installed import lack_of
-from experiments.host.npm import folder_for, modules_of
-from experiments.host.npm_installing import install, install_for
-from experiments.host.programs import remedy_for
-from proxy.server import Server, catalogue
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.installed import lack_of
+from priolab.experiments.host.npm import folder_for, modules_of
+from priolab.experiments.host.npm_installing import install, install_for
+from priolab.experiments.host.programs import remedy_for
+from priolab.proxy.server import Server, catalogue
 
 NPM = "an npm package"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.host.apt import candidates, complaint
-from experiments.host.pip_complaint import cause_of
+from priolab.experiments.host.apt import candidates, complaint
+from priolab.experiments.host.pip_complaint import cause_of
 
 _LOGS = Path(__file__).parent / "pip"
 

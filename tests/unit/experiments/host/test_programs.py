@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.errors import Unavailable
-from experiments.host import programs
-from experiments.host.installed import lack_of, program_of
-from experiments.host.programs import (
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host import programs
+from priolab.experiments.host.installed import lack_of, program_of
+from priolab.experiments.host.programs import (
     browser_tools,
     check_levels,
     lack_of_browser,
@@ -17,11 +17,11 @@ from experiments.host.programs import (
     root_versions,
     server_version,
 )
-from experiments.host.roots import Root
-from experiments.host.tools import BROWSERS
-from experiments.scenario.knobs import scenario_from
-from proxy.server import Server, catalogue, server_of
-from proxy.switch import Switch
+from priolab.experiments.host.roots import Root
+from priolab.experiments.host.tools import BROWSERS
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.proxy.server import Server, catalogue, server_of
+from priolab.proxy.switch import Switch
 
 LATER = Switch(name="notsent-lowat", levels={"on": {}, "off": {}}, since={"on": "3.2"})
 

@@ -1,6 +1,6 @@
 """Tests of apt's sources for another suite, derived from this machine's sources."""
 
-from experiments.host.root_sources import (
+from priolab.experiments.host.root_sources import (
     DEBIAN,
     Source,
     deb822_sources,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.host.machine import Distribution, Machine, Rights
-from experiments.host.matrix_servers import matrix_servers
-from experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS, Want, wants_of, wheel_servers
-from experiments.host.setup_plan import OptionalPackages, SetupPlan, decide
-from experiments.host.setup_request import SetupPart, setup_request_from
-from proxy.server import catalogue, server_of
+from priolab.experiments.host.machine import Distribution, Machine, Rights
+from priolab.experiments.host.matrix_servers import matrix_servers
+from priolab.experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS, Want, wants_of, wheel_servers
+from priolab.experiments.host.setup_plan import OptionalPackages, SetupPlan, decide
+from priolab.experiments.host.setup_request import SetupPart, setup_request_from
+from priolab.proxy.server import catalogue, server_of
 
 ROOT = Path(__file__).resolve().parents[4]
 BOOKWORM = Distribution(name="Debian GNU/Linux 12 (bookworm)", families=("debian",))

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.execution.invocation import RUN_KNOBS
-from experiments.host.setup_request import DEFAULT_SWEEP, RUN_WORDS, SetupPart, setup_request_from, words_in
-from experiments.sweep import sweep_file
+from priolab.experiments.execution.invocation import RUN_KNOBS
+from priolab.experiments.host.setup_request import DEFAULT_SWEEP, RUN_WORDS, SetupPart, setup_request_from, words_in
+from priolab.experiments.sweep import sweep_file
 
 ROOT = Path(__file__).resolve().parents[4]
 

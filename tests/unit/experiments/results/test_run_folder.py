@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.results.run_folder import PartialFolder, RunFolder, read_json, wrecks, write_json
+from priolab.experiments.results.run_folder import PartialFolder, RunFolder, read_json, wrecks, write_json
 
 
 def test_write_json_leaves_one_file(tmp_path: Path) -> None:

@@ -6,25 +6,25 @@ from typing import Any
 
 import pytest
 
-from experiments.errors import InvalidRun, Unavailable
-from experiments.execution.conclusion import Run, lay_out, wall_limit_s
-from experiments.execution.request import Arm, Manner
-from experiments.host.tools import Tools
-from experiments.results.order import Order
-from experiments.results.run_folder import RunFolder
-from experiments.run.browser import (
+from priolab.experiments.errors import InvalidRun, Unavailable
+from priolab.experiments.execution.conclusion import Run, lay_out, wall_limit_s
+from priolab.experiments.execution.request import Arm, Manner
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.order import Order
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.run.browser import (
     check_browser,
     client_command,
     last_event_ns,
     observed_browser,
     payload_span,
 )
-from experiments.run.checks.settings import check_connection
-from experiments.run.fabrics import FABRICS
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.named import entry_of
-from experiments.testbed.containers.compose import Compose
-from experiments.testbed.guest.virtual import memory_mib
+from priolab.experiments.run.checks.settings import check_connection
+from priolab.experiments.run.fabrics import FABRICS
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.named import entry_of
+from priolab.experiments.testbed.containers.compose import Compose
+from priolab.experiments.testbed.guest.virtual import memory_mib
 from tests.unit.builders import process_sample
 
 _LOG_PER_PAYLOAD = 4.6
@@ -46,15 +46,21 @@ def test_each_client_is_told_what_it_needs(folder: RunFolder) -> None:
     """
     plan, client, asked = folder.client / "plan.json", folder.client, folder.asked
     own = client_command(scenario_from({}), folder, "python3", Tools(programs={}, versions={}))
-    assert own == ("python3", "-P", "-m", "client", str(plan), str(asked / "ca.pem"), str(client))
+    assert own == ("python3", "-P", "-m", "priolab.client", str(plan), str(asked / "ca.pem"), str(client))
     chromium = client_command(scenario_from({"CLIENT": "chromium"}), folder, "python3", _TOOLS)
-    assert chromium[1:4] == ("-P", "-m", "client.chromium")
+    assert chromium[1:4] == ("-P", "-m", "priolab.client.chromium")
     tools = Tools(programs={"firefox": "/usr/bin/firefox-esr"}, versions={})
     firefox = client_command(scenario_from({"CLIENT": "firefox"}), folder, "python3", tools)
-    assert firefox[3:] == ("client.firefox", str(plan), str(asked / "front.crt"), str(client), "/usr/bin/firefox-esr")
+    assert firefox[3:] == (
+        "priolab.client.firefox",
+        str(plan),
+        str(asked / "front.crt"),
+        str(client),
+        "/usr/bin/firefox-esr",
+    )
     tools = Tools(programs={"webkit": "/usr/bin/WebKitWebDriver"}, versions={})
     webkit = client_command(scenario_from({"CLIENT": "webkit"}), folder, "python3", tools)
-    assert webkit[3:] == ("client.webkit", *firefox[4:-1], "/usr/bin/WebKitWebDriver")
+    assert webkit[3:] == ("priolab.client.webkit", *firefox[4:-1], "/usr/bin/WebKitWebDriver")
     assert chromium[4:] == (str(plan), str(asked / "front.crt"), str(client), "/usr/bin/chromium")
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from experiments.errors import StepFailed, Unavailable
-from experiments.execution.experiment import run_experiment
-from experiments.execution.progress import Progress
-from experiments.execution.request import Manner, Request, arms_for
-from experiments.host import processes
-from experiments.results.run_folder import RunFolder
-from experiments.run import capture
-from experiments.run.fabrics import FABRICS
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.progress import Progress
+from priolab.experiments.execution.request import Manner, Request, arms_for
+from priolab.experiments.host import processes
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.run import capture
+from priolab.experiments.run.fabrics import FABRICS
 
 
 @pytest.mark.parametrize(

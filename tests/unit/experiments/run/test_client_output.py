@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from experiments.run.client_output import Listening
+from priolab.experiments.run.client_output import Listening
 
 
 class Heard:

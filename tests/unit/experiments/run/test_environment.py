@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from common.clock_route import ClockRoute, Route
-from experiments.host.tools import Tools
-from experiments.results.order import Order
-from experiments.results.run_folder import RunFolder, read_json
-from experiments.run.environment import Environment, node_clock
+from priolab.common.clock_route import ClockRoute, Route
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.order import Order
+from priolab.experiments.results.run_folder import RunFolder, read_json
+from priolab.experiments.run.environment import Environment, node_clock
 from tests.unit.builders import maps
 
 SEEN = {"source": "tsc", "resolution_ns": 140, "read_cost_ns": 150.5, "reasons": {}}

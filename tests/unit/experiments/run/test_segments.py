@@ -7,10 +7,10 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from experiments.errors import StepFailed
-from experiments.results.run_folder import RunFolder, write_json
-from experiments.run.segments import finish
-from experiments.testbed.places import FRONT_PORT
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.run.segments import finish
+from priolab.experiments.testbed.places import FRONT_PORT
 
 _PORT, _OTHER = 40_001, 40_002
 _AHEAD_NS = 10**18

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.loads.layer import Layer
-from experiments.errors import ScenarioError
-from experiments.scenario.knobs import KNOBS
-from experiments.scenario.named import LAYERS, Card, catalogue, read_entry, sabotage
+from priolab.analysis.loads.layer import Layer
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.scenario.named import LAYERS, Card, catalogue, read_entry, sabotage
 
 _CARD = '[card]\nsee = "much"\nlayer = "tls_record"\ntell = "so"\n'
 

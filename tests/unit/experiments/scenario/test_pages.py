@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.priorities import http2_weight
-from common.formats.files import MOST_TOML_BYTES
-from common.formats.page import MAPS, Chunk, Page
-from experiments.errors import ScenarioError
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.pages import SIZE_MOST, Parameters, catalogue, page_of, page_titles, read_page
+from priolab.client.priorities import http2_weight
+from priolab.common.formats.files import MOST_TOML_BYTES
+from priolab.common.formats.page import MAPS, Chunk, Page
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.pages import SIZE_MOST, Parameters, catalogue, page_of, page_titles, read_page
 from tests.pages import MS
 
 BACKEND = Path(__file__).parents[4] / "backend"

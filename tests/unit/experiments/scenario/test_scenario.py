@@ -4,14 +4,14 @@ from dataclasses import asdict
 
 import pytest
 
-from client.dialects import PLAIN
-from client.plan import PlanKind
-from client.priorities import Priorities
-from experiments.errors import ScenarioError
-from experiments.scenario.knobs import KNOBS, scenario_from
-from experiments.scenario.scenario import ClientKind, CongestionControl, Scenario, ShaperAt, as_record
-from netem.link import Link
-from proxy.server import catalogue
+from priolab.client.dialects import PLAIN
+from priolab.client.plan import PlanKind
+from priolab.client.priorities import Priorities
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.scenario.knobs import KNOBS, scenario_from
+from priolab.experiments.scenario.scenario import ClientKind, CongestionControl, Scenario, ShaperAt, as_record
+from priolab.netem.link import Link
+from priolab.proxy.server import catalogue
 from tests.pages import maps_page
 
 

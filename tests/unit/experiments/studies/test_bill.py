@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from experiments.studies.bill import ContainerImage, document
+from priolab.experiments.studies.bill import ContainerImage, document
 from tests.schemas import bill_validator
 
 IMAGE = ContainerImage(

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis.reports.late_document import INVALID, Case, document
-from experiments.commands.console import Report
-from experiments.errors import LabError
-from experiments.execution.request import Arm
-from experiments.studies import late
+from priolab.analysis.reports.late_document import INVALID, Case, document
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import LabError
+from priolab.experiments.execution.request import Arm
+from priolab.experiments.studies import late
 from tests.unit.analysis.matrix.made_up import NOTHING, cell, matrix
 
 FIELD = "header+no7540"

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from client.dialects import PLAIN
-from common.formats.plan import Protocol
-from experiments.commands import probe
-from experiments.commands.console import Report
-from experiments.errors import LabError, ScenarioError
-from experiments.gate.expectations import Urgency
-from experiments.studies import matrix
-from proxy.server import server_of
+from priolab.client.dialects import PLAIN
+from priolab.common.formats.plan import Protocol
+from priolab.experiments.commands import probe
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import LabError, ScenarioError
+from priolab.experiments.gate.expectations import Urgency
+from priolab.experiments.studies import matrix
+from priolab.proxy.server import server_of
 
 
 @pytest.mark.parametrize(

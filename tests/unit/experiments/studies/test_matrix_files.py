@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from analysis.matrix.document import document, dumped
-from analysis.matrix.edition import edition
-from analysis.matrix.matrix import Matrix
-from common.formats.reading import FolderError
-from experiments.errors import LabError
-from experiments.studies.matrix_files import earlier, link_runs, newest_edition, write_all
+from priolab.analysis.matrix.document import document, dumped
+from priolab.analysis.matrix.edition import edition
+from priolab.analysis.matrix.matrix import Matrix
+from priolab.common.formats.reading import FolderError
+from priolab.experiments.errors import LabError
+from priolab.experiments.studies.matrix_files import earlier, link_runs, newest_edition, write_all
 from tests.unit.analysis.matrix.made_up import NOTHING, OLD, cell, matrix
 
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from analysis.sweeps.networks import Network
-from experiments.studies.moments import gather, grids, moments_ms
+from priolab.analysis.sweeps.networks import Network
+from priolab.experiments.studies.moments import gather, grids, moments_ms
 from tests.unit.sweeps import Curve, lost, network
 
 _KNOBS = {"RATE": "10mbit", "CC": "cubic", "JS_DELAY": "200ms"}

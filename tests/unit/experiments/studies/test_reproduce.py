@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis.reproduction.pictures import LOWAT_BYTES
-from experiments.commands.console import Report
-from experiments.errors import ScenarioError
-from experiments.execution.request import arms_for
-from experiments.studies import reproduce
+from priolab.analysis.reproduction.pictures import LOWAT_BYTES
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.execution.request import arms_for
+from priolab.experiments.studies import reproduce
 
 
 def test_only_how_it_is_run_may_be_chosen(tmp_path: Path) -> None:

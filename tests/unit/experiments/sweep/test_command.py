@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from experiments.commands.console import Report
-from experiments.errors import GridError, Unavailable
-from experiments.execution import conclusion, pace
-from experiments.execution.local import Local
-from experiments.host import programs
-from experiments.host.cache import cache_folder
-from experiments.sweep import command, listing
-from experiments.sweep.sweep import sweep_from
-from experiments.sweep.sweep_request import sweep_request_from
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import GridError, Unavailable
+from priolab.experiments.execution import conclusion, pace
+from priolab.experiments.execution.local import Local
+from priolab.experiments.host import programs
+from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.sweep import command, listing
+from priolab.experiments.sweep.sweep import sweep_from
+from priolab.experiments.sweep.sweep_request import sweep_request_from
 from tests.unit.sweeping import CopyingFabric
 
 Swept = Callable[..., tuple[int, argparse.Namespace]]
@@ -33,7 +33,7 @@ def swept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Swept:
         *words: str, scheduler: str | None = None, print_folder: bool = False, **troubles: str
     ) -> tuple[int, argparse.Namespace]:
         fabric = CopyingFabric(troubles=troubles)
-        monkeypatch.setattr("experiments.sweep.sweep.choose", lambda *_: (fabric, "for a test"))
+        monkeypatch.setattr("priolab.experiments.sweep.sweep.choose", lambda *_: (fabric, "for a test"))
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         options = argparse.Namespace(
             words=[*words, f"RESULTS={tmp_path}"], yes=False, scheduler=scheduler, from_make=False, kept=None
@@ -91,7 +91,7 @@ def test_a_sweep_is_measured_for_the_next(
 
 def test_a_study_makes_a_sweep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A study, whose command has other options than `priolab sweep`, runs a sweep and gets its folder."""
-    monkeypatch.setattr("experiments.sweep.sweep.choose", lambda *_: (CopyingFabric(), "for a test"))
+    monkeypatch.setattr("priolab.experiments.sweep.sweep.choose", lambda *_: (CopyingFabric(), "for a test"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     request = sweep_request_from([*WORDS, f"RESULTS={tmp_path}"])
     wanted = sweep_from(request, yes=False)
@@ -140,7 +140,7 @@ def test_a_sweep_that_cannot_go_on(
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(*arguments, **more)
 
-    monkeypatch.setattr("experiments.execution.local.conclude", conclude)
+    monkeypatch.setattr("priolab.experiments.execution.local.conclude", conclude)
     code, _ = swept(*WORDS)
     err = capsys.readouterr().err
     assert code == 1
@@ -156,8 +156,8 @@ def test_a_sweep_that_cannot_go_on(
 
 def test_a_cluster_without_dask(swept: Swept, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The error names the missing package and the command that installs it, before anything starts."""
-    monkeypatch.delitem(sys.modules, "experiments.execution.cluster", raising=False)
-    monkeypatch.delitem(sys.modules, "experiments.execution.worker_pool", raising=False)
+    monkeypatch.delitem(sys.modules, "priolab.experiments.execution.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "priolab.experiments.execution.worker_pool", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(Unavailable, match=r"distributed is not installed; run `/.*/bin/pip install ") as caught:
         swept(*WORDS, scheduler="tcp://127.0.0.1:8786")
@@ -186,7 +186,7 @@ def test_what_a_target_means_is_said(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_grid_too_large_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grid that is too large is refused with the error of `priolab sweep`, before it is expanded."""
-    monkeypatch.setattr("experiments.sweep.sweep.expand", None)
+    monkeypatch.setattr("priolab.experiments.sweep.sweep.expand", None)
     lowat = f"LOWAT={','.join(map(str, range(1, 2001)))}"
     with pytest.raises(GridError, match=r"10,005 runs: 2,000 arms and 1 twin, 5 times each; about "):
         command.show_expansion([lowat, "REPEAT=5", "FABRIC=netns"], Report())

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from common.formats.run import Status
-from common.formats.sweep import SweepArmRecord, SweepRecord
-from experiments.errors import StepFailed
-from experiments.execution.conclusion import Ending, Run
-from experiments.execution.executor import OnEnded, RunStore
-from experiments.host.tools import Tools
-from experiments.results.run_folder import PARTIAL, wrecks
-from experiments.scenario.scenario import FrontKey
-from experiments.sweep.folder import SweepFolder, unfinished, wreck_in_words
-from experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
+from priolab.common.formats.run import Status
+from priolab.common.formats.sweep import SweepArmRecord, SweepRecord
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.execution.conclusion import Ending, Run
+from priolab.experiments.execution.executor import OnEnded, RunStore
+from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.run_folder import PARTIAL, wrecks
+from priolab.experiments.scenario.scenario import FrontKey
+from priolab.experiments.sweep.folder import SweepFolder, unfinished, wreck_in_words
+from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from tests.unit import builders
 from tests.unit.sweeping import sweep_of
 

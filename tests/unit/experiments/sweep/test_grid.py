@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.errors import GridError, ScenarioError
-from experiments.run.fabrics import FABRICS
-from experiments.scenario.knobs import KNOBS
-from experiments.scenario.scenario import as_record
-from experiments.sweep.grid import Grid, Point, expand, grid_from
-from experiments.sweep.sweep import Sweep, sweep_from
-from experiments.sweep.sweep_request import sweep_request_from
+from priolab.experiments.errors import GridError, ScenarioError
+from priolab.experiments.run.fabrics import FABRICS
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.scenario.scenario import as_record
+from priolab.experiments.sweep.grid import Grid, Point, expand, grid_from
+from priolab.experiments.sweep.sweep import Sweep, sweep_from
+from priolab.experiments.sweep.sweep_request import sweep_request_from
 from tests.unit.sweeping import sweep_of
 
 VALUES = {
@@ -266,7 +266,7 @@ def test_a_sweep_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         shown.extend(scenarios)
         return FABRICS[name], str(shaper)
 
-    monkeypatch.setattr("experiments.sweep.sweep.choose", choose)
+    monkeypatch.setattr("priolab.experiments.sweep.sweep.choose", choose)
     words = ["LOWAT=none,1,2,3", "CC=cubic,bbr", "SIZE=4k,8k", "FABRIC=virtual", "SEED=5", "DEADLINE=9s"]
     sweep: Sweep = sweep_from(sweep_request_from(words), yes=False)
     assert {(each.congestion_control, each.size_bytes) for each in shown} == set(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from experiments.sweep.runs_at_work import RunsAtWork
+from priolab.experiments.sweep.runs_at_work import RunsAtWork
 
 
 def test_runs_come_and_go() -> None:

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from experiments.sweep.tally import Tally, link_s
+from priolab.experiments.sweep.tally import Tally, link_s
 from tests.unit import builders
 
 RUN = builders.run(

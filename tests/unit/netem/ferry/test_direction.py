@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.formats.samples import QueueContents
-from netem.ferry import direction
-from netem.ferry.direction import Counters, Direction
-from netem.link import Link
+from priolab.common.formats.samples import QueueContents
+from priolab.netem.ferry import direction
+from priolab.netem.ferry.direction import Counters, Direction
+from priolab.netem.link import Link
 
 MS = 10**6
 FOREVER = 10**18

@@ -2,8 +2,8 @@
 
 import pytest
 
-from netem.ferry import loops
-from netem.link import Link
+from priolab.netem.ferry import loops
+from priolab.netem.link import Link
 
 DOWN = [
     ("ip", "link", "add", "ferry-down", "type", "veth", "peer", "name", "down-ferry"),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from netem.ferry.process import Lateness, Order, come_before_others
-from netem.link import Link, RateStep
+from priolab.netem.ferry.process import Lateness, Order, come_before_others
+from priolab.netem.link import Link, RateStep
 
 ORDER = Order(
     link=Link(

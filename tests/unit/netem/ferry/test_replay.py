@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.trace import Trace
-from netem.ferry.direction import Direction
-from netem.link import Link
+from priolab.common.trace import Trace
+from priolab.netem.ferry.direction import Direction
+from priolab.netem.link import Link
 from tests.unit.common.test_trace import TIMES
 
 MS = 10**6

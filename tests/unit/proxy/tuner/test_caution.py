@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import proxy.tuner
-from common.formats.decisions import Why
-from proxy.tuner.caution import Held, bound
-from proxy.tuner.law import Choice
+from priolab.common.formats.decisions import Why
+from priolab.proxy import tuner
+from priolab.proxy.tuner.caution import Held, bound
+from priolab.proxy.tuner.law import Choice
 from tests.tuner_numbers import CChoice, choice_of, u32
 
-FOLDER = Path(next(iter(proxy.tuner.__path__)))
+FOLDER = Path(next(iter(tuner.__path__)))
 MOST, DIP, SYSCTL = 64 * 2**20, 393_216, 131_072
 HOLD_NS, ROUND_TRIP_NS = 10**9, 10**8
 _sysctls = st.sampled_from([0, SYSCTL, 2**32 - 1])

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-import proxy.tuner
-from common.formats.decisions import Why
-from proxy.tuner import law
-from proxy.tuner.law import CEILING_BYTES, Aim, Seen, decide, differs, rate_of
+from priolab.common.formats.decisions import Why
+from priolab.proxy import tuner
+from priolab.proxy.tuner import law
+from priolab.proxy.tuner.law import CEILING_BYTES, Aim, Seen, decide, differs, rate_of
 from tests.tuner_numbers import CAim, CChoice, CSeen, aims, choice_of, seen, u32, u64
 
-LAW_H = Path(next(iter(proxy.tuner.__path__))) / "law.h"
+LAW_H = Path(next(iter(tuner.__path__))) / "law.h"
 AIM = Aim()
 MBIT_BYTES_S = 125_000
 MOST_BYTES_S = 10**12

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.tuner.userland import _Connection
+from priolab.proxy.tuner.userland import _Connection
 
 _MS = 10**6
 _RTT_US = 100_000

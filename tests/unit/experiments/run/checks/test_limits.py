@@ -2,8 +2,8 @@
 
 import pytest
 
-from experiments.errors import InvalidRun
-from experiments.run.checks.limits import check_memory, observed_limits
+from priolab.experiments.errors import InvalidRun
+from priolab.experiments.run.checks.limits import check_memory, observed_limits
 from tests.unit.builders import socket_sample
 
 

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from experiments.errors import InvalidRun
-from experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
-from experiments.testbed.namespaces.portrait import Portrait
-from experiments.testbed.places import Portrayed
-from netem import shaper
-from netem.link import Link
-from netem.shaper_kind import Shaper
+from priolab.experiments.errors import InvalidRun
+from priolab.experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
+from priolab.experiments.testbed.namespaces.portrait import Portrait
+from priolab.experiments.testbed.places import Portrayed
+from priolab.netem import shaper
+from priolab.netem.link import Link
+from priolab.netem.shaper_kind import Shaper
 
 REFERENCE = {
     "net.ipv4.tcp_sack": "1",

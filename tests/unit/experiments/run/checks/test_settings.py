@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from experiments.errors import InvalidRun
-from experiments.run.checks.settings import (
+from priolab.experiments.errors import InvalidRun
+from priolab.experiments.run.checks.settings import (
     check_ferry,
     check_hop,
     check_kept,
@@ -18,8 +18,8 @@ from experiments.run.checks.settings import (
     check_unchanged,
     live_socket_state,
 )
-from experiments.scenario.knobs import scenario_from
-from netem.calibration import REAL
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.netem.calibration import REAL
 from tests.unit.builders import process_sample
 
 GOOD = {

@@ -2,9 +2,9 @@
 
 import pytest
 
-from common.formats.samples import NEW_SOCKET, OptionsSample
-from experiments.errors import InvalidRun
-from experiments.run.checks.sockets import check_sockets
+from priolab.common.formats.samples import NEW_SOCKET, OptionsSample
+from priolab.experiments.errors import InvalidRun
+from priolab.experiments.run.checks.sockets import check_sockets
 
 _NEW = {
     "SO_SNDBUF": "16384",

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from experiments.errors import InvalidRun
-from experiments.results.run_folder import RunFolder
-from experiments.run.checks.rate_steps import Span
-from experiments.run.checks.traffic import check_carried, check_cross, check_datagrams, observed_cross
-from experiments.scenario.knobs import scenario_from
-from netem.carried import Received
+from priolab.experiments.errors import InvalidRun
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.run.checks.rate_steps import Span
+from priolab.experiments.run.checks.traffic import check_carried, check_cross, check_datagrams, observed_cross
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.netem.carried import Received
 
 ARRIVED, AGAIN, PACKET = 1_000_000, 50_000, 1448
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from experiments.errors import StepFailed, TimedOut, Unavailable
-from experiments.execution import experiment
-from experiments.host import processes
-from experiments.testbed.containers import docker_engine, image_packages
+from priolab.experiments.errors import StepFailed, TimedOut, Unavailable
+from priolab.experiments.execution import experiment
+from priolab.experiments.host import processes
+from priolab.experiments.testbed.containers import docker_engine, image_packages
 
 _look_for_compose = docker_engine.compose_command.__wrapped__
 """Looks for compose anew at each call."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from experiments.errors import TimedOut
-from experiments.host import processes
-from experiments.testbed.containers import image_packages
+from priolab.experiments.errors import TimedOut
+from priolab.experiments.host import processes
+from priolab.experiments.testbed.containers import image_packages
 
 _WANTED = [("lab/origin:1", "nodejs"), ("lab/front:1", "nginx"), ("lab/front:1", "curl")]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.results.run_folder import RunFolder
-from experiments.scenario.knobs import scenario_from
-from experiments.testbed.containers.mounts import Mounts
+from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.testbed.containers.mounts import Mounts
 
 ME = (os.geteuid(), os.getegid())
 

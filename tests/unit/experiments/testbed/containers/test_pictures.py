@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from experiments.errors import InvalidRun
-from experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
-from experiments.testbed.containers.pictures import ContainerPictures
-from netem import tc
-from netem.link import Link
+from priolab.experiments.errors import InvalidRun
+from priolab.experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
+from priolab.experiments.testbed.containers.pictures import ContainerPictures
+from priolab.netem import tc
+from priolab.netem.link import Link
 
 _PICTURE = {"net.ipv4.tcp_sack": "1", "device eth0, kind": "veth", "device eth1, kind": "veth"}
 _COMMANDS = tc.down(Link(rate_bit_s=1_024_000, delay_ns=0), "eth0")
@@ -23,7 +23,7 @@ class Engine:
 
     def run(self, service: str, command: Sequence[str]) -> str:
         """Return the picture of a service."""
-        assert list(command) == ["python3", "-m", "common.picture"]
+        assert list(command) == ["python3", "-m", "priolab.common.picture"]
         return json.dumps(self.pictures[service])
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.testbed.guest import kernel, kernel_source
-from experiments.testbed.guest.kernel import BuildRecord
-from experiments.testbed.guest.kernel_patches.edit import Version
-from experiments.testbed.guest.kernel_source import SourceChoice
-from experiments.testbed.guest.virtual import Virtual
+from priolab.experiments.testbed.guest import kernel, kernel_source
+from priolab.experiments.testbed.guest.kernel import BuildRecord
+from priolab.experiments.testbed.guest.kernel_patches.edit import Version
+from priolab.experiments.testbed.guest.kernel_source import SourceChoice
+from priolab.experiments.testbed.guest.virtual import Virtual
 
 _RECORD = BuildRecord(
     version="7.2.13", source="linux-7.2.13.tar.xz", compiler="gcc 12", changes=["one"], lacking=[], stands_in=False

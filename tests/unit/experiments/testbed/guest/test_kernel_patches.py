@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.testbed.guest.kernel_build import options
-from experiments.testbed.guest.kernel_patches import CHANGES
-from experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect, Version
+from priolab.experiments.testbed.guest.kernel_build import options
+from priolab.experiments.testbed.guest.kernel_patches import CHANGES
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect, Version
 
 
 def _change(*wordings: tuple[Edit, ...], since: Version = (6, 1), before: Version | None = None) -> Change:

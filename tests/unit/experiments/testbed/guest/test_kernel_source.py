@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.errors import ScenarioError, StepFailed, Unavailable
-from experiments.testbed.guest import kernel_source
-from experiments.testbed.guest.kernel_patches.edit import Version
-from experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, mirrors, version_of
+from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
+from priolab.experiments.testbed.guest import kernel_source
+from priolab.experiments.testbed.guest.kernel_patches.edit import Version
+from priolab.experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, mirrors, version_of
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Tests of the settings of guests."""
 
-from experiments.scenario.knobs import scenario_from
-from experiments.scenario.scenario import Scenario
-from experiments.testbed.guest.virtual import _tcp_words, memory_mib
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.testbed.guest.virtual import _tcp_words, memory_mib
 from tests.pages import page_of_parts, part
 
 _MIB = 2**20

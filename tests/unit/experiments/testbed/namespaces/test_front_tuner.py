@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments.errors import Unavailable
-from experiments.host.tools import TunerOrder
-from experiments.host.tuner_program import prepare
-from experiments.scenario.knobs import scenario_from
-from experiments.testbed.namespaces import front_tuner
-from experiments.testbed.namespaces.front_tuner import FrontTuner
-from proxy.tuner import compiler
-from proxy.tuner.tuner import CannotTune, TunerKind
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host.tools import TunerOrder
+from priolab.experiments.host.tuner_program import prepare
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.testbed.namespaces import front_tuner
+from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
+from priolab.proxy.tuner import compiler
+from priolab.proxy.tuner.tuner import CannotTune, TunerKind
 
 AUTO = scenario_from({"LOWAT": "auto"})
 PLAIN = scenario_from({})

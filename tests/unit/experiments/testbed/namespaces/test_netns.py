@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from experiments.errors import StepFailed
-from experiments.host import processes
-from experiments.testbed.namespaces import netns
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host import processes
+from priolab.experiments.testbed.namespaces import netns
 
 _UNKNOWN = "ended with exit code 2: Error: Specified qdisc kind is unknown."
 _NOT_FOUND = "ended with exit code 127: unshare: failed to execute tc: No such file or directory"

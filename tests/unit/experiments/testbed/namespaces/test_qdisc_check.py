@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from experiments.errors import StepFailed, Unavailable
-from experiments.host import processes
-from experiments.scenario.knobs import scenario_from
-from experiments.testbed.namespaces.qdisc_check import check_qdisc
-from netem.link import Qdisc
-from netem.shaper_kind import Shaper
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.host import processes
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.testbed.namespaces.qdisc_check import check_qdisc
+from priolab.netem.link import Qdisc
+from priolab.netem.shaper_kind import Shaper
 
 _KNOWN = "Usage: ... pie [ limit PACKETS ]"
 _UNKNOWN = 'Unknown qdisc "dualpi2", hence option "help" is unparsable'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.testbed.namespaces import rtnetlink
+from priolab.experiments.testbed.namespaces import rtnetlink
 
 _NEAR, _FAR = "02:00:c6:12:00:00", "02:00:c6:12:00:01"
 _LINK = "00000000" * 4
