@@ -1,13 +1,15 @@
 """A pytest plugin for authors of servers: fixtures that load a page from a server over the lab's link.
 
-    pytest --priolab --priolab-server=./my-front
+    pytest_plugins = ["priolab.experiments.gate.pytest_plugin"]  # in conftest.py
 
-    def test_a_late_script_overtakes(load):
-        assert_kept(load(page="maps", lowat=16384))
+    def test_a_late_script_overtakes(priolab_load):
+        assert_kept(priolab_load(page="maps", lowat=16384))
+
+    pytest --priolab --priolab-server=./my-front
 
 Rules:
 1. Tests that use the fixtures are skipped unless `--priolab` is given, because a load takes seconds.
-2. The modules of the lab are imported when a fixture is used: pytest imports this module in every session.
+2. The modules of the lab are imported when a fixture is used, so that a session without `--priolab` starts quickly.
 3. A load that fails makes the test fail with one line.
 """
 
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from experiments.gate.loading import Loaded
+    from priolab.experiments.gate.loading import Loaded
 
 _HELP = "the server under test, as for the knob SERVER: nginx, or ./my-front, the folder with your server.toml"
 _KNOB = "a further knob of the server, such as PROGRAM=./nginx; may be given several times"
@@ -33,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def front(request: pytest.FixtureRequest) -> Mapping[str, str]:
+def priolab_front(request: pytest.FixtureRequest) -> Mapping[str, str]:
     """The knobs of the server under test: SERVER, and those of --priolab-knob. A conftest.py may replace the fixture.
 
     Skips the test without --priolab.
@@ -51,36 +53,36 @@ def front(request: pytest.FixtureRequest) -> Mapping[str, str]:
 
 
 @pytest.fixture
-def link() -> Mapping[str, str]:
+def priolab_link() -> Mapping[str, str]:
     """The knobs of the link: 128 kB/s, 300 ms toward the client. A module or conftest.py may replace the fixture."""
     return {"RATE": "128kbps", "DELAY": "300ms"}
 
 
 @pytest.fixture(scope="session")
-def _priolab_guests(front: Mapping[str, str]) -> Iterator[None]:  # noqa: ARG001
+def _priolab_guests(priolab_front: Mapping[str, str]) -> Iterator[None]:  # noqa: ARG001
     """Keeps guests from load to load: the start of a guest takes as long as two loads."""
-    from experiments.execution.command_process import keep_guests
+    from priolab.experiments.execution.command_process import keep_guests
 
     with keep_guests():
         yield
 
 
 @pytest.fixture
-def load(
-    front: Mapping[str, str],
-    link: Mapping[str, str],
+def priolab_load(
+    priolab_front: Mapping[str, str],
+    priolab_link: Mapping[str, str],
     tmp_path_factory: pytest.TempPathFactory,
     _priolab_guests: None,
 ) -> "Callable[..., Loaded]":
     """A function that loads a page, and returns a Loaded: verdict, ledger and frames.
 
-    load(page="maps", *, dialect="header", lowat=16384, loads=1, **knobs): lowat is TCP_NOTSENT_LOWAT in bytes, or None
-    for no limit; loads is the number of page loads on the connection, of which the last is judged; knobs are further
-    knobs of the lab.
+    Its parameters: the page, "maps" by default; dialect="header"; lowat=16384, TCP_NOTSENT_LOWAT in bytes, or None for
+    no limit; loads=1, the number of page loads on the connection, of which the last is judged; and further knobs of the
+    lab, by name.
     """
-    from common.formats.files import FolderError
-    from experiments.errors import LabError
-    from experiments.gate.loading import loaded, trial_of
+    from priolab.common.formats.files import FolderError
+    from priolab.experiments.errors import LabError
+    from priolab.experiments.gate.loading import loaded, trial_of
 
     results = tmp_path_factory.mktemp("priolab")
 
@@ -90,7 +92,7 @@ def load(
         __tracebackhide__ = True
         try:
             more = {name: str(value) for name, value in knobs.items()}
-            return loaded(front, link, results, trial_of(page, dialect, lowat, loads), more)
+            return loaded(priolab_front, priolab_link, results, trial_of(page, dialect, lowat, loads), more)
         except (LabError, FolderError, ValueError) as error:
             said = str(error)
         pytest.fail(f"priolab: {said}", pytrace=False)

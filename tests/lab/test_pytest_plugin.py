@@ -1,28 +1,23 @@
 """The pytest plugin for authors of servers, in a session of its own."""
 
 import sys
-import tomllib
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
-from experiments.host.cache import cache_folder
+from priolab.experiments.host.cache import cache_folder
 from tests.front.folder import front_folder
 from tests.front.scheduler import Fault
 
 pytest_plugins = ["pytester"]
 
-_MODULE = "experiments.gate.pytest_plugin"
-_IS_INSTALLED = any(each.value == _MODULE for each in entry_points(group="pytest11"))
-"""True if pytest finds the plugin by itself. An environment that was made before the plugin has no such entry."""
-
-_PLUGIN = (*(() if _IS_INSTALLED else ("-p", _MODULE)), "-p", "no:cacheprovider", "-p", "no:xdist")
+_MODULE = "priolab.experiments.gate.pytest_plugin"
+_PLUGIN = ("-p", _MODULE, "-p", "no:cacheprovider", "-p", "no:xdist")
 _TESTS = """
-from experiments.gate.pytest_plugin import assert_kept
+from priolab.experiments.gate.pytest_plugin import assert_kept
 
-def test_a_late_script(load):
-    assert_kept(load(SIZE="200k"))
+def test_a_late_script(priolab_load):
+    assert_kept(priolab_load(SIZE="200k"))
 """
 
 
@@ -42,10 +37,15 @@ def _run(pytester: pytest.Pytester, *words: str) -> pytest.RunResult:
     return pytester.runpytest_inprocess(*_PLUGIN, *words)
 
 
-def test_the_entry_point() -> None:
-    """pytest finds the plugin by the entry point of the lab's distribution."""
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    assert project["entry-points"]["pytest11"] == {"priolab": _MODULE}
+def test_only_where_it_is_asked_for(pytester: pytest.Pytester) -> None:
+    """A project gets the fixtures by a line in its conftest.py, and others get none. Each name says whose it is."""
+    others = ["-p", "no:cacheprovider", "-p", "no:xdist", "--fixtures", "-v"]
+    shown = pytester.runpytest(*others).outlines
+    assert not [line for line in shown if "priolab" in line]
+    pytester.makeconftest(f"pytest_plugins = [{_MODULE!r}]")
+    shown = pytester.runpytest(*others).outlines
+    named = {line.split()[0] for line in shown if "gate/pytest_plugin.py" in line}
+    assert named == {"priolab_front", "priolab_link", "priolab_load", "_priolab_guests"}
 
 
 def test_without_the_option(pytester: pytest.Pytester) -> None:
@@ -95,11 +95,11 @@ def test_fixtures_can_be_replaced(pytester: pytest.Pytester) -> None:
         import pytest
 
         @pytest.fixture
-        def link():
+        def priolab_link():
             return {"RATE": "1mbit", "DELAY": "20ms"}
 
-        def test_it(load):
-            found = load(SIZE="200k")
+        def test_it(priolab_load):
+            found = priolab_load(SIZE="200k")
             assert found.record.scenario.rate_bit_s == 10**6
             assert found.kept, str(found)
         """
@@ -128,13 +128,13 @@ def test_bad_options(pytester: pytest.Pytester, words: tuple[str, ...], said: st
 
 
 def test_bad_arguments_of_load(pytester: pytest.Pytester) -> None:
-    """A wrong argument of `load` is one line; a knob may be a number."""
+    """A wrong argument of `priolab_load` is one line; a knob may be a number."""
     pytester.makepyfile("""
-def test_dialect(load):
-    load(dialect="headre")
+def test_dialect(priolab_load):
+    priolab_load(dialect="headre")
 
-def test_number(load):
-    load(RELOADS=-1)
+def test_number(priolab_load):
+    priolab_load(RELOADS=-1)
 """)
     result = _run(pytester, "--priolab")
     result.assert_outcomes(failed=2)
@@ -149,10 +149,10 @@ def test_number(load):
 def test_nothing_is_imported_before_use(pytester: pytest.Pytester) -> None:
     """Importing the plugin imports no other module of the lab."""
     program = (
-        "import sys; import experiments.gate.pytest_plugin;"
-        " print(sorted(name for name in sys.modules if name.split('.')[0] in ('analysis', 'client', 'netem', 'proxy')))"
+        "import sys; import priolab.experiments.gate.pytest_plugin;"
+        " print(sorted({name.split('.')[1] for name in sys.modules if name.startswith('priolab.')}))"
     )
     root = Path(__file__).resolve().parents[2]
     pytester.makeconftest("")
     done = pytester.run(sys.executable, "-c", f"import sys; sys.path.insert(0, {str(root)!r}); {program}")
-    assert done.outlines == ["[]"]
+    assert done.outlines == ["['experiments']"]
