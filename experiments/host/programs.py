@@ -81,15 +81,6 @@ def remedy_for(server: Server) -> str:
     return f"{setup_command(f'SERVER={server.name}')} installs {' and '.join(parts)}"
 
 
-def absences(absent: Iterable[Server]) -> list[str]:
-    """Returns a line for each of the absent servers that has no package in this distribution."""
-    return [
-        f"SERVER={server.name} cannot be installed here: {remedy_for(server)}"
-        for server in absent
-        if _not_packaged(server)
-    ]
-
-
 @cache
 def _obtainable() -> Mapping[str, bool]:
     """Returns, for each package of a server that is not installed, whether apt can install it. Asks apt once."""

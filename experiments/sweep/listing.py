@@ -3,13 +3,11 @@
 from argparse import ArgumentParser, Namespace
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.host.installed import lack_of
 from priolab.experiments.host.plural import counted
 from priolab.experiments.scenario.named import catalogue
 from priolab.experiments.scenario.pages import page_titles
 from priolab.experiments.sweep import sweep_file
 from priolab.experiments.sweep.sweep_request import SweepRequest, sweep_request_from
-from priolab.proxy.server import catalogue as servers
 
 
 def add_to(parser: ArgumentParser) -> None:
@@ -38,11 +36,6 @@ def show(options: Namespace, report: Report) -> int:
     for name, title in page_titles().items():
         report.say(f"{name}  {title}")
     show_named(report)
-    if absent := [server for server in servers().values() if lack_of(server)]:
-        from priolab.experiments.host.programs import absences  # imports what asks apt
-
-        for line in absences(absent):
-            report.say(line, "yellow")
     return 0
 
 

@@ -29,10 +29,11 @@ def test_what_starts_quickly(code: str) -> None:
 
 
 def test_a_list_of_names() -> None:
-    """`priolab list` imports nothing that fetches programs, makes links, or shows arms at work."""
+    """`priolab list` imports nothing that searches or fetches programs, makes links, or shows arms at work."""
     found = imported("from priolab.experiments.cli import main; main(['list'])")
-    assert "priolab.experiments.host.installed" in found
+    assert "priolab.experiments.sweep.listing" in found
     assert not found & {
+        "priolab.experiments.host.apt",
         "priolab.experiments.host.root_making",
         "priolab.experiments.host.wheel_fetching",
         "priolab.netem.shaper",

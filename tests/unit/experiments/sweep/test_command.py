@@ -14,7 +14,6 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import GridError, Unavailable
 from priolab.experiments.execution import conclusion, pace
 from priolab.experiments.execution.local import Local
-from priolab.experiments.host import programs
 from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.sweep import command, listing
 from priolab.experiments.sweep.sweep import sweep_from
@@ -206,18 +205,3 @@ def test_the_named_sweeps(capsys: pytest.CaptureFixture[str]) -> None:
     listing.show_named(Report())
     said = capsys.readouterr().out
     assert "networks: Which LOWAT is best for which network (sweep: 144 arms in 24 networks, and 24 twins" in said
-
-
-def test_the_list_names_servers_that_no_package_has(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A server that is missing and has no package here gets a line with the alternatives; one with a package, none."""
-    missing = {"h2o", "nginx"}
-    monkeypatch.setattr(listing, "lack_of", lambda server: server.name if server.name in missing else None)
-    monkeypatch.setattr(programs, "_obtainable", lambda: {"h2o": False, "nginx": True})
-    listing.show(argparse.Namespace(words=[]), Report())
-    said = " ".join(capsys.readouterr().out.split())
-    assert "SERVER=h2o cannot be installed here: " in said
-    assert "has no package h2o: use " in said
-    assert "put a h2o of your own in PATH" in said
-    assert "SERVER=nginx cannot" not in said
