@@ -1,6 +1,6 @@
 """Finds contradictions between the client's and the origin's record of a request, or the scenario. Pure."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
 from priolab.analysis.loads.rounds import most_rounds, segments_of
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Evidence, Layers
-from priolab.analysis.records.samples import latest
+from priolab.analysis.records.samples import earliest, latest
 from priolab.common.formats.page import Resource
 from priolab.common.formats.samples import OriginRequest, QueueSample, SocketSample
 from priolab.common.formats.scenario import ScenarioRecord
@@ -206,8 +206,7 @@ def _writable_ns(t_ns: int, sockets: Sequence[SocketSample]) -> int:
 
 def _next(layers: Layers, t_ns: int) -> QueueSample | None:
     """Returns the first sample of the queue after an instant, or the last: a drop before may show only then."""
-    index = bisect_right(layers.queue, t_ns, key=lambda sample: sample.t_ns)
-    return layers.queue[min(index, len(layers.queue) - 1)] if layers.queue else None
+    return earliest(layers.queue, t_ns + 1) or (layers.queue[-1] if layers.queue else None)
 
 
 def _dropped(held: QueueSample | None) -> int:

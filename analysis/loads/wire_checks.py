@@ -9,12 +9,12 @@ the TCP stream arrived. The link alone decides how long both ways take, so each 
                         (RFC 5681, 4.2; tcp_input.c, __tcp_ack_snd_check), so at most two may be unacknowledged.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Layers
+from priolab.analysis.records.samples import earliest
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.samples import FEWEST_LOOKS, SocketSample
 from priolab.common.formats.scenario import ScenarioRecord
@@ -118,7 +118,7 @@ def _sent_again(sample: SocketSample, until_ns: int, layers: Layers, scenario: S
 
     Without a sample after that instant nobody knows.
     """
-    index = bisect_left(layers.sockets, until_ns, key=lambda each: each.t_ns)
-    if index == len(layers.sockets):
+    after = earliest(layers.sockets, until_ns)
+    if after is None:
         return bool(scenario.loss or scenario.reorder) or len(layers.sockets) <= FEWEST_LOOKS
-    return layers.sockets[index].bytes_retrans > sample.bytes_retrans
+    return after.bytes_retrans > sample.bytes_retrans

@@ -1,11 +1,11 @@
 """Reads the loads of a connection one by one: the script's first byte, and the front's send buffer at that time."""
 
-from bisect import bisect_left
 from dataclasses import dataclass
 
 from priolab.analysis.loads.findings import judgement
 from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import Run
+from priolab.analysis.records.samples import earliest
 from priolab.common.formats.run import Verdict
 from priolab.common.formats.samples import SocketSample
 
@@ -51,4 +51,4 @@ def _at(sockets: tuple[SocketSample, ...], t_ns: int) -> SocketSample | None:
     """Returns the first sample not before t_ns, else the last sample; None without samples."""
     if not sockets:
         return None
-    return sockets[min(bisect_left(sockets, t_ns, key=lambda sample: sample.t_ns), len(sockets) - 1)]
+    return earliest(sockets, t_ns) or sockets[-1]
