@@ -41,11 +41,18 @@ class BatchSampler(Protocol):
     def inquiries(self) -> Sequence[Inquiry]:
         """Returns the requests of a sample; none if the sampler has nothing to sample yet."""
 
-    def leave_out(self, until_ns: int) -> None:
-        """Tells the sampler to take no samples before until_ns, because the kernel takes them in a batch."""
+    def leave_out(self, until_ns: int, samples: int) -> None:
+        """Tells the sampler to take no samples before until_ns, because the kernel takes them in a batch.
+
+        samples: how many the batch will record. Until it has, the sampler takes none either: a complete batch may be
+        noticed after until_ns.
+        """
 
     def record(self, t_ns: int, answers: Sequence[Sequence[bytes] | None]) -> None:
         """Records a sample. answers: for each request its payloads; None if the kernel refused the request."""
+
+    def give_up(self) -> None:
+        """Tells the sampler that the batch records no further samples."""
 
 
 class Batches:
@@ -100,8 +107,10 @@ class Batches:
         return readable
 
     def finish(self) -> None:
-        """Records the samples of an unfinished batch."""
+        """Records the complete samples of an unfinished batch. The samplers wait for no others."""
         self._record()
+        for sampler in self._samplers:
+            sampler.give_up()
 
     def _start_timer(self, now_ns: int) -> None:
         self._first_ns, self._expired = now_ns + self._interval_ns, 0
@@ -137,7 +146,7 @@ class Batches:
         """Tells the samplers to take no samples themselves while the kernel takes so many samples for them."""
         until_ns = self._first_ns + (self._expired + samples) * self._interval_ns
         for sampler in self._samplers:
-            sampler.leave_out(until_ns)
+            sampler.leave_out(until_ns, samples)
 
     def _places(self, asked: Sequence[Inquiry]) -> None:
         """Divides the buffer: first the requests `asked`, then for each sample the timer's count and the answers."""

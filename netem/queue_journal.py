@@ -77,7 +77,7 @@ class QueueJournal:
         self._directions = {direction: _Direction(of) for direction, of in stages.items()}
         self._places = places
         self._interval_ns = interval_ns
-        self._next_ns = 0
+        self._next_ns = self._awaited = 0
         self._last = dict.fromkeys(stages, QueueContents())
         self._lines = journal.open("w")
 
@@ -95,6 +95,8 @@ class QueueJournal:
             return None
         if now_ns < self._next_ns:
             return self._next_ns
+        if self._awaited:
+            return now_ns + self._interval_ns
         late_ns = now_ns - self._next_ns if self._next_ns else 0
         self._next_ns = now_ns - late_ns % self._interval_ns + self._interval_ns
         self._record(now_ns, [place.read() for place in self._places])
@@ -107,13 +109,18 @@ class QueueJournal:
         """
         return [place.inquiry() for place in self._places] if self._next_ns else []
 
-    def leave_out(self, until_ns: int) -> None:
-        """Takes no samples before until_ns, because the kernel takes them in a batch (common/batches.py)."""
-        self._next_ns = until_ns
+    def leave_out(self, until_ns: int, samples: int) -> None:
+        """Takes no samples before until_ns, nor before a batch has recorded so many (common/batches.py)."""
+        self._next_ns, self._awaited = until_ns, samples
 
     def record(self, t_ns: int, answers: Sequence[Sequence[bytes] | None]) -> None:
         """Records a sample that a batch took at t_ns. answers: those to `inquiries`."""
+        self._awaited -= 1
         self._record(t_ns, [place.parsed(of or ()) for place, of in zip(self._places, answers, strict=True)])
+
+    def give_up(self) -> None:
+        """Waits for no further samples of a batch."""
+        self._awaited = 0
 
     def _record(self, t_ns: int, places: Iterable[Mapping[tc.Stage, Statistics]]) -> None:
         found = {stage: seen for place in places for stage, seen in place.items()}

@@ -64,7 +64,7 @@ class Sampler:
         self._interval_ns = interval_ns
         self._next_socket_ns = self._next_process_ns = 0
         self._last_socket_ns = self._last_process_ns = 0
-        self._began_ns = 0
+        self._began_ns = self._awaited = 0
         self._gap_ns = _LATE_NS
         self._seen = False
         self._cost = Cost()
@@ -97,17 +97,22 @@ class Sampler:
         inquiry = self._diag.inquiry() if self._seen else None
         return () if inquiry is None else (inquiry,)
 
-    def leave_out(self, until_ns: int) -> None:
-        """Takes no samples of the socket before until_ns, because the kernel takes them in a batch.
+    def leave_out(self, until_ns: int, samples: int) -> None:
+        """Takes no samples of the socket before until_ns, nor before a batch has recorded so many.
 
         At until_ns at the latest, the process is sampled.
         """
-        self._next_socket_ns = until_ns
+        self._next_socket_ns, self._awaited = until_ns, samples
         self._next_process_ns = min(self._next_process_ns, until_ns)
 
     def record(self, t_ns: int, answers: Sequence[Sequence[bytes] | None]) -> None:
         """Records a sample that a batch took at t_ns. answers: those to `inquiries`."""
+        self._awaited -= 1
         self._record(self._diag.sample_in(answers[0], t_ns), t_ns)
+
+    def give_up(self) -> None:
+        """Waits for no further samples of a batch."""
+        self._awaited = 0
 
     def look(self, now_ns: int) -> int:
         """Takes the samples that are due. Returns the time at which `look` must be called next.
@@ -118,7 +123,8 @@ class Sampler:
         if now_ns >= self._next_socket_ns and not (self._interval_ns is None and self._seen):
             interval_ns = self._interval_ns or self._search_interval_ns(now_ns)
             self._next_socket_ns = _later(self._next_socket_ns, now_ns, interval_ns)
-            self._look_at_socket(now_ns)
+            if not self._awaited:
+                self._look_at_socket(now_ns)
         if now_ns >= self._next_process_ns:
             self._last_process_ns = now_ns
             self._next_process_ns = now_ns + self._process_interval_ns(now_ns)

@@ -27,16 +27,20 @@ class _Links:
     def __init__(self, *inquiries: Inquiry) -> None:
         self.asked: Sequence[Inquiry] = inquiries
         self.samples: list[tuple[int, Sequence[Sequence[bytes] | None]]] = []
-        self.until_ns = 0
+        self.until_ns = self.awaited = 0
 
     def inquiries(self) -> Sequence[Inquiry]:
         return self.asked
 
-    def leave_out(self, until_ns: int) -> None:
-        self.until_ns = until_ns
+    def leave_out(self, until_ns: int, samples: int) -> None:
+        self.until_ns, self.awaited = until_ns, samples
 
     def record(self, t_ns: int, answers: Sequence[Sequence[bytes] | None]) -> None:
+        self.awaited -= 1
         self.samples.append((t_ns, answers))
+
+    def give_up(self) -> None:
+        self.awaited = 0
 
 
 @pytest.fixture
@@ -78,6 +82,7 @@ def test_a_batch(conversation: Conversation, started: Callable[..., Batches]) ->
     made = started(sampler)
     assert _until(made, sampler, 2 * SAMPLES) == []
     assert len(sampler.samples) == 2 * SAMPLES
+    assert sampler.awaited in (0, SAMPLES), "a third batch may have begun"
     times_ns = [t_ns for t_ns, _ in sampler.samples]
     assert times_ns == sorted(set(times_ns))
     assert times_ns[0] >= before_ns + _INTERVAL_NS
@@ -104,6 +109,7 @@ def test_a_descriptor_ends_the_wait(conversation: Conversation, started: Callabl
         assert os.read(reading, 10) == b"now"
         made.finish()
         assert 0 < len(sampler.samples) < SAMPLES
+        assert sampler.awaited == 0, "after finish, no more come"
     finally:
         os.close(reading)
         os.close(writing)
