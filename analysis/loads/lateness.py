@@ -20,7 +20,7 @@ from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
 from priolab.analysis.loads.oracle import page_crossed_ns
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Evidence, Layers
-from priolab.analysis.records.samples import latest
+from priolab.analysis.records.samples import earliest, latest
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, SEGMENT_BYTES
 
@@ -30,7 +30,8 @@ FIRST = "first"
 IMPORTANT = "important"
 """Key of the focal resource."""
 
-_FIRST_WINDOW_BYTES = INITIAL_WINDOW_SEGMENTS * SEGMENT_BYTES
+_FIRST_WINDOW_BYTES = INITIAL_WINDOW_SEGMENTS // 2 * SEGMENT_BYTES
+"""A page of this size passes with the first window. TLS and HTTP/2 may take the other segments, a small one each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +96,8 @@ def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Sc
     """Returns when a resource's request reaches the origin if only the link and the page's delays take time.
 
     None if the resource waits for more than one resource, or if requests wait for the opportunities of a trace. None
-    also if a connection's first load begins with a page that is larger than the initial congestion window: the page
-    then needs further round trips.
+    also for a page that is larger than half the initial congestion window if it needs further round trips: in the first load
+    of a connection, and if the bottleneck's queue dropped a packet of it.
     """
     before = load.page.before(times.resource)
     up_ns, down_ns = int(scenario.delay_up_ns), scenario.delay_ns
@@ -114,7 +115,9 @@ def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Sc
         queued_ns = max(held, default=0) * 8 * 10**9 // rate.slowest_bit_s
     at_bottleneck_ns = up_ns + before[0].last_ns + down_ns + 2 * scenario.jitter_ns + queued_ns
     sent_bytes = max(before[0].size_bytes, _sent_bytes(load.started_ns, times.requested_ns, layers))
-    if load.number == 1 and sent_bytes > _FIRST_WINDOW_BYTES:
+    if sent_bytes > _FIRST_WINDOW_BYTES and (
+        load.number == 1 or _may_have_lost(load.started_ns, times.requested_ns, layers)
+    ):
         return None
     return load.started_ns + page_crossed_ns(rate, at_bottleneck_ns, sent_bytes) + wait_ns + up_ns
 
@@ -127,6 +130,12 @@ def _sent_bytes(from_ns: int, until_ns: int, layers: Layers) -> int:
     asked = [latest(layers.arrivals, t_ns) for t_ns in (from_ns, until_ns)]
     before, after = (arrival.tcp_bytes if arrival else 0 for arrival in asked)
     return after - before
+
+
+def _may_have_lost(from_ns: int, until_ns: int, layers: Layers) -> bool:
+    """True if the front sent bytes again between two instants, or if no samples tell."""
+    before, after = latest(layers.sockets, from_ns), earliest(layers.sockets, until_ns)
+    return before is None or after is None or after.bytes_retrans > before.bytes_retrans
 
 
 def _packet_ns(rate: Rate | None) -> int:
