@@ -28,7 +28,7 @@ from tests.notebooks import (
 )
 
 _WIDEST_PX = 1400
-_LONGEST_LINE = 100
+_LONGEST_LINE = 110
 _LONGEST_CELL = 12
 _HELPERS = {"priolab.analysis.notebooks.lab", "priolab.analysis.notebooks.views"}
 
