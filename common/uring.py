@@ -78,9 +78,6 @@ class Ring:
         size = max(array_at + _INDEX.size * self._entries, self._cqes_at + _CQE.size * completions)
         self._queues = mmap.mmap(self._descriptor, size)
         self._sqes = mmap.mmap(self._descriptor, _SQE.size * self._entries, offset=_SQES_AT)
-        # A guest's kernel panics when a forked process, which has a copy of these pages, ends.
-        for queue in (self._queues, self._sqes):
-            queue.madvise(mmap.MADV_DONTFORK)
         (self._mask,) = _INDEX.unpack_from(self._queues, mask_at)
         for index in range(self._entries):
             _INDEX.pack_into(self._queues, array_at + _INDEX.size * index, index)
