@@ -97,11 +97,12 @@ def outside(evidence: Evidence) -> Iterator[Contradiction]:
 def unexplained(ledger: LedgerRecord | None, allowance: Allowance) -> Iterator[Contradiction]:
     """Checks that the ledger explains at least nine tenths of the focal resource's wait, or all but a moment.
 
-    Something that no log shows has then held the resource back.
+    Otherwise something that no log shows has held the resource back. What is uncertain is no proof of it.
     """
     if ledger is None:
         return
-    left_ms = abs(ledger.parts_ms[Layer.UNEXPLAINED.value])
+    layer = Layer.UNEXPLAINED.value
+    left_ms = abs(ledger.parts_ms[layer]) - ledger.parts_uncertainty_ms.get(layer, 0.0)
     if left_ms > max(_UNEXPLAINED_AT_MOST * ledger.wait_ms, allowance.too_late_ns / _MS):
         what = f"part of the {ledger.focal}'s wait that the ledger leaves unexplained"
         seen = f"{left_ms / ledger.wait_ms:.0%}, {left_ms:.1f} ms"

@@ -96,8 +96,8 @@ def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: Sc
     """Returns when a resource's request reaches the origin if only the link and the page's delays take time.
 
     None if the resource waits for more than one resource, or if requests wait for the opportunities of a trace. None
-    also for a page that is larger than half the initial congestion window if it needs further round trips: in the first load
-    of a connection, and if the bottleneck's queue dropped a packet of it.
+    also for a page that is larger than half the initial congestion window if it needs further round trips: in the first
+    load of a connection, and if the bottleneck's queue dropped a packet of it.
     """
     before = load.page.before(times.resource)
     up_ns, down_ns = int(scenario.delay_up_ns), scenario.delay_ns

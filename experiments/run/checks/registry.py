@@ -243,7 +243,7 @@ CHECKS = (
     ),
     Check(
         name="the ledger",
-        compares="the part of the focal resource's wait that the layers do not explain with a tenth",
+        compares="the part of the focal resource's wait that is certainly unexplained with a tenth",
         by=(f"{_CONTRADICTIONS}.unexplained",),
         test=f"{_OF_LOGS}::test_a_wait_that_nothing_explains",
     ),

@@ -59,7 +59,7 @@ def test_nothing_is_late_in_the_guest(made: tuple[Evidence, Layers]) -> None:
 
 @pytest.mark.parametrize(("size_bytes", "measured"), [(7_000, {FIRST, IMPORTANT}), (9_000, set())])
 def test_a_first_load_in_slow_start(made: tuple[Evidence, Layers], size_bytes: int, measured: set[str]) -> None:
-    """In the first load a page that exceeds half the initial window may need more round trips, so nothing is measured."""
+    """In the first load a page beyond half the initial window may need more round trips: nothing is measured."""
     evidence, layers = made
     number = measured_load(evidence).number
     events = tuple(replace(event, load=1) for event in evidence.events if event.load == number)
