@@ -22,6 +22,7 @@ with the scenario.
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from statistics import median
 
 from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from priolab.analysis.loads.idle_checks import idle_contradictions
@@ -34,7 +35,7 @@ from priolab.analysis.loads.wire_checks import late_acknowledgments, late_on_the
 from priolab.analysis.records.runs import Evidence, Layers
 from priolab.analysis.records.samples import latest
 from priolab.common.formats.run import LedgerRecord
-from priolab.common.formats.samples import SocketSample
+from priolab.common.formats.samples import FEWEST_LOOKS, SocketSample
 from priolab.common.formats.scenario import PROBE, ScenarioRecord
 from priolab.common.packets import PACKET_BUFFER_BYTES, RECORD_BYTES
 
@@ -43,6 +44,9 @@ _UNEXPLAINED_AT_MOST = 0.1
 
 _ACKED_EARLY_BYTES = 2
 """SYN and FIN: each counts as one acknowledged byte."""
+
+_GAPS, _GAP_NS = 3, 20_000_000
+"""The longest time between two samples, in usual intervals, and beside them."""
 
 _MOST_HEADERS_BYTES = 94
 """The longest headers of a packet: Ethernet, IPv4, and TCP with timestamps and three SACK blocks."""
@@ -66,6 +70,8 @@ def contradictions(
     loads = page_loads(evidence)
     yield from _payload(loads)
     yield from _order(evidence, layers)
+    if allowance.is_exact:
+        yield from _pauses(loads[-1], layers)
     yield from request_contradictions(loads, evidence, layers, scenario, allowance, takes_whole=takes_whole)
     if scenario.client == "h2":  # a browser opens spare connections
         yield from _transport(layers, scenario, allowance)
@@ -138,6 +144,19 @@ def _order(evidence: Evidence, layers: Layers) -> Iterator[Contradiction]:
         if event.record_ns is not None and event.record_ns > event.t_ns:
             yield _backwards("times of a TLS record's first and last byte", event.t_ns - event.record_ns)
             break
+
+
+def _pauses(load: PageLoad, layers: Layers) -> Iterator[Contradiction]:
+    """Checks that no sample of the front's socket is missing in the measured load.
+
+    Only for a clock that stands still while programs work: a program that takes the processor for a time on this clock
+    holds up all others, the sampler too.
+    """
+    times_ns = [each.t_ns for each in layers.sockets if load.started_ns <= each.t_ns <= load.finished_ns]
+    gaps_ns = [after_ns - before_ns for before_ns, after_ns in pairwise(times_ns)]
+    if len(gaps_ns) >= FEWEST_LOOKS and max(gaps_ns) > (most_ns := _GAPS * round(median(gaps_ns)) + _GAP_NS):
+        what = "time between two samples of the front's socket"
+        yield Contradiction(what=what, asked=f"at most {in_ms(most_ns)}", seen=in_ms(max(gaps_ns)))
 
 
 def _backwards(what: str, step_ns: int) -> Contradiction:

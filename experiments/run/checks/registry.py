@@ -182,6 +182,12 @@ CHECKS = (
         test=f"{_OF_LOGS}::test_a_clock_that_steps_back",
     ),
     Check(
+        name="pauses of the samples",
+        compares="in the guest, the longest time between two samples with the usual one",
+        by=(f"{_CONTRADICTIONS}._pauses",),
+        test=f"{_OF_LOGS}::test_a_program_that_takes_the_processor",
+    ),
+    Check(
         name="causes before effects",
         compares="arrivals and acknowledgments with what had been sent and had arrived",
         by=(f"{_CONTRADICTIONS}._transport",),

@@ -204,6 +204,26 @@ def test_a_clock_that_steps_back(of: Callable[[World, Clock], World]) -> None:
     assert told
 
 
+def test_a_program_that_takes_the_processor() -> None:
+    """In the guest no sample is missing, unless a program held up all others. On a real clock a busy machine may."""
+    world, what = honest(), "time between two samples of the front's socket"
+    fewer = tuple(each for each in world.layers.sockets if not 1400 * MS <= each.t_ns < 1900 * MS)
+    found = {
+        (is_exact, len(sockets)): any(
+            each.what == what
+            for each in contradictions(
+                world.evidence,
+                replace(world.layers, sockets=sockets),
+                world.scenario,
+                replace(ALLOWANCE, is_exact=is_exact),
+            )
+        )
+        for is_exact in (False, True)
+        for sockets in (world.layers.sockets, fewer)
+    }
+    assert [key for key, is_found in found.items() if is_found] == [(True, len(fewer))]
+
+
 @pytest.mark.parametrize(("rate", "off"), [(0.5, "-50%"), (0.9, "-10%"), (1.1, r"\+10%"), (2.0, r"\+100%")])
 def test_another_rate(rate: float, off: str) -> None:
     """A link that is faster or slower than the scenario's rate by 10 % or more is found."""
