@@ -48,7 +48,7 @@ _TCP_INFO_FIELDS = (
 )
 """The fields of SocketSample that _TCP_INFO unpacks, in its order."""
 _PROMPT_NS = 500_000
-"""Nobody knows of which moment an answer is that took longer, because something interrupted this process."""
+"""The longest time for an answer. If one took longer, this process was interrupted, and its time is unknown."""
 _TRIES = 3
 _FINDER = Finder(_HEADER_BYTES, _INFO, _MEMORY, _CONGESTION)
 

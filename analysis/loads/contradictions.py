@@ -46,7 +46,7 @@ _ACKED_EARLY_BYTES = 2
 """SYN and FIN: each counts as one acknowledged byte."""
 
 _GAPS, _GAP_NS = 3, 20_000_000
-"""The longest time between two samples, in usual intervals, and beside them."""
+"""The longest time between two samples is this many usual intervals and this many nanoseconds."""
 
 _MOST_HEADERS_BYTES = 94
 """The longest headers of a packet: Ethernet, IPv4, and TCP with timestamps and three SACK blocks."""
