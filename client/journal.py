@@ -64,5 +64,7 @@ class Journal:
             "instrument": asdict(self.cost),
             "reads": len(waited_ns),
             "waited_p50_ns": waited_ns[len(waited_ns) // 2] if waited_ns else None,
+            "waited_p90_ns": waited_ns[len(waited_ns) * 9 // 10] if waited_ns else None,
+            "waited_longest_ns": waited_ns[-1] if waited_ns else None,
         }
         (out / "socket.json").write_text(json.dumps(document) + "\n")

@@ -38,6 +38,7 @@ def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
         pump.until(lambda: engine.ready, connecting_deadline(plan))
         for number in range(1, plan.loads + 1):
             with told(number, plan, engine, journal):
+                journal.begin_load()
                 began_ns = time.monotonic_ns()
                 journal.add(engine.begin_load(began_ns))
                 print(f"began {number} {began_ns}", flush=True)
@@ -53,7 +54,6 @@ def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
             port=port,
             receive_buffer_bytes=received,
             datagram_bytes=pump.datagram_bytes,
-            waited_longest_ns=pump.waited_longest_ns,
         )
 
 
@@ -65,8 +65,7 @@ def _family(address: str) -> socket.AddressFamily:
 class _Pump:
     """Moves datagrams between the socket and the engine, and wakes the engine when its timer expires.
 
-    datagram_bytes: the bytes of all datagrams received. waited_longest_ns: the longest time for which one of them
-    waited in the kernel.
+    datagram_bytes: the bytes of all datagrams received.
     """
 
     def __init__(self, engine: Http3Engine, udp: socket.socket, journal: Journal) -> None:
@@ -75,7 +74,6 @@ class _Pump:
         self._journal = journal
         self._received_ns = 0
         self.datagram_bytes = 0
-        self.waited_longest_ns = 0
 
     def until(self, done: Callable[[], bool], deadline: Deadline, quiet_ns: int | None = None) -> None:
         """Runs the engine until done() is true.
@@ -117,7 +115,7 @@ class _Pump:
             raise TransportFailed(f"the connection broke: {error}") from error
         self.datagram_bytes += len(datagram)
         arrived_ns, waited_ns = arrival.arrival_and_age_ns(ancillary, _OLDEST_STAMP_NS)
-        self.waited_longest_ns = max(self.waited_longest_ns, waited_ns or 0)
+        self._journal.waited(waited_ns)
         self._received_ns = max(self._received_ns, arrived_ns)
         return datagram, self._received_ns
 

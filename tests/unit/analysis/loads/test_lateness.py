@@ -128,7 +128,11 @@ def test_what_is_too_late(first_ms: int, late_ms: int, waited_ms: float | None, 
     A first byte may be late by the tolerance of two round trips, or by that of the rate, whichever is more.
     """
     waited_ns = None if waited_ms is None else round(waited_ms * MS)
-    seen = {FIRST: {"late_ns": late_ms * MS, "first_byte_ns": first_ms * MS}, "waited_p50_ns": waited_ns}
+    seen = {
+        FIRST: {"late_ns": late_ms * MS, "first_byte_ns": first_ms * MS},
+        "waited_p50_ns": waited_ns,
+        "waited_p90_ns": waited_ns and 2 * waited_ns,
+    }
     if line is None:
         check_lateness(seen, REAL)
     else:
@@ -145,6 +149,7 @@ def test_a_browser_and_a_probe_take_their_own_time(made: tuple[Evidence, Layers]
         IMPORTANT,
         "script",
         "waited_p50_ns",
+        "waited_p90_ns",
     }
 
 
@@ -176,7 +181,7 @@ def test_a_run_on_a_starved_machine_is_invalid(tmp_path: Path, *, virtual: bool)
 
 
 def test_reads_are_those_of_the_last_load(tmp_path: Path) -> None:
-    """socket.json has the median time that packets of the last load waited to be read.
+    """socket.json says how long packets of the last load waited to be read.
 
     Reads without a time stamp do not count.
     """
@@ -187,4 +192,17 @@ def test_reads_are_those_of_the_last_load(tmp_path: Path) -> None:
                 journal.waited(each)
         journal.conclude(tmp_path)
     said = json.loads((tmp_path / "socket.json").read_text())
-    assert (said["reads"], said["waited_p50_ns"]) == (3, 400)
+    assert [said[key] for key in ("reads", "waited_p50_ns", "waited_p90_ns", "waited_longest_ns")] == [
+        3,
+        400,
+        300 * MS,
+        300 * MS,
+    ]
+
+
+def test_a_client_that_sleeps_again_and_again() -> None:
+    """A run is invalid if one packet in ten waited longer than two round trips' tolerance, though most did not."""
+    seen = {"waited_p50_ns": 10**5, "waited_p90_ns": 2 * REAL.round_trip_ns}
+    check_lateness(seen, REAL)
+    with pytest.raises(InvalidRun, match=r"^time that one packet in ten waited .* at most 40\.0 ms, observed 40\.1 ms"):
+        check_lateness({**seen, "waited_p90_ns": 2 * REAL.round_trip_ns + 10**5}, REAL)
