@@ -18,7 +18,7 @@ from rich.table import Table
 from priolab.analysis.figures import timeline
 from priolab.analysis.loads.findings import findings
 from priolab.analysis.records.runs import load_experiment
-from priolab.experiments.benches import client, cost, demo, ferry, guest, repeats
+from priolab.experiments.benches import checks, client, cost, demo, ferry, guest, repeats
 from priolab.experiments.benches.cost import link_s
 from priolab.experiments.execution import pace
 from priolab.experiments.execution.experiment import run_experiment
@@ -117,6 +117,7 @@ def main() -> None:
         console = Console()
         console.print(_shapers(results, silent))
     cost.main(*sys.argv[1:])
+    checks.main()
     repeats.main()
     guest.main()
     demo.main()

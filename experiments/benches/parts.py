@@ -22,7 +22,7 @@ from priolab.experiments.host.search_path import find
 from priolab.experiments.testbed.guest import kernel
 
 _ROUNDS = 3
-_FEW, _MANY = 2, 8
+FEW, MANY = 2, 8
 _ARMS = 2
 _STARTS = 20
 _VARIANTS: Mapping[str, tuple[str, ...]] = {
@@ -53,34 +53,34 @@ def parts(scenario: str, scratch: Path) -> Mapping[str, float]:
     commands: dict[str, Callable[[], Cost]] = {
         "drawn": partial(cost_of, [lab, "run", *words], ROOT),
         "unseen": partial(cost_of, [lab, "run", *words, "--print-folder"], ROOT),
-        **{f"{times} starts": partial(_cost_of_guest, node, times, scratch) for times in (0, _STARTS)},
+        **{f"{times} starts": partial(cost_of_guest, node, times, scratch) for times in (0, _STARTS)},
     }
     for name, variant in _VARIANTS.items():
-        for repeat in (_FEW, _MANY):
+        for repeat in (FEW, MANY):
             grid = ("LOWAT=16384,131072", f"REPEAT={repeat}", *variant)
             commands[f"{name} {repeat}"] = partial(cost_of, [lab, "sweep", *words, *grid], ROOT)
     used_s = {name: cost.processor_s for name, cost in alternately(commands, _ROUNDS).items()}
-    run_s = {name: _run_s(used_s[f"{name} {_FEW}"], used_s[f"{name} {_MANY}"]) for name in _VARIANTS}
+    seconds = {name: run_s(used_s[f"{name} {FEW}"], used_s[f"{name} {MANY}"]) for name in _VARIANTS}
     node_s = (used_s[f"{_STARTS} starts"] - used_s["0 starts"]) / _STARTS
     return {
-        "a run without a page: places, servers, calibration, client, evaluation": run_s["empty"],
+        "a run without a page: places, servers, calibration, client, evaluation": seconds["empty"],
         "- of this, the start of Node with the origin's modules": node_s,
-        "the page loads": run_s["loads"] - run_s["empty"],
-        "the samples of `SAMPLE=auto`": run_s["sampled"] - run_s["loads"],
-        "the command and a guest, once for many runs": used_s["unseen"] / _ARMS - run_s["sampled"],
+        "the page loads": seconds["loads"] - seconds["empty"],
+        "the samples of `SAMPLE=auto`": seconds["sampled"] - seconds["loads"],
+        "the command and a guest, once for many runs": used_s["unseen"] / _ARMS - seconds["sampled"],
         "the pictures of `priolab run`, once for all arms": used_s["drawn"] - used_s["unseen"],
     }
 
 
-def _run_s(few_s: float, many_s: float) -> float:
+def run_s(few_s: float, many_s: float) -> float:
     """Returns the cost of a run: the difference between a sweep of many runs and one of few, per run.
 
     few_s, many_s: the costs of the two sweeps, which start the same number of guests.
     """
-    return (many_s - few_s) / (_MANY - _FEW) / _ARMS
+    return (many_s - few_s) / (MANY - FEW) / _ARMS
 
 
-def _cost_of_guest(program: list[str], times: int, scratch: Path) -> Cost:
+def cost_of_guest(program: list[str], times: int, scratch: Path) -> Cost:
     """Returns the cost of a guest that runs the program so many times, one after the other."""
     init = scratch / f"init-{times}"
     words = shlex.join([sys.executable, "-I", "-c", _INIT, str(times), *program])
