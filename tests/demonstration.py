@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import Lab
+from tests.support.lab import Lab
 
 _BEGIN_S = 60.0
 _END_S = 60.0

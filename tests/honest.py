@@ -26,10 +26,10 @@ from priolab.experiments.errors import LabError
 from priolab.experiments.execution.cost import link_s
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 from priolab.proxy.server import catalogue
-from tests.conftest import Done, make_lab
 from tests.honest_pages import draw_page
 from tests.punctuality import any_late, until_punctual
 from tests.reliability import write
+from tests.support.lab import Done, make_lab
 
 _RUNS = 300
 _FABRICS = ("virtual",) * 15 + ("netns",) * 3 + ("compose",) * 2

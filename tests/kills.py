@@ -28,10 +28,10 @@ from pathlib import Path
 
 from priolab.experiments.execution.keeper import group_of
 from priolab.proxy.descriptors import with_descendants
-from tests.conftest import Done, Lab, done_in, make_lab
 from tests.lab.endings import Traces, words_of
 from tests.punctuality import any_late, until_punctual
 from tests.reliability import write
+from tests.support.lab import Done, Lab, done_in, make_lab
 
 _KILLS = 500
 _SHARES = {"virtual": 3, "netns": 3, "compose": 1}

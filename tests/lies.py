@@ -26,9 +26,9 @@ from typing import Any
 from priolab.experiments.execution.command_process import keep_guests
 from priolab.netem import calibration
 from priolab.proxy.server import catalogue
-from tests.conftest import present
 from tests.deviations import ADDRESSES, Deviation, draw
 from tests.reliability import write
+from tests.support.capabilities import present
 from tests.together import together
 
 _RUNS = 300

@@ -8,7 +8,7 @@ from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.invocation import request_from, split_words
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Arm
-from tests.conftest import Done, done_in
+from tests.support.lab import Done, done_in
 
 
 def together(results: Path, scenarios: Mapping[str, Sequence[str]], *common: str) -> Done:

@@ -16,8 +16,8 @@ from priolab.analysis.reports.film import Film, film_of
 from priolab.common.formats.samples import SocketSample
 from priolab.experiments.demo.server import PAGE
 from priolab.experiments.host.search_path import find
-from tests.conftest import needs
 from tests.lab.visits import expected
+from tests.support.capabilities import needs
 
 _GOLDEN = Path(__file__).parent.parent / "golden" / "format-3"
 _READER = Path(__file__).with_name("page_truth.mjs")

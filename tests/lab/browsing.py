@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from priolab.experiments.scenario.scenario import ClientKind
-from tests.conftest import Done
+from tests.support.lab import Done
 
 QUICK = ("RATE=2mbit", "DELAY=100ms", "SAMPLE=50ms")
 """A faster link. A browser's timers keep a guest's clock from jumping, so link time costs processor time."""

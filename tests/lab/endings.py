@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from priolab.proxy.descriptors import process_ids, stat, with_descendants
-from tests.conftest import Done, Lab
+from tests.support.lab import Done, Lab
 
 _SETTLE_S = 10.0
 _SOON_S = 25.0

@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conftest import Lab
 from tests.lab import ordinary
+from tests.support.lab import Lab
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Done
+from tests.support.lab import Done
 from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("guest")

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from priolab.proxy.descriptors import with_descendants
-from tests.conftest import Lab, needs
 from tests.lab.browsing import ENDLESS, LOADING, SOON_S
 from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of
+from tests.support.capabilities import needs
+from tests.support.lab import Lab
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,11 @@ import pytest
 from priolab.analysis.figures import picture
 from priolab.analysis.figures.album import FIGURES
 from priolab.analysis.records.runs import load_experiment
-from tests.conftest import Done, Lab, needs
 from tests.lab.browsing import ALIKE_MS, QUICK, must_have_browsed, must_need_lowat, read
-from tests.lab.conftest import Runs
 from tests.lab.endings import nothing_is_left
+from tests.support.capabilities import needs
+from tests.support.lab import Done, Lab
+from tests.support.shared_runs import Runs
 
 _CHROMIUM = ("CLIENT=chromium", "FABRIC=netns")
 _MISSPOKEN = "the resource that the browser asked to come first: asked for script, observed image"

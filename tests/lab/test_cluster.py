@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.results.journal_lines import JOURNALS, lines
-from tests.conftest import Lab
 from tests.lab.endings import nothing_is_left
 from tests.server.cluster import Dask
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import Done
+from tests.support.lab import Done
 from tests.together import together
 
 _PAGE = """

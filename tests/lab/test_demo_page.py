@@ -16,9 +16,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from priolab.experiments.demo.choices import offers
 from priolab.experiments.demo.story import closing, steps
-from tests.conftest import make_lab, priolab_here
 from tests.demonstration import Demo, demonstration
-from tests.lab.conftest import Exported
 from tests.lab.story import TOLD
 from tests.lab.visits import (
     RUN_MS,
@@ -32,6 +30,8 @@ from tests.lab.visits import (
     violations,
     visit,
 )
+from tests.support.lab import make_lab, priolab_here
+from tests.support.shared_runs import Exported
 
 pytestmark = pytest.mark.usefixtures("guest", "chromium")
 

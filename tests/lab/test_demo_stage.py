@@ -17,10 +17,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from priolab.experiments.demo.story import StoryStep, steps
-from tests.conftest import make_lab
 from tests.demonstration import Demo, demonstration
-from tests.lab.conftest import Exported
 from tests.lab.visits import layout_faults, scrub, shown, visit
+from tests.support.lab import make_lab
+from tests.support.shared_runs import Exported
 
 pytestmark = pytest.mark.usefixtures("guest", "chromium")
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from priolab.netem.link import Qdisc
-from tests.conftest import Done
-from tests.lab.conftest import Runs
+from tests.support.lab import Done
+from tests.support.shared_runs import Runs
 from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("guest")

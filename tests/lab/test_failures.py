@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Lab, priolab_here
 from tests.lab.endings import must_have_failed, nothing_is_left
+from tests.support.lab import Lab, priolab_here
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 
 from priolab.experiments.gate import reports
 from priolab.experiments.gate.judging import Result
-from tests.conftest import Lab, priolab_here
 from tests.front.folder import front_folder
 from tests.front.gates import NAMES, few_checks, gates
 from tests.front.scheduler import Fault
+from tests.support.lab import Lab, priolab_here
 
 _CHECKS = 6
 

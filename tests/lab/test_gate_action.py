@@ -15,11 +15,11 @@ import yaml
 from priolab.experiments import cli
 from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.testbed.guest import kernel
-from tests.conftest import Lab
 from tests.front.folder import front_folder
 from tests.front.scheduler import Fault
 from tests.lab import ordinary
 from tests.lab.ordinary_lab import OrdinaryLab
+from tests.support.lab import Lab
 
 ROOT = Path(__file__).resolve().parents[2]
 _EXPECT = 'format = 1\n[[check]]\nkind = "urgency"\n[[check]]\nkind = "reset"\n[[check]]\nkind = "late"\nloads = 1\n'

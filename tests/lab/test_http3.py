@@ -8,8 +8,9 @@ import pytest
 from priolab.experiments.commands.export import export
 from priolab.experiments.host.installed import lack_of
 from priolab.proxy.server import server_of
-from tests.conftest import Done, needs
-from tests.lab.conftest import Runs
+from tests.support.capabilities import needs
+from tests.support.lab import Done
+from tests.support.shared_runs import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -10,7 +10,7 @@ import pytest
 
 from priolab.experiments.execution.command_process import CommandProcess, Work, keep_guests
 from priolab.experiments.results.journal_lines import JOURNALS, lines
-from tests.conftest import Done, Lab
+from tests.support.lab import Done, Lab
 
 pytestmark = pytest.mark.usefixtures("guest", "own_guests")
 

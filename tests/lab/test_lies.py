@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Done, Lab
+from tests.support.lab import Done, Lab
 from tests.together import together
 
 _LOAD = ("LOWAT=16384", "RELOADS=0", "SIZE=300K", "SAMPLE=100ms")

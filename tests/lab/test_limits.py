@@ -6,7 +6,7 @@ import pytest
 
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import SocketSample
-from tests.conftest import Lab
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.usefixtures("guest")
 

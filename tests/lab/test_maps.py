@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.conftest import priolab_here
-from tests.lab.conftest import Runs
 from tests.lab.variations import finely_sampled, variations
+from tests.support.lab import priolab_here
+from tests.support.shared_runs import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 

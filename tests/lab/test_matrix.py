@@ -22,8 +22,9 @@ from priolab.experiments.host.matrix_servers import matrix_servers
 from priolab.experiments.studies.checked_run import run_checked
 from priolab.experiments.studies.matrix import probing
 from priolab.proxy.server import catalogue, server_of
-from tests.conftest import make_lab, needs, priolab_here
 from tests.matrix_document import documented, row_like
+from tests.support.capabilities import needs
+from tests.support.lab import make_lab, priolab_here
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = ("nginx", "h2o")

@@ -7,8 +7,8 @@ import pytest
 from priolab.analysis.reports.predictions import Row, compared, median_error, rows
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.studies.networks import draw
-from tests.lab.conftest import Runs
 from tests.lab.variations import variations
+from tests.support.shared_runs import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import priolab_here
-from tests.lab.conftest import Runs
 from tests.notebooks import FOLDER, NOTEBOOKS, Notebook, code, code_of_answers, errors, executed_together, read
+from tests.support.lab import priolab_here
+from tests.support.shared_runs import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 

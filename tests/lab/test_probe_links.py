@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.conftest import Done, needs
-from tests.lab.conftest import Runs
+from tests.support.capabilities import needs
+from tests.support.lab import Done
+from tests.support.shared_runs import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 

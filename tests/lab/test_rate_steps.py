@@ -9,7 +9,7 @@ from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import Run, load_run
 from priolab.common.formats.run import PredictionRecord
 from priolab.common.packets import framed
-from tests.lab.conftest import Runs
+from tests.support.shared_runs import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -13,7 +13,8 @@ import pytest
 from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.results.journal_lines import JOURNALS, lines
 from priolab.proxy.server import server_of
-from tests.conftest import Done, Lab, make_lab, present
+from tests.support.capabilities import present
+from tests.support.lab import Done, Lab, make_lab
 
 pytestmark = pytest.mark.usefixtures("guest", "own_guests")
 

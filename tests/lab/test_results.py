@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.conftest import Done, make_lab, priolab_here
+from tests.support.lab import Done, make_lab, priolab_here
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -15,9 +15,9 @@ from priolab.analysis.loads.layer import Layer
 from priolab.experiments.commands.console import Report
 from priolab.experiments.scenario.named import sabotage
 from priolab.experiments.studies.sabotage import PLAIN, Role, SabotageResults, document, measure
-from tests.lab.conftest import Runs
 from tests.lab.variations import variations
 from tests.matrix_document import documented, row_like
+from tests.support.shared_runs import Runs
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTROL, TREATMENT = Role.CONTROL, Role.TREATMENT

@@ -14,8 +14,9 @@ from priolab.experiments.host.installed import lack_of
 from priolab.experiments.host.programs import server_version
 from priolab.experiments.results.journal_lines import JOURNALS, lines
 from priolab.proxy.server import catalogue
-from tests.conftest import Done, needs
-from tests.lab.conftest import Runs
+from tests.support.capabilities import needs
+from tests.support.lab import Done
+from tests.support.shared_runs import Runs
 from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("guest")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Lab
 from tests.own_files import TEMPLATE, installed
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.conftest import Done
-from tests.lab.conftest import Runs
+from tests.support.lab import Done
+from tests.support.shared_runs import Runs
 
 pytestmark = pytest.mark.usefixtures("guest", "npm")
 

@@ -14,11 +14,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from priolab.experiments.demo.choices import LOWATS
 from priolab.experiments.demo.story import closing, steps
-from tests.conftest import Lab, make_lab, priolab_here
 from tests.demonstration import Demo, demonstration
-from tests.lab.conftest import Runs, copy_story
 from tests.lab.story import TOLD
 from tests.lab.visits import RUN_MS, figures, scrub, shown, visit
+from tests.support.lab import Lab, make_lab, priolab_here
+from tests.support.shared_runs import Runs, copy_story
 
 pytestmark = pytest.mark.usefixtures("guest", "chromium")
 

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from tests.conftest import Lab
 from tests.lab.endings import nothing_is_left
 from tests.lab.terminal import seen
+from tests.support.lab import Lab
 
 SMALL = ("FABRIC=virtual", "LOWAT=131072", "SAMPLE=none")
 HEADLINE = "the script came 3.7 s sooner in lowat-131072 than in control:"

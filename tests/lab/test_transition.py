@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from priolab.experiments.studies.transition import CLIENTS
-from tests.conftest import needs
-from tests.lab.conftest import Runs
+from tests.support.capabilities import needs
+from tests.support.shared_runs import Runs
 
 _DOCUMENT = Path(__file__).parents[2] / "docs" / "transition.md"
 _ROW = re.compile(r"\| (\w+)(?:, (\w+))? \| (?:weight (\d+).*?)? ?\| (?:`(.*?)`)? ?\| (.*?) ?\|", re.ASCII)

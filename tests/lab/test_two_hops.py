@@ -10,7 +10,8 @@ from priolab.common.formats.passages import Passage
 from priolab.common.formats.reading import read_journal
 from priolab.proxy.server import catalogue
 from priolab.proxy.switch import H2C, HTTP1
-from tests.conftest import Done, Lab, needs
+from tests.support.capabilities import needs
+from tests.support.lab import Done, Lab
 from tests.together import together
 
 _SHORT = ("RELOADS=0", "SAMPLE=100ms")

@@ -5,8 +5,8 @@ A name that ends in `control` is an arm with LOWAT unset.
 
 from collections.abc import Mapping
 
-from tests.conftest import Done
-from tests.lab.conftest import Runs
+from tests.support.lab import Done
+from tests.support.shared_runs import Runs
 
 _ONE_LOAD = ("RELOADS=0",)
 """Enough if the send buffer is large from the beginning."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Done, Lab
+from tests.support.lab import Done, Lab
 from tests.together import together
 
 pytestmark = pytest.mark.usefixtures("guest")

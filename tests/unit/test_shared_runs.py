@@ -8,9 +8,9 @@ from threading import Barrier
 
 import pytest
 
-from tests.conftest import Done, Lab
-from tests.lab import conftest
-from tests.lab.conftest import Runs
+from tests.support import shared_runs
+from tests.support.lab import Done, Lab
+from tests.support.shared_runs import Runs
 
 _WORKERS = 4
 
@@ -55,7 +55,7 @@ def test_arms_with_knobs_of_their_own_are_run_once(tmp_path: Path, monkeypatch: 
         asked.append((*scenarios, *common))
         return Done(code=0, out="", err="", folder=results, summary={"arms": [{"name": name} for name in scenarios]})
 
-    monkeypatch.setattr(conftest, "together", record)
+    monkeypatch.setattr(shared_runs, "together", record)
     (tmp_path / "kept").mkdir()
     run = Runs(Lab(root=tmp_path))
     arms = {"slow": ("RATE=1mbit",), "fast": ()}

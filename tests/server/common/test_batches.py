@@ -11,7 +11,7 @@ import pytest
 
 from priolab.common.batches import SAMPLES, Batches, batches
 from priolab.common.netlink import Conversation, Inquiry, question
-from tests.conftest import needs
+from tests.support.capabilities import needs
 
 _GET_LINK = 18  # RTM_GETLINK
 _ANY_LINK = bytes(16)  # struct ifinfomsg

@@ -20,9 +20,9 @@ from priolab.experiments.demo.server import PAGE, TOKEN_HEADER, application
 from priolab.experiments.execution.local import bearable
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.scenario.knobs import scenario_from
-from tests.conftest import Lab, make_lab
 from tests.demonstration import Demo, demonstration
 from tests.lab.endings import Traces, nothing_is_left, words_of
+from tests.support.lab import Lab, make_lab
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -8,12 +8,13 @@ import pytest
 from priolab.client.plan import PROBE_LEAST_BYTES
 from priolab.experiments.cli import main
 from priolab.experiments.gate.faults import Fault as Named
-from tests.conftest import needs, priolab_here
 from tests.front.folder import front_folder
 from tests.front.gates import NAMES
 from tests.front.scheduler import Fault
 from tests.matrix_document import documented, row_like
 from tests.server.fronts import NAME, running_front
+from tests.support.capabilities import needs
+from tests.support.lab import priolab_here
 
 _SHOWN = {Fault.FORGETS_UPDATES: "update", Fault.LOST_BY_RESET: "reset", Fault.MIXES_CONNECTIONS: "connections"}
 """Faults that differ from each other in what the client does before the probe; tests/lab/test_gate.py has all."""

@@ -1,4 +1,4 @@
-"""Experiments in the guest for the tests of this folder, each run once, into a results folder that all modules share.
+"""Experiments in the guest for the tests of labs, each run once, into a results folder that all modules share.
 
 pytest's workers share the experiments, too: the first worker that needs an experiment runs it, and the others wait.
 Tests must not write into a shared results folder; a test that changes files copies the
@@ -8,26 +8,14 @@ folder first.
 import fcntl
 import hashlib
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import pytest
-from playwright.sync_api import Browser, sync_playwright
-
-from priolab.experiments.host.search_path import find
-from tests.conftest import Done, Lab
-from tests.lab import ordinary
-from tests.lab.ordinary_lab import OrdinaryLab
-from tests.lab.visits import launched
+from tests.support.lab import Done, Lab
 from tests.together import together
-
-_ALONE = "master"  # the name of the only worker
-
 
 IN_STORY = (
     ("LOWAT=131072",),
@@ -63,7 +51,7 @@ class Runs:
 
     def _once(self, asked: str, go: Callable[[], Done]) -> Done:
         kept = self._kept / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
-        with _alone(kept.with_suffix(".lock")):
+        with alone(kept.with_suffix(".lock")):
             if not kept.exists():
                 _write(kept, go())
             return _read(kept)
@@ -104,7 +92,7 @@ def copy_story(run: Runs, results: Path) -> set[str]:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def alone(lock: Path) -> Iterator[None]:
     """Holds an exclusive lock on the file, so that one process at a time runs the context."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -121,69 +109,3 @@ def _write(kept: Path, done: Done) -> None:
 def _read(kept: Path) -> Done:
     document = json.loads(kept.read_text())
     return Done(**{**document, "folder": Path(document["folder"]) if document["folder"] else None})
-
-
-@pytest.fixture(scope="session", autouse=True)
-def own_processor(worker_id: str) -> None:
-    """Keeps each of several workers, and the programs that it starts, to one processor.
-
-    Then the arms of an experiment share a guest, because starting a guest costs as much as two runs.
-    """
-    if worker_id != _ALONE:
-        processors = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {processors[int(worker_id.removeprefix("gw")) % len(processors)]})
-
-
-@pytest.fixture(scope="session")
-def run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Runs:
-    """Returns the shared runs. Several workers share a folder in the parent of the workers' own folders."""
-    own = tmp_path_factory.getbasetemp()
-    root = (own if worker_id == _ALONE else own.parent) / "shared"
-    lab = Lab(root=root)
-    for folder in (root, lab.temporary, root / "kept"):
-        folder.mkdir(exist_ok=True)
-    return Runs(lab)
-
-
-@pytest.fixture(scope="session")
-def exported(guest: None, run: Runs) -> Exported:  # noqa: ARG001
-    """Exports the story once for all workers. Arms of shared runs are copied first, and not run again."""
-    lab = Lab(root=run.lab.root / "story")
-    with _alone(run.lab.root / "story.lock"):
-        if not (lab.results / "slides" / "index.html").exists():
-            shutil.rmtree(lab.root, ignore_errors=True)
-            for folder in (lab.root, lab.temporary, lab.results):
-                folder.mkdir()
-            copy_story(run, lab.results)
-            done = lab.command_here("slides", "FABRIC=virtual")
-            assert done.returncode == 0, done.stderr
-            assert len(list(lab.results.glob("story-*/*/run.json"))) == 3, "what was there was run again"
-    return Exported(results=lab.results)
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: None) -> Iterator[Browser]:  # noqa: ARG001
-    """Yields a browser for all tests of a module; each visit has a context of its own.
-
-    The browser is Chromium without its own windows, if that is installed: it needs two thirds of the processor time.
-    """
-    program = find("chromium-headless-shell") or find("chromium")
-    assert program
-    with sync_playwright() as playwright, launched(playwright, program) as opened:
-        yield opened
-
-
-@pytest.fixture
-def ordinary_lab() -> Iterator[OrdinaryLab]:
-    """Yields a lab in a folder that an ordinary user can reach, unlike pytest's folders."""
-    root = Path(tempfile.mkdtemp(prefix="ordinary-", dir="/tmp"))
-    try:
-        lab = OrdinaryLab(root=root)
-        (root / "stage").mkdir()
-        lab.temporary.mkdir()
-        if os.geteuid() == 0:
-            for folder in (root, lab.temporary):
-                os.chown(folder, ordinary.NOBODY, ordinary.NOBODY)
-        yield lab
-    finally:
-        shutil.rmtree(root)

@@ -1,0 +1,3 @@
+"""Names the fixtures and hooks of all tests, wherever they stand."""
+
+pytest_plugins = ["tests.support.fixtures"]

@@ -1,0 +1,290 @@
+"""Fixtures and hooks of all tests: versions and capabilities in pytest's header, and fixtures that run `priolab`."""
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from priolab.experiments.commands.doctor import Capability
+from priolab.experiments.execution import command_process
+from priolab.experiments.execution.command_process import keep_guests
+from priolab.experiments.host.search_path import find
+from priolab.proxy.server import catalogue
+from tests.page import axe
+from tests.support import capabilities
+from tests.support.capabilities import needs
+from tests.support.lab import Lab, make_lab
+from tests.support.shared_runs import Exported, Runs, alone, copy_story
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from tests.lab.ordinary_lab import OrdinaryLab
+
+_EXPECT = "PRIOLAB_EXPECT"
+_ALONE = "master"  # the name of the only worker
+_ROOMS = ("unit", "contract", "server", "link", "lab")
+"""The folders of tests: those of the core, and those of each extra."""
+_LAST_ROOMS = {"contract": 1, "unit": 2}
+_REAL_ROOMS = ("lab", "link")
+"""The folders of punctual tests; `make test` collects no others for them."""
+_PROCESSORS = os.sched_getaffinity(0)
+_LONGEST = (
+    "test_compose.py",
+    "test_notebooks.py",
+    "test_demo_wishes.py",
+    "test_matrix.py",
+    "test_chromium.py",
+    "test_hostile_folder.py",
+    "test_demo_page.py",
+    "test_servers.py",
+    "test_talk.py",
+    "test_sabotage.py",
+    "test_demo_stage.py",
+)
+"""The slowest files of tests/lab, so that no worker is still busy with one when the others are done.
+
+Roughly the slowest first; those with a browser, whose pages have to answer in time, are not all begun at once.
+"""
+
+
+def _room(path: Path) -> str:
+    """Returns the name of the folder of tests that has the path, such as "lab"; empty if it is in none."""
+    return next((part for part in reversed(path.parts) if part in _ROOMS), "")
+
+
+def _only_units(config: pytest.Config) -> bool:
+    return all(_room(Path(word.partition("::")[0])) == "unit" for word in config.args)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells a worker of pytest-xdist this machine's capabilities."""
+    if not _only_units(node.config):
+        node.workerinput["capabilities"] = {name: asdict(each) for name, each in capabilities.known().items()}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Takes in what `pytest_configure_node` tells this worker."""
+    given: Mapping[str, Mapping[str, Any]] = getattr(config, "workerinput", {}).get("capabilities", {})
+    capabilities.told.update({name: Capability(**each) for name, each in given.items()})
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Lists the versions of all programs, unless only unit tests are run."""
+    if _only_units(config):
+        return []
+    found = capabilities.known().items()
+    return [f"{name}: {capability.detail if capability.present else 'missing'}" for name, capability in found]
+
+
+def pytest_sessionstart() -> None:
+    """Exits if a capability in PRIOLAB_EXPECT is missing; CI sets PRIOLAB_EXPECT so that no test is skipped unnoticed.
+
+    Restores SIGINT and SIGHUP: a shell without job control makes background programs ignore Ctrl-C, and nohup(1) makes
+    them ignore SIGHUP. Programs that the tests start would inherit this.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    expected = [name for name in os.environ.get(_EXPECT, "").split(",") if name]
+    if missing := [
+        name for name in expected if name not in capabilities.known() or not capabilities.known()[name].present
+    ]:
+        pytest.exit(f"{_EXPECT} names {', '.join(missing)}, missing here", returncode=1)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects tests by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sorts the slowest files of tests/lab to the front, and contract tests and unit tests to the end.
+
+    Marks tests that need the fixture `compose`. Raises UsageError if a punctual test is where `make test` would not
+    find it.
+    """
+
+    def rank(item: pytest.Item) -> tuple[int, int]:
+        room, name = _room(item.path), item.path.name
+        within = _LONGEST.index(name) if room == "lab" and name in _LONGEST else len(_LONGEST)
+        return _LAST_ROOMS.get(room, 0), within
+
+    items.sort(key=rank)
+    for item in items:
+        if "compose" in getattr(item, "fixturenames", ()):
+            item.add_marker("containers")
+        if item.get_closest_marker("punctual") and _room(item.path) not in _REAL_ROOMS:
+            raise pytest.UsageError(f"{item.nodeid} is punctual; such tests are in {' or '.join(_REAL_ROOMS)}")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Keeps each of several workers, and the programs that it starts, to one processor from its first test of a lab.
+
+    Then the arms of an experiment share a guest, because starting a guest costs as much as two runs.
+    """
+    worker = getattr(item.config, "workerinput", {}).get("workerid")
+    if worker and _room(item.path) == "lab":
+        processors = sorted(_PROCESSORS)
+        os.sched_setaffinity(0, {processors[int(worker.removeprefix("gw")) % len(processors)]})
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kept_guests() -> Iterator[None]:
+    """Keeps guests from test to test: the start of a guest takes as long as two runs."""
+    with keep_guests():
+        yield
+
+
+@pytest.fixture(scope="module")
+def own_guests() -> Iterator[None]:
+    """Lets the tests of a module start guests of their own, which end with their runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command_process, "_kept", None)
+        yield
+
+
+@pytest.fixture(params=[name for name, each in catalogue().items() if each.protocol == "h2"])
+def server(request: pytest.FixtureRequest) -> str:
+    """Returns the name of each HTTP/2 server of the catalogue; skips the test if the server is not installed."""
+    name = str(request.param)
+    needs(name)
+    return name
+
+
+@pytest.fixture(scope="session")
+def guest() -> None:
+    """Skips the test if this machine cannot run the guest, or has no guest kernel."""
+    needs("fabric-virtual")
+
+
+@pytest.fixture
+def netns() -> None:
+    """Skips the test if network namespaces cannot be made."""
+    needs("fabric-netns")
+
+
+@pytest.fixture(scope="session")
+def bpf() -> None:
+    """Skips the test if the kernel accepts no BPF programs from this user."""
+    needs("bpf")
+
+
+@pytest.fixture
+def cgroup() -> None:
+    """Skips the test if this user cannot create cgroups (v2)."""
+    needs("cgroup")
+
+
+@pytest.fixture(scope="session")
+def bpf_compiler() -> None:
+    """Skips the test if the compiler for the guest's tuner is missing."""
+    needs("bpf-compiler")
+
+
+@pytest.fixture(scope="session")
+def gcc() -> None:
+    """Skips the test if the compiler for the guest's kernel is missing."""
+    needs("gcc")
+
+
+@pytest.fixture(scope="session")
+def compose() -> None:
+    """Skips the test if Docker or its compose plugin is missing."""
+    needs("fabric-compose")
+
+
+@pytest.fixture(scope="session")
+def captures() -> None:
+    """Skips the test if tcpdump, editcap or tshark is missing."""
+    for name in ("tcpdump", "editcap", "tshark"):
+        needs(name)
+
+
+@pytest.fixture(scope="session")
+def npm() -> None:
+    """Skips the test if the npm packages of the SPDY fronts are missing."""
+    needs("spdy")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> None:
+    """Skips the test if no Chromium is installed."""
+    needs("chromium")
+
+
+@pytest.fixture(scope="session")
+def axe_script(chromium: None) -> Path:  # noqa: ARG001
+    """Returns the accessibility checker axe; skips the test if axe or the browser is missing."""
+    needs("axe")
+    return axe()
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    """A fresh lab."""
+    return make_lab(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Runs:
+    """Returns the shared runs. Several workers share a folder in the parent of the workers' own folders."""
+    own = tmp_path_factory.getbasetemp()
+    root = (own if worker_id == _ALONE else own.parent) / "shared"
+    lab = Lab(root=root)
+    for folder in (root, lab.temporary, root / "kept"):
+        folder.mkdir(exist_ok=True)
+    return Runs(lab)
+
+
+@pytest.fixture(scope="session")
+def exported(guest: None, run: Runs) -> Exported:  # noqa: ARG001
+    """Exports the story once for all workers. Arms of shared runs are copied first, and not run again."""
+    lab = Lab(root=run.lab.root / "story")
+    with alone(run.lab.root / "story.lock"):
+        if not (lab.results / "slides" / "index.html").exists():
+            shutil.rmtree(lab.root, ignore_errors=True)
+            for folder in (lab.root, lab.temporary, lab.results):
+                folder.mkdir()
+            copy_story(run, lab.results)
+            done = lab.command_here("slides", "FABRIC=virtual")
+            assert done.returncode == 0, done.stderr
+            assert len(list(lab.results.glob("story-*/*/run.json"))) == 3, "what was there was run again"
+    return Exported(results=lab.results)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: None) -> "Iterator[Browser]":  # noqa: ARG001
+    """Yields a browser for all tests of a module; each visit has a context of its own.
+
+    The browser is Chromium without its own windows, if that is installed: it needs two thirds of the processor time.
+    """
+    from playwright.sync_api import sync_playwright
+
+    from tests.lab.visits import launched
+
+    program = find("chromium-headless-shell") or find("chromium")
+    assert program
+    with sync_playwright() as playwright, launched(playwright, program) as opened:
+        yield opened
+
+
+@pytest.fixture
+def ordinary_lab() -> "Iterator[OrdinaryLab]":
+    """Yields a lab in a folder that an ordinary user can reach, unlike pytest's folders."""
+    from tests.lab import ordinary
+    from tests.lab.ordinary_lab import OrdinaryLab
+
+    root = Path(tempfile.mkdtemp(prefix="ordinary-", dir="/tmp"))
+    try:
+        lab = OrdinaryLab(root=root)
+        (root / "stage").mkdir()
+        lab.temporary.mkdir()
+        if os.geteuid() == 0:
+            for folder in (root, lab.temporary):
+                os.chown(folder, ordinary.NOBODY, ordinary.NOBODY)
+        yield lab
+    finally:
+        shutil.rmtree(root)
