@@ -24,6 +24,8 @@ endif
 .PHONY: help setup environment kernel experiment sweep reproduce notebook show list doctor test lint format bench picture \
     agreement auto link matrix model sabotage scaling fuzz base-image clean-images clean
 
+-include extras/*/targets.mk
+
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Knobs follow as NAME=VALUE; docs/knobs.md explains them: make experiment LOWAT=16384 SERVER=h2o"
@@ -112,10 +114,6 @@ mutations: setup-test ## give 1,000 damaged folders and files to the commands; w
 .PHONY: ledgers
 ledgers: setup-test ## compare ledgers from samples with ledgers from captures on 40 links; writes the section Ledgers of RELIABILITY.md (some minutes; RUNS=20: fewer)
 	@.venv/bin/python -m tests.ledgers $(or $(RUNS),40)
-
-.PHONY: gates
-gates: setup-test ## run the gate on a sound server 1,000 times, and on servers with planted faults; writes the section Gates of RELIABILITY.md (an hour; RUNS=20: fewer)
-	@.venv/bin/python -m tests.gates $(or $(RUNS),1000)
 
 fuzz: setup-lint ## fuzz clients and servers with a million frames, which follow from fixed seeds (some minutes)
 	@.venv/bin/python -m tests.fuzz

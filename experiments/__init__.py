@@ -14,7 +14,7 @@ FLOORS = (
     ("execution",),
     ("commands",),
     ("sweep", "demo"),
-    ("studies", "benches", "gate"),
+    ("studies", "benches"),
     ("run_command", "show_command"),
     ("cli",),
     ("__main__",),

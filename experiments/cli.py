@@ -7,6 +7,8 @@ Each command has a module. The module's function `add_to` adds the command's opt
 parser, as `do`, the function that carries the command out. The lab imports the module of the given command alone,
 because importing all of them takes half a second. It does so before signals begin to raise exceptions, because no
 exception may interrupt an import.
+
+Extras have commands, too (experiments/host/extras.py). The lab looks for them if the command is none of the core's.
 """
 
 import os
@@ -20,6 +22,7 @@ from typing import TextIO
 from priolab.common.formats.files import FolderError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import LabError, ScenarioError
+from priolab.experiments.host import extras
 from priolab.experiments.host.interruption import Interrupted, raise_interrupted
 
 _BAD_INPUT = 2
@@ -76,11 +79,14 @@ def command_line(arguments: Sequence[str]) -> ArgumentParser:
     parser = ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     named = arguments[0] if arguments else ""
-    for name in [named] if named in _COMMANDS else _COMMANDS:
-        about, module = _COMMANDS[name]
+    known = {name: (about, f"priolab.experiments.{module}") for name, (about, module) in _COMMANDS.items()}
+    if named not in known:
+        known |= {name: (about, module) for name, about, module in extras.commands()}
+    for name in [named] if named in known else known:
+        about, module = known[name]
         command = commands.add_parser(name, help=about, allow_abbrev=False)
         if name == named:
-            import_module(f"priolab.experiments.{module}").add_to(command)
+            import_module(module).add_to(command)
     return parser
 
 
@@ -108,26 +114,49 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "list": ("list the named scenarios and sweeps, or what a sweep would run", "sweep.listing"),
     "doctor": ("show what this machine can do, and what is missing", "commands.doctor"),
     "agreement": ("compare the fabrics that can be used on this machine", "studies.agreement"),
-    "auto": ("measure LOWAT=auto on many networks, and while a link's rate changes", "studies.auto"),
+    "auto": (
+        "measure LOWAT=auto on many networks, and while a link's rate changes",
+        "studies.auto",
+    ),
     "demo": ("play experiments as films, on a web page that this machine serves", "demo.command"),
-    "slides": ("write the steps of the demo as one HTML file of slides, and as pictures", "demo.slides"),
-    "matrix": ("measure which servers keep the order that the client asks for, in each dialect", "studies.matrix"),
+    "slides": (
+        "write the steps of the demo as one HTML file of slides, and as pictures",
+        "demo.slides",
+    ),
+    "matrix": (
+        "measure which servers keep the order that the client asks for, in each dialect",
+        "studies.matrix",
+    ),
     "model": ("compare predicted times of first bytes with measured ones", "studies.predictions"),
-    "link": ("measure what the bottleneck's queueing discipline does to the effect of LOWAT", "studies.link"),
+    "link": (
+        "measure what the bottleneck's queueing discipline does to the effect of LOWAT",
+        "studies.link",
+    ),
     "sabotage": ("measure every scenario that spoils the effect of LOWAT", "studies.sabotage"),
     "traces": ("measure LOWAT=auto on synthetic traces", "studies.traces"),
     "late": ("measure late urgent requests at servers that follow RFC 9218", "studies.late"),
-    "transition": ("measure today's browsers at fronts that read RFC 7540 and RFC 9218", "studies.transition"),
-    "two-hops": ("measure two fronts, one behind the other, with LOWAT at each", "studies.two_hops"),
-    "probe": ("test in which order a running server sends two resources, in every dialect", "commands.probe"),
-    "gate": (
-        "say whether a server keeps the order, name its faults, and quote the frames that prove it",
-        "gate.command",
+    "transition": (
+        "measure today's browsers at fronts that read RFC 7540 and RFC 9218",
+        "studies.transition",
+    ),
+    "two-hops": (
+        "measure two fronts, one behind the other, with LOWAT at each",
+        "studies.two_hops",
+    ),
+    "probe": (
+        "test in which order a running server sends two resources, in every dialect",
+        "commands.probe",
     ),
     "trace": ("make a synthetic trace of packet opportunities, for TRACE", "commands.trace"),
     "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", "commands.tune"),
-    "setup": ("install the packages and the guest kernel that the lab needs", "commands.setup_command"),
-    "roots": ("list the servers fetched from Debian's suites, or fetch newer ones", "commands.suite_roots"),
+    "setup": (
+        "install the packages and the guest kernel that the lab needs",
+        "commands.setup_command",
+    ),
+    "roots": (
+        "list the servers fetched from Debian's suites, or fetch newer ones",
+        "commands.suite_roots",
+    ),
     "kernel": ("build the guest kernel, unless it is built already", "commands.guest_kernel"),
 }
-"""For each command: what it does, and its module, in the package `experiments`."""
+"""For each command of the core: what it does, and its module, in the package `experiments`."""

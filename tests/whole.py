@@ -20,8 +20,8 @@ from tests.reports import summary
 
 _KEPT = Path(".pytest_cache")
 _PER_PROCESSOR = 2
-_CLOCKS = ("tests/lab", "tests/link")
-_TESTS = Path("tests")
+_FOLDERS = ("tests", "extras")
+_CLOCKS = ("tests/lab", "tests/link", *map(str, Path("extras").glob("*/tests/lab")))
 _ASIDE = "containers or packet_browsers"
 """The tests of one of the processes, as pytest's option -k takes them: by their marks and the names of their files."""
 
@@ -62,9 +62,13 @@ def _on_real_clocks() -> list[int]:
 def _compile() -> None:
     """Lets pytest compile the tests' modules if not all are compiled here: otherwise each of its processes would."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    if len(list(_TESTS.rglob("*-pytest-*.pyc"))) < len(list(_TESTS.rglob("test_*.py"))):
+    there, compiled = (
+        sum(len(list(Path(folder).rglob(pattern))) for folder in _FOLDERS)
+        for pattern in ("test_*.py", "*-pytest-*.pyc")
+    )
+    if compiled < there:
         print("compiling the tests", flush=True)
-        command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", str(_TESTS)]
+        command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet"]
         null = subprocess.DEVNULL  # the parts will say what is wrong
         subprocess.run(command, stdout=null, stderr=null, preexec_fn=die_with_parent, check=False)
 

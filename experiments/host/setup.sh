@@ -13,7 +13,7 @@ command -v "$python" >/dev/null || {
 }
 cd "$(dirname "$0")/../.."
 # An archive may have been unpacked without links.
-for name in analysis backend client common experiments netem proxy .dockerignore compose.yaml; do
+for name in analysis backend client common experiments extras netem proxy .dockerignore compose.yaml; do
     [ ! -e "$name" ] || [ "priolab/$name" -ef "$name" ] || ln -sfn "../$name" "priolab/$name"
 done
 exec "$python" -c '

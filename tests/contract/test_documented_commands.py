@@ -16,7 +16,11 @@ from priolab.experiments.sweep.sweep_request import sweep_request_from
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = ("tutorial", "talk", "chromium", "sabotage", "servers", "sweeps", "fabrics", "link")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in GUIDES))
-TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+TARGETS = {
+    target
+    for file in (ROOT / "Makefile", *ROOT.glob("extras/*/targets.mk"))
+    for target in re.findall(r"^([a-z][a-z-]*):", file.read_text(), re.MULTILINE)
+}
 
 
 def _commands() -> list[tuple[str, str]]:

@@ -10,7 +10,6 @@ from priolab.common.formats.plan import Protocol
 from priolab.experiments.commands import probe
 from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import LabError, ScenarioError
-from priolab.experiments.gate.expectations import Urgency
 from priolab.experiments.studies import matrix
 from priolab.proxy.server import server_of
 
@@ -81,9 +80,8 @@ def test_arms_with_strong_weights() -> None:
     pages = {arms["nginx.plain.probe-spdy"].page: (147, 183), strong["nginx.plain.strong-spdy"]: (32, 256)}
     for page, weights in pages.items():
         assert tuple(each.weight for each in page.contents) == weights
-    trials = {trial.page for trial in Urgency(dialect="plain").trials()}
     questions = {question.stimulus for pair in probe._asked(PLAIN, Protocol.HTTP2) for question in pair}
-    assert {page.name for page in pages} == trials == questions
+    assert {page.name for page in pages} == questions
 
 
 def test_a_dialect_that_http3_does_not_have() -> None:

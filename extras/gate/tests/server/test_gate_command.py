@@ -7,17 +7,17 @@ import pytest
 
 from priolab.client.plan import PROBE_LEAST_BYTES
 from priolab.experiments.cli import main
-from priolab.experiments.gate.faults import Fault as Named
-from tests.front.folder import front_folder
-from tests.front.gates import NAMES
-from tests.front.scheduler import Fault
+from priolab.extras.gate.faults import Fault as Named
+from priolab.extras.gate.tests.front.folder import front_folder
+from priolab.extras.gate.tests.front.gates import NAMES
+from priolab.extras.gate.tests.front.scheduler import Fault
 from tests.matrix_document import documented, row_like
 from tests.server.fronts import NAME, running_front
 from tests.support.capabilities import needs
 from tests.support.lab import priolab_here
 
 _SHOWN = {Fault.FORGETS_UPDATES: "update", Fault.LOST_BY_RESET: "reset", Fault.MIXES_CONNECTIONS: "connections"}
-"""Faults that differ from each other in what the client does before the probe; tests/lab/test_gate.py has all."""
+"""Faults that differ from each other in what the client does before the probe; lab/test_gate.py has all."""
 
 
 def gate(

@@ -1,6 +1,6 @@
 """Runs the gate on a sound front many times, and on each planted fault some times: `make gates`.
 
-    python -m tests.gates [RUNS]
+    python -m priolab.extras.gate.tests.gates [RUNS]
 
 Every gate of the sound front must pass, and every planted fault must be reported under its name. Each run has a seed of
 its own. The table is written into RELIABILITY.md.
@@ -13,8 +13,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.front.gates import NAMES, gates
-from tests.front.scheduler import Fault
+from priolab.extras.gate.tests.front.gates import NAMES, gates
+from priolab.extras.gate.tests.front.scheduler import Fault
 from tests.reliability import write
 
 _RUNS = 1000

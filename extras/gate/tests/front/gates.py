@@ -8,13 +8,13 @@ from pathlib import Path
 from priolab.analysis.records.runs import load_experiment
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.progress import Progress
-from priolab.experiments.gate.expectations import Check
-from priolab.experiments.gate.expectations_file import DEFAULT, read_expectations
-from priolab.experiments.gate.faults import Fault as Named
-from priolab.experiments.gate.judging import Result, judged
-from priolab.experiments.gate.runs import request_of, seen_of
-from tests.front.folder import front_folder
-from tests.front.scheduler import Fault
+from priolab.extras.gate.expectations import Check
+from priolab.extras.gate.expectations_file import DEFAULT, read_expectations
+from priolab.extras.gate.faults import Fault as Named
+from priolab.extras.gate.judging import Result, judged
+from priolab.extras.gate.runs import request_of, seen_of
+from priolab.extras.gate.tests.front.folder import front_folder
+from priolab.extras.gate.tests.front.scheduler import Fault
 
 NAMES: Mapping[Fault, Named] = {
     Fault.IGNORES_URGENCY: Named.IGNORES_URGENCY,

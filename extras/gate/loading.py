@@ -12,8 +12,8 @@ from priolab.experiments.errors import StepFailed
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.invocation import check_name, request_from
 from priolab.experiments.execution.progress import Progress
-from priolab.experiments.gate.expectations import Trial, dialect_of
-from priolab.experiments.gate.runs import knobs_of, seen_in
+from priolab.extras.gate.expectations import Trial, dialect_of
+from priolab.extras.gate.runs import knobs_of, seen_in
 
 _STEP = "loading"
 

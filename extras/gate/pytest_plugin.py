@@ -1,6 +1,6 @@
 """A pytest plugin for authors of servers: fixtures that load a page from a server over the lab's link.
 
-    pytest_plugins = ["priolab.experiments.gate.pytest_plugin"]  # in conftest.py
+    pytest_plugins = ["priolab.extras.gate.pytest_plugin"]  # in conftest.py
 
     def test_a_late_script_overtakes(priolab_load):
         assert_kept(priolab_load(page="maps", lowat=16384))
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from priolab.experiments.gate.loading import Loaded
+    from priolab.extras.gate.loading import Loaded
 
 _HELP = "the server under test, as for the knob SERVER: nginx, or ./my-front, the folder with your server.toml"
 _KNOB = "a further knob of the server, such as PROGRAM=./nginx; may be given several times"
@@ -82,7 +82,7 @@ def priolab_load(
     """
     from priolab.common.formats.files import FolderError
     from priolab.experiments.errors import LabError
-    from priolab.experiments.gate.loading import loaded, trial_of
+    from priolab.extras.gate.loading import loaded, trial_of
 
     results = tmp_path_factory.mktemp("priolab")
 

@@ -18,10 +18,10 @@ from priolab.analysis.loads.asking import Asked
 from priolab.analysis.loads.probe import Probe
 from priolab.analysis.loads.readings import Reading, Reply, word
 from priolab.common.formats.run import Verdict
-from priolab.experiments.gate.expectations import Check, Incremental, Late, Order, Sharing, Trial, Urgency, dialect_of
-from priolab.experiments.gate.faults import MEANING, Fault
-from priolab.experiments.gate.seen import Seen
 from priolab.experiments.scenario.stimuli import Stimulus, asked_by
+from priolab.extras.gate.expectations import Check, Incremental, Late, Order, Sharing, Trial, Urgency, dialect_of
+from priolab.extras.gate.faults import MEANING, Fault
+from priolab.extras.gate.seen import Seen
 
 _SHARED_FROM, _SHARED_TO = 0.2, 0.8
 _ALONE = 0.05

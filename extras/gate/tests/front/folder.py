@@ -4,13 +4,15 @@ import json
 import sys
 from pathlib import Path
 
-from tests.front.scheduler import Fault
+from priolab.experiments.host.home import IMPORTED_FROM
+from priolab.extras.gate.tests.front.scheduler import Fault
 
 _HERE = Path(__file__).parent
+_SERVER = "priolab.extras.gate.tests.front.server"
 _ENTRY = """\
 program = {python}
 version = ["{{program}}", "--version"]
-command = ["env", "PYTHONPATH={tree}", "{{program}}", "-B", "-m", "tests.front.server", "{{config}}"]
+command = ["env", "PYTHONPATH={tree}", "{{program}}", "-B", "-m", "{server}", "{{config}}"]
 template = "front.json"
 scheduling = "strict: RFC 9218"
 """
@@ -20,5 +22,7 @@ def front_folder(path: Path, fault: Fault = Fault.NONE) -> Path:
     """Make a server's folder with the front that has this fault."""
     path.mkdir()
     (path / "front.json").write_text((_HERE / "front.json").read_text().replace("none", fault))
-    (path / "server.toml").write_text(_ENTRY.format(python=json.dumps(sys.executable), tree=_HERE.parents[1]))
+    (path / "server.toml").write_text(
+        _ENTRY.format(python=json.dumps(sys.executable), tree=IMPORTED_FROM, server=_SERVER)
+    )
     return path

@@ -15,10 +15,10 @@ from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Arm, Request
-from priolab.experiments.gate.expectations import Check, Trial
-from priolab.experiments.gate.judging import trial_key
-from priolab.experiments.gate.seen import Seen
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.extras.gate.expectations import Check, Trial
+from priolab.extras.gate.judging import trial_key
+from priolab.extras.gate.seen import Seen
 
 _NAME = "gate"
 _SIZE = str(PROBE_LEAST_BYTES * 3 // 2)

@@ -9,8 +9,8 @@ import msgspec
 
 from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed, printable
 from priolab.experiments.errors import ScenarioError
-from priolab.experiments.gate.expectations import Check, Expectations, Late
 from priolab.experiments.scenario import pages
+from priolab.extras.gate.expectations import Check, Expectations, Late
 
 DEFAULT = Path(__file__).parent / "rfc9218.toml"
 """The expectations that hold if the user gives none."""

@@ -8,7 +8,8 @@ from priolab.analysis.loads.probe import Probe
 from priolab.client.dialects import PLAIN
 from priolab.common.formats.events import Event, Kind
 from priolab.experiments.commands import probe
-from priolab.experiments.gate.expectations import (
+from priolab.experiments.scenario.pages import Parameters, page_of
+from priolab.extras.gate.expectations import (
     Check,
     Connections,
     Incremental,
@@ -19,10 +20,9 @@ from priolab.experiments.gate.expectations import (
     Update,
     Urgency,
 )
-from priolab.experiments.gate.faults import MEANING, Fault
-from priolab.experiments.gate.judging import Finding, Result, judged, trial_key
-from priolab.experiments.gate.seen import Seen
-from priolab.experiments.scenario.pages import Parameters, page_of
+from priolab.extras.gate.faults import MEANING, Fault
+from priolab.extras.gate.judging import Finding, Result, judged, trial_key
+from priolab.extras.gate.seen import Seen
 from tests.unit.analysis.matrix.made_up import cell
 
 _SIZE = 400_000

@@ -6,15 +6,16 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.host.cache import cache_folder
-from tests.front.folder import front_folder
-from tests.front.scheduler import Fault
+from priolab.experiments.host.home import IMPORTED_FROM
+from priolab.extras.gate.tests.front.folder import front_folder
+from priolab.extras.gate.tests.front.scheduler import Fault
 
 pytest_plugins = ["pytester"]
 
-_MODULE = "priolab.experiments.gate.pytest_plugin"
+_MODULE = "priolab.extras.gate.pytest_plugin"
 _PLUGIN = ("-p", _MODULE, "-p", "no:cacheprovider", "-p", "no:xdist")
 _TESTS = """
-from priolab.experiments.gate.pytest_plugin import assert_kept
+from priolab.extras.gate.pytest_plugin import assert_kept
 
 def test_a_late_script(priolab_load):
     assert_kept(priolab_load(SIZE="200k"))
@@ -149,10 +150,9 @@ def test_number(priolab_load):
 def test_nothing_is_imported_before_use(pytester: pytest.Pytester) -> None:
     """Importing the plugin imports no other module of the lab."""
     program = (
-        "import sys; import priolab.experiments.gate.pytest_plugin;"
+        "import sys; import priolab.extras.gate.pytest_plugin;"
         " print(sorted({name.split('.')[1] for name in sys.modules if name.startswith('priolab.')}))"
     )
-    root = Path(__file__).resolve().parents[2]
     pytester.makeconftest("")
-    done = pytester.run(sys.executable, "-c", f"import sys; sys.path.insert(0, {str(root)!r}); {program}")
-    assert done.outlines == ["['experiments']"]
+    done = pytester.run(sys.executable, "-c", f"import sys; sys.path.insert(0, {str(IMPORTED_FROM)!r}); {program}")
+    assert done.outlines == ["['extras']"]

@@ -29,10 +29,10 @@ from priolab.experiments.commands.target import (
     steps_to,
 )
 from priolab.experiments.errors import StepFailed
-from priolab.experiments.gate.expectations import Check, Trial
-from priolab.experiments.gate.judging import trial_key
-from priolab.experiments.gate.seen import Seen
 from priolab.experiments.scenario.stimuli import Stimulus, stimulus_page
+from priolab.extras.gate.expectations import Check, Trial
+from priolab.extras.gate.judging import trial_key
+from priolab.extras.gate.seen import Seen
 
 _STEP = "gate"
 _LIMIT_NS = 60 * 10**9

@@ -5,10 +5,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from priolab.experiments.gate.expectations import Connections, Late, Reset, Urgency
-from priolab.experiments.gate.faults import Fault
-from priolab.experiments.gate.judging import Finding, Result
-from priolab.experiments.gate.reports import junit, lines, summary, verdict
+from priolab.extras.gate.expectations import Connections, Late, Reset, Urgency
+from priolab.extras.gate.faults import Fault
+from priolab.extras.gate.judging import Finding, Result
+from priolab.extras.gate.reports import junit, lines, summary, verdict
 
 FINDINGS = (
     Finding(check=Urgency(), passed=True, reason="strict"),

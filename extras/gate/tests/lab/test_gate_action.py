@@ -14,14 +14,14 @@ import yaml
 
 from priolab.experiments import cli
 from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.host.home import ROOT
 from priolab.experiments.testbed.guest import kernel
-from tests.front.folder import front_folder
-from tests.front.scheduler import Fault
+from priolab.extras.gate.tests.front.folder import front_folder
+from priolab.extras.gate.tests.front.scheduler import Fault
 from tests.lab import ordinary
 from tests.lab.ordinary_lab import OrdinaryLab
 from tests.support.lab import Lab
 
-ROOT = Path(__file__).resolve().parents[2]
 _EXPECT = 'format = 1\n[[check]]\nkind = "urgency"\n[[check]]\nkind = "reset"\n[[check]]\nkind = "late"\nloads = 1\n'
 
 

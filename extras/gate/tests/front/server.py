@@ -1,4 +1,4 @@
-"""`python -m tests.front.server CONFIG`: a TLS front for HTTP/2, for tests of the gate.
+"""`python -m priolab.extras.gate.tests.front.server CONFIG`: a TLS front for HTTP/2, for tests of the gate.
 
 CONFIG: front.json, with its placeholders filled in.
 
@@ -28,7 +28,7 @@ from h2.connection import H2Connection
 from h2.events import RequestReceived, StreamReset, UnknownFrameReceived
 from h2.exceptions import ProtocolError
 
-from tests.front.scheduler import Fault, Priority, Scheduler
+from priolab.extras.gate.tests.front.scheduler import Fault, Priority, Scheduler
 
 _PRIORITY_UPDATE = 0x10  # RFC 9218, 7.1
 _FRAME_BYTES = 8192

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from priolab.experiments.gate.judging import Finding, Result
+from priolab.extras.gate.judging import Finding, Result
 
 _WORDS = {True: "pass", False: "FAIL", None: "not checked"}
 
