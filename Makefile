@@ -21,8 +21,8 @@ export PRIOLAB_KERNEL := $(KERNEL)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment kernel experiment sweep reproduce notebook show list doctor test lint format bench picture \
-    agreement auto link matrix model sabotage scaling fuzz base-image clean-images clean
+.PHONY: help setup environment kernel experiment sweep show list doctor test lint format bench picture knobs fuzz \
+    base-image clean-images clean
 
 -include extras/*/targets.mk
 
@@ -52,27 +52,6 @@ experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-exp
 
 sweep: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-sweep) ## run every combination of the given values: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3
 	@$(PRIOLAB) sweep --from-make
-
-reproduce: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup) ## repeat the article's measurements and compare: results/reproduction (about a minute)
-	@$(PRIOLAB) reproduce --from-make
-
-notebook: ## open the notebooks in JupyterLab (installed at first use)
-	@experiments/host/setup.sh notebook
-	@.venv/bin/jupyter-lab --ip=127.0.0.1 --ServerApp.root_dir=analysis/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
-
-.PHONY: notebook-outputs
-notebook-outputs: setup-test ## execute the notebooks and store them with their outputs (two minutes)
-	@.venv/bin/python -m tests.notebooks
-
-.PHONY: setup-demo demo slides
-setup-demo:
-	@experiments/host/setup.sh demo
-
-demo: setup-demo ## serve a web page to this machine that runs experiments and plays them as films
-	@$(PRIOLAB) demo --from-make
-
-slides: setup-demo ## write the demo's story as one HTML file and as pictures, for talks without the demo: results/slides
-	@$(PRIOLAB) slides --from-make
 
 show: environment ## show the newest experiment's results again
 	@$(PRIOLAB) show
@@ -140,64 +119,21 @@ constraints: ## pin the packages of pyproject.toml by version and digest: constr
 	@$(compile) pyproject.toml --all-extras --constraints build-requirements.txt --output-file constraints.txt
 
 bench: setup-compared $(if $(AGAINST),setup-test) ## measure the lab's speed on this machine (AGAINST=CHECKOUT: also compare with that checkout, which needs its .venv)
-	@.venv/bin/python -m priolab.experiments.benches $(AGAINST)
+	@.venv/bin/python -m tools.benches $(AGAINST)
 	$(if $(AGAINST),@.venv/bin/python -m tests.cost $(AGAINST))
 
 picture: setup-servers setup-test ## redraw the pictures of README.md, docs/http3.md and docs/chromium.md
-	@.venv/bin/python -m priolab.experiments.studies.picture
-	@.venv/bin/python -m priolab.experiments.studies.animation docs/demo.webp
-
-recorded: setup ## record anew the films that the demo shows before its first run
-	@.venv/bin/python -m priolab.experiments.studies.recording
-
-agreement: setup ## compare the fabrics that work on this machine; writes docs/agreement.md (about 15 minutes)
-	@$(PRIOLAB) agreement docs/agreement.md
-
-auto: setup-compared ## measure LOWAT=auto on every network, new connections and changing rates; writes docs/auto.md (about half an hour)
-	@$(PRIOLAB) auto docs/auto.md
-
-matrix_folder := $(if $(filter-out REUSE=% RESULTS=%,$(PRIOLAB_KNOBS)),$(or $(RESULTS),results),docs)
-matrix: setup-matrix ## measure which servers and versions keep the order, in each dialect; writes docs/matrix.md, .html and .json, and what moved since the last time (with SERVER=...: results/matrix.md)
-	@$(PRIOLAB) matrix --from-make $(matrix_folder)/matrix.md
+	@.venv/bin/python -m tools.picture
 
 knobs: environment ## write the table of all knobs, docs/knobs.md
-	@.venv/bin/python -m priolab.experiments.studies.knob_tables docs/knobs.md
-
-model: setup-compared ## compare the predictor with measurements, on drawn networks too; writes docs/model.md (about four minutes)
-	@$(PRIOLAB) model docs/model.md
-
-link: setup ## measure the bottleneck's queueing disciplines, alone and beside a bulk flow; writes docs/link.md (two minutes)
-	@$(PRIOLAB) link docs/link.md
-
-sabotage: setup ## measure the scenarios that spoil the effect, and their cures; writes docs/sabotage.md (half a minute)
-	@$(PRIOLAB) sabotage docs/sabotage.md
-
-.PHONY: late
-late: setup-matrix ## measure late urgent requests, and equal urgencies, at servers that follow RFC 9218; writes docs/late-urgent.md and .json (two minutes)
-	@$(PRIOLAB) late docs/late-urgent.md
-
-.PHONY: transition
-transition: setup-chromium setup-firefox setup-webkit ## measure today's browsers at fronts that read RFC 7540 and RFC 9218; writes docs/transition.md (a quarter to half an hour)
-	@experiments/host/setup.sh SERVER=nginx@bookworm,h2o@bookworm,nghttpx@bookworm,nghttpx@sid,apache@bookworm,apache@sid,lighttpd@sid,node@sid,go
-	@$(PRIOLAB) transition docs/transition.md
-
-.PHONY: two-hops
-two-hops: setup-servers ## measure two fronts, one behind the other, with LOWAT at each; writes docs/two-hops.md and its pictures (one minute)
-	@$(PRIOLAB) two-hops docs/two-hops.md
-
-.PHONY: traces
-traces: setup ## measure LOWAT=auto on synthetic traces; writes docs/traces.md (two minutes)
-	@$(PRIOLAB) traces docs/traces.md
-
-scaling: setup-test ## measure the cost of a million arms; writes the tables of docs/scaling.md (six minutes)
-	@.venv/bin/python -m priolab.experiments.benches.scaling docs/scaling.md
+	@.venv/bin/python -m tools.knob_tables docs/knobs.md
 
 base-image: ## make the base image of the containers, if it cannot be pulled (needs root, Docker, debootstrap)
 	@experiments/host/base-image.sh
 
 .PHONY: sbom
 sbom: setup-lint ## write a bill of materials for each container image: sbom/IMAGE.cdx.json (needs Docker; SERVER=nginx,h2o: the images of these fronts)
-	@.venv/bin/python -m priolab.experiments.studies.bill sbom $(SERVER)
+	@.venv/bin/python -m tools.bill sbom $(SERVER)
 
 clean-images: ## remove the lab's container images, except those in use
 	@docker version --format '{{.Server.Version}}' >/dev/null

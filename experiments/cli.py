@@ -103,46 +103,12 @@ def _options(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("run an experiment", "run_command"),
     "sweep": ("run every combination of several knobs' values", "sweep.command"),
-    "reproduce": (
-        "repeat the article's measurements and compare the results with those of the article",
-        "studies.reproduce",
-    ),
     "show": ("show the results of an experiment", "show_command"),
     "export": ("write results in other programs' formats", "commands.export"),
     "figures": ("draw all figures of an experiment", "commands.figures"),
     "knee": ("show which LOWAT a sweep recommends, and why", "commands.knee"),
     "list": ("list the named scenarios and sweeps, or what a sweep would run", "sweep.listing"),
     "doctor": ("show what this machine can do, and what is missing", "commands.doctor"),
-    "agreement": ("compare the fabrics that can be used on this machine", "studies.agreement"),
-    "auto": (
-        "measure LOWAT=auto on many networks, and while a link's rate changes",
-        "studies.auto",
-    ),
-    "demo": ("play experiments as films, on a web page that this machine serves", "demo.command"),
-    "slides": (
-        "write the steps of the demo as one HTML file of slides, and as pictures",
-        "demo.slides",
-    ),
-    "matrix": (
-        "measure which servers keep the order that the client asks for, in each dialect",
-        "studies.matrix",
-    ),
-    "model": ("compare predicted times of first bytes with measured ones", "studies.predictions"),
-    "link": (
-        "measure what the bottleneck's queueing discipline does to the effect of LOWAT",
-        "studies.link",
-    ),
-    "sabotage": ("measure every scenario that spoils the effect of LOWAT", "studies.sabotage"),
-    "traces": ("measure LOWAT=auto on synthetic traces", "studies.traces"),
-    "late": ("measure late urgent requests at servers that follow RFC 9218", "studies.late"),
-    "transition": (
-        "measure today's browsers at fronts that read RFC 7540 and RFC 9218",
-        "studies.transition",
-    ),
-    "two-hops": (
-        "measure two fronts, one behind the other, with LOWAT at each",
-        "studies.two_hops",
-    ),
     "probe": (
         "test in which order a running server sends two resources, in every dialect",
         "commands.probe",

@@ -19,9 +19,9 @@ from xml.etree import ElementTree
 from rich.console import Console
 from rich.table import Table
 
-from priolab.experiments.benches.cost import Line, comparable, print_ratios
 from priolab.experiments.execution.pace import used_s
 from priolab.experiments.host.processes import die_with_parent
+from tools.benches.cost import Line, comparable, print_ratios
 
 _ROOT = Path(__file__).resolve().parents[1]
 _MOST = 0.4

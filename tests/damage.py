@@ -63,6 +63,22 @@ _WRITTEN = (
 )
 
 
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of input that people give to the lab. make: writes it into a folder. commands: those that read it.
+
+    share: its weight when the kind to damage is drawn. is_quick: False if it takes long to make.
+    """
+
+    make: Callable[[Path], None]
+    commands: tuple[Words, ...]
+    share: int
+    is_quick: bool = True
+
+
 @dataclass(kw_only=True)
 class Trial:
     """A folder to damage. number: the trial's number. is_large: true if the damage is a journal of 100 MB."""

@@ -12,7 +12,6 @@ Drawing takes longer than everything else together, so pictures are drawn in eve
 trials the commands prepare the pictures without drawing them.
 """
 
-import asyncio
 import gc
 import hashlib
 import json
@@ -42,16 +41,13 @@ from priolab.analysis.figures import picture
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.printable import printable
 from priolab.experiments.errors import StepFailed
-from priolab.experiments.execution import parcel
-from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.fingerprint import fingerprint_here
 from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.local import Local
-from priolab.experiments.execution.progress import Progress
 from priolab.experiments.sweep.sweep import fingerprint_of, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 from tests import damage
-from tests.damage import Trial
+from tests.damage import Kind, Trial, Words
 from tests.reliability import write
 
 _TESTS = Path(__file__).parent
@@ -78,21 +74,13 @@ _SWEEP = (
 )
 _EXPORTS = tuple(("export", "--to", to, "here/given") for to in ("har", "perfetto", "qlog", "csv", "parquet"))
 _LOOKS = (("show", "here/given"), ("show", "--json", "here/given"), ("figures", "here/given"), *_EXPORTS)
+_EXTRAS = [
+    import_module(f"priolab.extras.{file.parts[-3]}.tests.damaged")
+    for file in sorted((_TESTS.parent / "extras").glob("*/tests/damaged.py"))
+]
+"""The modules of extras that read damaged files. LOOKS: programs that read an experiment. PROGRAMS: all, by name."""
+_LOOKS_OF_EXTRAS = tuple((f"[{name}]",) for extra in _EXTRAS for name in getattr(extra, "LOOKS", ()))
 _KNEES = (("knee", "here/given"), ("knee", "--json", "here/given"))
-
-Words = tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kind:
-    """A kind of input that people give to the lab. make: writes it into a folder. commands: those that read it.
-
-    share: its weight when the kind to damage is drawn.
-    """
-
-    make: Callable[[Path], None]
-    commands: tuple[Words, ...]
-    share: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,24 +159,9 @@ def _sweep_file(folder: Path) -> None:
     shutil.copy(_TESTS.parent / "experiments" / "sweep" / "catalogue" / "auto.toml", folder / "mine.toml")
 
 
-def _reproduction(folder: Path) -> None:
-    """Records the three experiments of `priolab reproduce`."""
-    from priolab.experiments.studies.reproduce import FAST, GROWING, SLOW
-
-    for knobs in (FAST, SLOW, GROWING):
-        words = {**knobs, "FABRIC": "virtual", "RESULTS": str(folder)}
-        made = run_experiment(request_from(words), Progress(step=lambda *_: None, ended=lambda *_: None))
-        made.rename(folder / f"given-{len(list(folder.glob('given-*')))}")
-    (folder / "latest").unlink()
-
-
-def _parcel(folder: Path) -> None:
-    (folder / "given").write_bytes(parcel.pack(_TESTS / "golden" / "format-3" / "control.1"))
-
-
 _AGAIN = ("run", *_RUN, "REUSE=yes", "RESULTS=here")
 _KINDS: Mapping[str, Kind] = {
-    "an experiment": Kind(make=_experiment, commands=(*_LOOKS, _AGAIN, ("[demo]",), ("[notebook]",)), share=50),
+    "an experiment": Kind(make=_experiment, commands=(*_LOOKS, _AGAIN, *_LOOKS_OF_EXTRAS), share=50),
     "a sweep": Kind(
         make=_sweep,
         commands=(_LOOKS[0], *_KNEES, ("sweep", *_SWEEP, "REUSE=yes", "RESULTS=here"), ("[notebook of a sweep]",)),
@@ -222,22 +195,14 @@ _KINDS: Mapping[str, Kind] = {
         ),
         share=8,
     ),
-    "a folder for reproduce": Kind(
-        make=_reproduction,
-        commands=(("reproduce", "FABRIC=virtual", "RESULTS=here", "--out", "page"),),
-        share=3,
-    ),
-    "a worker's parcel": Kind(make=_parcel, commands=(("[unpack]",),), share=3),
+    **{name: kind for extra in _EXTRAS for name, kind in getattr(extra, "KINDS", {}).items()},
 }
-_QUICK = tuple(name for name in _KINDS if name != "a folder for reproduce")
 _WARM = (
     *(
         "priolab.experiments.cli",
-        "priolab.experiments.demo.server",
-        "priolab.experiments.studies.reproduce",
         "pyarrow.parquet",
     ),
-    *("priolab.analysis.figures.album", "priolab.analysis.figures.knee", "priolab.analysis.notebooks.lab", "httpx"),
+    *("priolab.analysis.figures.album", "priolab.analysis.figures.knee", "httpx"),
 )
 
 
@@ -247,7 +212,7 @@ def main() -> int:
     only_prints = "--print" in sys.argv
     count = numbers[0] if numbers else _MUTATIONS
     one = numbers[1:]
-    kinds = _KINDS if not only_prints else {name: _KINDS[name] for name in _QUICK}
+    kinds = {name: kind for name, kind in _KINDS.items() if kind.is_quick or not only_prints}
     for name in _WARM:
         if find_spec(name.partition(".")[0]):
             import_module(name)
@@ -482,50 +447,6 @@ def _command(words: Words) -> int:
     return command(words)
 
 
-def _demo() -> int:
-    """Requests an arm as the demo's page does; the server must respond without an internal error."""
-    import httpx
-
-    from priolab.experiments.demo.job_queue import JobQueue
-    from priolab.experiments.demo.server import TOKEN_HEADER, application
-
-    async def ask() -> httpx.Response:
-        queue = JobQueue(Path("here").resolve(), {"FABRIC": "virtual"}, 1)
-        queue._carry_out = _nothing  # type: ignore[assignment, method-assign]
-        way = httpx.ASGITransport(application(queue, token))
-        async with httpx.AsyncClient(transport=way, base_url="http://127.0.0.1") as page:
-            return await page.post("/api/arms", json={"knobs": {"LOWAT": "16384"}}, headers={TOKEN_HEADER: token})
-
-    token = "token"
-    answer = asyncio.run(ask())
-    assert answer.status_code in (200, 202), answer.text
-    print(f"{answer.status_code}, {len(answer.content)} bytes")
-    json.loads(answer.text, parse_constant=_no_constant)
-    return 0
-
-
-async def _nothing(*_: Any) -> None:
-    pass
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _notebook() -> int:
-    """Reads the folder as the notebooks do."""
-    from priolab.analysis.notebooks import lab
-    from priolab.analysis.records.runs import load_experiment
-    from priolab.common.formats.reading import FolderError
-
-    try:
-        print(len(lab.arms(load_experiment(Path("here/given")))))
-    except FolderError as error:
-        Report().complain(str(error))
-        return 1
-    return 0
-
-
 def _notebook_of_a_sweep() -> int:
     from priolab.analysis.sweeps.folder import load_sweep
     from priolab.analysis.sweeps.networks import networks
@@ -539,22 +460,9 @@ def _notebook_of_a_sweep() -> int:
     return 0
 
 
-def _unpack() -> int:
-    """Unpacks a packed run folder as a cluster's head does with a worker's."""
-    try:
-        parcel.unpack(Path("here/given").read_bytes(), Path("unpacked"))
-        print("unpacked")
-    except (parcel.BadParcel, OSError) as error:
-        Report().complain(f"given: {error}")
-        return 1
-    return 0
-
-
 _IN_PLACE: Mapping[str, Callable[[], int]] = {
-    "[demo]": _demo,
-    "[notebook]": _notebook,
     "[notebook of a sweep]": _notebook_of_a_sweep,
-    "[unpack]": _unpack,
+    **{f"[{name}]": do for extra in _EXTRAS for name, do in extra.PROGRAMS.items()},
 }
 
 

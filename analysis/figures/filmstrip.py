@@ -1,7 +1,7 @@
 """Draws the filmstrip: for each arm the client's screen at equal steps of time.
 
 Each screen shows the page at the time of the screen's right edge. A resource is drawn as its content type suggests, as
-on the demo's page (experiments/demo/page/screen.js): HTML as a line of text, an image from its top down to the part
+on the demo's page (extras/demo/page/screen.js): HTML as a line of text, an image from its top down to the part
 that the client can read, a style sheet as a darker line, a script as three buttons that have colour when it is
 complete, any other resource as a bar. Before the HTML the page is blank. When all important resources are complete, the
 screen has a frame in colour.

@@ -3,13 +3,13 @@
 import tomllib
 from pathlib import Path
 
-_TABLE = Path("experiments", "studies", "matrix.toml")
+_TABLE = Path("extras", "matrix", "matrix.toml")
 
 
 def matrix_servers(root: Path) -> list[str]:
     """Returns the servers of the table as SERVER names them, such as `nginx@sid`, in the table's order.
 
-    root: the folder that holds the package `experiments`.
+    root: the folder that holds the lab's packages. Without the extra `matrix` there are none.
     """
-    table = tomllib.loads((root / _TABLE).read_text())
+    table = tomllib.loads((root / _TABLE).read_text()) if (root / _TABLE).exists() else {}
     return [f"{name}@{edition}" for name, editions in table.items() for edition in editions]

@@ -22,6 +22,7 @@ from priolab.experiments.execution.executor import Executor
 from priolab.experiments.execution.invocation import words_of_make
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.execution.progress import Progress
+from priolab.experiments.host import extras
 from priolab.experiments.host.home import pip_install
 from priolab.experiments.host.installed import lack_of
 from priolab.experiments.results.run_folder import wrecks
@@ -142,11 +143,14 @@ def _executor(wanted: Sweep, scheduler: str | None, at_work: RunsAtWork) -> Abst
         )
         return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric), progress=progress))
     try:
-        from priolab.experiments.execution.cluster import Cluster  # takes 0.25 s, and needs an extra
+        clusters = extras.parts("executor")  # takes 0.25 s
     except ModuleNotFoundError as error:
         remedy = f"run {pip_install('distributed')}"
         raise Unavailable("--scheduler", f"{error.name} is not installed", remedy) from error
-    return Cluster.connect(wanted.manner, scheduler)
+    if not clusters:
+        raise Unavailable("--scheduler", "the extra `cluster` is not there", "use a checkout that has it")
+    connected: AbstractContextManager[Executor] = clusters[0].connect(wanted.manner, scheduler)
+    return connected
 
 
 def present(folder: Path, report: Report) -> int:

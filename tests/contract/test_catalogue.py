@@ -18,7 +18,6 @@ from priolab.experiments.host.setup_request import DEFAULT_SWEEP
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 from priolab.experiments.scenario.named import catalogue, read_entry
-from priolab.experiments.studies import knob_tables
 from priolab.experiments.sweep.grid import expand
 from priolab.experiments.sweep.sweep_file import catalogue as sweeps
 from priolab.experiments.sweep.sweep_request import sweep_request_from
@@ -26,6 +25,7 @@ from priolab.proxy.server import Server, server_of
 from priolab.proxy.server import catalogue as servers
 from priolab.proxy.server_entry import check_entry
 from tests.contract.fronts import front, levels
+from tools import knob_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = sorted((Path(next(iter(experiments.__path__))) / "scenario" / "catalogue").iterdir())

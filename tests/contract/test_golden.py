@@ -10,7 +10,6 @@ import pytest
 from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import load_experiment, load_run
 from priolab.analysis.reports.summary import summarize
-from priolab.analysis.reproduction.loads import loads_seen
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.commands.console import Report
 
@@ -28,14 +27,6 @@ def test_a_golden_folder_is_read(folder: Path) -> None:
     summary = summarize(experiment)
     assert summary["status"] == "ok"
     assert [arm["name"] for arm in summary["arms"]] == ["control", "lowat-16384"]
-
-
-def test_loads_one_by_one() -> None:
-    """The load of a recorded run has its number, verdict, send buffer and first byte."""
-    (seen,) = loads_seen(load_run(_GOLDEN / "format-3" / "control.1"))
-    assert (seen.number, seen.verdict, seen.sndbuf_bytes) == (1, "inverted", 4 * 2**20)
-    assert round(seen.first_byte_s, 3) == 1.126
-    assert seen.before == 1
 
 
 @pytest.mark.parametrize("name", ["front/sockets.jsonl", "client/arrivals.jsonl", "link/queue.jsonl"])

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.studies.bill import main
 from priolab.experiments.testbed.containers import docker_engine
 from tests.schemas import bill_validator
+from tools.bill import main
 
 pytestmark = pytest.mark.usefixtures("compose")
 

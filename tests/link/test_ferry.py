@@ -15,8 +15,13 @@ from typing import Any
 
 import pytest
 
-from priolab.experiments.benches import ferry as ferry_bench
-from priolab.experiments.benches.ferry import (
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.netem.ferry import loops
+from priolab.netem.ferry.direction import Direction
+from priolab.netem.ferry.process import Order
+from priolab.netem.link import Link
+from tools.benches import ferry as ferry_bench
+from tools.benches.ferry import (
     CLIENT_ADDRESS,
     FRONT_ADDRESS,
     FerriedPlaces,
@@ -24,11 +29,6 @@ from priolab.experiments.benches.ferry import (
     open_socket,
     three_places,
 )
-from priolab.experiments.testbed.namespaces.namespace import Namespace
-from priolab.netem.ferry import loops
-from priolab.netem.ferry.direction import Direction
-from priolab.netem.ferry.process import Order
-from priolab.netem.link import Link
 
 pytestmark = pytest.mark.usefixtures("netns")
 

@@ -20,7 +20,7 @@ from tests.page import axe
 from tests.support import capabilities
 from tests.support.capabilities import needs
 from tests.support.lab import Lab, make_lab
-from tests.support.shared_runs import Exported, Runs, alone, copy_story
+from tests.support.shared_runs import Runs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -239,22 +239,6 @@ def run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Runs:
     return Runs(lab)
 
 
-@pytest.fixture(scope="session")
-def exported(guest: None, run: Runs) -> Exported:  # noqa: ARG001
-    """Exports the story once for all workers. Arms of shared runs are copied first, and not run again."""
-    lab = Lab(root=run.lab.root / "story")
-    with alone(run.lab.root / "story.lock"):
-        if not (lab.results / "slides" / "index.html").exists():
-            shutil.rmtree(lab.root, ignore_errors=True)
-            for folder in (lab.root, lab.temporary, lab.results):
-                folder.mkdir()
-            copy_story(run, lab.results)
-            done = lab.command_here("slides", "FABRIC=virtual")
-            assert done.returncode == 0, done.stderr
-            assert len(list(lab.results.glob("story-*/*/run.json"))) == 3, "what was there was run again"
-    return Exported(results=lab.results)
-
-
 @pytest.fixture(scope="module")
 def browser(chromium: None) -> "Iterator[Browser]":  # noqa: ARG001
     """Yields a browser for all tests of a module; each visit has a context of its own.
@@ -263,7 +247,7 @@ def browser(chromium: None) -> "Iterator[Browser]":  # noqa: ARG001
     """
     from playwright.sync_api import sync_playwright
 
-    from tests.lab.visits import launched
+    from tests.support.visits import launched
 
     program = find("chromium-headless-shell") or find("chromium")
     assert program

@@ -155,8 +155,8 @@ def test_a_sweep_that_cannot_go_on(
 
 def test_a_cluster_without_dask(swept: Swept, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The error names the missing package and the command that installs it, before anything starts."""
-    monkeypatch.delitem(sys.modules, "priolab.experiments.execution.cluster", raising=False)
-    monkeypatch.delitem(sys.modules, "priolab.experiments.execution.worker_pool", raising=False)
+    monkeypatch.delitem(sys.modules, "priolab.extras.cluster.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "priolab.extras.cluster.worker_pool", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(Unavailable, match=r"distributed is not installed; run `/.*/bin/pip install ") as caught:
         swept(*WORDS, scheduler="tcp://127.0.0.1:8786")

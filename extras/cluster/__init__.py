@@ -1,0 +1,1 @@
+"""The executor on many machines: runs as tasks of Dask distributed, on workers that the user has started."""

@@ -1,0 +1,130 @@
+"""Measures how long a user waits for the demo's film in a browser: after `make demo`, and after a change of a knob."""
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.home import ROOT
+from priolab.experiments.host.processes import die_with_parent
+from priolab.experiments.host.search_path import find
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+_NEW = (3, 5, 6)
+"""Positions of the LOWAT slider that differ from the positions with which the page begins."""
+_ROUNDS = 3
+_PATIENCE_MS = 120_000
+_END_S = 60.0
+
+_MOVE = """
+([stop, patienceMs]) => new Promise((done, fail) => {
+  const slider = document.querySelector('input[type="range"][data-arm="1"]');
+  const begun = performance.now();
+  setTimeout(() => fail(new Error("no new result")), patienceMs);
+  new MutationObserver((_, observer) => {
+    observer.disconnect();
+    requestAnimationFrame(() => done(performance.now() - begun));
+  }).observe(document.body, { attributeFilter: ["data-experiment"] });
+  slider.value = String(stop);
+  slider.dispatchEvent(new Event("change"));
+})
+"""
+
+
+def main() -> None:
+    """Prints how long a user waits, in seconds: median and range.
+
+    The last two lines are the waits for arms that have been run before.
+    """
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        print("the demo is not measured: `make setup-test` installs what is missing")
+        return
+    program = find("chromium")
+    if program is None:
+        print("the demo is not measured: chromium is not installed")
+        return
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with (
+        tempfile.TemporaryDirectory(prefix="priolab-bench-") as results,
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=program, args=sandbox) as browser,
+    ):
+        _set_up()
+        first = [_begin(browser, f"{results}/{number}", lambda _: None) for number in range(_ROUNDS)]
+        _tell("from `make demo` to the animation", first)
+        knob: list[float] = []
+        _begin(browser, f"{results}/0", lambda page: knob.extend(_moved(page, stop) for stop in _NEW))
+        _tell("from a new LOWAT to its animation", knob)
+        again: list[float] = []
+        whole = [_begin(browser, f"{results}/0", lambda page: again.extend(_moved(page, stop) for stop in _NEW))]
+        _tell("from a new LOWAT to a finished arm", again)
+        _tell("from `make demo` to finished arms", whole)
+
+
+def _set_up() -> None:
+    """Runs the set-up with which `make demo` begins."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    subprocess.run(["make", "setup-demo"], cwd=ROOT, env=environment, check=True)
+
+
+def _tell(name: str, seconds: list[float]) -> None:
+    spread = f"{min(seconds):.2f} - {max(seconds):.2f}"
+    print(f"{name:<36} {statistics.median(seconds):>8.2f} {spread:>13}", flush=True)
+
+
+def _moved(page: "Page", stop: int) -> float:
+    milliseconds: float = page.evaluate(_MOVE, [stop, _PATIENCE_MS])
+    return milliseconds / 1000
+
+
+def _begin(browser: "Browser", results: str, then: Callable[["Page"], None]) -> float:
+    """Starts the demo, waits until both arms play, and calls `then` with the page.
+
+    Returns the seconds from the start until both arms play.
+    """
+    started = time.monotonic()
+    with _made(results) as address, browser.new_page() as page:
+        page.goto(address)
+        page.locator("body[data-experiment]").wait_for(timeout=_PATIENCE_MS)
+        waited_s = time.monotonic() - started
+        then(page)
+    return waited_s
+
+
+@contextmanager
+def _made(results: str) -> Iterator[str]:
+    """Starts the demo as `make demo` does, but on any free port; yields the demo's address."""
+    _set_up()
+    command = [sys.executable, "-m", "priolab.experiments", "demo", "--port", "0", "--no-browser"]
+    process = subprocess.Popen(
+        [*command, "FABRIC=virtual", f"RESULTS={results}"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=die_with_parent,
+    )
+    try:
+        assert process.stdout is not None
+        told = next((found for line in process.stdout if (found := re.match(r"open (\S+)", line))), None)
+        if told is None:
+            raise StepFailed("the demo", f"it ended without an address: {process.communicate()[1]}")
+        yield told[1]
+    finally:
+        process.terminate()
+        process.communicate(timeout=_END_S)
+
+
+if __name__ == "__main__":
+    main()

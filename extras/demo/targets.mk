@@ -1,0 +1,16 @@
+.PHONY: setup-demo demo slides animation recorded
+
+setup-demo:
+	@experiments/host/setup.sh demo
+
+demo: setup-demo ## serve a web page to this machine that runs experiments and plays them as films
+	@$(PRIOLAB) demo --from-make
+
+slides: setup-demo ## write the demo's story as one HTML file and as pictures, for talks without the demo: results/slides
+	@$(PRIOLAB) slides --from-make
+
+animation: setup-servers setup-test ## record docs/demo.webp, the film in README.md
+	@.venv/bin/python -m priolab.extras.demo.animation docs/demo.webp
+
+recorded: setup ## record anew the films that the demo shows before its first run
+	@.venv/bin/python -m priolab.extras.demo.recording

@@ -1,0 +1,451 @@
+"""The demo's page never shows a film that is not what its knobs say; the runs behind it are made up (stub_demo.py)."""
+
+import json
+import random
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from priolab.experiments.scenario.knobs import with_defaults
+from priolab.extras.demo.recorded import recorded
+from priolab.extras.demo.story import closing, steps
+from priolab.extras.demo.tests.lab.stub_demo import MadeUp, made_up_demo, settles
+from tests.support import visits
+from tests.support.visits import (
+    NETWORK_CHANGED,
+    expected,
+    figures,
+    layout_faults,
+    navigate,
+    paused_visits,
+    scrub,
+    shown,
+    until,
+    violations,
+    visit,
+)
+
+pytestmark = pytest.mark.usefixtures("chromium")
+
+SEQUENCES = 200
+_ACTIONS = 5
+_SETTLE_MS = 20_000
+_LOSSES = 4
+"""The number of times in a row that the browser loses a request; networks change several times in a row."""
+
+_NARROW = 900
+_WINDOWS = [(1280, 720), (1920, 1080), (390, 844)]
+
+_AT_REST = """
+() => document.getElementById("cancel")?.checkVisibility() === false && !document.querySelector("#stages.stale")
+  && document.getElementById("stages")?.textContent.includes("Connecting") === false
+"""
+_HAS_PANEL = "() => document.querySelector('#panel .knob') !== null"
+_COMPARED = """
+async () => {
+  await new Promise((next) => setTimeout(next));
+  return [window.wrong(true), window.compared ?? 0];
+}
+"""
+_TIME_IN_ADDRESS = "(ms) => Math.abs(Number(new URLSearchParams(location.search).get('t')) - ms) < 10"
+_SELDOM = """
+window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 100);
+window.cancelAnimationFrame = clearTimeout;
+"""
+"""Lets a film be drawn ten times a second, and not sixty times, which takes a fifth more processor time."""
+_HINT_IS_SEEN = "document.querySelector('.late').checkVisibility({ visibilityProperty: true })"
+_CHECKER = Path(__file__).with_name("wish_checker.js").read_text()
+
+
+def _story() -> str:
+    told = {step.title: [with_defaults(knobs) for knobs in step.arms] for step in steps()}
+    return json.dumps(json.dumps(told))
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[MadeUp]:
+    """Yields a demo with made-up runs."""
+    with made_up_demo(tmp_path / "results") as begun:
+        yield begun
+
+
+def _settled(page: Page) -> None:
+    """Waits until the page waits for nothing."""
+    until(page, _AT_REST, timeout_ms=_SETTLE_MS)
+
+
+def _select(page: Page, chance: random.Random) -> None:
+    name, values = chance.choice(
+        [("RATE", ("64kbps", "128kbps", "10mbit")), ("QUEUE", ("25", "100", "1000")), ("CC", ("cubic", "bbr", "reno"))]
+    )
+    control = page.locator(f'select[data-focus="{name}-{chance.choice((0, 0, 1))}"]')
+    if control.count() and control.is_visible():
+        control.select_option(chance.choice(values))
+
+
+def _slide(page: Page, chance: random.Random) -> None:
+    control = page.locator('input[type="range"][data-arm]').last
+    if control.is_visible():
+        control.press(chance.choice(("ArrowLeft", "ArrowRight", "ArrowRight")))
+
+
+def _drag(page: Page, chance: random.Random) -> None:
+    """Move a slider without releasing it, as a pointer does: `input` events without `change`."""
+    page.evaluate(
+        """(stops) => {
+            const all = document.querySelectorAll('#panel input[type="range"]');
+            const slider = all[all.length - 1];
+            if (!slider?.checkVisibility()) return;
+            for (const stop of stops) {
+                slider.value = String(stop);
+                slider.dispatchEvent(new Event("input", { bubbles: true }));
+            }
+        }""",
+        [chance.randrange(12) for _ in range(3)],
+    )
+
+
+def _arms(page: Page, chance: random.Random) -> None:
+    control = page.locator('[data-focus="compare"]')
+    if control.is_visible():
+        control.select_option(chance.choice(("LOWAT", "QUEUE", "CC", "RATE", "SERVER")))
+
+
+def _key(page: Page, chance: random.Random) -> None:
+    page.evaluate("document.activeElement?.blur()")
+    page.keyboard.press(chance.choice(("Escape", "p", "ArrowRight", "PageUp", "End", " ")))
+
+
+def _history(page: Page, chance: random.Random) -> None:
+    page.evaluate(chance.choice(("history.back()", "history.forward()")))
+
+
+def _cancel(page: Page, _: random.Random) -> None:
+    page.evaluate("document.getElementById('cancel').click()")
+
+
+def _instead(page: Page, chance: random.Random) -> None:
+    page.evaluate("(n) => [...document.querySelectorAll('.instead')][n]?.click()", chance.randrange(2))
+
+
+def _reload(page: Page, _: random.Random) -> None:
+    navigate(page, page.reload)
+    until(page, _HAS_PANEL)
+
+
+def _wait(page: Page, chance: random.Random) -> None:
+    page.wait_for_timeout(chance.randrange(120))
+
+
+_DO: tuple[Callable[[Page, random.Random], None], ...] = (
+    *(_select, _select, _select, _slide, _slide, _drag, _arms, _arms, _cancel, _history, _history),
+    *(_reload, _key, _key, _instead, _wait),
+)
+
+
+def test_no_film_under_other_knobs(made: MadeUp, browser: Browser) -> None:
+    """In 200 random sequences of knobs, arms, cancelling, reloading and the browser's history, every film that is not
+    dimmed has the knobs, the names and the figures that the page asks for; in the end every run is given up or shown.
+    """
+    made.failing = {"CC=reno"}
+    chance = random.Random(20)
+    with browser.new_context(viewport={"width": 1280, "height": 720}) as context:
+        context.add_init_script(_SELDOM)
+        context.add_init_script(f"{_CHECKER.strip()}\n(check)({_story()})")
+        page = context.new_page()
+        faults: list[str] = []
+        page.on("console", lambda message: faults.append(message.text))
+        page.on("pageerror", lambda error: faults.append(f"{error}"))
+        navigate(page, lambda: page.goto(made.address))
+        page.locator("#panel .knob").first.wait_for(state="attached")
+        compared = 0
+        for number in range(SEQUENCES):
+            done = []
+            for _ in range(_ACTIONS):
+                act = chance.choice(_DO)
+                done.append(act.__name__)
+                act(page, chance)
+            _settled(page)
+            wrong, seen = page.evaluate(_COMPARED)
+            assert [fault for fault in faults if NETWORK_CHANGED not in fault] == [], (number, done)
+            assert wrong == "", (number, done)
+            compared += seen
+        assert compared > SEQUENCES, "figures were compared"
+        expect(page.locator("#cancel")).to_be_hidden()
+        page.wait_for_timeout(500)
+        assert made.unfinished() == []
+        assert [fault for fault in faults if NETWORK_CHANGED not in fault] == []
+
+
+@pytest.fixture
+def at(made: MadeUp, browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Yields a function that opens the page and waits for the usual pair; paused. No visit may have errors."""
+    with paused_visits(browser, made.address, _settled) as begin:
+        yield begin
+
+
+def _rate(page: Page, value: str) -> None:
+    page.get_by_label("RATE", exact=True).select_option(value)
+
+
+def _wanted(made: MadeUp) -> list[set[str]]:
+    """Return the unusual words of the jobs for which somebody waits."""
+    usual = {f"{name}={value}" for name, value in with_defaults({}).items()}
+    return [{word for word in job.words if word not in usual and "RESULTS" not in word} for job in made.unfinished()]
+
+
+def test_the_right_job_is_cancelled(made: MadeUp, at: Callable[..., Page]) -> None:
+    """If a knob and then the arms are changed while a run is under way, the runs of the last wish go on, and no other.
+    Cancelling ends them, also when an earlier wish had asked for the same run.
+    """
+    page = at()
+    made.hold.clear()
+    _rate(page, "64kbps")
+    expect(page.locator("#stages.stale")).to_have_count(1)
+    settles(lambda: len(made.unfinished()) == 2, "both arms are run")
+    page.locator('[data-focus="compare"]').select_option("QUEUE")
+    rest = {"RATE=64kbps", "CONTROL=no"}
+    settles(
+        lambda: sorted(map(sorted, _wanted(made))) == sorted(map(sorted, [rest, {*rest, "QUEUE=1000"}])), "they go on"
+    )
+    expect(page.locator("#stages.stale .arm-name")).to_have_text(["no limit", "limit 128 KiB"])
+    page.keyboard.press("Escape")
+    settles(lambda: not made.unfinished(), "both are given up")
+    expect(page.locator("#stages")).to_have_text(re.compile("^Cancelled. So there is no film of these knobs."))
+    assert page.locator("body[data-experiment]").count() == 0
+    made.hold.set()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator(".arm-name")).to_have_text(["queue of 25", "queue of 1000"])
+
+
+def test_no_film_stays_when_there_is_none(made: MadeUp, at: Callable[..., Page]) -> None:
+    """After a failed run no film stays under its knobs; a button brings the earlier arms back, with their knobs."""
+    made.failing = {"CC=reno"}
+    page = at()
+    page.get_by_label("CC", exact=True).select_option("reno")
+    expect(page.locator("#status.wrong #said")).to_have_text("made up to fail")
+    expect(page.locator("#stages .arm")).to_have_count(0)
+    page.get_by_role("button", name="Back to the earlier arms").click()
+    expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 128 KiB"])
+    expect(page.get_by_label("CC", exact=True)).to_have_value("cubic")
+    expect(page.locator("#status")).to_be_hidden()
+
+
+def test_a_lab_that_has_ended(made: MadeUp, browser: Browser) -> None:
+    """When the lab has ended, a changed knob shows the reason in place of the films; known films can still be shown."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        navigate(page, lambda: page.goto(made.address))
+        shown(page)
+        made.end()
+        _rate(page, "64kbps")
+        expect(page.locator("#status.wrong #said")).to_contain_text("the lab does not answer")
+        expect(page.locator("#stages .arm")).to_have_count(0)
+        _rate(page, "128kbps")
+        expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 128 KiB"])
+        expect(page.locator("#stages.stale")).to_have_count(0)
+
+
+def test_the_address_has_the_state(at: Callable[..., Page]) -> None:
+    """Reload shows the same knobs at the same time, Back the knobs before, and a copied link both in another tab."""
+    page = at()
+    _rate(page, "64kbps")
+    expect(page.locator("#stages:not(.stale) .arm-name")).to_have_text(["no limit", "limit 128 KiB"])
+    page.get_by_label("LOWAT, below", exact=True).press("ArrowRight")
+    expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 64 KiB"])
+    _settled(page)
+    page.keyboard.press("Space")
+    page.keyboard.press("+")
+    scrub(page, 0.25)
+    clock = page.locator(".clock").inner_text()
+    assert clock != "0.00 s"
+    expect(page).to_have_url(re.compile(r"\?differ=LOWAT&above=none&below=65536&RATE=64kbps&t=\d+&speed=3.00$"))
+    page.wait_for_function(_TIME_IN_ADDRESS, arg=1000 * float(clock.removesuffix(" s")))
+    navigate(page, page.reload)
+    expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 64 KiB"])
+    expect(page.locator(".clock")).to_have_text(clock)
+    expect(page.locator(".play")).to_have_text("Play")
+    expect(page.locator(".factor")).to_have_text("3×")  # noqa: RUF001
+    copied = page.context.new_page()
+    navigate(copied, lambda: copied.goto(page.url))
+    expect(copied.locator(".arm-name")).to_have_text(["no limit", "limit 64 KiB"])
+    expect(copied.locator(".clock")).to_have_text(clock)
+    expect(copied.get_by_label("RATE", exact=True)).to_have_value("64kbps")
+    page.go_back()
+    expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 128 KiB"])
+    expect(page.get_by_label("RATE", exact=True)).to_have_value("64kbps")
+    page.go_back()
+    expect(page.get_by_label("RATE", exact=True)).to_have_value("128kbps")
+    page.go_forward()
+    expect(page.get_by_label("RATE", exact=True)).to_have_value("64kbps")
+    expect(page.locator(".factor")).to_have_text("3×")  # noqa: RUF001
+
+
+def test_a_step_has_an_address(at: Callable[..., Page]) -> None:
+    """A reload and a copied link show the step of the story, and Back shows the step before; the closing slide, too."""
+    page = at()
+    page.keyboard.press("p")
+    for _ in steps():
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(".step-title")).to_have_text(closing().title)
+    expect(page.locator(".step-count")).to_have_text("end")
+    expect(page.locator(".arm")).to_have_count(0)
+    assert page.url.endswith("?step=end")
+    navigate(page, page.reload)
+    expect(page.locator(".step-title")).to_have_text(closing().title)
+    page.go_back()
+    expect(page.locator(".step-title")).to_have_text(steps()[-1].title)
+    expect(page.locator(".arm-name")).to_have_text(list(steps()[-1].names))
+    assert page.url.endswith(f"?step={len(steps())}")
+    page.go_back()
+    expect(page.locator(".step-count")).to_have_text(f"{len(steps()) - 1} of {len(steps())}")
+    expect(page.locator(".arm-name")).to_have_text(list(steps()[-2].names))
+    page.keyboard.press("Escape")
+    expect(page.locator(".step-title")).to_be_hidden()
+    expect(page.locator("#stages:not(.stale) .arm-name")).to_have_text(list(steps()[-2].names))
+    page.keyboard.press("p")
+    page.keyboard.press("End")
+    page.keyboard.press("Escape")
+    expect(page.locator(".closing")).to_have_count(0)
+    expect(page.locator("#stages:not(.stale) .arm-name")).to_have_text(list(steps()[-2].names))
+
+
+def test_a_link_without_the_token(made: MadeUp, browser: Browser) -> None:
+    """A link alone does not open the demo: the token comes from the printed address, or from a page that has it."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        navigate(page, lambda: page.goto(made.address.partition("#")[0] + "?step=2"))
+        expect(page.locator("#stages")).to_contain_text("the token is missing")
+
+
+def test_what_was_recorded_before_is_shown_first(made: MadeUp, browser: Browser) -> None:
+    """Before the first run the shipped films play at once, marked; the fresh run takes their place at the same time."""
+    made.hold.clear()
+    with visit(browser, made.address) as page:
+        page.locator(".arm-name").first.wait_for(timeout=3000)
+        expect(page.locator("#mark")).to_have_text("recorded before, on another machine")
+        expect(page.locator(".play")).to_have_text("Pause")
+        expect(page.locator("#said")).to_contain_text("no limit: load")
+        recorded_runs = [f"{each['experiment']}/{each['run']}" for each in recorded()]
+        assert (page.locator("body").get_attribute("data-experiment") or "").split() == recorded_runs
+        assert figures(page)[0]["first_byte_ms"] == expected(recorded()[0]["arm"], "first_byte_ms")
+        page.keyboard.press("Space")
+        scrub(page, 0.5)
+        clock = page.locator(".clock").inner_text()
+        made.hold.set()
+        expect(page.locator("#mark")).to_be_hidden()
+        assert not set(shown(page)) & set(recorded_runs)
+        expect(page.locator(".clock")).to_have_text(clock)
+        expect(page.locator(".play")).to_have_text("Play")
+
+
+def test_the_speaker_has_notes(at: Callable[..., Page]) -> None:
+    """A second window says what to say and what comes next; its keys lead through the story, and its timer starts."""
+    page = at()
+    with page.context.expect_page() as opening:
+        page.keyboard.press("s")
+    notes = opening.value
+    notes.set_viewport_size({"width": 820, "height": 620})
+    expect(notes.locator("#step")).to_have_text("exploring")
+    page.keyboard.press("p")
+    expect(notes.locator("#say")).to_have_text(steps()[0].say)
+    expect(notes.locator("#planned")).to_have_text("planned for 0:00")
+    expect(notes.locator("#next")).to_have_text(f"Next: {steps()[1].title}")
+    expect(notes.locator("#timer")).to_have_text("0:00")
+    began_s = time.monotonic()
+    notes.keyboard.press("PageDown")
+    expect(page.locator(".step-title")).to_have_text(steps()[1].title)
+    expect(notes.locator("#title")).to_have_text(steps()[1].title)
+    expect(notes.locator("#timer")).not_to_have_text("0:00")
+    notes.get_by_role("button", name="Pause the timer").click()
+    passed_s = int(notes.evaluate("sessionStorage.getItem('priolab-talk-passed')")) // 1000
+    assert 1 <= passed_s <= time.monotonic() - began_s
+    expect(notes.locator("#timer")).to_have_text(f"{passed_s // 60}:{passed_s % 60:02}")
+    page.keyboard.press("End")
+    expect(notes.locator("#say")).to_have_text(closing().say)
+    expect(notes.locator("#next")).to_have_text("")
+    navigate(notes, notes.reload)
+    expect(notes.locator("#title")).to_have_text(closing().title)
+    notes.get_by_role("button", name="Back").click()
+    expect(page.locator(".step-title")).to_have_text(steps()[-1].title)
+
+
+@pytest.mark.parametrize(("width", "height"), _WINDOWS)
+def test_what_is_new_can_be_read(
+    made: MadeUp, at: Callable[..., Page], axe_script: Path, width: int, height: int
+) -> None:
+    """The closing slide, the notes, and the text in place of films fit the window, no text overlaps another, and the
+    accessibility checker finds nothing.
+    """
+    made.failing = {"CC=reno"}
+    page = at(width=width, height=height, bypass_csp=True)
+    if width > _NARROW:
+        page.get_by_label("CC", exact=True).select_option("reno")
+        expect(page.locator("#status.wrong")).to_be_visible()
+        assert layout_faults(page, smallest_px=11, fewest=5) == []
+    page.keyboard.press("p")
+    page.keyboard.press("End")
+    expect(page.locator(".closing-points li")).to_have_count(len(closing().points))
+    if width > _NARROW:
+        assert layout_faults(page, smallest_px=12, fewest=5) == []
+    overflows = "(list) => list.scrollWidth > list.clientWidth || list.getBoundingClientRect().right > innerWidth"
+    assert not page.locator(".closing-points").evaluate(overflows)
+    assert violations(page, axe_script) == []
+    navigate(page, lambda: page.goto(page.url.partition("?")[0] + "page/notes.html"))
+    page.wait_for_timeout(100)
+    assert layout_faults(page, smallest_px=11, fewest=4) == []
+    assert violations(page, axe_script) == []
+
+
+def test_the_network_changes(made: MadeUp, browser: Browser) -> None:
+    """If the browser loses requests, for a module or to the lab, the page tries again and shows the usual pair."""
+    lost: list[str] = []
+
+    def lose(route: Route) -> None:
+        path = route.request.url.rpartition("/")[2]
+        if lost.count(path) < _LOSSES:
+            lost.append(path)
+            route.abort("internetdisconnected")
+        else:
+            route.continue_()
+
+    with browser.new_context() as context:
+        page = context.new_page()
+        for path in ("**/page/*/film.js", "**/api/choices", "**/api/arms"):
+            page.route(path, lose)
+        navigate(page, lambda: page.goto(made.address))
+        shown(page)
+        assert {path: lost.count(path) for path in lost} == dict.fromkeys(("film.js", "choices", "arms"), _LOSSES)
+
+
+def test_a_visit_survives_the_loss_of_that_program(
+    made: MadeUp, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test that visits the page loads it anew if the network's change took the program that starts the page."""
+    lost = "internetdisconnected"  # Playwright cannot pretend that the network changed
+    monkeypatch.setattr(visits, "NETWORK_CHANGED", "net::ERR_INTERNET_DISCONNECTED")
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.route("**/page/*/boot.js", lambda route: route.abort(lost), times=1)
+        navigate(page, lambda: page.goto(made.address))
+        shown(page)
+
+
+def test_the_page_without_its_program(made: MadeUp, browser: Browser) -> None:
+    """If the browser loses the program that starts the page, the page says after some seconds what helps."""
+    program = "**/page/*/boot.js"
+    with browser.new_context() as context:
+        context.add_init_script(f"addEventListener('load', () => {{ window.seen = {_HINT_IS_SEEN}; }})")
+        page = context.new_page()
+        page.route(program, lambda route: route.abort("internetdisconnected"))
+        navigate(page, lambda: page.goto(made.address))
+        assert page.evaluate("window.seen") is False
+        until(page, f"() => {_HINT_IS_SEEN}")
+        expect(page.locator("#stages")).to_contain_text("reload the page")
+        page.unroute(program)
+        navigate(page, page.reload)
+        shown(page)

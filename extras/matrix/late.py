@@ -1,0 +1,142 @@
+"""Measures late urgent requests at servers that follow RFC 9218: `make late` writes docs/late-urgent.md and .json.
+
+The servers are those that read RFC 9218 according to docs/matrix.json: of each server the newest version.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from priolab.analysis.loads.probe import Probe
+from priolab.analysis.reports.summary import summarize
+from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
+from priolab.experiments.commands.checked_run import run_in_guest
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import writing
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.execution.request import Arm
+from priolab.experiments.host.home import ROOT
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.scenario.knobs import with_defaults
+from priolab.extras.matrix import equal_urgency, late_document, matrix_files
+from priolab.extras.matrix.cells import Layer
+from priolab.extras.matrix.equal_urgency import Sequel, Sequels
+from priolab.extras.matrix.late_document import INVALID, Case
+from priolab.extras.matrix.matrix import Matrix
+
+_STEP = "the late urgent requests"
+_MATRIX = ROOT / "docs" / "matrix.md"
+_DIALECT = "header+no7540"
+COMPARED = "nginx"
+"""A server that does not read RFC 9218, for comparison."""
+
+_LOWATS = ("none", "16384")
+_COMMON = {"DIALECT": _DIALECT}
+_PAGES: Mapping[str, Mapping[str, str]] = {"late": {}, "tokens": {"GSO": "2"}}
+"""The pages, each with further knobs. GSO=2: otherwise a packet buffer is larger than LOWAT=16384."""
+
+_PROBE = {
+    **_COMMON,
+    "PLAN": str(PlanKind.PROBE),
+    "SIZE": str(PROBE_LEAST_BYTES * 3 // 2),
+    "RELOADS": "0",
+    "RATE": "unlimited",
+    "DELAY": "0ms",
+    "LOWAT": "none",
+}
+EQUALS: Mapping[equal_urgency.Case, tuple[str, tuple[str, str]]] = {
+    equal_urgency.Case.BOTH: ("twins", ("first", "second")),
+    equal_urgency.Case.NEITHER: ("turns", ("first", "second")),
+    equal_urgency.Case.INCREMENTAL_FIRST: ("mixed", ("pieces", "whole")),
+    equal_urgency.Case.INCREMENTAL_SECOND: ("mixed", ("whole", "pieces")),
+}
+"""For each case the page, and its resources in the order of the requests."""
+
+
+def fronts(matrix: Matrix) -> list[tuple[str, str]]:
+    """Returns the servers to measure, each with BUFFERING, in the order of the matrix.
+
+    They are the newest version of COMPARED, and of each server that follows RFC 9218 if a client speaks it alone; those
+    that lose the order in the front follow once more, with BUFFERING=off.
+    """
+    older = {old.name for old, _ in matrix.successions()}
+    newest = {name: matrix.cells.get((name, _DIALECT)) for name in matrix.fronts if name not in older}
+    compared = [name for name in newest if matrix.fronts[name].server == COMPARED]
+    follow = [name for name, cell in newest.items() if cell and cell.honoured and name not in compared]
+    lose = [name for name in follow if matrix.cells[name, _DIALECT].layer is Layer.FRONT]
+    return [*((name, "on") for name in [*compared, *follow]), *((name, "off") for name in lose)]
+
+
+def arms(page: str, servers: Sequence[tuple[str, str]]) -> dict[Case, Arm]:
+    """Returns the arms of all rows about a page. servers: as `fronts` returns them."""
+    return {
+        Case(server=server, buffering=buffering, lowat=lowat): Arm(
+            name=f"{server}-{buffering}-{lowat}",
+            knobs=with_defaults(
+                {
+                    **_COMMON,
+                    **_PAGES[page],
+                    "PAGE": page,
+                    "SERVER": server,
+                    "BUFFERING": buffering,
+                    "LOWAT": lowat,
+                }
+            ),
+        )
+        for server, buffering in servers
+        for lowat in _LOWATS
+    }
+
+
+def measure(
+    page: str, servers: Sequence[tuple[str, str]], results: Path, report: Report
+) -> Mapping[Case, Mapping[str, Any]]:
+    """Runs the arms of a page in the guest; returns the arms of the summary. Raises LabError, also if a run failed.
+
+    The arm of an invalid run has the key INVALID alone, with the reason.
+    """
+    asked = arms(page, servers)
+    experiment = run_in_guest(page, list(asked.values()), results, report, invalid_too=True)
+    found = {arm["name"]: arm for arm in summarize(experiment)["arms"]}
+    found |= {run.arm: {INVALID: run.record.reason} for run in experiment.runs if run.status == "invalid"}
+    return {case: found[arm.name] for case, arm in asked.items()}
+
+
+def probes(servers: Sequence[str], results: Path, report: Report) -> Sequels:
+    """Runs the probes of two responses of the same urgency in the guest. Raises LabError, also if a run is not ok."""
+    asked = {
+        (server, case): Arm(
+            name=f"{server}-{page}-{names[0]}",
+            knobs=with_defaults({**_PROBE, "PAGE": page, "FIRST": names[0], "SERVER": server}),
+        )
+        for server in servers
+        for case, (page, names) in EQUALS.items()
+    }
+    found = {run.arm: run.record.probe for run in run_in_guest("equals", list(asked.values()), results, report).runs}
+    made: dict[str, dict[equal_urgency.Case, Sequel]] = {}
+    for (server, case), arm in asked.items():
+        record = found[arm.name]
+        assert record is not None  # a probe that is ok has a record
+        made.setdefault(server, {})[case] = Sequel(probe=Probe.from_record(record), names=EQUALS[case][1])
+    return made
+
+
+def write(path: Path, report: Report) -> None:
+    """Runs all arms, and writes the document and beside it .json with the probes' frames. Raises LabError."""
+    check_document(path, _STEP)
+    matrix = matrix_files.earlier(_MATRIX)
+    if matrix is None:
+        raise StepFailed(_STEP, f"{_MATRIX.with_suffix('.json')} is missing; `make matrix` makes it")
+    servers = fronts(matrix)
+    with tempfile.TemporaryDirectory(prefix="priolab-late-") as folder:
+        results = Path(folder)
+        late, pieces = (measure(page, servers, results, report) for page in _PAGES)
+        equals = probes([server for server, buffering in servers if buffering == "on"], results, report)
+    text = late_document.document(late, pieces, equals, COMPARED)
+    write_document(path, text.encode(), _STEP)
+    write_document(path.with_suffix(".json"), equal_urgency.dumped(equals).encode(), _STEP)
+    report.say(text)
+
+
+add_to = writing(write)

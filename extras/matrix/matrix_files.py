@@ -1,0 +1,96 @@
+"""The files of the matrix: reads the earlier document, keeps its verdicts, writes the new one, and links the runs.
+
+Rules:
+1. A document is FILE (.md), and beside it .html and .json. Beside them is a folder of the same name with the editions:
+   the verdicts of documents that were replaced, each in a file with its date.
+2. A document that is replaced is kept only if a verdict, a share or a version differs from the new one's.
+3. If both have the same date, an edition of that date stays as it is. So an edition has the verdicts of the last
+   document of its day, or of the first one as long as no later day has a document.
+4. The new document shows what moved since the newest edition.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from priolab.analysis.records.runs import Run
+from priolab.common.formats import files
+from priolab.common.formats.reading import read_document
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.extras.matrix import page, text
+from priolab.extras.matrix.document import document, dumped, matrix_from
+from priolab.extras.matrix.edition import EDITION_FORMAT, Edition, dumped_edition, edition, same_but_for_the_date
+from priolab.extras.matrix.matrix import Matrix
+
+STEP = "matrix"
+
+_RUNS = "matrix-runs"
+
+
+def earlier(path: Path) -> Matrix | None:
+    """Returns the matrix of the document that is there, from its .json; None without one. Raises StepFailed.
+
+    path: the document's .md file.
+    """
+    file = path.with_suffix(".json")
+    try:
+        return matrix_from(files.document(file))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise StepFailed(STEP, f"{file} is no matrix that this version reads; move it away") from None
+
+
+def newest_edition(path: Path, date: str) -> Edition | None:
+    """Returns the newest edition beside a document, up to a date; None if there is none. Raises FolderError.
+
+    path: the document's .md file. date: as YYYY-MM-DD.
+    """
+    fitting = sorted(file for file in _editions(path).glob("????-??-??.json") if file.stem <= date)
+    return read_document(fitting[-1], Edition, format_number=EDITION_FORMAT) if fitting else None
+
+
+def link_runs(results: Path, runs: Iterable[Run]) -> Path:
+    """Makes links to the folders of runs, under their arms' names; returns the folder of the links.
+
+    So the folder of a cell's run has the same path on every machine, and after every measurement. results: the folder
+    of the results. Links that are there stay, unless a run has the same name. Raises StepFailed.
+    """
+    folder = results / _RUNS
+    try:
+        folder.mkdir(exist_ok=True)
+        for run in runs:
+            link = folder / run.arm
+            link.unlink(missing_ok=True)
+            link.symlink_to(os.path.relpath(run.path, folder))
+    except OSError as error:
+        raise StepFailed(STEP, f"{folder}: {error.strerror}") from None
+    return folder
+
+
+def _editions(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix else path.with_name(f"{path.name}-editions")
+
+
+def write_all(path: Path, found: Matrix, before: Matrix | None, runs: Path) -> list[Path]:
+    """Writes a document, keeps the verdicts of the one before; returns the files written. Raises LabError, FolderError.
+
+    path: the document's .md file. before: the matrix of the document that is replaced. runs: the folder of link_runs.
+    """
+    made: dict[Path, str] = {}
+    if before and not same_but_for_the_date(edition(before), edition(found)):
+        file = _editions(path) / f"{before.date}.json"
+        if before.date != found.date or not file.exists():
+            made[file] = dumped_edition(edition(before))
+            check_document(file, STEP)  # makes the folder
+            write_document(file, made[file].encode(), STEP)
+    past = newest_edition(path, found.date)
+    made |= {
+        path: text.document(found, past, path.with_suffix(".html").name),
+        path.with_suffix(".html"): page.html(found, past, os.path.relpath(runs, path.parent)),
+        path.with_suffix(".json"): dumped(document(found)),
+    }
+    for each, made_text in made.items():
+        write_document(each, made_text.encode(), STEP)
+    return list(made)

@@ -1,0 +1,219 @@
+"""Writes the matrix as one HTML file, which needs no network: to sort, to filter, with small timelines.
+
+Pure, but for the style and the script, which it reads from page.css and page.js. All results are in the page without
+its script, too; the script sorts rows and hides rows, columns and cells.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from itertools import groupby
+from pathlib import Path
+
+from priolab.analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
+from priolab.analysis.loads.readings import Reading
+from priolab.extras.matrix.cells import Cell, Layer
+from priolab.extras.matrix.changes import Change, changes, unchanged
+from priolab.extras.matrix.crossing import Crossing
+from priolab.extras.matrix.edition import Edition, edition
+from priolab.extras.matrix.evidence import WAY_NAMES, Sent, evidence
+from priolab.extras.matrix.matrix import Front, Matrix
+from priolab.extras.matrix.moves import Moves, moves
+from priolab.extras.matrix.notes import notes
+from priolab.extras.matrix.timelines import Timelines
+from priolab.extras.matrix.words import MARKS, anchor, measured_words, reading_words
+
+_COLOURS = {Layer.NOWHERE: "#00664b", Layer.SOCKET: "#1f9384", Layer.FRONT: "#ddcc77", Layer.SERVER: "#e4e4e4"}
+_RANKS = {layer: rank for rank, layer in enumerate(_COLOURS)}
+
+RUNS = "../results/matrix-runs"
+"""The path from docs/ to the folder with links to the runs, if RESULTS is the default."""
+
+_INKS = f":root {{ --ink: {INK}; --quiet: {QUIET}; --grid: {GRID}; }}"
+
+
+def html(matrix: Matrix, past: Edition | None = None, runs: str = RUNS) -> str:
+    """Returns the HTML document.
+
+    past: the edition since which it shows what moved; None without an older one. runs: the path from the document to
+    the folder with links to the runs.
+    """
+    longest_ms = max(each.spans[-1].last_ms for cell in matrix.cells.values() for _, each in _crossings(matrix, cell))
+    timelines = Timelines(longest_ms)
+    sent = Sent(matrix)
+    rows = "\n".join(_row(matrix, front, timelines, sent, runs) for front in matrix.fronts.values())
+    absent = "".join(f"<p class='quiet'>{escape(server)}: {escape(why)}.</p>" for server, why in matrix.absent.items())
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>Who keeps the order?</title>
+<style>
+{_INKS}
+{_file("page.css")}</style>
+</head>
+<body>
+{timelines.definitions()}
+<main>
+<h1>Who keeps the order?</h1>
+<p>A row is a server in one version, a column a dialect. In each cell the client asks the server in the dialect to send
+the script before the image: in a probe, in which only the client's window limits the server, and over a slow link with
+a large send buffer, with LOWAT unset and with LOWAT set. The dialect firefox is history: Firefox sent it until version
+127. {escape(measured_words(matrix))}</p>
+<p class="quiet keys">{_key()}</p>
+{_form(matrix)}
+<p class="quiet" id="count" role="status"></p>
+<div class="scroll" tabindex="0" role="region" aria-label="the matrix"><table id="matrix">
+<thead><tr>{_head(matrix)}</tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table></div>
+<p class="quiet">In each cell: <b>window</b>, the order of the bytes that the server sent as the window was opened (no
+time axis); <b>unset</b> and <b>lowat</b>, the bytes that arrived over the slow link, LOWAT unset and LOWAT=16384;
+<b>native</b>, the same with the server's own mechanism in place of LOWAT. Unset, lowat and native share one time axis
+of {timelines.longest_ms / 1000:.1f}&nbsp;s. If the server does not follow a dialect, unset and lowat show loads without
+priorities. A cell's <b>evidence</b> has the frames, the command that makes its runs again, and the runs' folders on the
+machine where it was given.</p>
+{absent}{_moved(moves(past, edition(matrix))) if past else ""}
+{_changes(matrix)}
+{_notes(matrix)}
+{sent.section()}
+</main>
+<script>
+{_file("page.js")}</script>
+</body>
+</html>
+"""
+
+
+def _file(name: str) -> str:
+    return Path(__file__).with_name(name).read_text()
+
+
+def _key() -> str:
+    marks = [(str(name), colour) for name, colour in RESOURCES.items()]
+    marks += [(MARKS[layer], colour) for layer, colour in _COLOURS.items()]
+    return "".join(
+        f'<span><span class="key" style="background:{colour}"></span>{escape(name)}</span>' for name, colour in marks
+    )
+
+
+def _form(matrix: Matrix) -> str:
+    servers = list(dict.fromkeys(front.server for front in matrix.fronts.values()))
+    layers = {str(layer): MARKS[layer] for layer in _COLOURS}
+    newest = '<label class="box"><input type="checkbox" id="newest">only the newest version of each server</label>'
+    return (
+        f'<form id="filter" hidden>{_select("server", "server", {name: name for name in servers})}'
+        f"{_select('dialect', 'dialect', {name: name for name in matrix.dialects})}"
+        f"{_select('layer', 'result', layers)}{newest}</form>"
+    )
+
+
+def _select(key: str, label: str, values: Mapping[str, str]) -> str:
+    options = "".join(f'<option value="{escape(value)}">{escape(text)}</option>' for value, text in values.items())
+    return f'<label>{label}<select id="{key}"><option value="">all</option>{options}</select></label>'
+
+
+def _head(matrix: Matrix) -> str:
+    columns = {"server": "", **{name: name for name in matrix.dialects}}
+    return "".join(
+        f'<th scope="col" data-column="{escape(key)}"><button type="button">{escape(name)}</button></th>'
+        for name, key in columns.items()
+    )
+
+
+def _row(matrix: Matrix, front: Front, timelines: Timelines, sent: Sent, runs: str) -> str:
+    row = {cell.dialect: cell for cell in matrix.row(front.name)}
+    cells = "".join(
+        _cell(matrix, row[name], timelines, evidence(matrix, row[name], sent, runs)) if name in row else _EMPTY
+        for name in matrix.dialects
+    )
+    newest = front.name not in {old.name for old, _ in matrix.successions()}
+    lines = [front.version, front.built_with] if front.version != front.edition else [front.built_with]
+    told = "<br>".join(escape(line) for line in lines if line)
+    name = escape(front.name).replace("@", "<wbr>@")
+    return (
+        f'<tr data-server="{escape(front.server)}" data-newest="{int(newest)}">'
+        f'<th scope="row" title="{escape(front.said)}">{name}<span>{told}</span></th>{cells}</tr>'
+    )
+
+
+_EMPTY = '<td data-layer="" data-rank="9"></td>'
+
+
+def _cell(matrix: Matrix, cell: Cell, timelines: Timelines, shown: str) -> str:
+    colour = _COLOURS[cell.layer]
+    word = reading_words(cell) if cell.honoured or cell.reading is Reading.PROPORTIONAL else str(cell.reading)
+    picture = timelines.picture(cell.probes["spdy"], _crossings(matrix, cell))
+    place = escape(anchor(cell))
+    link = f'<a href="#{place}" aria-label="link to {escape(cell.server)} in {escape(cell.dialect)}">#</a>'
+    return (
+        f'<td id="{place}" data-layer="{cell.layer}" data-rank="{_RANKS[cell.layer]}">'
+        f'<div class="stamp" style="background:{colour};color:{ink_on(colour)}">{escape(word)}{link}</div>{picture}'
+        f"<details><summary>evidence</summary>{shown}</details></td>"
+    )
+
+
+def _crossings(matrix: Matrix, cell: Cell) -> list[tuple[str, Crossing]]:
+    if cell.control is None:
+        unasked = matrix.unasked[cell.server]
+        return [("unset", unasked.control), ("lowat", unasked.lowat)]
+    pairs = ((name, getattr(cell, way)) for way, name in WAY_NAMES.items())
+    return [(name, pair.asked) for name, pair in pairs if pair]
+
+
+def _moved(moved: Moves) -> str:
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("server", "dialects", f"on {moved.since}", "now"))
+    rows = "".join(
+        f'<tr><th scope="row">{escape(each.name)}</th><td>{escape(", ".join(each.dialects))}</td>'
+        f"<td>{escape(each.was)}</td><td>{escape(each.now)}</td></tr>\n"
+        for each in moved.cells
+    )
+    told = "".join(f"<p>{escape(sentence)}</p>\n" for sentence in moved.sentences)
+    shown = f"""<div class="scroll" tabindex="0" role="region" aria-label="moves"><table class="plain">
+<thead><tr>{head}</tr></thead>
+<tbody>
+{rows}</tbody>
+</table></div>"""
+    return f"<h2>What moved since {escape(moved.since)}</h2>\n{told}{shown if rows else ''}"
+
+
+def _changes(matrix: Matrix) -> str:
+    if not matrix.successions():
+        return ""
+    head = "".join(
+        f'<th scope="col">{name}</th>'
+        for name in ("measurement", "dialects", "before", "after", "frames before", "frames after")
+    )
+    groups = "\n".join(
+        f'<tbody data-server="{escape(old.server)}"><tr><th colspan="6" scope="rowgroup"><span>'
+        f"{escape(old.words)} \u2192 {escape(new.words)}</span></th></tr>\n{_group(found)}</tbody>"
+        for (old, new), found in groupby(changes(matrix), lambda change: (change.old, change.new))
+    )
+    same = ", ".join(f"{old.words} \u2192 {new.words}" for old, new in unchanged(matrix))
+    return f"""<h2>What changed between versions</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="changes"><table id="changes" class="plain">
+<thead><tr>{head}</tr></thead>
+{groups}
+</table></div>
+{f'<p class="quiet">No difference: {escape(same)}.</p>' if same else ""}"""
+
+
+def _group(found: Iterable[Change]) -> str:
+    return "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in change.told)}</tr>\n" for change in found)
+
+
+def _notes(matrix: Matrix) -> str:
+    found = "".join(
+        f"<p><b>{escape(note.names)}</b> in {escape(note.dialects)}: {escape(note.text)}"
+        f' <span class="quiet">{escape(note.frames)}</span></p>\n'
+        for note in notes(matrix)
+    )
+    return f"<h2>Verdicts that surprise</h2>\n{found}" if found else ""
+
+
+def colours() -> Sequence[str]:
+    """Returns the background colours of the cells' headings, for a test of their contrast."""
+    return list(_COLOURS.values())

@@ -1,0 +1,48 @@
+"""Tests of docs/late-urgent.md: the section about equal urgencies follows from the recorded frames."""
+
+import json
+
+import pytest
+
+from priolab.experiments.host.home import ROOT
+from priolab.extras.matrix.equal_urgency import Case, Order, Sequels, dumped, sequels_from
+from priolab.extras.matrix.late import COMPARED, fronts
+from priolab.extras.matrix.late_document import equal_section
+from priolab.extras.matrix.matrix_files import earlier
+
+DOCS = ROOT / "docs"
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Sequels:
+    """Return the recorded probes."""
+    return sequels_from(json.loads((DOCS / "late-urgent.json").read_text()))
+
+
+def test_the_section_follows_from_the_frames(recorded: Sequels) -> None:
+    """The table and the sentences of the document are those of the recorded bytes."""
+    text = (DOCS / "late-urgent.md").read_text()
+    assert text.endswith("\n".join(["", *equal_section(recorded, COMPARED)]) + "\n")
+    assert dumped(recorded) == (DOCS / "late-urgent.json").read_text()
+
+
+def test_the_servers_are_those_of_the_matrix(recorded: Sequels) -> None:
+    """Each server that follows RFC 9218 in the matrix, in its newest version, is in every table, and nginx as well."""
+    matrix = earlier(DOCS / "matrix.md")
+    assert matrix is not None
+    servers = fronts(matrix)
+    assert list(recorded) == [name for name, buffering in servers if buffering == "on"]
+    text = (DOCS / "late-urgent.md").read_text()
+    for name, buffering in servers:
+        named = f"| `{name}`, `BUFFERING=off` |" if buffering == "off" else f"| `{name}` |"
+        assert text.count(named) == (4 if buffering == "off" else 5), name
+
+
+def test_the_probes_are_whole(recorded: Sequels) -> None:
+    """In each probe both responses were requested, and a server without RFC 9218 serves every case alike."""
+    for cases in recorded.values():
+        assert list(cases) == list(Case)
+        for case, each in cases.items():
+            assert {name for name, _ in each.probe.served} <= set(each.names), case
+    (compared,) = (cases for server, cases in recorded.items() if server.startswith(COMPARED))
+    assert {each.order for each in compared.values()} == {Order.SHARED}

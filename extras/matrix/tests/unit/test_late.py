@@ -1,0 +1,56 @@
+"""Tests of the servers and arms of `make late`, and of the rows of runs that are invalid."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import LabError
+from priolab.experiments.execution.request import Arm
+from priolab.extras.matrix import late
+from priolab.extras.matrix.late_document import INVALID, Case, document
+from priolab.extras.matrix.tests.unit.made_up import NOTHING, cell, matrix
+
+FIELD = "header+no7540"
+
+
+def test_fronts() -> None:
+    """The newest version of each server that follows RFC 9218 alone is measured, and nginx for comparison."""
+    blind = cell(50, 50, control=None, lowat=None)
+    found = matrix(
+        replace(blind, server="nginx@bookworm", dialect=FIELD),
+        replace(blind, server="nginx@sid", dialect=FIELD),
+        replace(cell(), server="go@1.26", dialect=FIELD),
+        replace(cell(), server="go@1.27", dialect=FIELD),
+        replace(cell(), server="node@bookworm", dialect=FIELD),
+        replace(blind, server="node@sid", dialect=FIELD),
+        replace(cell(lowat=NOTHING), server="envoy@1", dialect=FIELD),
+        replace(cell(), server="h2o@bookworm", dialect="plain"),
+    )
+    assert late.fronts(found) == [("nginx@sid", "on"), ("go@1.27", "on"), ("envoy@1", "on"), ("envoy@1", "off")]
+
+
+def test_arms() -> None:
+    """Each server has an arm with LOWAT and one without, in the dialect of RFC 9218 alone."""
+    made = late.arms("tokens", [("go", "on")])
+    assert [case.lowat for case in made] == ["none", "16384"]
+    for arm in made.values():
+        assert isinstance(arm, Arm)
+        assert str(arm.scenario.dialect) == FIELD
+
+
+def test_an_invalid_run() -> None:
+    """An invalid run has a row without numbers, and its reason in a sentence; no sentence judges it."""
+    case = Case(server="apache@sid", buffering="on", lowat="16384")
+    text = document({case: {INVALID: "the request came late"}}, {case: {INVALID: "too"}}, {}, "nginx")
+    assert "| `apache@sid` | 16384 | invalid |  |  |  |" in text
+    assert "does not judge: `apache@sid`, LOWAT=16384: the request came late." in text
+    assert "keeps the order" not in text
+
+
+def test_without_a_matrix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without docs/matrix.json one line says what makes it."""
+    monkeypatch.setattr(late, "_MATRIX", tmp_path / "matrix.md")
+    with pytest.raises(LabError, match=r"matrix\.json is missing; `make matrix` makes it"):
+        late.write(tmp_path / "late.md", Report(aside=True))

@@ -1,0 +1,116 @@
+"""Tests of the matrix's files: the earlier document, the editions, and the links to the runs."""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from priolab.common.formats.reading import FolderError
+from priolab.experiments.errors import LabError
+from priolab.extras.matrix.document import document, dumped
+from priolab.extras.matrix.edition import edition
+from priolab.extras.matrix.matrix import Matrix
+from priolab.extras.matrix.matrix_files import earlier, link_runs, newest_edition, write_all
+from priolab.extras.matrix.tests.unit.made_up import NOTHING, OLD, cell, matrix
+
+
+def made(path: Path, found: Matrix) -> list[str]:
+    """Write a document over the one that is there; return the names of the files written."""
+    return [str(each.relative_to(path.parent)) for each in write_all(path, found, earlier(path), path.parent / "runs")]
+
+
+def test_editions(tmp_path: Path) -> None:
+    """A document with other verdicts than before keeps the earlier ones, and shows what moved since then."""
+    path, usual = tmp_path / "matrix.md", ["matrix.md", "matrix.html", "matrix.json"]
+    old = replace(matrix(OLD), date="2026-10-01")
+    assert earlier(path) is None
+    assert made(path, old) == usual
+    again = path.with_suffix(".json").read_bytes()
+    assert made(path, old) == usual
+    assert path.with_suffix(".json").read_bytes() == again
+    same = replace(old, date="2026-10-02")
+    assert made(path, same) == usual
+    assert "What moved" not in path.read_text()
+    other = replace(matrix(cell(lowat=NOTHING)), date="2026-11-24")
+    assert made(path, other) == ["matrix/2026-10-02.json", *usual]
+    assert newest_edition(path, other.date) == edition(same)
+    assert "## What moved since 2026-10-02" in path.read_text()
+    assert "<h2>What moved since 2026-10-02</h2>" in path.with_suffix(".html").read_text()
+
+
+def test_editions_of_one_day(tmp_path: Path) -> None:
+    """On one day the first document is kept, and on a later day the last one of the day before."""
+    path, first = tmp_path / "matrix.md", matrix(OLD)
+    second, third = matrix(cell(90, 10)), matrix(cell(80, 20))
+    for each in (first, second, third):
+        made(path, each)
+    assert newest_edition(path, first.date) == edition(first)
+    made(path, replace(first, date="2026-12-01"))
+    assert newest_edition(path, "2026-12-01") == edition(third)
+    assert newest_edition(path, "2026-10-01") is None
+
+
+def test_another_folder(tmp_path: Path) -> None:
+    """The page links to the runs by a path from its own folder. A FILE without a suffix has a folder, too."""
+    (tmp_path / "docs").mkdir()
+    path = tmp_path / "docs" / "matrix"
+    write_all(path, matrix(OLD), None, tmp_path / "r" / "matrix-runs")
+    assert 'href="../r/matrix-runs/nginx.plain.probe-spdy/"' in path.with_suffix(".html").read_text()
+    made(path, matrix(cell(lowat=NOTHING)))
+    assert newest_edition(path, OLD.version or "") is None
+    assert newest_edition(path, matrix(OLD).date) == edition(matrix(OLD))
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"format": 2, "date": "2026-10-01"}', '{"frames": 1}', '{"frames": {"probes": []}}']
+)
+def test_something_else_is_there(tmp_path: Path, content: str) -> None:
+    """A file that is no matrix is not overwritten: one line names it."""
+    path = tmp_path / "matrix.md"
+    path.with_suffix(".json").write_text(content)
+    with pytest.raises(LabError) as caught:
+        earlier(path)
+    assert str(caught.value).endswith("matrix.json is no matrix that this version reads; move it away")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_edition(tmp_path: Path) -> None:
+    """An edition that cannot be read gives one line with its name."""
+    folder = tmp_path / "matrix"
+    folder.mkdir()
+    (folder / "2026-10-01.json").write_text('{"format": 7}')
+    with pytest.raises(FolderError, match=r"2026-10-01\.json: format 7; this version reads format 1"):
+        newest_edition(tmp_path / "matrix.md", "2026-11-24")
+
+
+def test_documents_without_the_newer_keys(tmp_path: Path) -> None:
+    """A document that has neither signals nor the rows' days can be read."""
+    spoiled = json.loads(dumped(document(matrix(OLD))))
+    del spoiled["frames"]["signals"]
+    for key in ("digest", "date"):
+        del spoiled["servers"]["nginx"][key]
+    for key in ("arms", "signals"):
+        del spoiled["servers"]["nginx"]["dialects"]["plain"][key]
+    path = tmp_path / "matrix.md"
+    path.with_suffix(".json").write_text(json.dumps(spoiled))
+    found = earlier(path)
+    assert found is not None
+    assert edition(found) == edition(matrix(OLD))
+
+
+@dataclass
+class _Run:
+    path: Path
+    arm: str
+
+
+def test_links(tmp_path: Path) -> None:
+    """Each arm has a link to the folder of its newest run; links to other arms' runs stay."""
+    runs = [_Run(tmp_path / f"matrix-{number}" / f"{arm}.1", arm) for number, arm in ((1, "a"), (1, "b"), (2, "a"))]
+    for run in runs:
+        run.path.mkdir(parents=True)
+    for batch in (runs[:2], runs[2:]):
+        folder = link_runs(tmp_path, batch)  # type: ignore[arg-type]
+    assert {link.name: link.resolve() for link in folder.iterdir()} == {"a": runs[2].path, "b": runs[1].path}
+    assert (folder / "a").readlink() == Path("../matrix-2/a.1")

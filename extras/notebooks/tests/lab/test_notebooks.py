@@ -1,0 +1,79 @@
+"""The notebooks, and the page with the article's figures, which are made from the same runs."""
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from priolab.extras.notebooks.tests.notebooks import (
+    FOLDER,
+    NOTEBOOKS,
+    Notebook,
+    code,
+    code_of_answers,
+    errors,
+    executed_together,
+    read,
+)
+from tests.support.lab import priolab_here
+from tests.support.shared_runs import Runs
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+ROOT = FOLDER.parents[1]
+
+
+@pytest.fixture(scope="module")
+def results(run: Runs) -> Iterator[Path]:
+    """Yields the shared results folder, so that notebooks reuse each other's runs and those of other modules."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRIOLAB_RESULTS", str(run.results))
+        patch.setenv("PYTHONPATH", str(ROOT))  # the code beside this test, whichever checkout is installed
+        yield run.results
+
+
+def _reproduce(results: Path, out: Path) -> subprocess.CompletedProcess[str]:
+    return priolab_here("reproduce", f"RESULTS={results}", "--out", str(out))
+
+
+@pytest.fixture(scope="module")
+def done(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[Path, Notebook]:
+    """Executes all notebooks, each with the code of its answers."""
+    assert results.parent.is_dir()
+    notebooks = executed_together(NOTEBOOKS, tmp_path_factory.mktemp("notebooks"), code_of_answers)
+    return dict(zip(NOTEBOOKS, notebooks, strict=True))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs(path: Path, done: Mapping[Path, Notebook]) -> None:
+    """A notebook runs from top to bottom, and so does the code of its answers; what they state holds.
+
+    Each cell shows what its stored outputs show: as many texts and pictures, whatever their figures.
+    """
+    stored, notebook = read(path), done[path]
+    assert errors(notebook) == []
+    assert len(code(notebook)) == len(code(stored)) + len(code_of_answers(stored))
+    assert all(cell.execution_count for cell in code(notebook))
+    assert _shown(notebook)[: len(code(stored))] == _shown(stored)
+
+
+def _shown(notebook: Notebook) -> list[list[list[str]]]:
+    """Return the kinds of each output of each code cell."""
+    return [[sorted(output.get("data", {})) for output in cell.outputs] for cell in code(notebook)]
+
+
+def test_the_articles_pictures_are_reproduced(results: Path, tmp_path: Path) -> None:
+    """All figures are reproduced on a page in three forms; a second call takes all experiments from the first."""
+    done = _reproduce(results, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.findall(r": (not \w+)$", done.stdout, re.MULTILINE) == []
+    assert (tmp_path / "index.html").read_text().count('class="stamp yes"') == 5
+    assert (tmp_path / "reproduction.png").read_bytes().startswith(b"\x89PNG")
+    document = (tmp_path / "reproduction.pdf").read_bytes()
+    assert document.startswith(b"%PDF")
+    assert 1 < document.count(b"/MediaBox [0 0 595.276 841.89]") == document.count(b"/MediaBox") < 6
+    assert "ぼちぼち日記" in (tmp_path / "index.html").read_text()
+    again = _reproduce(results, tmp_path)
+    assert again.stdout.count("taken from ") == 3

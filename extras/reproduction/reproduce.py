@@ -1,0 +1,119 @@
+"""Reproduces the pictures of the article about map pages over SPDY: `make reproduce` writes a page with the pictures.
+
+Experiments that have results already are not run again.
+"""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+
+import vl_convert
+
+from priolab.analysis.figures.arms import CLIENTS
+from priolab.analysis.records.runs import Experiment, load_environment
+from priolab.experiments.commands.checked_run import run_checked
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import add_words, given_words
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.execution.command_process import keep_guests
+from priolab.experiments.execution.invocation import check_only, request_from
+from priolab.experiments.execution.request import Request
+from priolab.experiments.results.run_folder import write_document
+from priolab.extras.reproduction import drawing, page, paper
+from priolab.extras.reproduction.article import Compared, SetUp, set_up
+from priolab.extras.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
+from priolab.netem import units
+
+KNOBS = ("FABRIC", "SHAPER", "RESULTS", "REUSE")
+"""The knobs that a user may set. The reproduction itself sets all other knobs."""
+
+_VALUES = (4096, 16_384, 65_536, LOWAT_BYTES, 262_144, 524_288)
+FAST = {"LOWAT": "none", "RATE": "unlimited", "DELAY": "0ms"}
+SLOW = {"LOWAT": ",".join(map(str, _VALUES))}
+# A stock send buffer grows with the congestion window. With a shorter queue the window would stop growing at once.
+GROWING = {"LOWAT": str(LOWAT_BYTES), "SNDBUF": "stock", "QUEUE": "100", "RELOADS": "7"}
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab reproduce` to its parser."""
+    add_words(parser, "KNOB=VALUE", "FABRIC, SHAPER, RESULTS or REUSE")
+    parser.add_argument(
+        "--out", type=Path, help="folder for the web page that shows the comparison (default: results/reproduction)"
+    )
+    parser.set_defaults(do=_do)
+
+
+@keep_guests()
+def _do(options: Namespace, report: Report) -> int:
+    return 0 if reproduce(given_words(options, report), options.out, report) else 1
+
+
+def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> bool:
+    """Runs the arms, and writes index.html, reproduction.png and, on sheets of A4, reproduction.pdf. Raises LabError.
+
+    Returns True if every picture shows what the article reports. A run that is not ok is an error, because the pictures
+    need every run.
+    """
+    check_only(words, KNOBS, f"the knobs of `priolab reproduce`: {', '.join(KNOBS)}")
+    requests = [request_from({"REUSE": "yes", **words, **knobs}) for knobs in (FAST, SLOW, GROWING)]
+    folder = out or requests[0].results / "reproduction"
+    _make(folder)
+    fast, slow, growing = (_experiment(request, report) for request in requests)
+    made = Experiments(fast=fast, slow=slow, growing=growing)
+    document = page.Page(pictures=pictures(made), set_up=_set_up(slow))
+    for claim in (picture.claim for picture in document.pictures):
+        report.say(f"{claim.title}: {claim.word}", "bold green" if claim.holds else "bold red")
+        report.say(f"    {claim.here}")
+    for path in _write(document, folder):
+        report.say(f"page: {path}")
+    return document.holds
+
+
+def _experiment(request: Request, report: Report) -> Experiment:
+    report.announce(request)
+    return run_checked(request, report)
+
+
+def _set_up(experiment: Experiment) -> list[Compared]:
+    """Returns the conditions under which the experiment was run, such as server and link, beside the article's."""
+    run = experiment.runs[0]
+    environment = load_environment(run.path)
+    scenario = run.scenario
+    assert scenario.rate_bit_s is not None
+    assert scenario.size_bytes is not None
+    assert scenario.script_delay_ns is not None
+    client = "the lab's own client" if scenario.client == "h2" else CLIENTS[scenario.client]
+    return set_up(
+        SetUp(
+            server=environment.versions.get(scenario.server, "unknown").rpartition(":")[2].strip().replace("/", " "),
+            protocol="HTTP/2",
+            kernel=f"Linux {environment.kernel}",
+            backend=f"Node.js {environment.versions.get('node', 'unknown').lstrip('v')}",
+            client=client,
+            link=f"{units.format_rate(scenario.rate_bit_s)}, {units.format_time(scenario.delay_ns)}",
+            held_back=f"{scenario.script_delay_ns / 1e9:g} s",
+            sizes=f"{scenario.size_bytes / 1024:.0f} KiB each; the image is named first",
+            congestion_control=scenario.congestion_control,
+            fabric=f"{experiment.record.fabric}, {run.observed.shaper}",
+            run=experiment.record.started_at[:10],
+        )
+    )
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StepFailed("reproduce", f"{folder} cannot be made: {error.strerror}") from error
+
+
+def _write(document: page.Page, folder: Path) -> list[Path]:
+    sheets = [vl_convert.svg_to_pdf(sheet) for sheet in drawing.sheets(document)]
+    contents = {
+        "index.html": page.html(document).encode(),
+        "reproduction.png": vl_convert.svg_to_png(drawing.column(document), scale=1),
+        "reproduction.pdf": paper.joined(sheets),
+    }
+    for name, content in contents.items():
+        write_document(folder / name, content, "reproduce")
+    return [folder / name for name in contents]

@@ -1,0 +1,265 @@
+"""Tests of the reproduction of the article's pictures, and of the page that reports it."""
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import pytest
+
+from priolab.analysis.figures.picture import drawn
+from priolab.analysis.figures.sheet import Declaration
+from priolab.common.formats.run import Verdict
+from priolab.extras.reproduction import charts, claims, drawing
+from priolab.extras.reproduction.article import BLOG, DATE, TITLE, TRANSLATED, Compared
+from priolab.extras.reproduction.claims import Claim, chosen
+from priolab.extras.reproduction.figures import Figures
+from priolab.extras.reproduction.loads import LoadSeen
+from priolab.extras.reproduction.page import Page, Picture, html
+from tests.declarations import valid
+
+CONTROL = Figures(
+    lowat_bytes=None,
+    verdict=Verdict.INVERTED,
+    script_first_s=6.7,
+    script_last_s=12.4,
+    image_first_s=0.7,
+    image_last_s=6.5,
+    available_s=0.5,
+    possible_s=0.8,
+    image_before_bytes=716_800,
+    record_s=0.13,
+)
+TREATMENT = replace(
+    CONTROL, lowat_bytes=131_072, verdict=Verdict.KEPT, script_first_s=3.0, script_last_s=9.0, image_last_s=12.4
+)
+LADDER = [
+    replace(TREATMENT, lowat_bytes=lowat, script_first_s=first_s)
+    for lowat, first_s in ((4096, 1.9), (16_384, 1.95), (65_536, 2.4), (131_072, 3.0))
+]
+
+
+def load(number: int, verdict: Verdict, first_byte_s: float = 3.0, sndbuf_bytes: int | None = 46_080) -> LoadSeen:
+    return LoadSeen(
+        number=number,
+        first_byte_s=first_byte_s,
+        before=0.5,
+        verdict=verdict,
+        sndbuf_bytes=sndbuf_bytes,
+        unsent_bytes=sndbuf_bytes,
+    )
+
+
+GROWN = [load(1, Verdict.KEPT, 1.6), load(2, Verdict.UNDECIDED), load(3, Verdict.INVERTED, 7.9, 737_280)]
+BOUNDED = [load(1, Verdict.KEPT, 1.6), load(2, Verdict.KEPT), load(3, Verdict.UNDECIDED, 4.1)]
+
+
+MOST_S = charts.most_seconds([CONTROL, *LADDER], [*GROWN, *BOUNDED])
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_pictures_go_by_their_verdict(verdict: Verdict) -> None:
+    """Each of three pictures is reproduced by one verdict, and by no other verdict."""
+    seen = replace(CONTROL, verdict=verdict)
+    assert claims.fast_link(seen).holds == (verdict is Verdict.NOTHING)
+    assert claims.slow_link(seen).holds == (verdict is Verdict.INVERTED)
+    assert claims.with_lowat(CONTROL, replace(TREATMENT, verdict=verdict)).holds == (verdict is Verdict.KEPT)
+
+
+def test_lowat_must_bring_it_sooner() -> None:
+    """The picture with LOWAT is not reproduced if the script comes no sooner with LOWAT than without."""
+    claim = claims.with_lowat(replace(CONTROL, script_first_s=2.9), TREATMENT)
+    assert (claim.holds, claim.word) == (False, "not reproduced")
+    assert "0.10 s later than with LOWAT unset" in claim.here
+
+
+def test_what_is_measured_is_told() -> None:
+    """The claims state the measured times and the earliest possible time of the script's first byte."""
+    assert (
+        "Script first byte 6.70 s, where 0.80 s was possible; image last byte 6.50 s." in claims.slow_link(CONTROL).here
+    )
+    assert "3.00 s, 3.70 s sooner than with LOWAT unset" in claims.with_lowat(CONTROL, TREATMENT).here
+    assert "6000 ms after the origin had the script" in claims.fast_link(CONTROL).here
+
+
+def test_the_question_is_answered() -> None:
+    """The answer is the largest LOWAT whose first byte is at most one TLS record's time after the earliest."""
+    claim = claims.which_value(CONTROL, LADDER)
+    assert chosen(LADDER).lowat_bytes == 16_384
+    assert (claim.holds, claim.word) == (True, "answered")
+    assert claim.here.startswith("With LOWAT 16384 the script's first byte comes at")
+
+
+def test_the_tolerance_may_be_chosen() -> None:
+    """With a larger tolerance the answer is a larger value."""
+    values = [chosen(LADDER, tolerance_s).lowat_bytes for tolerance_s in (0.0, 0.5, 5.0)]
+    assert values == [4096, 65_536, 131_072]
+
+
+def test_a_value_that_costs_time_leaves_the_question_open() -> None:
+    """The question is open if a LOWAT delays the page, or brings the script later than the next larger LOWAT."""
+    slow = replace(LADDER[0], image_last_s=13.1)
+    assert claims.which_value(CONTROL, [slow, *LADDER[1:]]).word == "not answered"
+    late = replace(LADDER[0], script_first_s=2.2)
+    claim = claims.which_value(CONTROL, [late, *LADDER[1:]])
+    assert not claim.holds
+    assert "With LOWAT 4096 the script comes later than with the next larger value." in claim.here
+
+
+def test_only_after_several_reloads() -> None:
+    """The article's picture 5 is reproduced if the first load is kept, and a later load is inverted.
+
+    In the later load the send buffer has grown.
+
+    With LOWAT no load may be inverted.
+    """
+    claim = claims.by_load(GROWN, BOUNDED)
+    assert claim.holds
+    assert "load 1 came at 1.60 s, with a send buffer of 45 KiB. Load 3 was inverted: first byte 7.90 s" in claim.here
+
+
+@pytest.mark.parametrize(
+    ("control", "treatment"),
+    [
+        ([load(1, Verdict.INVERTED), *GROWN[1:]], BOUNDED),
+        (GROWN[:2], BOUNDED),
+        (GROWN, [*BOUNDED, load(4, Verdict.INVERTED)]),
+    ],
+    ids=["inverted at once", "never inverted", "inverted with LOWAT"],
+)
+def test_otherwise_it_is_not(control: list[LoadSeen], treatment: list[LoadSeen]) -> None:
+    """Picture 5 is not reproduced if the first load is inverted, if no load is, or if a load with LOWAT is."""
+    assert claims.by_load(control, treatment).word == "not reproduced"
+
+
+@pytest.mark.parametrize(
+    ("figure", "words"),
+    [
+        (
+            charts.by_value(CONTROL, LADDER, MOST_S),
+            ("possible: 0.80 s", ">unset<", ">131072<", "script last byte", ">1.95<"),
+        ),
+        (charts.by_number(GROWN, BOUNDED, MOST_S), ("load on the connection", "LOWAT unset", ">7.90<", ">720<")),
+    ],
+    ids=["by value", "by number"],
+)
+def test_charts_have_what_was_measured(figure: Declaration, words: tuple[str, ...]) -> None:
+    """The two charts of this page are valid Vega-Lite; their SVG has the measured values."""
+    svg = drawn(valid(figure))
+    assert [word for word in words if word not in svg] == []
+
+
+def test_the_two_charts_have_the_same_scale() -> None:
+    """Both charts of the page have the same scale of seconds and the same height, and all values fit."""
+    lines = charts.by_value(CONTROL, LADDER, MOST_S), charts.by_number(GROWN, BOUNDED, MOST_S)["vconcat"][0]
+    scales = [chart["layer"][0]["layer"][0]["encoding"]["y"]["scale"] for chart in lines]
+    assert scales[0] == scales[1] == {"domain": [0, MOST_S], "nice": False}
+    assert lines[0]["height"] == lines[1]["height"]
+    assert max(CONTROL.complete_s, *(load.first_byte_s for load in GROWN)) < MOST_S
+
+
+def test_the_articles_numbers_are_beside_ours() -> None:
+    """Each claim names the article's picture, and has its numbers beside those of the run."""
+    found = [
+        claims.fast_link(CONTROL),
+        claims.slow_link(CONTROL),
+        claims.with_lowat(CONTROL, TREATMENT),
+        claims.which_value(CONTROL, LADDER),
+        claims.by_load(GROWN, BOUNDED),
+    ]
+    assert [each.source for each in found] == [
+        *("picture 7.2", "picture 7.3", "picture 7.4", "section 8", "picture 7.3"),
+    ]
+    rows = {(row.article, row.here) for each in found for row in each.numbers}
+    assert {("seconds later", "6.70 s"), ("after about 0.2 s", "3.00 s"), ("left open", "16384")} <= rows
+    assert ("before the image", "9.00 s, 3.40 s before the image") in rows
+    assert ("only after several reloads", "from load 3 on") in rows
+    assert [row.here for each in found for row in each.numbers if "Google's own" in row.article] == [
+        "6000 ms",
+        "6.00 s",
+    ]
+
+
+def page(*claims: Claim) -> Page:
+    svg = (
+        '<svg class="marks" width="200" height="100" viewBox="0 0 200 100" xmlns="http://www.w3.org/2000/svg">'
+        '<defs><clipPath id="clip0"/></defs><g clip-path="url(#clip0)"/></svg>'
+    )
+    pictures = [Picture(claim=claim, svg=svg, table=[["arm", "first"], ["a < b", "1 s"]]) for claim in claims]
+    return Page(pictures=pictures, set_up=[Compared(what="server", article="nginx 1.5.10", here="nginx & co")])
+
+
+def claim(*, holds: bool = True, is_question: bool = False) -> Claim:
+    return Claim(
+        title="A <link>",
+        source="picture 7.2",
+        article="It was",
+        here="It is",
+        numbers=[Compared(what="first byte", article="seconds later", here="6.7 s")],
+        criterion="so",
+        holds=holds,
+        is_question=is_question,
+    )
+
+
+def test_the_page_counts() -> None:
+    """The headline counts pictures and the question apart. The page holds only if every claim holds."""
+    asked = claim(is_question=True)
+    assert page(claim(), claim(holds=False), asked).headline == (
+        "1 of 2 pictures reproduced; the open question answered"
+    )
+    assert page(claim(), asked).holds
+    assert not page(claim(), claim(holds=False)).holds
+
+
+def test_the_html_is_alone() -> None:
+    """The HTML refers to nothing outside of the page, escapes texts, and has unique ids in its pictures."""
+    text = html(page(claim(), claim(holds=False)))
+    assert not re.search(r"<(link|script|img)|@import|url\((?!#)", text)
+    assert "1. A &lt;link&gt;" in text
+    assert "a &lt; b" in text
+    assert text.count("not reproduced") == 1
+    ids = re.findall(r'id="([^"]+)"', text)
+    assert len(set(ids)) == len(ids) == 2
+    assert set(re.findall(r"url\(#([^)]+)\)", text)) == set(ids)
+
+
+def test_the_article_is_named() -> None:
+    """The HTML has the article's title, blog and date; the drawing has them without Japanese letters."""
+    text = re.sub("<[^>]*>", "", html(page(claim())))
+    assert [words for words in (TITLE, TRANSLATED, BLOG, DATE, "Will Chan's") if words not in text] == []
+    drawn_text = " ".join(ElementTree.fromstring(drawing.column(page(claim()))).itertext())
+    assert [words for words in (TRANSLATED, "Bochibochi Nikki", DATE) if words not in drawn_text] == []
+    assert all(ord(letter) < 0x3000 for letter in drawn_text)
+
+
+def blocks(svg: str) -> list[tuple[float, float]]:
+    """Return top and bottom of each block of a drawing, the highest first."""
+    root = ElementTree.fromstring(svg)
+    groups = [child for child in root if child.tag.endswith("}g")]
+    tops = [float(re.findall(r"[\d.]+", group.attrib["transform"])[1]) for group in groups]
+    return [(top, top + float(group.attrib["data-height"])) for top, group in zip(tops, groups, strict=True)]
+
+
+def test_the_drawing_holds_everything() -> None:
+    """The drawing is well-formed XML with its pictures one below the other; nothing begins below its lower edge."""
+    svg = drawing.column(page(claim(), claim(holds=False)))
+    spans = blocks(svg)
+    assert len(spans) == 3
+    assert all(above < below for (_, above), (below, _) in pairwise(spans))
+    assert spans[-1][1] < float(ElementTree.fromstring(svg).attrib["height"])
+    for words in ("nginx &amp; co", "nginx 1.5.10", "seconds later", "6.7 s", "not reproduced"):
+        assert words in svg
+
+
+@pytest.mark.parametrize("count", [1, 5, 30])
+def test_sheets_are_a4(count: int) -> None:
+    """Each sheet has the size of A4; every block is on one sheet, inside its edges; the sheets are numbered."""
+    svgs = drawing.sheets(page(*[claim()] * count))
+    assert sum(len(blocks(svg)) for svg in svgs) == count + 1
+    for number, svg in enumerate(svgs, start=1):
+        root = ElementTree.fromstring(svg)
+        assert (root.attrib["width"], root.attrib["height"]) == ("595.276", "841.89")
+        assert max(bottom for _, bottom in blocks(svg)) < float(root.attrib["viewBox"].split()[3]) - 50
+        assert f">{number} of {len(svgs)}<" in svg
+    assert (len(svgs) > 1) == (count > 1)

@@ -1,0 +1,207 @@
+"""Measures how good LOWAT=auto is: `make auto` writes docs/auto.md and, beside it, following.svg and .png.
+
+The study has five parts:
+1. A sweep of the default grid, with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).
+2. Sweeps of the same networks with several delays of the script (extras/studies/moments.py). These sweeps show
+   whether the best fixed value is better than LOWAT=auto in general, or only with one delay, by luck.
+3. Runs of the sweep's recommended value for each network, with new seeds.
+4. Runs over a link whose rate changes tenfold during the load.
+5. Runs of the cautious tuner on new connections (extras/studies/short_round_trips.py).
+
+The study reuses existing results of the same code and programs, and resumes interrupted sweeps.
+"""
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from priolab.analysis.figures.following import NAME, Followed, save
+from priolab.analysis.loads.metrics import measured_load
+from priolab.analysis.records.runs import Experiment, Run
+from priolab.analysis.reports import following
+from priolab.analysis.sweeps.folder import load_sweep
+from priolab.analysis.sweeps.moment_means import MomentMeans
+from priolab.analysis.sweeps.networks import Network, networks
+from priolab.analysis.sweeps.promise import Kept, check
+from priolab.analysis.sweeps.summary import summarize
+from priolab.experiments.commands.checked_run import run_checked
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import given_words
+from priolab.experiments.execution.invocation import check_only, request_from
+from priolab.experiments.execution.local import Local, bearable
+from priolab.experiments.execution.request import Arm, Request
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.sweep import command
+from priolab.experiments.sweep.sweep import Sweep, sweep_from
+from priolab.experiments.sweep.sweep_request import sweep_request_from
+from priolab.extras.studies import moments
+from priolab.extras.studies.auto_document import Study, text
+from priolab.extras.studies.short_round_trips import EVERYWHERE, new_connections
+from priolab.extras.studies.trace_document import with_traces
+
+MAY_BE_CHOSEN = ("FABRIC", "SHAPER", "RESULTS")
+"""The knobs that a user may set. The study itself sets all other knobs."""
+
+_TRACES = "traces.md"
+"""The document in the same folder whose section about LOWAT=auto is a part of this one."""
+
+_STEP = "auto"
+_SWEEP = "auto"
+_SEED = 101
+"""The first seed of the runs with recommended values. The sweep does not use these seeds."""
+
+STEPS = {
+    "RATE": "100mbit",
+    "RATE_STEPS": "10mbit@1s+100mbit@4s",
+    "DELAY": "50ms",
+    "QUEUE": "1000",
+    "SIZE": "10M",
+    "RELOADS": "0",
+    "TARGET_DELAY": "100ms",
+}
+"""The knobs of the runs over a link whose rate changes (part 4): the link, the page and TARGET_DELAY.
+
+At both rates one packet buffer is sent in less time than TARGET_DELAY. The queue is so long that the congestion window
+stays large enough for the faster rate.
+"""
+
+_FIXED = (16_384, 53_248, 131_072, 524_288, 1_130_496)
+"""The fixed values of LOWAT with which LOWAT=auto is compared. 53248 is right for 10 Mbit/s, 1130496 for 100 Mbit/s."""
+
+_DRAWN = ("LOWAT=auto, in the kernel", "LOWAT=53248", "LOWAT=131072", "LOWAT=1130496", "LOWAT unset")
+_CASES = (
+    ("LOWAT=auto, in the kernel", {"LOWAT": "auto", "TUNER": "bpf"}),
+    ("LOWAT=auto, beside the server", {"LOWAT": "auto", "TUNER": "userland"}),
+    ("LOWAT=auto, in the kernel, CC=bbr", {"LOWAT": "auto", "TUNER": "bpf", "CC": "bbr"}),
+)
+
+Words = Mapping[str, str]
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `priolab auto` to its parser."""
+    parser.add_argument("file", type=Path, help="the document to write; its picture goes into the same folder")
+    parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
+    parser.set_defaults(from_make=False, do=_do)
+
+
+def _do(options: argparse.Namespace, report: Report) -> int:
+    return 0 if write(options, given_words(options, report), report) else 1
+
+
+def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
+    """Runs experiments that have no results yet, and writes options.file and its picture.
+
+    words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Returns True if the results confirm all that the
+    lab claims about LOWAT=auto. Raises LabError, also if a run is not ok.
+    """
+    check_only(words, MAY_BE_CHOSEN, f"the knobs of `priolab auto`: {', '.join(MAY_BE_CHOSEN)}")
+    path: Path = options.file
+    check_document(path, _STEP)
+    folder, wanted = _swept([_SWEEP], options, words, report)
+    summary = summarize(load_sweep(folder))
+    at_moments = _at_moments(summary, options, words, report)
+    kept = _put_back(summary, wanted, report)
+    seen = _steps(words, report)
+    study = Study(
+        summary=summary,
+        at_moments=at_moments,
+        kept=kept,
+        followed={each.name: each.seen for each in seen},
+        new=new_connections(words, report),
+    )
+    _draw([each for name in _DRAWN for each in seen if each.name == name], path.parent)
+    document = text(study, STEPS, EVERYWHERE)
+    if (traces := path.with_name(_TRACES)).exists():
+        document = with_traces(document, traces.read_text())
+    write_document(path, document.encode(), _STEP)
+    report.say(document)
+    return study.holds
+
+
+def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report) -> tuple[Path, Sweep]:
+    """Runs a sweep, or reuses a finished sweep. Returns the sweep's folder, and the sweep.
+
+    asked_for: the knobs that the study sets. words: the knobs that the user set.
+    """
+    request = sweep_request_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
+    wanted = sweep_from(request, yes=False)
+    executor = Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric))
+    return command.make(request, wanted, executor, options, report), wanted
+
+
+def _at_moments(
+    summary: Mapping[str, Any], options: argparse.Namespace, words: Words, report: Report
+) -> dict[str, MomentMeans]:
+    """Runs every network of the summary with several delays of the script.
+
+    Returns the mean times of the first byte, by the network's name.
+    """
+    found: list[Network] = []
+    for grid in moments.grids(summary):
+        folder, _ = _swept([*grid, "SAMPLE=none"], options, words, report)
+        found += networks(load_sweep(folder))
+    return moments.gather(summary, found)
+
+
+def _put_back(summary: Mapping[str, Any], wanted: Sweep, report: Report) -> dict[str, list[Kept]]:
+    """Runs each network's recommended value with other seeds, and compares the results with those of the sweep."""
+    networks = summary["networks"]
+    arms = tuple(
+        Arm(
+            name=f"put-back-{number}",
+            knobs=dict(network["knobs"])
+            | {"LOWAT": network["knee"]["recommended"], "TARGET_DELAY": KNOBS["TARGET_DELAY"].default},
+        )
+        for number, network in enumerate(networks, start=1)
+    )
+    request = Request(
+        name="put-back",
+        arms=arms,
+        repeat=summary["repeat"],
+        manner=wanted.manner,
+        results=wanted.results,
+        seed=_SEED,
+        reuse=True,
+    )
+    runs = _experiment(request, report).runs
+    return {network["network"]: check(network, runs) for network in networks}
+
+
+def _steps(words: Words, report: Report) -> list[Followed]:
+    """Runs the cases of LOWAT=auto and the fixed values over the link with rate steps.
+
+    Returns the result of each arm.
+    """
+    fixed = request_from({"REUSE": "yes", **words, **STEPS, "LOWAT": ",".join(map(str, _FIXED))})
+    found = []
+    for name, knobs in _CASES:
+        request = request_from({"REUSE": "yes", **words, **STEPS, **knobs, "CONTROL": "no"})
+        found += [_followed(name, run) for run in _experiment(request, report).runs]
+    for run in _experiment(fixed, report).runs:
+        lowat = run.scenario.lowat
+        found.append(_followed("LOWAT unset" if lowat is None else f"LOWAT={lowat}", run))
+    return found
+
+
+def _followed(name: str, run: Run) -> Followed:
+    target_ns = KNOBS["TARGET_DELAY"].parse(STEPS["TARGET_DELAY"])
+    return Followed(name=name, seen=following.follow(run, target_ns), began_ns=measured_load(run.evidence()).started_ns)
+
+
+def _experiment(request: Request, report: Report) -> Experiment:
+    report.say(f"{request.name}: {len(request.arms)} arms, {request.repeat} times each")
+    return run_checked(request, report)
+
+
+def _draw(arms: Sequence[Followed], folder: Path) -> None:
+    """Draws how the arms followed the link's rate, into the folder. Keeps no HTML file, which would have a megabyte."""
+    headline = [f"{name}={value}" for name, value in STEPS.items()]
+    with tempfile.TemporaryDirectory(prefix="priolab-auto-") as scratch:
+        for drawn in save(arms, headline, Path(scratch)):
+            if drawn.suffix != ".html":
+                shutil.copy(drawn, folder / f"{NAME}{drawn.suffix}")

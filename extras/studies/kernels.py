@@ -1,0 +1,100 @@
+"""Runs the same arms in guests of several Linux versions. Checks that figures agree, and that repeats are identical."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from priolab.analysis.records.runs import load_experiment
+from priolab.analysis.reports.summary import summarize
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.guest_kernel import built_kernel
+from priolab.experiments.execution.experiment import run_experiment
+from priolab.experiments.execution.request import Arm, Manner, Request
+from priolab.experiments.results.journal_lines import JOURNALS, lines
+from priolab.experiments.run.fabrics import FABRICS
+from priolab.experiments.testbed.guest import kernel, kernel_source
+from priolab.extras.studies.agreement_document import compare, markdown
+from priolab.netem.shaper_kind import Shaper
+
+TITLE = "## Kernels"
+_REPEATS = 10
+
+
+def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bool]:
+    """Returns the comparison as Markdown, and True if all figures agree and all repeats are identical.
+
+    Runs each arm ten times on each kernel, with the same seed. Builds missing kernels. Raises LabError.
+    """
+    summaries: dict[str, Mapping[str, Any]] = {}
+    identical: dict[str, bool] = {}
+    sources: dict[str, dict[str, str]] = {}
+    for version in kernel_source.TRIED:
+        with kernel_source.wanted(version):
+            record = built_kernel(report)
+            name = f"Linux {record.version}"
+            report.say(f"{name}: {len(arms)} arms, {_REPEATS} times each")
+            request = _request(f"linux-{kernel_source.words(version)}", arms, results)
+            with report.progress(request) as progress:
+                folders = [run_experiment(request, progress) for _ in range(_REPEATS)]
+            sources[name] = {
+                "intercepts system calls by": kernel.entry(),
+                **dict.fromkeys(record.changes, "yes"),
+                **dict.fromkeys(record.lacking, "**missing**"),
+            }
+            summaries[name] = summarize(load_experiment(folders[0]))
+            identical[name] = all(len({_journals(folder, arm.name) for folder in folders}) == 1 for arm in arms)
+    rows = compare(summaries, fraction=0.0)
+    repeats = ", ".join(f"{name} {'yes' if same else '**no**'}" for name, same in identical.items())
+    told = [
+        TITLE,
+        "",
+        "The arms of the table above, in guests with several kernels, with netem and SEED=1. The figures of a row",
+        "agree if no two of them differ by more than the time of one TLS record.",
+        "",
+        markdown(rows),
+        f"In each kernel every arm was run {_REPEATS} times in fresh guests, with the same seed. *Yes* after a",
+        f"kernel's name: these runs have the same files byte for byte ({', '.join(JOURNALS)}; times counted from the",
+        f"beginning of the run). {repeats}.",
+        "",
+        "The table below shows which changes the lab makes in each kernel's source. A kernel with an empty cell",
+        "does not need the change. A *stop* interrupts a program of the guest, so that the guest's kernel can serve",
+        "a system call or a page fault.",
+        "",
+        *_table(sources),
+    ]
+    return "\n".join(told) + "\n", all(row.agrees for row in rows) and all(identical.values())
+
+
+def _table(sources: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Returns a Markdown table with a row for each change and a column for each kernel."""
+    rows = dict.fromkeys(row for cells in sources.values() for row in cells)
+    return [
+        f"| | {' | '.join(sources)} |",
+        f"|---|{'---|' * len(sources)}",
+        *(f"| {row} | {' | '.join(cells.get(row, '') for cells in sources.values())} |" for row in rows),
+    ]
+
+
+def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:
+    """Returns the request of one repeat, which runs in fresh guests.
+
+    A repeat is an experiment of its own, because repetitions within an experiment have different seeds.
+    """
+    return Request(
+        name=name,
+        arms=tuple(arms),
+        repeat=1,
+        manner=Manner(
+            fabric=FABRICS["virtual"],
+            fabric_reason="the study compares guests",
+            shaper=Shaper.NETEM,
+        ),
+        results=results,
+    )
+
+
+def _journals(folder: Path, arm: str) -> str:
+    """Returns all journals of the arm's only run in the experiment folder, as text."""
+    (run,) = load_experiment(folder).arms()[arm]
+    return "\n".join(json.dumps(line) for journal in JOURNALS for line in lines(run.path / journal))
