@@ -94,6 +94,10 @@ mutations: setup-test ## give 1,000 damaged folders and files to the commands; w
 ledgers: setup-test ## compare ledgers from samples with ledgers from captures on 40 links; writes the section Ledgers of RELIABILITY.md (some minutes; RUNS=20: fewer)
 	@.venv/bin/python -m tests.ledgers $(or $(RUNS),40)
 
+.PHONY: removals
+removals: setup-test ## take each extra away from a copy of the checkout, which must not miss it (ten minutes)
+	@.venv/bin/python -m tools.removal
+
 fuzz: setup-lint ## fuzz clients and servers with a million frames, which follow from fixed seeds (some minutes)
 	@.venv/bin/python -m tests.fuzz
 

@@ -10,57 +10,39 @@ from pathlib import Path
 
 import pytest
 
+from priolab.experiments.host.home import ROOT
 from priolab.experiments.host.python_environment import MADE_OF, PythonEnvironment
+from tests.support.make_targets import SETUP, planned, set_up
 
-ROOT = Path(__file__).resolve().parents[2]
-SETUP = "experiments/host/setup.sh"
 # The programs of a machine without any package that the lab needs.
 PLAIN = ("sh", "dirname")
-
-
-def _make(*words: str) -> str:
-    """Return the commands that make would run, and its variables."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    done = subprocess.run(
-        ["make", "--print-data-base", "--dry-run", *words],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=True,
-    )
-    return done.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (["doctor"], " environment"),
-        (["list"], " environment"),
-        (["show"], " environment"),
-        (["experiment", "LOWAT=16384", "FABRIC=compose"], " environment"),
-        (["experiment", "FABRIC=compose", "CAPTURE=yes"], " environment"),
-        (["experiment", "FABRIC=netns"], " experiment"),
-        (["experiment"], " experiment"),
-        (["experiment", "CAPTURE=yes"], " experiment"),
-        (["reproduce"], ""),
-        (["reproduce", "FABRIC=compose"], " environment"),
-        (["notebook"], " notebook"),
-        (["test"], " test"),
-        (["test", "FABRIC=compose"], " test"),
-        (["lint"], " lint"),
-        (["format"], " lint"),
+        (["doctor"], "environment"),
+        (["list"], "environment"),
+        (["show"], "environment"),
+        (["experiment", "LOWAT=16384", "FABRIC=compose"], "environment"),
+        (["experiment", "FABRIC=compose", "CAPTURE=yes"], "environment"),
+        (["experiment", "FABRIC=netns"], "experiment"),
+        (["experiment"], "experiment"),
+        (["experiment", "CAPTURE=yes"], "experiment"),
+        (["test"], "test"),
+        (["test", "FABRIC=compose"], "test"),
+        (["lint"], "lint"),
+        (["format"], "lint"),
     ],
 )
 def test_what_a_target_needs(words: Sequence[str], part: str) -> None:
     """`doctor`, `list`, `show` and FABRIC=compose need only the Python environment; other targets need more."""
-    assert re.findall(rf"^{SETUP}(.*)$", _make(*words), re.MULTILINE) == [part]
+    assert set_up(*words) == [part]
 
 
 def test_what_is_no_knob() -> None:
     """Variables about Python and images are not passed to the lab as knobs; all other words are, even unknown ones."""
-    made = _make(
+    made = planned(
         "experiment",
         "BASE=other:1",
         "SUITE=trixie",
@@ -72,20 +54,6 @@ def test_what_is_no_knob() -> None:
     )
     (knobs,) = re.findall(r"^PRIOLAB_KNOBS := (.*)$", made, re.MULTILINE)
     assert set(knobs.split()) == {"LOWAT=1", "RTAE=2"}
-
-
-@pytest.mark.parametrize(
-    ("words", "file"),
-    [
-        ([], "docs/matrix.md"),
-        (["REUSE=no"], "docs/matrix.md"),
-        (["SERVER=h2o"], "results/matrix.md"),
-        (["DIALECT=plain", "RESULTS=elsewhere"], "elsewhere/matrix.md"),
-    ],
-)
-def test_a_part_is_not_the_document(words: Sequence[str], file: str) -> None:
-    """`make matrix` writes docs/matrix.md only if the whole matrix is measured, otherwise results/matrix.md."""
-    assert re.findall(r"^\.venv/bin/priolab matrix --from-make (.*)$", _make("matrix", *words), re.MULTILINE) == [file]
 
 
 @pytest.fixture
@@ -232,11 +200,9 @@ def test_the_standard_library_is_enough(bare: Path) -> None:
         (["setup"], []),
         (["sweep"], ["sweep"]),
         (["sweep", "FABRIC=compose"], ["environment"]),
-        (["model"], ["SERVER=nginx,h2o"]),
-        (["demo"], ["demo"]),
     ],
 )
 def test_what_compares_servers_needs_them(words: Sequence[str], needed: list[str]) -> None:
     """make calls setup.sh with the servers that a target compares, or else with the part of the set-up needed."""
-    ((line,),) = [re.findall(rf"^{SETUP}(.*)$", _make(*words), re.MULTILINE)]
+    (line,) = set_up(*words)
     assert line.split() == needed

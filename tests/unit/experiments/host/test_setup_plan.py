@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.host.machine import Distribution, Machine, Rights
-from priolab.experiments.host.matrix_servers import matrix_servers
-from priolab.experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS, Want, wants_of, wheel_servers
+from priolab.experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS, Want, wants_of
 from priolab.experiments.host.setup_plan import OptionalPackages, SetupPlan, decide
 from priolab.experiments.host.setup_request import SetupPart, setup_request_from
-from priolab.proxy.server import catalogue, server_of
+from priolab.proxy.server import catalogue
 
 ROOT = Path(__file__).resolve().parents[4]
 BOOKWORM = Distribution(name="Debian GNU/Linux 12 (bookworm)", families=("debian",))
@@ -110,22 +109,6 @@ def test_a_part_of_the_matrix_needs_a_part() -> None:
     plan = _plan("SERVER=haproxy", part=SetupPart.MATRIX)
     assert "haproxy" in plan.install
     assert not {"h2o", "caddy"} & _optional(plan).keys()
-
-
-def test_the_matrix_can_do_without_a_version() -> None:
-    """Without SERVER, the set-up of the matrix fetches all versions of its table, and none of them is required."""
-    request = setup_request_from(SetupPart.MATRIX, ["FABRIC=virtual"], ROOT)
-    assert request.servers == frozenset()
-    assert request.others == frozenset(matrix_servers(ROOT))
-    assert setup_request_from(SetupPart.MATRIX, ["SERVER=nginx@sid"], ROOT).others == frozenset()
-    assert {each.name for each in wheel_servers(request, catalogue(), needed=False)} > {"envoy@1.40.0", "nginx@1.31.3"}
-    assert _plan(part=SetupPart.MATRIX) == _plan()
-
-
-@pytest.mark.parametrize("name", matrix_servers(ROOT))
-def test_the_table_of_the_matrix(name: str) -> None:
-    """The table of the matrix has servers that speak HTTP/2 or HTTP/3, in editions that the lab knows."""
-    assert server_of(name).protocol in ("h2", "h3")
 
 
 @pytest.mark.parametrize(

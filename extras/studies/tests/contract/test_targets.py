@@ -1,0 +1,8 @@
+"""What the extra's targets need of the machine."""
+
+from tests.support.make_targets import set_up
+
+
+def test_what_they_need() -> None:
+    """`make model` compares two servers, and installs both."""
+    assert set_up("model") == ["SERVER=nginx,h2o"]

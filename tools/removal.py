@@ -1,0 +1,121 @@
+"""Takes extras away from a copy of the checkout, and checks that the lab does not miss them: `make removals`.
+
+    python -m tools.removal [NAME...]        takes these away together; without names, each by itself
+
+An extra is taken away as one would do it in a commit: its folder, its pages, what it has elsewhere, the extras that
+need it, and the lines of pyproject.toml that name it. Then the linters, the unit and contract tests and an experiment
+must succeed, and neither `priolab` nor make may name its commands and targets. Documents that link to its pages are
+edited by hand in such a commit, so the tests of links and of documented commands are left out.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from priolab.experiments.host.extras import extras
+from priolab.experiments.host.home import ROOT
+from priolab.experiments.host.processes import die_with_parent
+
+_OF_DOCUMENTS = ("tests/contract/test_documented_commands.py", "tests/contract/test_guide.py")
+_LISTS = (("priolab", "--help"), ("make", "help"), ("priolab", "list"))
+_NAMED = re.compile(r"^ +(?:make )?([a-z-]+)  |(?:make|priolab) ([a-z-]+)", re.MULTILINE)
+"""A command or a target, in a list of them or in a sentence."""
+
+
+def main() -> int:
+    """Returns the exit code, 0 if nothing is missed."""
+    names = sys.argv[1:]
+    if unknown := [name for name in names if name not in extras()]:
+        print(f"{unknown[0]} is not an extra; these are: {', '.join(extras())}", file=sys.stderr)
+        return 2
+    trouble = [line for together in ([names] if names else [[name] for name in extras()]) for line in missed(together)]
+    print("\n".join(trouble) or "nothing is missed")
+    return bool(trouble)
+
+
+def missed(names: Sequence[str]) -> Iterator[str]:
+    """Takes the extras away together, with those that need them. Yields a text for each thing that fails without."""
+    needing = [name for name, said in extras().items() if {*names} & {*said.get("needs", ())}]
+    gone = list(dict.fromkeys([*names, *needing]))
+    print(f"without {', '.join(gone)}", file=sys.stderr, flush=True)
+    with _copy() as copy:
+        words = {word for name in gone for word in _words(name)}
+        assert words <= {word for each in _LISTS for word in _named(_run(copy, *each).stdout)}, "not all were there"
+        for name in gone:
+            _take_away(name, copy)
+        for each in _LISTS:
+            if still := words & _named(_run(copy, *each).stdout):
+                yield f"without {', '.join(gone)}: `{' '.join(each)}` names {', '.join(sorted(still))}"
+        for check in (*_linters(), _tests(copy), ("priolab", "run", "LOWAT=131072", f"RESULTS={copy / 'results'}")):
+            done = _run(copy, *check)
+            if done.returncode:
+                yield f"without {', '.join(gone)}: {check[0]}:\n{done.stdout[-6000:]}{done.stderr[-2000:]}"
+
+
+def _words(name: str) -> Iterator[str]:
+    """Yields the words by which `priolab` and make name an extra: its commands, and its targets with a description."""
+    yield from extras()[name].get("commands", ())
+    targets = ROOT / "extras" / name / "targets.mk"
+    if targets.exists():
+        yield from re.findall(r"^([a-z-]+):.*## ", targets.read_text(), re.MULTILINE)
+
+
+def _named(text: str) -> set[str]:
+    return {name for pair in _NAMED.findall(text) for name in pair if name}
+
+
+def _take_away(name: str, copy: Path) -> None:
+    said = extras(copy)[name]
+    places = (f"extras/{name}", *said.get("pages", ()), *said.get("elsewhere", ()))
+    subprocess.run(["git", "rm", "-rqf", *places], cwd=copy, check=True)
+    project = copy / "pyproject.toml"
+    lines = project.read_text().splitlines(keepends=True)
+    its = re.compile(rf'priolab\.extras\.{name}\b|^    "{name}/')
+    project.write_text("".join(line for line in lines if not its.search(line)))
+
+
+def _linters() -> Iterator[tuple[str, ...]]:
+    yield from (("ruff", "check", "."), ("mypy",), ("lint-imports",))
+
+
+def _tests(copy: Path) -> tuple[str, ...]:
+    folders = (f"{tests}/{room}" for tests in ("tests", "extras/*/tests") for room in ("unit", "contract"))
+    there = [str(path) for folder in folders for path in copy.glob(folder)]
+    return ("pytest", "-q", "-n2", "--dist=loadfile", *(f"--ignore={name}" for name in _OF_DOCUMENTS), *there)
+
+
+@contextmanager
+def _copy() -> Iterator[Path]:
+    """Yields a copy of the checkout as it is, as a repository of its own, with this checkout's Python environment."""
+    with tempfile.TemporaryDirectory(prefix="priolab-removal-") as made:
+        copy = Path(made).resolve() / "checkout"
+        subprocess.run(["git", "clone", "-q", "--shared", ROOT, copy], check=True)
+        changed = subprocess.run(["git", "diff", "--binary", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
+        if changed:
+            subprocess.run(["git", "apply", "--index"], cwd=copy, input=changed, check=True)
+        (copy / ".venv").symlink_to(ROOT / ".venv")
+        yield copy
+
+
+def _run(copy: Path, program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program of the Python environment, or make, in the copy, with the copy's modules."""
+    module = {"priolab": ["-m", "priolab.experiments"], "pytest": ["-m", "pytest"]}.get(program)
+    here = program if program == "make" else str(ROOT / ".venv" / "bin" / program)
+    return subprocess.run(
+        [sys.executable, *module, *words] if module else [here, *words],
+        cwd=copy,
+        env=os.environ | {"PYTHONPATH": str(copy)},
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=die_with_parent,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
