@@ -3,7 +3,7 @@
 #
 #   make experiment LOWAT=131072      the demonstration: control and treatment, table, verdicts, picture
 #   make sweep LOWAT=none,16384 CC=cubic,bbr    every combination of values; as many runs at once as the machine bears
-#   make test                         all tests
+#   make test                         the tests of the core; make test-all: all tests
 
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
@@ -21,7 +21,7 @@ export PRIOLAB_KERNEL := $(KERNEL)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment kernel experiment sweep show list doctor test lint format bench picture knobs fuzz \
+.PHONY: help setup environment kernel experiment sweep show list doctor test test-all lint format bench picture knobs fuzz \
     base-image clean-images clean
 
 -include extras/*/targets.mk
@@ -62,8 +62,14 @@ list: environment ## list the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=
 doctor: environment ## show what the lab can do on this machine, and what is missing for the rest
 	@$(PRIOLAB) doctor
 
-test: setup-test ## run all tests: unit, contract, server, link, lab; then list the ten slowest and the failed ones
-	@.venv/bin/python -m tests.whole
+test: setup setup-lint ## run the core's tests, with nginx and Node, in the guest and on real clocks (five minutes); then list the slowest and the failed ones
+	@.venv/bin/python -m tests.whole core
+
+test-all: test setup-test ## run all tests: also with all servers and browsers, in containers, and those of the extras (a quarter of an hour)
+	@.venv/bin/python -m tests.whole rest
+
+test-%: setup-test
+	@.venv/bin/python -m tests.whole $*
 
 .PHONY: test-unit test-fast
 test-unit: setup-lint ## run the unit tests: no sockets, no sleeps (half a minute)

@@ -1,6 +1,11 @@
-"""Runs all tests: `python -m tests.whole`. The exit code is 0 if all have passed. Called by `make test`.
+"""Runs tests: `python -m tests.whole [core | rest | EXTRA]`, for `make test`, `make test-all` and `make test-EXTRA`.
 
-Rules:
+    core    the core, with the servers and packages that the experiment needs and no others
+    rest    all that `core` has not passed: other servers, browsers, containers, most whole experiments, the extras
+    EXTRA   the tests of an extra
+
+The exit code is 0 if all have passed. Rules:
+
 1. Each process of pytest loads all tests, so they are compiled beforehand, also if the environment says that Python is
    to write no compiled files.
 2. Tests that are not marked `punctual` are divided among processes, two for each processor, as tests often wait.
@@ -13,15 +18,18 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from priolab.experiments.host.extras import extras
 from priolab.experiments.host.processes import die_with_parent
 from tests.reports import summary
+from tests.support.selection import CORE, PASSED, REST, forget
 
 _KEPT = Path(".pytest_cache")
 _PER_PROCESSOR = 2
 _FOLDERS = ("tests", "extras")
-_CLOCKS = ("tests/lab", "tests/link", *map(str, Path("extras").glob("*/tests/lab")))
+_NO_TESTS = 5
 _ASIDE = "containers or packet_browsers"
 """The tests of one of the processes, as pytest's option -k takes them: by their marks and the names of their files."""
 
@@ -30,59 +38,62 @@ def _command(name: str, marked: str, *words: str) -> list[str]:
     return [sys.executable, "-m", "pytest", f"--junitxml={_KEPT / name}.xml", "-m", marked, *words]
 
 
-def _parallel() -> int:
+def _parallel(words: Sequence[str]) -> int:
     """Runs the tests that need no real clock; returns the exit code."""
     workers = _PER_PROCESSOR * len(os.sched_getaffinity(0))
-    words = (f"--numprocesses={workers}", "--dist=loadfile", "--no-loadscope-reorder")
-    return subprocess.run(
-        _command("parallel", "not punctual", *words), preexec_fn=die_with_parent, check=False
-    ).returncode
+    divided = (f"--numprocesses={workers}", "--dist=loadfile", "--no-loadscope-reorder")
+    command = _command("parallel", "not punctual", *divided, *words)
+    return subprocess.run(command, preexec_fn=die_with_parent, check=False).returncode
 
 
-def _on_real_clocks() -> list[int]:
+def _on_real_clocks(words: Sequence[str]) -> list[int]:
     """Runs the tests on real clocks, in two processes; returns the exit codes."""
     log = _KEPT / "containers.log"
     with log.open("wb") as output:
         containers = subprocess.Popen(
-            _command("containers", "punctual", "-k", _ASIDE, *_CLOCKS),
+            _command("containers", "punctual", "-k", _ASIDE, *words),
             stdout=output,
             stderr=output,
             preexec_fn=die_with_parent,
         )
     try:
-        others = _command("punctual", "punctual", "-k", f"not ({_ASIDE})", *_CLOCKS)
+        others = _command("punctual", "punctual", "-k", f"not ({_ASIDE})", *words)
         code = subprocess.run(others, preexec_fn=die_with_parent, check=False).returncode
         codes = [code, containers.wait()]
     finally:
         containers.kill()
     print(log.read_text(errors="replace"), end="", flush=True)
-    return codes
+    return [0 if code == _NO_TESTS else code for code in codes]
 
 
 def _compile() -> None:
     """Lets pytest compile the tests' modules if not all are compiled here: otherwise each of its processes would."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    there, compiled = (
-        sum(len(list(Path(folder).rglob(pattern))) for folder in _FOLDERS)
-        for pattern in ("test_*.py", "*-pytest-*.pyc")
-    )
+    patterns = ("test_*.py", "*-pytest-*.pyc")
+    there, compiled = (sum(len(list(Path(folder).rglob(each))) for folder in _FOLDERS) for each in patterns)
     if compiled < there:
         print("compiling the tests", flush=True)
-        command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet"]
+        command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", *_FOLDERS]
         null = subprocess.DEVNULL  # the parts will say what is wrong
         subprocess.run(command, stdout=null, stderr=null, preexec_fn=die_with_parent, check=False)
 
 
-def _main() -> int:
+def _main(what: str) -> int:
+    if what not in (CORE, REST, *extras()):
+        print(f"{what} has no tests; these have: {CORE}, {REST}, {', '.join(extras())}", file=sys.stderr)
+        return 2
+    words = [f"--{what}"] if what in (CORE, REST) else [f"extras/{what}/tests"]
     _compile()
     _KEPT.mkdir(exist_ok=True)
     for report in _KEPT.glob("*.xml"):
         report.unlink()
-    codes = [_parallel(), *_on_real_clocks()]
+    if what == CORE:
+        forget(_KEPT / PASSED.name)
+    codes = [_parallel(words), *_on_real_clocks(words)]
     print(summary(sorted(_KEPT.glob("*.xml"))))
     return int(any(codes))
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the tests, too
-    sys.exit(_main())
+    sys.exit(_main(*(sys.argv[1:] or [CORE])))

@@ -29,8 +29,6 @@ PLAIN = ("sh", "dirname")
         (["experiment", "FABRIC=netns"], "experiment"),
         (["experiment"], "experiment"),
         (["experiment", "CAPTURE=yes"], "experiment"),
-        (["test"], "test"),
-        (["test", "FABRIC=compose"], "test"),
         (["lint"], "lint"),
         (["format"], "lint"),
     ],
@@ -38,6 +36,13 @@ PLAIN = ("sh", "dirname")
 def test_what_a_target_needs(words: Sequence[str], part: str) -> None:
     """`doctor`, `list`, `show` and FABRIC=compose need only the Python environment; other targets need more."""
     assert set_up(*words) == [part]
+
+
+def test_what_tests_need() -> None:
+    """The core's tests need what an experiment needs, and the packages of Python for tests. All tests need all."""
+    assert set_up("test") == ["", "lint"]
+    assert set_up("test-all", "FABRIC=compose") == ["", "lint", "test"]
+    assert set_up("test-demo") == ["test"]
 
 
 def test_what_is_no_knob() -> None:

@@ -132,6 +132,8 @@ def test_names_of_folders_have_no_effect(lab: Lab, tmp_path: Path) -> None:
 def test_two_processors_of_go_repeat(lab: Lab) -> None:
     """Servers made with Go have the same journals in two guests, though Go runs with two processors."""
     servers = [server for server in _GO if present(server)]  # a missing one fails CI (PRIOLAB_EXPECT)
+    if not servers:
+        pytest.skip(f"none of {', '.join(_GO)} is here")
     for server in servers:
         assert "GOMAXPROCS=2" in server_of(server).command
     once, again = (lab.run_unseen(f"SERVER={','.join(servers)}", *_FIXED, "DIALECT=header") for _ in range(2))

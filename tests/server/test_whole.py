@@ -21,7 +21,7 @@ def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         program = f"print({name!r}); open({str(begun)!r}, 'a').write('{name} ')"
         return [sys.executable, "-c", f"{program}; raise SystemExit({name!r} in open({str(failing)!r}).read())"]
 
-    monkeypatch.setattr(whole, "_TESTS", tmp_path)
+    monkeypatch.setattr(whole, "_FOLDERS", (str(tmp_path),))
     monkeypatch.setattr(whole, "_KEPT", tmp_path)
     monkeypatch.setattr(whole, "_command", command)
     return begun
@@ -29,7 +29,7 @@ def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_all_parts_run_the_first_one_alone(begun: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The part without real clocks ends before the others begin. The output of all is shown, and they are timed."""
-    assert whole._main() == 0
+    assert whole._main("core") == 0
     names = begun.read_text().split()
     assert (names[0], set(names)) == ("parallel", set(_PARTS))
     said = capfd.readouterr().out
@@ -42,11 +42,11 @@ def test_the_tests_are_compiled_once(begun: Path, monkeypatch: pytest.MonkeyPatc
     test = begun.parent / "test_small.py"
     test.write_text("def test_good(): pass\n")
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    assert whole._main() == 0
+    assert whole._main("core") == 0
     (compiled,) = begun.parent.glob("__pycache__/test_small.*.pyc")
     before = compiled.stat().st_mtime_ns
     test.touch()
-    assert whole._main() == 0
+    assert whole._main("core") == 0
     assert compiled.stat().st_mtime_ns == before
 
 
@@ -54,5 +54,11 @@ def test_the_tests_are_compiled_once(begun: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_part_that_fails_is_a_failure(begun: Path, part: str) -> None:
     """If one part fails, the exit code is 1, and the other parts run all the same."""
     (begun.parent / "failing").write_text(part)
-    assert whole._main() == 1
+    assert whole._main("core") == 1
     assert set(begun.read_text().split()) == set(_PARTS)
+
+
+def test_an_unknown_extra(capsys: pytest.CaptureFixture[str]) -> None:
+    """The tests of what is no extra are refused with the names that are allowed."""
+    assert whole._main("dmeo") == 2
+    assert capsys.readouterr().err.startswith("dmeo has no tests; these have: core, rest, cluster, demo, ")

@@ -4,7 +4,7 @@ The user also runs an experiment with servers of other suites and from wheels.
 
     --experiment-only   run the README's experiment alone
     --editions          run the experiment with servers of other suites and from wheels alone
-    --full              run all tests with `make test`; without it, unit and contract tests
+    --full              run the core's tests with `make test`; without it, unit and contract tests
     --user NAME         run the commands as this user alone: root or lab
     --share-kernel      copy this machine's guest kernel; without it, each tree builds one
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -12,7 +13,10 @@ from priolab.experiments.execution import keeper
 from priolab.experiments.host.installed import lack_of
 from priolab.proxy.server import catalogue, server_of
 from tests.page import axe
+from tests.support.selection import LEFT_OUT, is_needed_by_core
 
+only_core = False
+"""True if the tests are those of the core, which use few servers and programs (selection.py)."""
 told: dict[str, Capability] = {}
 """In a worker of pytest-xdist: the capabilities that the process which started it has found."""
 
@@ -41,6 +45,9 @@ def known() -> Mapping[str, Capability]:
     group = keeper.group_of("/")
     writable = group is not None and os.access(group, os.W_OK)
     found["cgroup"] = Capability(name="cgroup", present=writable, detail=group or "no cgroup v2", remedy="")
+    if only_core:
+        left = [name for name in found if not is_needed_by_core(name)]
+        found |= {name: replace(found[name], present=False, detail=LEFT_OUT) for name in left}
     return found
 
 

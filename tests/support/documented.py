@@ -15,12 +15,17 @@ from priolab.proxy.server import server_of
 DOCS = ROOT / "docs"
 
 
+def page_of(extra: str, name: str) -> str:
+    """Returns the text of an extra's page in docs/. Skips the test in a checkout without the extra."""
+    if not (ROOT / "extras" / extra).exists():
+        pytest.skip(f"the extra `{extra}` is not there")
+    return (DOCS / name).read_text()
+
+
 @cache
 def documented() -> Mapping[str, Any]:
-    """Returns the document. Skips the test in a checkout without the extra `matrix`, to which the document belongs."""
-    if not (ROOT / "extras" / "matrix").exists():
-        pytest.skip("the extra `matrix` is not there")
-    document: Mapping[str, Any] = json.loads((DOCS / "matrix.json").read_text())
+    """Returns the document. Skips the test in a checkout without the extra to which the document belongs."""
+    document: Mapping[str, Any] = json.loads(page_of("matrix", "matrix.json"))
     return document
 
 

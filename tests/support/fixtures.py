@@ -20,6 +20,7 @@ from tests.page import axe
 from tests.support import capabilities
 from tests.support.capabilities import needs
 from tests.support.lab import Lab, make_lab
+from tests.support.selection import CORE, PASSED, REST, is_needed_by_core, is_of_core, note, noted
 from tests.support.shared_runs import Runs
 
 if TYPE_CHECKING:
@@ -70,8 +71,16 @@ def pytest_configure_node(node: Any) -> None:
         node.workerinput["capabilities"] = {name: asdict(each) for name, each in capabilities.known().items()}
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options --core and --rest."""
+    group = parser.getgroup("tests of the lab")
+    group.addoption(f"--{CORE}", action="store_true", help="run the core's tests, with few servers and programs")
+    group.addoption(f"--{REST}", action="store_true", help=f"run the tests that the last --{CORE} has not passed")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Takes in what `pytest_configure_node` tells this worker."""
+    """Takes in the options, and what `pytest_configure_node` tells this worker."""
+    capabilities.only_core = config.getoption(CORE)
     given: Mapping[str, Mapping[str, Any]] = getattr(config, "workerinput", {}).get("capabilities", {})
     capabilities.told.update({name: Capability(**each) for name, each in given.items()})
 
@@ -92,16 +101,23 @@ def pytest_sessionstart() -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    expected = [name for name in os.environ.get(_EXPECT, "").split(",") if name]
+    wanted = [name for name in os.environ.get(_EXPECT, "").split(",") if name]
+    expected = [name for name in wanted if is_needed_by_core(name) or not capabilities.only_core]
     if missing := [
         name for name in expected if name not in capabilities.known() or not capabilities.known()[name].present
     ]:
         pytest.exit(f"{_EXPECT} names {', '.join(missing)}, missing here", returncode=1)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Notes what has passed of the core's tests."""
+    if config.getoption(CORE):
+        note([report.nodeid for report in terminalreporter.stats.get("passed", ())], config.rootpath / PASSED)
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest selects tests by their marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sorts the slowest files of tests/lab to the front, and contract tests and unit tests to the end.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Selects tests by --core and --rest, and sorts them: the slowest files of tests/lab first, unit tests last.
 
     Marks tests that need the fixture `compose`. Raises UsageError if a punctual test is where `make test` would not
     find it.
@@ -112,6 +128,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         within = _LONGEST.index(name) if room == "lab" and name in _LONGEST else len(_LONGEST)
         return _LAST_ROOMS.get(room, 0), within
 
+    if config.getoption(CORE):
+        items[:] = [item for item in items if is_of_core(item.path.relative_to(config.rootpath), _room(item.path))]
+    if config.getoption(REST):
+        passed = noted(config.rootpath / PASSED)
+        items[:] = [item for item in items if item.nodeid not in passed]
     items.sort(key=rank)
     for item in items:
         if "compose" in getattr(item, "fixturenames", ()):

@@ -20,6 +20,7 @@ from priolab.extras.demo.plain_names import plain
 from priolab.extras.demo.recorded import FILE, recorded, recorded_step
 from priolab.extras.demo.server import PAGE
 from priolab.extras.demo.story import Closing, StoryStep, closing, steps
+from tests.support.documented import page_of
 
 _GOLDEN = ROOT / "tests" / "golden"
 
@@ -133,7 +134,7 @@ def test_what_is_compared_tells_something() -> None:
 
 def _rows(name: str) -> list[list[str]]:
     """Return the cells of a scenario's table in docs/sabotage.md, without its heading."""
-    text = (ROOT / "docs" / "sabotage.md").read_text()
+    text = page_of("studies", "sabotage.md")
     section = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| ") and not line.startswith("| |")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
