@@ -8,49 +8,22 @@ bottleneck_bytes and dropped_packets.
 
 import csv
 import io
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from priolab.analysis.exports.recording import Album, Recording
 from priolab.common.formats.events import Arrival, Event
 from priolab.common.formats.samples import QueueSample, SocketSample
-from priolab.common.formats.scenario import AUTO
+from priolab.common.formats.scenario import AUTO, ScenarioRecord, ViaRecord
 
 # In a table the name `bytes` alone would not say what was counted.
 _RENAMED = {"packets": "bottleneck_packets", "bytes": "bottleneck_bytes", "dropped": "dropped_packets"}
 
+_IN_BYTES = {"lowat": "lowat_bytes"}
+
 _ABOUT: dict[str, type] = {"arm": str, "run": str}
-_SCENARIO: dict[str, type] = {
-    "server": str,
-    "native": str,
-    "lowat_bytes": int,
-    "sndbuf_bytes": int,
-    "congestion_control": str,
-    "gso_segments": int,
-    "page": str,
-    "plan": str,
-    "first": str,
-    "priorities": str,
-    "dialect": str,
-    "size_bytes": int,
-    "script_delay_ns": int,
-    "reloads": int,
-    "window_bytes": int,
-    "rate_bit_s": int,
-    "rate_steps": str,
-    "delay_ns": int,
-    "delay_up_ns": int,
-    "queue_packets": int,
-    "loss": float,
-    "jitter_ns": int,
-    "loss_burst_packets": float,
-    "reorder": float,
-    "qdisc": str,
-    "ecn": bool,
-    "cross": int,
-    "cross_cc": str,
-}
 _LOAD: dict[str, type] = {
     "repetition": int,
     "fabric": str,
@@ -99,7 +72,7 @@ class Table:
 def tables(album: Album) -> list[Table]:
     """Makes the tables loads, resources, ledger, events, arrivals, sockets and queue."""
     made = [
-        Table(name="loads", columns=_ABOUT | _LOAD | _SCENARIO, rows=_loads(album.recordings)),
+        Table(name="loads", columns=_ABOUT | _LOAD | _of_scenario(ScenarioRecord), rows=_loads(album.recordings)),
         Table(name="resources", columns=_ABOUT | _RESOURCE, rows=_resources(album.recordings)),
         Table(name="ledger", columns=_ABOUT | _LEDGER, rows=_ledgers(album.recordings)),
         _table("events", Event, [(each, each.events) for each in album.recordings]),
@@ -155,17 +128,38 @@ def _table(name: str, kind: type, parts: Iterable[tuple[Recording, Iterable[Any]
 
 
 def _plain(hint: Any) -> type:
-    """Returns the type of a type hint without None; str for every subclass of str."""
+    """Returns the type of a type hint without None; str for every subclass of str, for words, and for rows (JSON)."""
+    if get_origin(hint) in (Literal, tuple):
+        return str
     (plain,) = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
     return str if issubclass(plain, str) else plain
+
+
+def _of_scenario(record: type, prefix: str = "") -> dict[str, type]:
+    """Returns the columns for the fields of a scenario's record. A record within the record has a prefix: `via_`."""
+    columns: dict[str, type] = {}
+    for name, hint in get_type_hints(record).items():
+        if name == "via":
+            columns |= _of_scenario(ViaRecord, "via_")
+        else:
+            columns[prefix + _IN_BYTES.get(name, name)] = int if name in _IN_BYTES else _plain(hint)
+    return columns
+
+
+def _asked(scenario: ScenarioRecord) -> dict[str, Any]:
+    """Returns the cells for a scenario. A second front that is not there has empty cells, and so has LOWAT=auto."""
+    document = asdict(scenario)
+    via = {f"via_{name}": value for name, value in (document.pop("via") or {}).items()}
+    document["resources"] = json.dumps(scenario.whole_page.as_document()["resources"])
+    named = {name.replace("lowat", "lowat_bytes"): value for name, value in (document | via).items()}
+    named["lowat_bytes"] = None if scenario.lowat == AUTO else scenario.lowat  # target_delay_ns says `auto`
+    return {name: named.get(name) for name in _of_scenario(ScenarioRecord)}
 
 
 def _loads(recordings: Iterable[Recording]) -> list[dict[str, Any]]:
     rows = []
     for recording in recordings:
-        scenario = asdict(recording.scenario)
-        lowat = None if scenario["lowat"] == AUTO else scenario["lowat"]  # the arm's name says `auto`
-        asked = {name: scenario.get(name, lowat) for name in _SCENARIO}
+        asked = _asked(recording.scenario)
         about = {
             "arm": recording.arm,
             "run": recording.name,

@@ -3,8 +3,9 @@
 The recordings have several loads, different clocks and overlapping records.
 """
 
+import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +22,7 @@ from priolab.common.formats.page import Chunk as PageChunk
 from priolab.common.formats.plan import Plan, Position, Protocol, Request, Signals
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.samples import QueueSample, SocketSample
+from priolab.common.formats.scenario import ViaRecord
 from priolab.common.signals import as_text
 from tests.pages import page_of_parts, part
 from tests.unit import builders
@@ -466,3 +468,29 @@ def test_qlog_of_many() -> None:
         if field["name"] == ":path"
     ]
     assert paths == ["/", "/photo", "/style", "/stream", "/font"]
+
+
+def test_every_field_of_the_scenario_is_a_column() -> None:
+    """A table of loads has the value of each field of the scenario; those of the second front have a prefix."""
+    made = recording(0)
+    via = ViaRecord(server="h2o", lowat=4096, http="2", rate_bit_s=None, delay_ns=5, queue_packets=9)
+    scenario = replace(made.scenario, via=via, lowat="auto", target_delay_ns=7, native="on", disturb="reset")
+    made = replace(made, record=replace(made.record, scenario=scenario))
+    (loads, *_) = tables.tables(album(made))
+    row = loads.rows[0]
+    assert {field.name for field in fields(scenario)} - set(row) == {"lowat", "via"}
+    assert {name: row[name] for name in row if name.startswith("via_")} == {
+        "via_server": "h2o",
+        "via_lowat_bytes": 4096,
+        "via_http": "2",
+        "via_rate_bit_s": None,
+        "via_delay_ns": 5,
+        "via_queue_packets": 9,
+    }
+    assert [row[name] for name in ("lowat_bytes", "target_delay_ns", "trace", "disturb")] == [
+        None,
+        7,
+        "packed",
+        "reset",
+    ]
+    assert [each["name"] for each in json.loads(row["resources"])] == [each.name for each in scenario.resources]
