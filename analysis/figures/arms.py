@@ -17,7 +17,6 @@ from priolab.analysis.records.link_words import link_words
 from priolab.analysis.records.rate import steps_of
 from priolab.analysis.records.runs import Evidence, Experiment, Layers, Run
 from priolab.analysis.reports.summary import typical
-from priolab.common.formats.page import MAPS
 from priolab.common.formats.scenario import ScenarioRecord
 
 CLIENTS: Mapping[str, str] = MappingProxyType(
@@ -149,7 +148,8 @@ def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
     # A browser opens spare connections.
     on = "one connection" if clients == [CLIENTS["h2"]] else "the connection that carried it"
     yield f"page load {run.record.measured.load} on {on}"
-    yield from _unusual(scenario)
+    yield from scenario.unusual
+    yield from link_words(scenario)
     made = (fabric, run.observed.shaper)
     yield ", ".join(str(word) for word in made if word)
 
@@ -164,23 +164,3 @@ def _buffer(size_bytes: int | None) -> str:
     if size_bytes is None:
         return "stock"
     return f"{plain(size_bytes / 2**20)} MiB" if size_bytes >= 2**20 else f"{plain(size_bytes / 1024)} KiB"
-
-
-def _unusual(scenario: ScenarioRecord) -> Iterator[str]:
-    """Yields each setting that differs from the lab's usual value, written as a knob, such as LOSS=1%."""
-    if scenario.native != "off":
-        yield f"NATIVE={scenario.native}"
-    if scenario.buffering != "on":
-        yield f"BUFFERING={scenario.buffering}"
-    for name, usual in (("page", MAPS), ("plan", "loads"), ("first", None), ("shaper_at", "link")):
-        if (value := getattr(scenario, name)) != usual:
-            yield f"{name.upper()}={value}"
-    if scenario.priorities != "spdy":
-        yield f"PRIORITY={scenario.priorities}"
-    if scenario.dialect != "plain":
-        yield f"DIALECT={scenario.dialect}"
-    if scenario.record_bytes is not None:
-        yield f"RECORD={scenario.record_bytes}"
-    if scenario.gso_segments is not None:
-        yield f"GSO={scenario.gso_segments}"
-    yield from link_words(scenario)

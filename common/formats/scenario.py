@@ -1,11 +1,12 @@
 """The record of a run's scenario: the key `scenario` of run.json."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
-from priolab.common.formats.page import Page, Resource
+from priolab.common.formats.page import MAPS, Page, Resource
 
 AUTO: Literal["auto"] = "auto"
 """The value of `lowat` if a tuner sets LOWAT for each connection."""
@@ -46,6 +47,11 @@ class ViaRecord:
         return 2 * self.delay_ns
 
 
+def _named(knob: str, *, usual: str | None) -> Any:
+    """Declares a field that figures name, as KNOB=VALUE, unless it has its usual value."""
+    return field(metadata={"knob": knob, "usual": usual})
+
+
 @dataclass(frozen=True, kw_only=True)
 class ScenarioRecord:
     """A scenario as run.json has it; experiments/scenario/scenario.py explains the fields.
@@ -57,21 +63,21 @@ class ScenarioRecord:
     """
 
     server: str
-    native: str
-    buffering: str
-    record_bytes: int | None
+    native: str = _named("NATIVE", usual="off")
+    buffering: str = _named("BUFFERING", usual="on")
+    record_bytes: int | None = _named("RECORD", usual=None)
     lowat: int | Literal["auto"] | None
     target_delay_ns: int | None
     sndbuf_bytes: int | None
     congestion_control: str
-    gso_segments: int | None
-    shaper_at: str
+    gso_segments: int | None = _named("GSO", usual=None)
+    shaper_at: str = _named("SHAPER_AT", usual="link")
     client: Literal["h2", "chromium", "firefox", "webkit"]
-    page: str
-    plan: str
-    first: str | None
-    priorities: str
-    dialect: str
+    page: str = _named("PAGE", usual=MAPS)
+    plan: str = _named("PLAN", usual="loads")
+    first: str | None = _named("FIRST", usual=None)
+    priorities: str = _named("PRIORITY", usual="spdy")
+    dialect: str = _named("DIALECT", usual="plain")
     size_bytes: int | None
     script_delay_ns: int | None
     reloads: int
@@ -102,6 +108,13 @@ class ScenarioRecord:
             raise ValueError("there is no important resource")
         if self.rate_steps is not None and not re.search(STEPS_PATTERN, self.rate_steps):
             raise ValueError(f"rate_steps is {self.rate_steps!r}; expected: RATEbit@TIMEns, joined by +")
+
+    @property
+    def unusual(self) -> Iterator[str]:
+        """Each of the fields that figures name and that has another value than usual, such as `NATIVE=on`."""
+        for each in fields(self):
+            if "knob" in each.metadata and (value := getattr(self, each.name)) != each.metadata["usual"]:
+                yield f"{each.metadata['knob']}={value}"
 
     @property
     def shortest_delay_ns(self) -> int:

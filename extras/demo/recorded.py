@@ -13,6 +13,7 @@ from typing import Any
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.results.run_folder import write_document
+from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.demo.arm_view import document
 from priolab.extras.demo.story import StoryStep, steps
 from priolab.extras.demo.story_arms import arm_of_knobs, run_missing
@@ -29,7 +30,7 @@ def recorded_step() -> StoryStep:
 def recorded() -> list[dict[str, Any]]:
     """Returns the documents of the shipped arms, each as arm_view.py made it."""
     arms: list[dict[str, Any]] = json.loads(gzip.decompress(FILE.read_bytes()))
-    return arms
+    return [{**arm, "knobs": with_defaults(arm["knobs"])} for arm in arms]  # some knobs may have come later
 
 
 def record(manner: Manner, results: Path, report: Report) -> None:
