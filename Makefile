@@ -28,7 +28,7 @@ endif
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "Knobs follow as NAME=VALUE; docs/knobs.md explains them: make experiment LOWAT=16384 SERVER=h2o"
+	@echo "Knobs follow as NAME=VALUE; docs/reference/knobs.md explains them: make experiment LOWAT=16384 SERVER=h2o"
 
 setup: ## install missing system packages, the Python environment and the guest kernel
 	@experiments/host/setup.sh
@@ -132,11 +132,11 @@ bench: setup-compared $(if $(AGAINST),setup-test) ## measure the lab's speed on 
 	@.venv/bin/python -m tools.benches $(AGAINST)
 	$(if $(AGAINST),@.venv/bin/python -m tests.cost $(AGAINST))
 
-picture: setup-servers setup-test ## redraw the pictures of README.md, docs/http3.md and docs/chromium.md
+picture: setup-servers setup-test ## redraw the pictures of README.md, docs/guide/http3.md and docs/guide/chromium.md
 	@.venv/bin/python -m tools.picture
 
-knobs: environment ## write the table of all knobs, docs/knobs.md
-	@.venv/bin/python -m tools.knob_tables docs/knobs.md
+knobs: environment ## write the table of all knobs, docs/reference/knobs.md
+	@.venv/bin/python -m tools.knob_tables docs/reference/knobs.md
 
 base-image: ## make the base image of the containers, if it cannot be pulled (needs root, Docker, debootstrap)
 	@experiments/host/base-image.sh

@@ -103,7 +103,10 @@ def _advances(clock: Clock, work: Callable[[], object], alone_ns: float, chunks:
 
 @cache
 def describe() -> Mapping[str, Any]:
-    """Describes Python's monotonic clock for env.json; docs/results.md lists the keys. Only the first call measures."""
+    """Describes Python's monotonic clock for env.json; docs/reference/results.md lists the keys.
+
+    Only the first call measures.
+    """
     says = time.get_clock_info("monotonic")
     quality = examine(time.monotonic_ns, lambda: sum(range(_CHUNK)), time.sleep)
     finding = route_of_python()

@@ -17,7 +17,7 @@ from priolab.experiments.sweep.folder import wreck_in_words
 
 def add_to(parser: ArgumentParser) -> None:
     """Adds the options of `priolab run` to its parser: one for each knob, too."""
-    add_words(parser, "SCENARIO or KNOB=VALUE", "`priolab list` shows the scenarios, docs/knobs.md the knobs")
+    add_words(parser, "SCENARIO or KNOB=VALUE", "`priolab list` shows the scenarios, docs/reference/knobs.md the knobs")
     for knob in all_knobs():
         option = "--" + knob.name.lower().replace("_", "-")
         about = f"{knob.meaning} (default: {knob.default})".replace("%", "%%")

@@ -14,7 +14,9 @@ from priolab.experiments.sweep import command
 def add_to(parser: ArgumentParser) -> None:
     """Adds the options of `priolab show` to its parser."""
     add_experiment(parser)
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON; docs/results.md describes it")
+    parser.add_argument(
+        "--json", action="store_true", help="print the summary as JSON; docs/reference/results.md describes it"
+    )
     parser.set_defaults(do=show)
 
 

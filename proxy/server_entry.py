@@ -1,4 +1,4 @@
-"""Checks the entry (server.toml) of a user's own server. docs/adding-a-server.md explains the fields."""
+"""Checks the entry (server.toml) of a user's own server. docs/guide/adding-a-server.md explains the fields."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Writes docs/knobs.md, the tables of all knobs: `make knobs`, or this module with the file's name."""
+"""Writes docs/reference/knobs.md, the tables of all knobs: `make knobs`, or this module with the file's name."""
 
 import sys
 from collections.abc import Iterable
@@ -18,7 +18,8 @@ page from the code.
 {scenario}
 
 `SERVER`, `PROGRAM`, `CONFIG`, `LOWAT` and `CLIENT` take several values, separated by commas. Each combination of the
-values of these knobs is an arm. `make sweep` takes several values of every knob in this table ([sweeps.md](sweeps.md)).
+values of these knobs is an arm. `make sweep` takes several values of every knob in this table
+([sweeps.md](../guide/sweeps.md)).
 
 ## How it is run
 
@@ -27,7 +28,7 @@ values of these knobs is an arm. `make sweep` takes several values of every knob
 
 
 def document() -> str:
-    """Returns docs/knobs.md as Markdown."""
+    """Returns docs/reference/knobs.md as Markdown."""
     return _HEAD.format(scenario=_table(KNOBS.values()), run=_table(RUN_KNOBS.values()))
 
 

@@ -3,7 +3,6 @@
 import shutil
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 from priolab.analysis.figures import picture
 from priolab.analysis.figures.album import FIGURES
@@ -11,15 +10,16 @@ from priolab.analysis.records.runs import load_experiment
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.progress import Progress
+from priolab.experiments.host.home import ROOT
 
-_DOCS = Path(__file__).resolve().parents[2] / "docs"
+_DOCS = ROOT / "docs"
 
 _PICTURES: Mapping[str, tuple[Mapping[str, str], str, tuple[str, ...]]] = {
     "timeline": ({}, "timeline", (".svg", ".png")),
-    "http3": ({"SERVER": "caddy,caddy-h3", "LOWAT": "16384"}, "timeline", (".svg",)),
-    "chromium": ({"CLIENT": "h2,chromium", "LOWAT": "16384"}, "clients", (".svg",)),
+    "guide/http3": ({"SERVER": "caddy,caddy-h3", "LOWAT": "16384"}, "timeline", (".svg",)),
+    "guide/chromium": ({"CLIENT": "h2,chromium", "LOWAT": "16384"}, "clients", (".svg",)),
 }
-"""The pictures by file name: the experiment's knobs, the figure, and the suffixes of the files to keep. Files of a
+"""The pictures by file, in docs/: the experiment's knobs, the figure, and the suffixes of the files to keep. Files of a
 megabyte are left out: every .html file, and the .png file of a picture with four arms."""
 
 

@@ -21,7 +21,7 @@ from priolab.experiments.host.extras import extras
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.host.processes import die_with_parent
 
-_OF_DOCUMENTS = ("tests/contract/test_documented_commands.py", "tests/contract/test_guide.py")
+_OF_DOCUMENTS = ("tests/contract/test_documented_commands.py", "tests/contract/test_links.py")
 _LISTS = (("priolab", "--help"), ("make", "help"), ("priolab", "list"))
 _NAMED = re.compile(r"^ +(?:make )?([a-z-]+)  |(?:make|priolab) ([a-z-]+)", re.MULTILINE)
 """A command or a target, in a list of them or in a sentence."""

@@ -10,7 +10,8 @@ and of SPDY, are in the lab's namespace `priolab`, and have the form of similar 
 | priolab:metrics_updated | server | quic:recovery_metrics_updated |
 | priolab:queue_updated | network | - |
 
-docs/qlog.cddl defines these events. Other events are a `simulation:marker`; the scenario is a `simulation:scenario`.
+docs/reference/qlog.cddl defines these events. Other events are a `simulation:marker`; the scenario is a
+`simulation:scenario`.
 
 All traces of a run have times in milliseconds since the client's first event.
 """

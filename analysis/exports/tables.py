@@ -2,7 +2,7 @@
 
 Column names contain the units. `since_page_ms` counts from the request of the measured load's page.
 `t_ns` is the time on the run's clock. The tables events, arrivals, sockets and queue have the columns of the files with
-the same names (docs/results.md), but three columns of the queue have longer names: bottleneck_packets,
+the same names (docs/reference/results.md), but three columns of the queue have longer names: bottleneck_packets,
 bottleneck_bytes and dropped_packets.
 """
 

@@ -1,4 +1,4 @@
-"""Predicts the time of the focal resource's first byte by arithmetic. Pure. docs/model.md lists the errors.
+"""Predicts the time of the focal resource's first byte by arithmetic. Pure. docs/measured/model.md lists the errors.
 
 The focal resource is the important resource that the origin has last. The others are the resources that are neither
 important nor documents. The link is busy from the others' first packet on. So the first byte's time follows from the

@@ -277,8 +277,8 @@ def _unread_dialect(scenario: ScenarioRecord, run: RunRecord) -> str | None:
         return None
     return (
         f"DIALECT={dialect}: the front itself put the {_others(scenario)} first, although the {ledger.focal} has a "
-        f"higher priority. So the front seems not to read this dialect. It may read DIALECT=plain; docs/matrix.md "
-        "shows which dialects each server reads."
+        "higher priority. So the front seems not to read this dialect. It may read DIALECT=plain; "
+        "docs/measured/matrix.md shows which dialects each server reads."
     )
 
 

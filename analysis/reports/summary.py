@@ -1,4 +1,4 @@
-"""Makes the summary of an experiment: a document in a stable format, for other programs (docs/results.md)."""
+"""Makes the summary of an experiment: a document in a stable format, for other programs (docs/reference/results.md)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Makes the summary of a sweep, in a stable format (docs/results.md). schema.py has its JSON Schema. Pure."""
+"""Makes the summary of a sweep, in a stable format (docs/reference/results.md). schema.py has its JSON Schema. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

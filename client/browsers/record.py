@@ -31,7 +31,7 @@ class Browser:
 
 
 def document(plan: Plan, browser: Browser, account: Account, shown: Sequence[Shown]) -> dict[str, Any]:
-    """Returns the content of browser.json; docs/results.md describes it."""
+    """Returns the content of browser.json; docs/reference/results.md describes it."""
     names = {sent.stream_id: sent.resource for sent in account.requests}
     loads = range(1, plan.loads + 1)
     compared = [each[0].name for each in (plan.page.important, plan.page.others) if each]

@@ -17,7 +17,7 @@ Status = Literal["ok", "failed", "invalid", "unsupported"]
 
 
 class Verdict(StrEnum):
-    """The verdicts; docs/glossary.md explains them."""
+    """The verdicts; docs/reference/glossary.md explains them."""
 
     KEPT = "kept"
     INVERTED = "inverted"
@@ -109,7 +109,7 @@ class LedgerRecord:
 class OracleRecord:
     """The oracle. first_byte_ms: the earliest time at which the focal resource's first byte could have come.
 
-    inversion_ms: how much later the first byte came. inversion_bytes: the needless bytes (docs/glossary.md).
+    inversion_ms: how much later the first byte came. inversion_bytes: the needless bytes (docs/reference/glossary.md).
     """
 
     first_byte_ms: float

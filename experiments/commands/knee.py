@@ -24,7 +24,9 @@ _TABLES = {"knee.md": table.markdown, "knee.csv": table.networks_csv, "knee-valu
 def add_to(parser: ArgumentParser) -> None:
     """Adds the options of `priolab knee` to its parser."""
     add_experiment(parser, default=None)
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON; docs/results.md describes it")
+    parser.add_argument(
+        "--json", action="store_true", help="print the summary as JSON; docs/reference/results.md describes it"
+    )
     parser.set_defaults(do=_do)
 
 

@@ -2,8 +2,8 @@
 
 Rules:
 1. The client requests two large resources on one connection. The client's flow-control window is closed at first. Then
-   the client opens the window bit by bit, as in the probes of docs/matrix.md. The server chooses which resource to
-   send. Only the order of the bytes is evaluated.
+   the client opens the window bit by bit, as in the probes of docs/measured/matrix.md. The server chooses which
+   resource to send. Only the order of the bytes is evaluated.
 2. Every dialect gets two probes. In one probe the client marks the first resource as more urgent, in the other probe
    the second resource. The difference between the two probes shows how the server follows the dialect. A dialect that
    sends weights gets two more, with weights that differ much (experiments/scenario/stimuli.py).

@@ -102,7 +102,10 @@ def show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[s
 def document(
     target: Mapping[str, Any], unasked: tuple[float, float] | None, answers: Mapping[str, Answer]
 ) -> dict[str, Any]:
-    """Returns the document that docs/results.md describes. target: the part of the document about the server."""
+    """Returns the document that docs/reference/results.md describes.
+
+    target: the part of the document about the server.
+    """
     return {
         "format": _FORMAT,
         **target,

@@ -321,7 +321,7 @@ def _signed(time_ns: int) -> str:
 
 
 def _document(site: _Site, found: _Found) -> Any:
-    """Returns the document that docs/results.md describes."""
+    """Returns the document that docs/reference/results.md describes."""
     return {
         "format": _FORMAT,
         "host": site.host,

@@ -117,7 +117,7 @@ def check_levels(scenarios: Iterable[Scenario], said: str) -> None:
                 reason = f"{switch.name} exists since {plain} {needed}, but {has} {said}"
                 remedy += f" {plain} {needed} or newer"
                 if program is None and server.edition is None and server.editions:
-                    remedy += ", or name an edition that has it (docs/versions.md)"
+                    remedy += ", or name an edition that has it (docs/guide/versions.md)"
                 raise Unavailable(f"{knob}={value} with SERVER={name}", reason, remedy)
 
 

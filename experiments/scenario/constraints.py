@@ -48,7 +48,7 @@ def _server(scenario: Scenario, given: Given) -> Server:
     try:
         server = scenario.front
     except ValueError as error:
-        what = f"a configuration of {scenario.server} with its placeholders (docs/your-server.md)"
+        what = f"a configuration of {scenario.server} with its placeholders (docs/guide/your-server.md)"
         raise ScenarioError("CONFIG", given("CONFIG"), f"{what}; {error}") from error
     if scenario.config is None:
         return server

@@ -67,7 +67,7 @@ def server_for(knob: str) -> Callable[[str], str]:
         except ValueError as error:
             if is_folder(text):
                 raise ScenarioError(
-                    knob, text, f"the path of a server's folder (docs/your-server.md); {error}"
+                    knob, text, f"the path of a server's folder (docs/guide/your-server.md); {error}"
                 ) from error
             if known := catalogue().get(text.partition("@")[0]):
                 editions = ", ".join(f"{known.name}@{edition}" for edition in known.editions)

@@ -1,7 +1,7 @@
 """Knobs: the settings that people give as NAME=VALUE, and the scenario that the knobs describe.
 
 People give knobs as Make variables, on the command line and in TOML files. The table KNOBS has the name, default and
-meaning of each knob; help texts and docs/knobs.md are made from it.
+meaning of each knob; help texts and docs/reference/knobs.md are made from it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -141,7 +141,7 @@ _KNOBS = (
         default=STOCK,
         field="config",
         parse=one_or(STOCK, _path),
-        allowed=f"the path of a configuration with the server's placeholders (docs/your-server.md), or {STOCK}",
+        allowed=f"the path of a configuration with the server's placeholders (docs/guide/your-server.md), or {STOCK}",
         meaning="the server's configuration; stock: the lab's own; several values, separated by commas, make an arm"
         " each",
     ),
@@ -298,7 +298,7 @@ _KNOBS = (
         field="page",
         parse=str,
         allowed=f"{', '.join(pages.catalogue())}, or a path that ends in .toml",
-        meaning="the page: its resources, each with size, delay and priority (docs/pages.md)",
+        meaning="the page: its resources, each with size, delay and priority (docs/guide/pages.md)",
     ),
     Knob(
         name="PLAN",

@@ -1,7 +1,8 @@
 """Pages: the files in pages/, and the user's own page files.
 
 A file has a `title`, and a text `ready`, such as "the map works", for the moment at which the important resources are
-complete. It has a table `[[resource]]` for each request, in the order of the requests. docs/pages.md explains the keys.
+complete. It has a table `[[resource]]` for each request, in the order of the requests. docs/guide/pages.md explains the
+keys.
 """
 
 import re

@@ -1,4 +1,4 @@
 .PHONY: scaling
 
-scaling: setup-test ## measure the cost of a million arms; writes the tables of docs/scaling.md (six minutes)
-	@.venv/bin/python -m tools.benches.scaling docs/scaling.md
+scaling: setup-test ## measure the cost of a million arms; writes the tables of docs/measured/scaling.md (six minutes)
+	@.venv/bin/python -m tools.benches.scaling docs/measured/scaling.md

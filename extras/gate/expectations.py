@@ -1,6 +1,6 @@
 """The expectations of a gate as values: a list of checks, each with what must hold. Pure.
 
-A file of expectations is a TOML document of this form; extras/gate/expectations_file.py reads it. docs/gate.md
+A file of expectations is a TOML document of this form; extras/gate/expectations_file.py reads it. docs/guide/gate.md
 explains the checks.
 """
 

@@ -30,7 +30,7 @@ def read_expectations(file: Path) -> Expectations:
         read = msgspec.convert(document, Expectations)
     except (msgspec.ValidationError, ValueError) as error:
         raise ScenarioError(
-            _OPTION, str(file), f"expectations as docs/gate.md says ({_told(str(error), document)})"
+            _OPTION, str(file), f"expectations as docs/guide/gate.md says ({_told(str(error), document)})"
         ) from error
     for check in read.check:
         if isinstance(check, Late) and not _is_page(check.page):

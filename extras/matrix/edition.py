@@ -1,7 +1,7 @@
 """An edition of the matrix: its verdicts and versions, without the frames. Pure.
 
-`make matrix` keeps an edition of a document that it replaces, docs/matrix/DATE.json. It has a tenth of the size of
-docs/matrix.json.
+`make matrix` keeps an edition of a document that it replaces, docs/measured/matrix/DATE.json. It has a tenth of the
+size of docs/measured/matrix.json.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Measures late urgent requests at servers that follow RFC 9218: `make late` writes docs/late-urgent.md and .json.
+"""Measures late urgent requests at servers that follow RFC 9218: `make late` writes late-urgent.md and .json.
 
-The servers are those that read RFC 9218 according to docs/matrix.json: of each server the newest version.
+The servers are those that read RFC 9218 according to docs/measured/matrix.json: of each server the newest version.
 """
 
 import tempfile
@@ -26,7 +26,7 @@ from priolab.extras.matrix.late_document import INVALID, Case
 from priolab.extras.matrix.matrix import Matrix
 
 _STEP = "the late urgent requests"
-_MATRIX = ROOT / "docs" / "matrix.md"
+_MATRIX = ROOT / "docs/measured/matrix.md"
 _DIALECT = "header+no7540"
 COMPARED = "nginx"
 """A server that does not read RFC 9218, for comparison."""

@@ -1,4 +1,4 @@
-"""Writes docs/late-urgent.md: late urgent requests, small pieces and equal urgencies at servers of RFC 9218. Pure."""
+"""Writes late-urgent.md: late urgent requests, small pieces and equal urgencies at servers of RFC 9218. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ _Arms = Mapping[Case, Mapping[str, Any]]
 
 
 def document(late: _Arms, pieces: _Arms, equals: Sequels, compared: str) -> str:
-    """Returns the text of docs/late-urgent.md.
+    """Returns the text of docs/measured/late-urgent.md.
 
     late, pieces: the arms of the summaries for the two pages; the arm of an invalid run has the key INVALID alone, with
     the reason. equals: the probes of two responses of the same urgency. compared: the server that does not read RFC

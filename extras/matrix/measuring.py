@@ -1,4 +1,4 @@
-"""Measures which servers keep the order that clients ask for: `make matrix` writes docs/matrix.md, .html and .json.
+"""Measures which servers keep the order that clients ask for: `make matrix` writes matrix.md, .html and .json.
 
 matrix.toml, beside this file, names the servers and their versions. The study probes each of them in every dialect,
 which is a way for clients to state priorities. If the probes find that a server follows a dialect's priorities, the
@@ -7,7 +7,7 @@ of unsent bytes (NATIVE=on), if the server has one. Servers of HTTP/3 are measur
 signals for. The study reuses existing results of the same code and programs.
 
 If SERVER or DIALECT is given, the rows and cells of the earlier document that are not measured stay in it. The verdicts
-of a document that is replaced are kept in a folder of its name, such as docs/matrix/2026-11-24.json.
+of a document that is replaced are kept in a folder of its name, such as docs/measured/matrix/2026-11-24.json.
 """
 
 import argparse

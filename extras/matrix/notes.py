@@ -3,7 +3,7 @@
 Rules:
 1. A note is shown only if the matrix has the verdict. A note says for which cells it holds. Each cell that fits is
    named, and the frames are those of the first such cell.
-2. What a note says beyond the frames is known of the programs: their documentation, or docs/servers.md.
+2. What a note says beyond the frames is known of the programs: their documentation, or docs/guide/servers.md.
 """
 
 from collections.abc import Callable, Iterator
@@ -89,7 +89,8 @@ version is the same."""
 _QUEUE = """\
 In the probe the windows hold both responses back, and the server orders them. Over the slow link the windows are open.
 Then the server puts all that it holds into its output queue at once, and the order there is fixed. BUFFERING=off is no
-cure: the script begins sooner (docs/servers.md), but the server holds too little of the responses to order them."""
+cure: the script begins sooner (docs/guide/servers.md), but the server holds too little of the responses to order
+them."""
 
 _TOO_LATE = """\
 Over the slow link the order is that of the requests, which ask for the opposite of what the frames ask for later: when

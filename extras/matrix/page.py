@@ -25,8 +25,8 @@ from priolab.extras.matrix.words import MARKS, anchor, measured_words, reading_w
 _COLOURS = {Layer.NOWHERE: "#00664b", Layer.SOCKET: "#1f9384", Layer.FRONT: "#ddcc77", Layer.SERVER: "#e4e4e4"}
 _RANKS = {layer: rank for rank, layer in enumerate(_COLOURS)}
 
-RUNS = "../results/matrix-runs"
-"""The path from docs/ to the folder with links to the runs, if RESULTS is the default."""
+RUNS = "../../results/matrix-runs"
+"""The path from docs/measured/ to the folder with links to the runs, if RESULTS is the default."""
 
 _INKS = f":root {{ --ink: {INK}; --quiet: {QUIET}; --grid: {GRID}; }}"
 

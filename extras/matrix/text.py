@@ -1,4 +1,4 @@
-"""Writes the matrix as text: a Markdown table, and docs/matrix.md. Pure."""
+"""Writes the matrix as text: a Markdown table, and docs/measured/matrix.md. Pure."""
 
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -16,7 +16,7 @@ from priolab.extras.matrix.words import MARKS, WAYS, anchor, measured_words, rea
 _HEADING = "Who keeps the order?"
 _EXPLANATION = """\
 Made by `make matrix`. Each row is a server in one version: `nginx@sid`, for example, is the nginx of this Debian suite
-([versions.md](versions.md)). extras/matrix/matrix.toml names the versions. Each column is a dialect: a way in
+([versions.md](../guide/versions.md)). extras/matrix/matrix.toml names the versions. Each column is a dialect: a way in
 which a client says which response comes first (`DIALECT`, client/dialects.py). The client requests the image, then the
 script, and asks to get the script first. In some dialects, such as *plain+reprioritize*, its requests ask for the image
 first, and frames that it sends later ask for the script first. The dialect *firefox* is history: Firefox sent these
@@ -51,15 +51,15 @@ read the dialect; the front's output queue, between its scheduler and the socket
 layer that LOWAT bounds. If a server shares the window almost evenly in a dialect, the effect with nothing in the way is
 small, and so is a third of this effect. The words *arrives* and *lost* judge two loads together, unlike the verdicts
 *kept* and *inverted*, which judge a single load. This page is about the first load of a connection. On later loads
-Apache puts all of a response into its output queue, and LOWAT no longer helps (docs/servers.md).
+Apache puts all of a response into its output queue, and LOWAT no longer helps (docs/guide/servers.md).
 
 The matrix is measured in the guest, where the work of a program takes no time. So the two processors of a server made
 with Go (caddy, go, traefik) are never at work at once, as they are on a real machine. For these servers *lost* says
 what happens without real concurrency; on two real processors a part of the effect may arrive.
 
-Names with `-h3`, such as `nginx-h3@sid`, are servers over HTTP/3 ([http3.md](http3.md)), which has only the signals of
-RFC 9218. The probe holds the windows of QUIC back in the same way. Over the slow link no kernel's send buffer is in the
-way, and LOWAT has no effect."""
+Names with `-h3`, such as `nginx-h3@sid`, are servers over HTTP/3 ([http3.md](../guide/http3.md)), which has only the
+signals of RFC 9218. The probe holds the windows of QUIC back in the same way. Over the slow link no kernel's send
+buffer is in the way, and LOWAT has no effect."""
 
 
 _CHANGES = """\
@@ -92,7 +92,7 @@ def _word(cell: Cell | None, page_name: str | None) -> str:
 
 
 def document(matrix: Matrix, past: Edition | None = None, page_name: str = "matrix.html") -> str:
-    """Returns the text of docs/matrix.md.
+    """Returns the text of docs/measured/matrix.md.
 
     past: the edition since which it shows what moved; None without an older one. page_name: the file of the page.
     """

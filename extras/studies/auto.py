@@ -1,4 +1,4 @@
-"""Measures how good LOWAT=auto is: `make auto` writes docs/auto.md and, beside it, following.svg and .png.
+"""Measures how good LOWAT=auto is: `make auto` writes docs/measured/auto.md and, beside it, following.svg and .png.
 
 The study has five parts:
 1. A sweep of the default grid, with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).

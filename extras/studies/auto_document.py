@@ -1,4 +1,4 @@
-"""Writes docs/auto.md: the findings about LOWAT=auto, in words and tables. Pure."""
+"""Writes docs/measured/auto.md: the findings about LOWAT=auto, in words and tables. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class Study:
 
 
 def text(study: Study, knobs: Mapping[str, str], new_knobs: Mapping[str, str]) -> str:
-    """Returns the text of docs/auto.md.
+    """Returns the text of docs/measured/auto.md.
 
     knobs: the knobs of the loads in which the link's rate changes. new_knobs: those of all loads on new connections.
     """
@@ -78,7 +78,7 @@ def _grid(study: Study) -> Iterator[str]:
     summary = study.summary
     auto = summary["auto"]
     yield _prose(
-        "Made by `make auto`. [tuner.md](tuner.md) explains LOWAT=auto; this page has the measurements. "
+        "Made by `make auto`. [tuner.md](../guide/tuner.md) explains LOWAT=auto; this page has the measurements. "
         "The last section, on traces, is made by `make traces` ([traces.md](traces.md)). Times and goodputs are "
         f"medians of {summary['repeat']} repetitions with different seeds, in the fabric "
         f"`{summary['fabric']}`."
@@ -175,7 +175,7 @@ def _promises(study: Study) -> Iterator[str]:
     kept = [all(each.holds for each in found) for found in study.kept.values()]
     yield "## The recommended values, measured again"
     yield _prose(
-        "`priolab knee` recommends a value for each network ([choosing.md](choosing.md)). These values were "
+        "`priolab knee` recommends a value for each network ([choosing.md](../guide/choosing.md)). These values were "
         f"measured again with new seeds: **{sum(kept)} of {len(kept)} are confirmed**. A value is confirmed if the "
         "script's first byte and the goodput are within the sweep's intervals, widened by the noise band."
     )
@@ -189,8 +189,8 @@ def new_connections(found: Sequence[NewConnection], knobs: Mapping[str, str]) ->
     near = sum(each.is_near for each in found)
     yield "## The cautious tuner, on new connections"
     yield _prose(
-        "`priolab tune` applies the law with [caution](tuner.md#never-worse-than-without): it lowers a value a second "
-        "later than LOWAT=auto, so its first values matter more. Each run is one load on a new connection "
+        "`priolab tune` applies the law with [caution](../guide/tuner.md#never-worse-than-without): it lowers a value "
+        "a second later than LOWAT=auto, so its first values matter more. Each run is one load on a new connection "
         f"(`{_words(knobs)}`), with round trips of 1 to 20 ms. The table has the time of the script's first byte, "
         "which the origin has after 200 ms. *Near*: with the cautious tuner in the kernel the first byte is at most "
         f"{LATER:.0%}, or one TLS record's time, later than with auto. *Goodput, of unset*: with the cautious tuner in "

@@ -1,4 +1,4 @@
-"""Measures what the bottleneck's queueing discipline does to LOWAT's effect: `make link` writes docs/link.md.
+"""Measures what the bottleneck's queueing discipline does to LOWAT's effect: `make link` writes docs/measured/link.md.
 
 Each discipline is measured with a deep queue, alone and beside a bulk flow, each with LOWAT unset and with LOWAT.
 """

@@ -1,4 +1,4 @@
-"""Writes docs/link.md: the bottleneck's queueing disciplines and cross traffic, with measurements. Pure."""
+"""Writes docs/measured/link.md: the bottleneck's queueing disciplines and cross traffic, with measurements. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ _CROSS_HEAD = (
 _INTRODUCTION = (
     "The bottleneck of a real link is not always one queue that drops packets only when it is full. QDISC gives the"
     " lab's bottleneck another queueing discipline of the kernel, ECN lets this discipline mark packets instead of"
-    " dropping them, and CROSS adds bulk flows of other senders. [knobs.md](knobs.md) has the allowed values, and"
-    " [0029](decisions/0029-qdiscs.md) the reasons for the way in which the link is made."
+    " dropping them, and CROSS adds bulk flows of other senders. [knobs.md](../reference/knobs.md) has the allowed"
+    " values, and [0029](../decisions/0029-qdiscs.md) the reasons for the way in which the link is made."
 )
 _MADE = (
     "`make link` makes this page. Each row is one run of the Maps case in the guest, and times are seconds. The first"
@@ -47,7 +47,7 @@ _LEFT_OUT = (
 )
 _OTHERS = (
     "[traces.md](traces.md) has links whose rate follows a trace. LOSS_BURST makes the losses of LOSS come in bursts,"
-    " and with REORDER some packets skip the delay; [knobs.md](knobs.md) describes both."
+    " and with REORDER some packets skip the delay; [knobs.md](../reference/knobs.md) describes both."
 )
 
 Measured = Mapping[str, Any]
@@ -66,7 +66,7 @@ class Case:
 
 
 def document(found: Mapping[Case, Measured]) -> str:
-    """Returns the text of docs/link.md."""
+    """Returns the text of docs/measured/link.md."""
     alone = [_row(case, arm) for case, arm in found.items() if not case.cross]
     shared = [_cross_row(case, arm) for case, arm in found.items() if case.cross]
     lines = ["# The link", "", filled(_INTRODUCTION), "", filled(_MADE), ""]

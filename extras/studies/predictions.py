@@ -1,4 +1,4 @@
-"""Compares predictions with measurements in the virtual fabric: `make model` writes docs/model.md.
+"""Compares predictions with measurements in the virtual fabric: `make model` writes docs/measured/model.md.
 
 The study has two parts: cases that were looked at when the model was made, and networks that were drawn by seed
 afterwards (extras/studies/networks.py).

@@ -1,4 +1,4 @@
-"""Measures the scenarios that spoil the effect of LOWAT: `make sabotage` writes docs/sabotage.md.
+"""Measures the scenarios that spoil the effect of LOWAT: `make sabotage` writes docs/measured/sabotage.md.
 
 These scenarios are the sabotage catalogue. Each is measured without and with its cure.
 """
@@ -84,7 +84,7 @@ def measure(results: Path, report: Report) -> SabotageResults:
 
 
 def document(found: SabotageResults) -> str:
-    """Returns the text of docs/sabotage.md."""
+    """Returns the text of docs/measured/sabotage.md."""
     spoiled = [
         (spoiler(entry, entry.card), [found.of(name, role) for role in _knobs(entry)])
         for name, entry in sabotage().items()

@@ -1,4 +1,4 @@
-"""Writes docs/sabotage.md: the cards of the sabotage catalogue, each with its measurements. Pure."""
+"""Writes docs/measured/sabotage.md: the cards of the sabotage catalogue, each with its measurements. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Spoiler:
 
 
 def document(plain: Sequence[Arm], spoiled: Iterable[tuple[Spoiler, Sequence[Arm]]]) -> str:
-    """Returns the text of docs/sabotage.md.
+    """Returns the text of docs/measured/sabotage.md.
 
     plain: control and treatment of the unspoiled scenario. spoiled: scenarios, each with four arms: control and
     treatment, then control and treatment with the cure.

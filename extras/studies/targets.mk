@@ -1,26 +1,26 @@
 .PHONY: agreement auto model link sabotage transition two-hops traces
 
-agreement: setup ## compare the fabrics that work on this machine; writes docs/agreement.md (about 15 minutes)
-	@$(PRIOLAB) agreement docs/agreement.md
+agreement: setup ## compare the fabrics that work on this machine; writes docs/measured/agreement.md (about 15 minutes)
+	@$(PRIOLAB) agreement docs/measured/agreement.md
 
-auto: setup-compared ## measure LOWAT=auto on every network, new connections and changing rates; writes docs/auto.md (about half an hour)
-	@$(PRIOLAB) auto docs/auto.md
+auto: setup-compared ## measure LOWAT=auto on every network, new connections and changing rates; writes docs/measured/auto.md (about half an hour)
+	@$(PRIOLAB) auto docs/measured/auto.md
 
-model: setup-compared ## compare the predictor with measurements, on drawn networks too; writes docs/model.md (about four minutes)
-	@$(PRIOLAB) model docs/model.md
+model: setup-compared ## compare the predictor with measurements, on drawn networks too; writes docs/measured/model.md (about four minutes)
+	@$(PRIOLAB) model docs/measured/model.md
 
-link: setup ## measure the bottleneck's queueing disciplines, alone and beside a bulk flow; writes docs/link.md (two minutes)
-	@$(PRIOLAB) link docs/link.md
+link: setup ## measure the bottleneck's queueing disciplines, alone and beside a bulk flow; writes docs/measured/link.md (two minutes)
+	@$(PRIOLAB) link docs/measured/link.md
 
-sabotage: setup ## measure the scenarios that spoil the effect, and their cures; writes docs/sabotage.md (half a minute)
-	@$(PRIOLAB) sabotage docs/sabotage.md
+sabotage: setup ## measure the scenarios that spoil the effect, and their cures; writes docs/measured/sabotage.md (half a minute)
+	@$(PRIOLAB) sabotage docs/measured/sabotage.md
 
-transition: setup-chromium setup-firefox setup-webkit ## measure today's browsers at fronts that read RFC 7540 and RFC 9218; writes docs/transition.md (a quarter to half an hour)
+transition: setup-chromium setup-firefox setup-webkit ## measure today's browsers at fronts that read RFC 7540 and RFC 9218; writes docs/measured/transition.md (a quarter to half an hour)
 	@experiments/host/setup.sh SERVER=nginx@bookworm,h2o@bookworm,nghttpx@bookworm,nghttpx@sid,apache@bookworm,apache@sid,lighttpd@sid,node@sid,go
-	@$(PRIOLAB) transition docs/transition.md
+	@$(PRIOLAB) transition docs/measured/transition.md
 
-two-hops: setup-servers ## measure two fronts, one behind the other, with LOWAT at each; writes docs/two-hops.md and its pictures (one minute)
-	@$(PRIOLAB) two-hops docs/two-hops.md
+two-hops: setup-servers ## measure two fronts, one behind the other, with LOWAT at each; writes docs/measured/two-hops.md and its pictures (one minute)
+	@$(PRIOLAB) two-hops docs/measured/two-hops.md
 
-traces: setup ## measure LOWAT=auto on synthetic traces; writes docs/traces.md (two minutes)
-	@$(PRIOLAB) traces docs/traces.md
+traces: setup ## measure LOWAT=auto on synthetic traces; writes docs/measured/traces.md (two minutes)
+	@$(PRIOLAB) traces docs/measured/traces.md

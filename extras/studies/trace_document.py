@@ -1,4 +1,4 @@
-"""Writes docs/traces.md: traces of packet opportunities, and how LOWAT=auto does on them. Pure."""
+"""Writes docs/measured/traces.md: traces of packet opportunities, and how LOWAT=auto does on them. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class TraceArms:
 
 
 def document(even: Mapping[str, tuple[float, float]], arms: Sequence[TraceArms], words: str) -> str:
-    """Returns the text of docs/traces.md.
+    """Returns the text of docs/measured/traces.md.
 
     even: by figure, its value with a trace of even opportunities and with the same rate, in milliseconds. words: the
     knobs of the runs in `arms`.
@@ -79,7 +79,7 @@ def document(even: Mapping[str, tuple[float, float]], arms: Sequence[TraceArms],
 
 
 def with_traces(auto: str, traces: str) -> str:
-    """Returns docs/auto.md with the section about LOWAT=auto of docs/traces.md at its end, in place of an older one.
+    """Returns auto.md with the section about LOWAT=auto of traces.md at its end, in place of an older one.
 
     auto, traces: the texts of these documents.
     """

@@ -1,4 +1,4 @@
-"""Measures LOWAT=auto on synthetic traces: `make traces` writes docs/traces.md, and a section of docs/auto.md."""
+"""Measures LOWAT=auto on synthetic traces: `make traces` writes traces.md, and a section of auto.md."""
 
 import tempfile
 from pathlib import Path

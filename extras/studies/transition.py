@@ -1,4 +1,4 @@
-"""Measures today's browsers at fronts that read RFC 7540 and RFC 9218: `make transition` writes docs/transition.md."""
+"""Measures today's browsers at fronts that read RFC 7540 and RFC 9218: `make transition` writes transition.md."""
 
 import tempfile
 from collections.abc import Mapping, Sequence

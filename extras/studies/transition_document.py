@@ -1,4 +1,4 @@
-"""Writes docs/transition.md: what browsers ask for, and what a site loses when its front moves to RFC 9218. Pure."""
+"""Writes transition.md: what browsers ask for, and what a site loses when its front moves to RFC 9218. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _MADE = (
     " guest over the default link, 128 kB/s and 300 ms, and shows the third load of the page. The browsers are"
     " headless, with an empty cache; the lab changes none of their settings for priorities. The signals are read from"
     " the frames that the browsers sent (client/browser.json in each run). Two runs of a browser are not equal"
-    " ([chromium.md](chromium.md)), so a difference of some tenths of a second between two rows may be chance."
+    " ([chromium.md](../guide/chromium.md)), so a difference of some tenths of a second between two rows may be chance."
 )
 _SENT = (
     "`PAGE=signals` has a style sheet, a script, a picture and a `fetch()`, each without a hint, with"
@@ -74,7 +74,7 @@ class Sent:
 def document(
     sent: Mapping[str, Sent], fronts: Sequence[Front], arms: Mapping[Case, Mapping[str, Any]], pages: Sequence[str]
 ) -> str:
-    """Returns the text of docs/transition.md.
+    """Returns the text of docs/measured/transition.md.
 
     sent: by CLIENT. arms: the arms of the summaries. pages: the pages' names, in the order of their sections.
     """

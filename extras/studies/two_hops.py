@@ -1,4 +1,4 @@
-"""Measures two fronts, one behind the other: `make two-hops` writes docs/two-hops.md and its pictures.
+"""Measures two fronts, one behind the other: `make two-hops` writes docs/measured/two-hops.md and its pictures.
 
 In each case LOWAT is set at neither front, at the front, at the second front, and at both.
 """

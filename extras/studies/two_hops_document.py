@@ -1,4 +1,4 @@
-"""Writes docs/two-hops.md: two fronts, one behind the other, with LOWAT at one of them or at both. Pure."""
+"""Writes docs/measured/two-hops.md: two fronts, one behind the other, with LOWAT at one of them or at both. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ _MADE = (
 _METHOD = (
     "Between the fronts there is no TLS, so two captures, one at each end of their link, show when the script's first"
     " byte left the second front and when it arrived at the front. The lab samples the sockets of both fronts. The link"
-    " between the fronts is calibrated and read back like the client's. [knobs.md](knobs.md) explains VIA_HTTP,"
-    " VIA_RATE, VIA_DELAY and VIA_QUEUE."
+    " between the fronts is calibrated and read back like the client's. [knobs.md](../reference/knobs.md) explains"
+    " VIA_HTTP, VIA_RATE, VIA_DELAY and VIA_QUEUE."
 )
 
 
@@ -60,7 +60,7 @@ class Case:
 
 
 def document(found: Mapping[str, tuple[Case, Sequence[Mapping[str, Any]]]]) -> str:
-    """Returns the text of docs/two-hops.md.
+    """Returns the text of docs/measured/two-hops.md.
 
     found: by name of the case, the case with the knobs of its command, and the arms of its experiment's summary, each
     with the key `lowats`: the values of LOWAT and VIA_LOWAT.

@@ -194,8 +194,8 @@ def test_template_needs_its_values(name: str) -> None:
 
 
 def test_the_table_of_knobs_is_the_codes() -> None:
-    """docs/knobs.md is what `make knobs` writes, and the ten defaults in README.md are those of the code."""
-    assert (ROOT / "docs/knobs.md").read_text() == knob_tables.document()
+    """docs/reference/knobs.md is what `make knobs` writes, and the ten defaults in README.md are those of the code."""
+    assert (ROOT / "docs/reference/knobs.md").read_text() == knob_tables.document()
     rows = re.findall(r"^\| `([A-Z_]+)` \| `([^`]+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert len(rows) == 10
     defaults = {knob.name: knob.default for knob in KNOBS.values()} | {

@@ -1,4 +1,4 @@
-"""The qlog export against docs/qlog.cddl: the draft's requirements on a file, and the lab's own events."""
+"""The qlog export against docs/reference/qlog.cddl: the draft's requirements on a file, and the lab's own events."""
 
 import copy
 import json
@@ -24,8 +24,8 @@ def cddl() -> Any:
 
 @pytest.fixture(scope="module")
 def schema(cddl: Any) -> Any:
-    """Return the schema of docs/qlog.cddl."""
-    return cddl.Schema((_ROOT / "docs" / "qlog.cddl").read_text())
+    """Return the schema of docs/reference/qlog.cddl."""
+    return cddl.Schema((_ROOT / "docs/reference/qlog.cddl").read_text())
 
 
 def _album(folder: str) -> Album:

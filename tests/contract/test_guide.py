@@ -1,4 +1,4 @@
-"""docs/adding-a-server.md: its examples equal the files of the catalogue, and it names every field of an entry."""
+"""docs/guide/adding-a-server.md: its examples are files of the catalogue, and it names every field of an entry."""
 
 import re
 import tomllib
@@ -11,7 +11,7 @@ from priolab.proxy import server
 from tests.contract.fronts import front
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = (ROOT / "docs/adding-a-server.md").read_text()
+GUIDE = (ROOT / "docs/guide/adding-a-server.md").read_text()
 SHOWN = re.findall(r"^`(proxy/servers/[^`]+)`:\n\n```\w*\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 NAMED = set(re.findall(r"`(\w+)`", GUIDE))
 

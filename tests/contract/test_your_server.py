@@ -1,4 +1,4 @@
-"""docs/your-server.md: its commands are accepted where the files exist that they name; its entry is a server."""
+"""docs/guide/your-server.md: its commands are accepted where the files exist that they name; its entry is a server."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ from tests.contract.fronts import front
 from tests.own_files import ENTRY
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/your-server.md").read_text()
+PAGE = (ROOT / "docs/guide/your-server.md").read_text()
 COMMANDS = re.findall(r"^make experiment (.*)$", PAGE, re.MULTILINE)
 
 

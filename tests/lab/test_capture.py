@@ -89,7 +89,7 @@ def test_a_capture_changes_nothing(captured: Done, run: Runs) -> None:
 
 
 def test_after_a_loss_all_of_it_is_readable(captured: Done) -> None:
-    """After lost packets tshark decrypts every byte, with the preference that docs/results.md names."""
+    """After lost packets tshark decrypts every byte, with the preference that docs/reference/results.md names."""
     run = _run_folder(captured, "losses")
     counters = json.loads((run / "link/counters.json").read_text())
     assert sum(qdisc["drops"] for qdisc in counters["down"]) > 0

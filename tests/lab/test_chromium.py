@@ -89,7 +89,7 @@ def _must_have_browsed(done: Done, arm: str) -> None:
 
 
 def _must_have_said(request: Mapping[str, Any]) -> None:
-    """Checks a request's priority signals against the table in docs/chromium.md.
+    """Checks a request's priority signals against the table in docs/guide/chromium.md.
 
     The table has the header field and the last weight. In the end page and script depend exclusively on the root.
     """

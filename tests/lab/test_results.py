@@ -73,7 +73,7 @@ def test_every_byte_is_accounted_for(repeated: Done) -> None:
 
 
 def test_a_run_folder_is_complete(repeated: Done) -> None:
-    """Asked configurations, keys, logs, counters and environment are where docs/results.md says."""
+    """Asked configurations, keys, logs, counters and environment are where docs/reference/results.md says."""
     folder = _run_folder(repeated)
     for name in (
         "run.json",

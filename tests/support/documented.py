@@ -1,4 +1,4 @@
-"""The documented matrix, docs/matrix.json, and which of its rows is about the server that this machine has."""
+"""The documented matrix, docs/measured/matrix.json, and which of its rows is about the server that this machine has."""
 
 import json
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from priolab.experiments.host.http2_library import http2_library
 from priolab.experiments.host.programs import server_version
 from priolab.proxy.server import server_of
 
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs/measured"
 
 
 def page_of(extra: str, name: str) -> str:
-    """Returns the text of an extra's page in docs/. Skips the test in a checkout without the extra."""
+    """Returns the text of an extra's page in docs/measured. Skips the test in a checkout without the extra."""
     if not (ROOT / "extras" / extra).exists():
         pytest.skip(f"the extra `{extra}` is not there")
     return (DOCS / name).read_text()

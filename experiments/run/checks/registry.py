@@ -1,8 +1,8 @@
 """All checks that can make a run invalid, with what each compares, and the test that makes it fail.
 
 The checks over logs are pure, and are in analysis/loads; experiments/execution/conclusion.py carries them out. The
-table in docs/checks.md is this one. A test compares both, looks for the tests, and looks in the code for checks that
-are not registered.
+table in docs/reference/checks.md is this one. A test compares both, looks for the tests, and looks in the code for
+checks that are not registered.
 """
 
 from dataclasses import dataclass
@@ -264,7 +264,7 @@ CHECKS = (
 
 
 def table() -> str:
-    """Returns the table of docs/checks.md."""
+    """Returns the table of docs/reference/checks.md."""
     lines = ["| check | compares | a test that makes it fail |", "|---|---|---|"]
     lines += [f"| {check.name} | {check.compares} | {check.test.replace('::', ', `')}` |" for check in CHECKS]
     return "\n".join(lines) + "\n"

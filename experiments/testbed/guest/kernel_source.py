@@ -28,7 +28,7 @@ PINNED: Version = (7, 2)
 """The kernel version of all machines that can fetch its source."""
 
 TRIED: tuple[Version, ...] = ((6, 1), (6, 12), PINNED)
-"""Kernel versions whose results docs/agreement.md compares."""
+"""Kernel versions whose results docs/measured/agreement.md compares."""
 
 VARIABLE = "PRIOLAB_KERNEL"
 """The environment variable with the version, or the source tarball, of the guest kernel. `make KERNEL=...` sets it."""

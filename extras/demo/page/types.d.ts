@@ -1,4 +1,4 @@
-// The server's documents: extras/demo/arm_view.py, choices.py and story.py make them. docs/results.md explains Arm,
+// The server's documents: extras/demo/arm_view.py, choices.py and story.py make them. docs/reference/results.md explains Arm,
 // analysis/reports/film.py explains FilmDocument.
 
 /** The important resources of the page, or the others. */

@@ -1,6 +1,6 @@
 /**
  * A scheduler for SPDY streams that follows their priorities and decides as late as possible. It replaces the scheduler
- * of spdy-transport, which docs/spdy.md describes.
+ * of spdy-transport, which docs/guide/spdy.md describes.
  *
  * Rules:
  * 1. A frame is written when the kernel has taken the previous one. So the bytes in the kernel and one frame have a

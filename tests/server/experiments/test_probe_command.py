@@ -1,4 +1,4 @@
-"""Tests of `priolab probe` with fronts on loopback: it finds what docs/matrix.json says, and names obstacles."""
+"""Tests of `priolab probe` with fronts on loopback: it finds what matrix.json says, and names obstacles."""
 
 import json
 import subprocess

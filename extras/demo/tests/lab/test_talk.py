@@ -1,4 +1,4 @@
-"""docs/talk.md and docs/tutorial.md, followed literally: what they say to do can be done, and gives what they say."""
+"""docs/guide/talk.md and tutorial.md, followed literally: what they say to do can be done, and gives what they say."""
 
 import json
 import re
@@ -24,7 +24,7 @@ from tests.support.visits import RUN_MS, figures, scrub, shown, visit
 
 pytestmark = pytest.mark.usefixtures("guest", "chromium")
 
-_DOCS = ROOT / "docs"
+_DOCS = ROOT / "docs/guide"
 TALK = (_DOCS / "talk.md").read_text()
 TUTORIAL = (_DOCS / "tutorial.md").read_text()
 _PREPARE_S = 240.0
@@ -37,14 +37,14 @@ new MutationObserver(() => labels.push(document.querySelector(".play")?.textCont
 
 
 def _rows(heading: str) -> list[list[str]]:
-    """Return the rows of the table below a heading of docs/talk.md, each as its cells."""
+    """Return the rows of the table below a heading of docs/guide/talk.md, each as its cells."""
     section = TALK.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
 
 
 def _section(number: int) -> str:
-    """Return a numbered section of docs/tutorial.md, on one line."""
+    """Return a numbered section of docs/guide/tutorial.md, on one line."""
     return " ".join(TUTORIAL.partition(f"\n## {number}. ")[2].partition("\n## ")[0].split())
 
 

@@ -56,7 +56,7 @@ def test_values(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("format = ", "a TOML file (Invalid value"),
-        (_CHECK, "allowed: expectations as docs/gate.md says (Object missing required field `format`)"),
+        (_CHECK, "allowed: expectations as docs/guide/gate.md says (Object missing required field `format`)"),
         ("format = 2\n" + _CHECK, "format: Invalid enum value 2; allowed: 1)"),
         (_HEAD, "Object missing required field `check`"),
         (_HEAD + "check = []\n", "check: Expected `array` of length >= 1"),

@@ -1,4 +1,4 @@
-"""Tests of docs/late-urgent.md: the section about equal urgencies follows from the recorded frames."""
+"""Tests of docs/measured/late-urgent.md: the section about equal urgencies follows from the recorded frames."""
 
 import json
 
@@ -10,7 +10,7 @@ from priolab.extras.matrix.late import COMPARED, fronts
 from priolab.extras.matrix.late_document import equal_section
 from priolab.extras.matrix.matrix_files import earlier
 
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs/measured"
 
 
 @pytest.fixture(scope="module")

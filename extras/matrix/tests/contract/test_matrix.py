@@ -74,7 +74,7 @@ def test_every_verdict_follows_from_frames(recorded: Matrix) -> None:
 
 
 def test_documents_of_one_matrix(recorded: Matrix) -> None:
-    """docs/matrix.md, .html and .json are those of the recorded frames."""
+    """docs/measured/matrix.md, .html and .json are those of the recorded frames."""
     assert (DOCS / "matrix.json").read_text() == dumped(documented())
     past = newest_edition(DOCS / "matrix.md", recorded.date)
     assert (DOCS / "matrix.md").read_text() == text.document(recorded, past)

@@ -11,14 +11,14 @@ from tests.support.make_targets import planned
 @pytest.mark.parametrize(
     ("words", "file"),
     [
-        ([], "docs/matrix.md"),
-        (["REUSE=no"], "docs/matrix.md"),
+        ([], "docs/measured/matrix.md"),
+        (["REUSE=no"], "docs/measured/matrix.md"),
         (["SERVER=h2o"], "results/matrix.md"),
         (["DIALECT=plain", "RESULTS=elsewhere"], "elsewhere/matrix.md"),
     ],
 )
 def test_a_part_is_not_the_document(words: Sequence[str], file: str) -> None:
-    """`make matrix` writes docs/matrix.md only if the whole matrix is measured, otherwise results/matrix.md."""
+    """`make matrix` writes docs/measured/matrix.md only if it measures the whole matrix, otherwise another file."""
     assert re.findall(r"^\.venv/bin/priolab matrix --from-make (.*)$", planned("matrix", *words), re.MULTILINE) == [
         file
     ]

@@ -1,4 +1,4 @@
-"""The matrix: docs/matrix.json has the measured results, and a part of them is measured again.
+"""The matrix: docs/measured/matrix.json has the measured results, and a part of them is measured again.
 
 extras/matrix/tests/contract/test_matrix.py checks that the documented verdicts follow from the recorded frames.
 """
@@ -91,14 +91,14 @@ ONE = "header"
 
 @pytest.mark.parametrize("row", EXPECTED)
 def test_every_version_is_as_expected(row: str) -> None:
-    """docs/matrix.json has a row for each version, with the readings in EXPECTED."""
+    """docs/measured/matrix.json has a row for each version, with the readings in EXPECTED."""
     cells = documented()["servers"][row]["dialects"]
     assert tuple(cells[dialect]["reading"] for dialect in SOME) == EXPECTED[row]
 
 
 @pytest.mark.parametrize("row", EXPECTED_OVER_HTTP3)
 def test_every_version_over_http3_is_as_expected(row: str) -> None:
-    """docs/matrix.json has a row for each version over HTTP/3, with the dialects that HTTP/3 has signals for."""
+    """matrix.json has a row for each version over HTTP/3, with the dialects that HTTP/3 has signals for."""
     cells = documented()["servers"][row]["dialects"]
     found = {dialect: cell["reading"] for dialect, cell in cells.items()}
     assert found == dict(zip(OVER_HTTP3, EXPECTED_OVER_HTTP3[row], strict=True))
@@ -140,7 +140,7 @@ def shares(servers: Mapping[str, Any], server: str, dialect: str) -> Mapping[str
 
 @pytest.mark.parametrize("server", BASE)
 def test_it_is_what_is_documented(found: Mapping[str, Any], server: str) -> None:
-    """The measured matrix equals docs/matrix.json, shares within 0.05; a failure names the server's versions."""
+    """The measured matrix equals matrix.json, shares within 0.05; a failure names the server's versions."""
     row = documented()["servers"][row_like(server)]
     versions = f"documented: {row['said']}, here: {found[server]['said']}"
     assert found[server]["own_order"] == row["own_order"], versions
@@ -235,7 +235,7 @@ def others(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tup
 def test_the_others_are_what_is_documented(
     others: Mapping[tuple[str, str], Mapping[str, float]], name: str, dialect: str
 ) -> None:
-    """The measured readings of the servers outside BASE equal docs/matrix.json and EXPECTED."""
+    """The measured readings of the servers outside BASE equal docs/measured/matrix.json and EXPECTED."""
     needs(name)
     of_script, row = others[name, dialect.replace("+", "-")], row_like(name)
     usual, *strong = (
@@ -252,7 +252,7 @@ def test_the_others_are_what_is_documented(
 def test_the_prebuilt_servers_are_what_is_documented(
     others: Mapping[tuple[str, str], Mapping[str, float]], name: str
 ) -> None:
-    """In the dialect ONE, the measured shares equal docs/matrix.json."""
+    """In the dialect ONE, the measured shares equal docs/measured/matrix.json."""
     needs(name)
     of_script, row = others[name, ONE], documented()["servers"][row_like(name)]
     found = {"spdy": of_script["probe-spdy"], "swap": of_script["probe-swap"]}
@@ -265,7 +265,7 @@ def test_the_prebuilt_servers_are_what_is_documented(
 def test_http3_is_what_is_documented(
     others: Mapping[tuple[str, str], Mapping[str, float]], name: str, dialect: str
 ) -> None:
-    """The measured readings and shares over HTTP/3 equal docs/matrix.json, shares within 0.05."""
+    """The measured readings and shares over HTTP/3 equal docs/measured/matrix.json, shares within 0.05."""
     needs(name)
     of_script, row = others[name, dialect], name if "@" in name else row_like(name)
     before = documented()["servers"][row]["dialects"][dialect]

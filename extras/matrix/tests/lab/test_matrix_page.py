@@ -1,4 +1,4 @@
-"""docs/matrix.html in a real browser: without a network it sorts and filters, and fits the window."""
+"""docs/measured/matrix.html in a real browser: without a network it sorts and filters, and fits the window."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -50,7 +50,7 @@ def test_an_invalid_run() -> None:
 
 
 def test_without_a_matrix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without docs/matrix.json one line says what makes it."""
+    """Without docs/measured/matrix.json one line says what makes it."""
     monkeypatch.setattr(late, "_MATRIX", tmp_path / "matrix.md")
     with pytest.raises(LabError, match=r"matrix\.json is missing; `make matrix` makes it"):
         late.write(tmp_path / "late.md", Report(aside=True))

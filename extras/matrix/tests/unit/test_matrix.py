@@ -307,8 +307,8 @@ def test_the_page() -> None:
     links = _Links()
     links.feed(made)
     places = {link for link in links.seen if link.startswith("#")}
-    runs = {link.removeprefix("../results/matrix-runs/nginx.") for link in links.seen if link.startswith("../")}
-    assert set(links.seen) == {"data:,", *places} | {f"../results/matrix-runs/nginx.{name}" for name in runs}
+    runs = {link.removeprefix("../../results/matrix-runs/nginx.") for link in links.seen if link.startswith("../")}
+    assert set(links.seen) == {"data:,", *places} | {f"../../results/matrix-runs/nginx.{name}" for name in runs}
     assert {f'id="{link[1:]}"' in made for link in places} == {True}
     assert {"#nginx-plain", "#nginx-header", "#sent-0"} <= places
     assert {"plain.probe-spdy/", "plain.native-swap/", "none.probe-reversed/"} <= runs

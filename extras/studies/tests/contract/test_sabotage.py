@@ -1,4 +1,4 @@
-"""The sabotage catalogue: every card is complete, is in docs/sabotage.md, and has a lab test."""
+"""The sabotage catalogue: every card is complete, is in docs/measured/sabotage.md, and has a lab test."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ from priolab.extras.studies.sabotage_document import words
 
 _MOST_SENTENCES = 2
 CARDS = [(entry, entry.card) for entry in sabotage().values() if entry.card]
-DOCUMENT = (ROOT / "docs" / "sabotage.md").read_text()
+DOCUMENT = (ROOT / "docs/measured/sabotage.md").read_text()
 
 each_card = pytest.mark.parametrize(("entry", "card"), CARDS, ids=[entry.name for entry, _ in CARDS])
 
@@ -51,12 +51,12 @@ def test_every_card_is_held_to() -> None:
 
 @each_card
 def test_the_document_tells_it(entry: Entry, card: Card) -> None:
-    """docs/sabotage.md has each card in the words of its entry."""
+    """docs/measured/sabotage.md has each card in the words of its entry."""
     assert "\n".join(words(study.spoiler(entry, card))) in DOCUMENT
 
 
 def test_the_document_tells_nothing_else() -> None:
-    """docs/sabotage.md has one heading for each card, in order, and one row for each arm."""
+    """docs/measured/sabotage.md has one heading for each card, in order, and one row for each arm."""
     assert re.findall(r"^## (.*)$", DOCUMENT, re.MULTILINE) == list(sabotage())
     rows = re.findall(r"^\| (?!\|).+\|$", DOCUMENT, re.MULTILINE)  # heads begin with an empty cell
     assert len(rows) == len(study.arms())
@@ -86,7 +86,7 @@ def test_the_list_has_them_apart(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_readme_names_each() -> None:
-    """README.md links to docs/sabotage.md, which has a heading for each card."""
-    assert "docs/sabotage.md" in (ROOT / "README.md").read_text()
-    document = (ROOT / "docs/sabotage.md").read_text()
+    """README.md links to docs/measured/sabotage.md, which has a heading for each card."""
+    assert "docs/measured/sabotage.md" in (ROOT / "README.md").read_text()
+    document = (ROOT / "docs/measured/sabotage.md").read_text()
     assert [name for name in sabotage() if f"\n## {name}\n" not in document] == []

@@ -23,11 +23,11 @@ _REPORTED = {
 """Networks for which the prediction was once wrong by a fifth or more."""
 
 _SEED, _NETWORKS = 4, 10
-"""A seed that docs/model.md does not use."""
+"""A seed that docs/measured/model.md does not use."""
 
 
 def test_predictions_hold(run: Runs) -> None:
-    """The median error is at most 5 %, and no error exceeds 25 %; docs/model.md has the figures."""
+    """The median error is at most 5 %, and no error exceeds 25 %; docs/measured/model.md has the figures."""
     for words in _AT_LEAST:
         run(*words)
     variations(run)
@@ -38,11 +38,11 @@ def test_predictions_hold(run: Runs) -> None:
 
 
 def test_drawn_networks_keep_the_published_error(run: Runs) -> None:
-    """On networks that nobody looked at, no error exceeds the largest one that docs/model.md publishes for such ones.
+    """On networks that nobody looked at, no error exceeds the largest one that model.md publishes for such ones.
 
     Most of them have a prediction. The others, and those that were once wrong, have one that is near, or a reason.
     """
-    _, _, drawn = (ROOT / "docs/model.md").read_text().partition("## Networks that nobody had looked at")
+    _, _, drawn = (ROOT / "docs/measured/model.md").read_text().partition("## Networks that nobody had looked at")
     published = re.search(r"the largest\s([0-9.]+)%", drawn)
     assert published is not None
     networks = {f"drawn-{number}": words(knobs) for number, knobs in enumerate(draw(_SEED, _NETWORKS))}

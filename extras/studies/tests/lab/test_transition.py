@@ -1,4 +1,4 @@
-"""docs/transition.md: the signals that browsers send now are those of the document."""
+"""docs/measured/transition.md: the signals that browsers send now are those of the document."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from priolab.extras.studies.transition import CLIENTS
 from tests.support.capabilities import needs
 from tests.support.shared_runs import Runs
 
-_DOCUMENT = ROOT / "docs" / "transition.md"
+_DOCUMENT = ROOT / "docs/measured/transition.md"
 _ROW = re.compile(r"\| (\w+)(?:, (\w+))? \| (?:weight (\d+).*?)? ?\| (?:`(.*?)`)? ?\| (.*?) ?\|", re.ASCII)
 _IN_VIEW = ("image", "image-high", "image-low")
 """Resources whose priority depends on whether the browser knows already that they are in view."""

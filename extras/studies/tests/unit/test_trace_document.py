@@ -3,7 +3,7 @@
 from priolab.experiments.host.home import ROOT
 from priolab.extras.studies.trace_document import TraceArms, document, with_traces
 
-_DOCS = ROOT / "docs"
+_DOCS = ROOT / "docs/measured"
 _ARMS = [
     TraceArms(kind="lte", first_byte_ms={"none": 900.0, "4096": 300.0, "16384": 250.0, "auto": 270.0}, goodput=0.99),
     TraceArms(kind="lte", first_byte_ms={"none": 700.0, "4096": 200.0, "16384": 250.0, "auto": 190.0}, goodput=1.01),
@@ -28,6 +28,6 @@ def test_the_section_in_the_document_of_auto() -> None:
 
 
 def test_both_documents_have_the_same_section() -> None:
-    """docs/auto.md ends with the section of docs/traces.md."""
+    """docs/measured/auto.md ends with the section of docs/measured/traces.md."""
     auto, traces = ((_DOCS / name).read_text() for name in ("auto.md", "traces.md"))
     assert with_traces(auto, traces) == auto

@@ -1,4 +1,4 @@
-"""Tests of docs/transition.md: tables of signals, and figures in sentences."""
+"""Tests of docs/measured/transition.md: tables of signals, and figures in sentences."""
 
 from collections.abc import Mapping
 from typing import Any

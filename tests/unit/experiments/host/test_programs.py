@@ -66,7 +66,7 @@ def test_an_older_server_is_told_of_beforehand() -> None:
     )
     assert (
         str(caught.value)
-        == f"{told}: nginx/1.22.1; install nginx 3.2 or newer, or name an edition that has it (docs/versions.md)"
+        == f"{told}: nginx/1.22.1; install nginx 3.2 or newer, or name an edition that has it (docs/guide/versions.md)"
     )
     check_levels(asked[:1], "nginx version: nginx/1.22.1")
     check_levels(asked, "nginx version: nginx/3.2.0")

@@ -62,7 +62,7 @@ def test_maps_is_the_origins_own_page() -> None:
 
 
 def test_the_catalogue() -> None:
-    """Each page has the name of its file, a title, and the numbers of resources that docs/pages.md gives."""
+    """Each page has the name of its file, a title, and the numbers of resources that docs/guide/pages.md gives."""
     pages = {name: page_of(name, PARAMETERS) for name in catalogue()}
     assert {name: page.name for name, page in pages.items()} == {name: name for name in pages}
     assert {name: page.title for name, page in pages.items()} == dict(page_titles())

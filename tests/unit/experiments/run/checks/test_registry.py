@@ -25,5 +25,5 @@ def test_the_tests_exist() -> None:
 
 
 def test_the_document_has_the_table() -> None:
-    """docs/checks.md has the table of all checks."""
-    assert table() in (_ROOT / "docs/checks.md").read_text()
+    """docs/reference/checks.md has the table of all checks."""
+    assert table() in (_ROOT / "docs/reference/checks.md").read_text()
