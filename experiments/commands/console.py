@@ -23,8 +23,8 @@ from priolab.experiments.scenario.scenario import Scenario, as_record
 from priolab.netem import units, words
 
 if TYPE_CHECKING:
-    from priolab.experiments.commands.doctor import Capability, LinkOption
     from priolab.experiments.commands.live_lines import Line
+    from priolab.experiments.host.machine import Capability, LinkOption
 
 _WIDTH_OF_A_FILE = 160
 _TICK_S = 5.0

@@ -4,13 +4,13 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version as package_version
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.installed import lack_of
+from priolab.experiments.host.machine import Capability, LinkOption
 from priolab.experiments.host.packages import CAPTURING, READING_CAPTURES
 from priolab.experiments.host.programs import (
     browser_remedy,
@@ -33,19 +33,6 @@ from priolab.proxy.tuner.compiler import REMEDY
 
 _NODE = "node"
 """The program of the origin. It is also all that SERVER=node needs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Capability:
-    """A part that the lab needs.
-
-    detail: the part's version or path, or why the part is missing. remedy: how to install the part; empty if present.
-    """
-
-    name: str
-    present: bool
-    detail: str
-    remedy: str
 
 
 def _program(name: str, package: str, *version_words: str) -> list[Capability]:
@@ -163,20 +150,6 @@ def _entry() -> str:
     """Describes how programs enter the guest kernel: by seccomp, or by ptrace, which is slower than seccomp."""
     reason = kernel.why_ptrace()
     return "entered by seccomp" if reason is None else f"entered by ptrace, so runs take about twice as long: {reason}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinkOption:
-    """A fabric with a shaper.
-
-    reason: why the two cannot be used together. remedy: how to make them usable. Both are empty if they can be used.
-    """
-
-    fabric: str
-    shaper: str
-    usable: bool
-    reason: str
-    remedy: str
 
 
 def link_options() -> list[LinkOption]:

@@ -148,3 +148,30 @@ def no_namespaces(settings: Path = _SETTINGS, *, is_root: bool | None = None) ->
             remedy = f"run as root, or `sudo sysctl {name}={allows}`"
             return f"the setting {name}={value} forbids user namespaces to ordinary users; {remedy}"
     return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capability:
+    """A part that the lab needs.
+
+    detail: the part's version or path, or why the part is missing. remedy: how to install the part; empty if present.
+    """
+
+    name: str
+    present: bool
+    detail: str
+    remedy: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkOption:
+    """A fabric with a shaper.
+
+    reason: why the two cannot be used together. remedy: how to make them usable. Both are empty if they can be used.
+    """
+
+    fabric: str
+    shaper: str
+    usable: bool
+    reason: str
+    remedy: str

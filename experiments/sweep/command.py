@@ -30,7 +30,7 @@ from priolab.experiments.sweep import estimate, table
 from priolab.experiments.sweep.folder import SweepFolder, record_of, unfinished, wreck_in_words
 from priolab.experiments.sweep.listing import announce
 from priolab.experiments.sweep.runs_at_work import RunsAtWork
-from priolab.experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, expanded, run_sweep, sweep_from
+from priolab.experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import SweepRequest, sweep_request_from
 from priolab.experiments.sweep.tally import Tally
 from priolab.proxy.server import server_of
@@ -175,16 +175,6 @@ def present(folder: Path, report: Report) -> int:
 def is_sweep(folder: Path) -> bool:
     """True if a results folder is the folder of a sweep."""
     return record_of(folder) is not None
-
-
-def show_expansion(words: Sequence[str], report: Report) -> None:
-    """Shows the arms of a sweep. Raises ScenarioError, also for a sweep that `priolab sweep` refuses without --yes."""
-    request = sweep_request_from(words)
-    points = expanded(request, yes=False)
-    announce(request, report)
-    scenarios = [point.arm.scenario for point in points]
-    report.say(estimate_here(request, scenarios).words)
-    report.made_table(table.expansion(points))
 
 
 def tally_of(wanted: Sweep, about: estimate.TimeEstimate) -> Tally:

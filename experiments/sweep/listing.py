@@ -1,6 +1,7 @@
 """The command `priolab list`: lists the named scenarios, pages and sweeps."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.host.plural import counted
@@ -27,8 +28,6 @@ def show(options: Namespace, report: Report) -> int:
     If the options have words, lists instead the arms of the sweep that the words describe.
     """
     if options.words:
-        from priolab.experiments.sweep.command import show_expansion  # imports what a list of names does not need
-
         show_expansion(options.words, report)
         return 0
     report.catalogue(catalogue())
@@ -45,6 +44,20 @@ def show_named(report: Report) -> None:
         request = sweep_request_from([name])
         report.say(f"{name}: {request.title} (sweep: {_size(request)})", "bold")
         report.say(f"    {_lists(request)}")
+
+
+def show_expansion(words: Sequence[str], report: Report) -> None:
+    """Shows the arms of a sweep. Raises ScenarioError, also for a sweep that `priolab sweep` refuses without --yes."""
+    # What a list of names does not need.
+    from priolab.experiments.sweep import table
+    from priolab.experiments.sweep.sweep import estimate_here, expanded
+
+    request = sweep_request_from(words)
+    points = expanded(request, yes=False)
+    announce(request, report)
+    scenarios = [point.arm.scenario for point in points]
+    report.say(estimate_here(request, scenarios).words)
+    report.made_table(table.expansion(points))
 
 
 def announce(request: SweepRequest, report: Report) -> None:

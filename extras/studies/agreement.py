@@ -12,10 +12,11 @@ from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.summary import summarize
 from priolab.common.packets import RECORD_BYTES
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.doctor import LinkOption, link_options
+from priolab.experiments.commands.doctor import link_options
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.request import Arm, Manner, Request
+from priolab.experiments.host.machine import LinkOption
 from priolab.experiments.results.run_folder import check_document, read_json, write_document
 from priolab.experiments.run.fabrics import choose
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults

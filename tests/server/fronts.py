@@ -16,7 +16,7 @@ from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.front import Process as FrontProcess
 from priolab.proxy.server import server_of
 from tests.pages import maps_page, page_file
-from tests.server.backend.test_origin import running_origin
+from tests.server.origins import running_origin
 
 NAME = "front.test"
 SIZE = 50_000

@@ -8,9 +8,10 @@ from functools import cache
 import pytest
 
 from priolab.common.uring import Ring
-from priolab.experiments.commands.doctor import Capability, examine, link_options
+from priolab.experiments.commands.doctor import examine, link_options
 from priolab.experiments.execution import keeper
 from priolab.experiments.host.installed import lack_of
+from priolab.experiments.host.machine import Capability
 from priolab.proxy.server import catalogue, server_of
 from tests.page import axe
 from tests.support.selection import LEFT_OUT, is_needed_by_core

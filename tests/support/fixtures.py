@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from priolab.experiments.commands.doctor import Capability
 from priolab.experiments.execution import command_process
 from priolab.experiments.execution.command_process import keep_guests
+from priolab.experiments.host.machine import Capability
 from priolab.experiments.host.search_path import find
 from priolab.proxy.server import catalogue
 from tests.page import axe

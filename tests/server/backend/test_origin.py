@@ -7,7 +7,6 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,24 +15,7 @@ from PIL import Image
 from priolab.common.formats.page import Chunk, Page, Resource
 from priolab.experiments.host.search_path import find
 from tests.pages import MS, maps_page, page_file
-
-_ORIGIN = Path(__file__).parents[3] / "backend" / "origin.mjs"
-
-
-@contextmanager
-def running_origin(log: Path, **settings: str) -> Iterator[int]:
-    """Start an origin on a port that the kernel chooses, and return the port."""
-    environment = os.environ | {"PORT": "0", "ACCESS_LOG": str(log), **settings}
-    node = find("node")
-    assert node is not None
-    with subprocess.Popen([node, str(_ORIGIN)], env=environment, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        ready = process.stderr.readline()
-        assert "listening on 127.0.0.1:" in ready, ready
-        try:
-            yield int(ready.rpartition(":")[2])
-        finally:
-            process.terminate()
+from tests.server.origins import _ORIGIN, running_origin
 
 
 def _get(port: int, path: str, method: str = "GET") -> tuple[int, bytes, http.client.HTTPResponse]:

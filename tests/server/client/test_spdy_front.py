@@ -23,8 +23,8 @@ from priolab.experiments.host.processes import Process
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.readiness import ask
 from tests.pages import maps_plan
-from tests.server.backend.test_origin import running_origin
 from tests.server.fronts import NAME, SIZE, running_front, settings_of
+from tests.server.origins import running_origin
 
 pytestmark = pytest.mark.usefixtures("npm")
 

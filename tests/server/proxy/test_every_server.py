@@ -19,8 +19,8 @@ from priolab.proxy.descriptors import process_ids, stat
 from priolab.proxy.front import Front
 from priolab.proxy.readiness import ask
 from priolab.proxy.server import catalogue
-from tests.server.backend.test_origin import running_origin
 from tests.server.fronts import NAME, running_front, settings_of
+from tests.server.origins import running_origin
 from tests.server.reader import WINDOW, asking
 from tests.support.capabilities import needs
 

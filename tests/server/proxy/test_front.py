@@ -25,8 +25,8 @@ from priolab.proxy.front import Front
 from priolab.proxy.readiness import NotReady, ask, wait_until_ready
 from priolab.proxy.sampler import Sampler
 from tests.pages import maps_plan
-from tests.server.backend.test_origin import running_origin
 from tests.server.fronts import NAME, SIZE, free_port, running_front, settings_of
+from tests.server.origins import running_origin
 from tests.support.capabilities import needs
 
 

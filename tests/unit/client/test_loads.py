@@ -7,14 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priolab.client.dialects import PLAIN
 from priolab.client.loads import LoadFailed, Loads
-from priolab.client.plan import page_plan
-from priolab.client.priorities import Priorities
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.page import Page
-from priolab.common.formats.plan import Plan, Request
+from priolab.common.formats.plan import Request
 from tests.pages import page_of_parts, part
+from tests.unit.client.plans import plan_of
 
 _DEEP = page_of_parts(
     part("html"),
@@ -25,20 +23,6 @@ _DEEP = page_of_parts(
     part("icon", after="script"),
     part("stream"),
 )
-
-
-def plan_of(page: Page, **changes: Any) -> Plan:
-    usual: dict[str, Any] = {
-        "address": "198.18.1.2",
-        "port": 443,
-        "server_name": "mine.test",
-        "priorities": Priorities.SPDY,
-        "dialect": PLAIN,
-        "reloads": 0,
-        "window_bytes": 2**24,
-        "load_deadline_ns": 1,
-    }
-    return page_plan(page, **usual | changes)
 
 
 class Client:

@@ -25,7 +25,7 @@ from priolab.common.formats.plan import (
 )
 from priolab.experiments.scenario.pages import Parameters, page_of
 from tests.pages import maps_plan, page_of_parts, part
-from tests.unit.client.test_loads import plan_of
+from tests.unit.client.plans import plan_of
 
 _maps = partial(
     maps_plan,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from priolab.common import trace
 from priolab.common.trace import Trace
+from tests.unit.common.traces import TIMES
 
 MS = 10**6
-TIMES = st.lists(st.integers(0, 50), min_size=1, max_size=60).map(sorted).filter(lambda times: times[-1] > 0)
 
 
 def test_a_file(tmp_path: Path) -> None:

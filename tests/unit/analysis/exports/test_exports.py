@@ -27,7 +27,7 @@ from priolab.common.signals import as_text
 from tests.pages import page_of_parts, part
 from tests.unit import builders
 from tests.unit.builders import MS, socket_sample
-from tests.unit.client.test_loads import plan_of
+from tests.unit.client.plans import plan_of
 
 _STREAMS = {"page": 1, "image": 3, "script": 5}
 

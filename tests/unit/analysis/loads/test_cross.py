@@ -14,7 +14,7 @@ from priolab.analysis.records.runs import Layers
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.samples import CrossSample, QueueSample
 from priolab.common.packets import framed
-from tests.unit.analysis.loads.test_ledger import (
+from tests.unit.analysis.loads.known_load import (
     PACKET_MS,
     RECORD_MS,
     SCENARIO,

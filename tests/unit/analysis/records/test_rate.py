@@ -8,7 +8,7 @@ from priolab.analysis.records.rate import Rate, TraceRate, steps_of
 from priolab.common.packets import PACKET_BYTES
 from priolab.common.trace import Trace
 from tests.unit.builders import scenario
-from tests.unit.common.test_trace import TIMES
+from tests.unit.common.traces import TIMES
 
 S = 10**9
 RATE = Rate.of(scenario(rate_bit_s=8000, rate_steps=f"80000bit@{2 * S}ns+8000bit@{6 * S}ns"), began_ns=S)

@@ -14,7 +14,7 @@ from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Steps
 from tests.pages import page_of_parts, part
 from tests.unit.client.pair import IMAGE, OK, PAGE, SCRIPT, Pair
-from tests.unit.client.test_loads import plan_of
+from tests.unit.client.plans import plan_of
 
 
 def seen(events: Iterable[Event]) -> list[tuple[Kind, str | None]]:

@@ -6,7 +6,7 @@ import pytest
 
 from priolab.common.formats.decisions import Decision, refused
 from priolab.experiments.commands.tuner_log import DecisionPrinter
-from tests.unit.proxy.tuner.test_journal import DECISION
+from tests.unit.proxy.tuner.decisions import DECISION
 
 _S = 10**9
 

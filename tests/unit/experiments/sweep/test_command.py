@@ -161,7 +161,7 @@ def test_a_lab_without_clusters(swept: Swept, monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_a_sweep_would_run(capsys: pytest.CaptureFixture[str]) -> None:
     """The listing has the numbers of arms, networks, twins, and runs, the times, and a line for each arm."""
-    command.show_expansion(["maps", "FABRIC=netns"], Report())
+    listing.show_expansion(["maps", "FABRIC=netns"], Report())
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("16 arms in 2 networks, and 2 twins, 3 times each: 54 runs")
     assert lines[1].startswith("LOWAT=none,4096,")
@@ -172,7 +172,7 @@ def test_what_a_sweep_would_run(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_a_target_means_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """If TARGET_DELAY has several values, the listing says that it applies to LOWAT=auto alone."""
-    command.show_expansion(["LOWAT=none,4096,auto", "TARGET_DELAY=20ms,50ms", "FABRIC=netns"], Report())
+    listing.show_expansion(["LOWAT=none,4096,auto", "TARGET_DELAY=20ms,50ms", "FABRIC=netns"], Report())
     said = capsys.readouterr().out
     assert "4 arms in 1 network, and 1 twin: 5 runs; TARGET_DELAY applies to LOWAT=auto alone" in said
 
@@ -182,7 +182,7 @@ def test_a_grid_too_large_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("priolab.experiments.sweep.sweep.expand", None)
     lowat = f"LOWAT={','.join(map(str, range(1, 2001)))}"
     with pytest.raises(GridError, match=r"10,005 runs: 2,000 arms and 1 twin, 5 times each; about "):
-        command.show_expansion([lowat, "REPEAT=5", "FABRIC=netns"], Report())
+        listing.show_expansion([lowat, "REPEAT=5", "FABRIC=netns"], Report())
 
 
 def test_targets_in_the_table(swept: Swept, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from priolab.common.trace import Trace
 from priolab.netem.ferry.direction import Direction
 from priolab.netem.link import Link
-from tests.unit.common.test_trace import TIMES
+from tests.unit.common.traces import TIMES
 
 MS = 10**6
 FULL, HALF = bytes(1514), bytes(757)

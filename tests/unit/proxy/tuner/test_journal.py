@@ -15,25 +15,9 @@ from priolab.experiments.scenario.knobs import scenario_from
 from priolab.proxy.tuner.in_kernel import read_record
 from priolab.proxy.tuner.journal import writing
 from tests.unit.builders import process_sample
+from tests.unit.proxy.tuner.decisions import CLIENT, DECISION
 
-CLIENT = "198.18.0.2"
 AUTO = scenario_from({"LOWAT": "auto"})
-DECISION = Decision(
-    t_ns=1_000,
-    peer=CLIENT,
-    peer_port=40_000,
-    port=443,
-    event=Trigger.ESTABLISHED,
-    delivery_rate_bytes_s=0,
-    rate_bytes_s=289_000,
-    rtt_ns=50_000_000,
-    cwnd_segments=10,
-    mss_bytes=1448,
-    old_bytes=0,
-    new_bytes=17_954,
-    why=Why.FLOOR,
-    outcome=SET,
-)
 LATER = replace(DECISION, t_ns=5_000, event=Trigger.ROUND_TRIP, old_bytes=17_954, new_bytes=500_000, why=Why.RATE)
 
 
