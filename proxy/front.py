@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from priolab.common.patience import READY_S
 from priolab.proxy.certificate_files import Certificates
 from priolab.proxy.readiness import wait_until_ready
 from priolab.proxy.server import CATALOGUE, Server
@@ -13,7 +14,6 @@ from priolab.proxy.switch import HTTP1, TLS
 from priolab.proxy.template import rendered
 
 _BUFFER_BYTES = 16 * 1024
-_READY_S = 30.0
 _TRY_S = 2.0
 _ROUND_TRIPS = 10
 """The round trips between front and origin that a request may take: the connection, and several packets."""
@@ -163,7 +163,7 @@ class Front:
                 protocol=settings.protocol,
                 origin=settings.origin,
                 try_s=_TRY_S + _ROUND_TRIPS * settings.round_trip_s,
-                deadline_s=_READY_S,
+                deadline_s=READY_S,
                 check_alive=process.check_alive,
                 check_origin=check_origin,
             )

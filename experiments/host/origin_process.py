@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from priolab.common.patience import READY_S
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.host.processes import Process
@@ -25,7 +26,6 @@ ONE_THREAD = ("--single-threaded", "--v8-pool-size=0", "--no-opt", "--no-sparkpl
 CLOCK_READER = (*ONE_THREAD, "-e", "process.exit(process.hrtime.bigint() > 0n ? 0 : 1)")
 """Node's arguments to read the clock as the origin does. The exit code is 0 on success."""
 
-_READY_S = 30.0
 _RETRY_S = 0.05
 
 
@@ -69,7 +69,7 @@ def wait_for_origin(origin: Process, address: str, port: int) -> RunningOrigin:
 
     The origin must be reachable from the calling thread's network namespace.
     """
-    end = time.monotonic() + _READY_S
+    end = time.monotonic() + READY_S
     while True:
         origin.check_alive()
         connection = http.client.HTTPConnection(address, port, timeout=2.0)
@@ -84,5 +84,5 @@ def wait_for_origin(origin: Process, address: str, port: int) -> RunningOrigin:
         finally:
             connection.close()
         if time.monotonic() > end:
-            raise StepFailed("the origin", f"not ready after {_READY_S:g} s: {reason}", origin.log)
+            raise StepFailed("the origin", f"not ready after {READY_S} s: {reason}", origin.log)
         time.sleep(_RETRY_S)

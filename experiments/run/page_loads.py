@@ -11,6 +11,7 @@ from priolab.common.batches import Batches, batches
 from priolab.common.formats.plan import Plan, Protocol
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample
+from priolab.common.patience import BLAME_S
 from priolab.common.sleeping import sleep_until
 from priolab.experiments.host.processes import Process, readable
 from priolab.experiments.results.order import Order
@@ -39,7 +40,6 @@ from priolab.proxy.server import server_of
 
 _CHECK_NS = 10**9
 _NEVER_NS = 2**63
-_BLAME_S = 0.5  # the wait after a failed client, to see whether the front ended, too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,7 @@ def load_pages(
         check_alive()
         look(time.monotonic_ns())
         if not client.succeeded:
-            time.sleep(_BLAME_S)
+            time.sleep(BLAME_S)
             check_alive()
             look(time.monotonic_ns())
         client.check_success()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from priolab.common.patience import HELPER_S
 from priolab.experiments.errors import InvalidRun, StepFailed
 from priolab.experiments.host.processes import Process, wait_until
 from priolab.experiments.host.program_logs import tail
@@ -26,7 +27,6 @@ HOP_ENDS = ("front", "second")
 """The names of the files of the taps at the two ends of the link between the fronts (VIA)."""
 
 _BUFFER_KIB = 16 * 1024
-_READY_S = 20.0
 _END_S = 10.0
 _LISTENS = "listening on"
 _MISSED = re.compile(r"(\d+) packets? dropped by kernel")
@@ -50,7 +50,7 @@ def listening(tap: Process, end: Callable[[], object]) -> Iterator[Process]:
     end: makes the tap end. Raises StepFailed, and InvalidRun if the tap missed packets.
     """
     with tap:
-        wait_until(lambda: _LISTENS in tail(tap.log, _WHOLE_LOG), _READY_S, tap.check_alive, tap.name)
+        wait_until(lambda: _LISTENS in tail(tap.log, _WHOLE_LOG), HELPER_S, tap.check_alive, tap.name)
         yield tap
         tap.check_alive()
         end()

@@ -9,18 +9,17 @@ from priolab.common.formats.decisions import SET, Decision
 from priolab.common.formats.samples import ProcessSample, SocketSample
 from priolab.experiments.errors import QUIETER, InvalidRun
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario, Via
+from priolab.experiments.testbed.namespaces.front_place import LOWAT, WMEM
 from priolab.netem import kept
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link import Link
 
-LOWAT = "net.ipv4.tcp_notsent_lowat"
 _NEVER_NS = 2**63
 _UNSEEN_NS = 3 * 10**9
 _ECN = "net.ipv4.tcp_ecn"
 _ASKS_FOR_ECN = (1, 3)
 """Values of the sysctl with which a connection asks for ECN (ip-sysctl.rst). With others it only accepts ECN, or not
 even that."""
-_WMEM = "net.ipv4.tcp_wmem"
 
 
 NO_SOCKET: Mapping[str, Any] = MappingProxyType(
@@ -57,7 +56,7 @@ def _check_sysctls(
 ) -> None:
     _agree(f"{LOWAT}{of}", lowat_bytes or LOWAT_MOST, observed["lowat"])
     if sndbuf_bytes is not None:
-        _agree(f"{_WMEM}{of}", sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
+        _agree(f"{WMEM}{of}", sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
 
 
 def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from priolab.common.clock_route import ClockRoute
 from priolab.common.formats.samples import OptionsSample
+from priolab.common.patience import READY_S
 from priolab.experiments.errors import StepFailed, Unavailable
 from priolab.experiments.host import processes
 from priolab.experiments.host.origin_process import OriginSettings, RunningOrigin
@@ -31,7 +32,7 @@ from priolab.experiments.testbed.containers import docker_engine, own_files
 from priolab.experiments.testbed.containers.compose_override import ComposeOverride
 from priolab.experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from priolab.experiments.testbed.containers.pictures import HIDDEN, ContainerPictures
-from priolab.experiments.testbed.containers.services import END_S, READY_S, STEP_S, Services, granted
+from priolab.experiments.testbed.containers.services import END_S, STEP_S, Services, granted
 from priolab.experiments.testbed.places import (
     FRONT_PORT,
     ActiveCross,

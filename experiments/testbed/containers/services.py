@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from priolab.common.patience import BLAME_S, READY_S
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.host import processes
 from priolab.experiments.host.processes import Process
 from priolab.experiments.testbed.containers import docker_engine
-
-READY_S = 30
-"""The most seconds that a service may take to become ready."""
 
 STEP_S = 60.0
 """The most seconds that a command in a container may take."""
@@ -21,7 +19,6 @@ END_S = 1.0
 """The most seconds until a container that has ended is reported."""
 
 _RETRY_S = 0.1
-_BLAME_S = 0.5  # the container that ended first may be noticed last
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class Services:
         If several of these containers have ended, the error names the container that was started first.
         """
         if not all(process.running for process in self.at_work):
-            time.sleep(_BLAME_S)
+            time.sleep(BLAME_S)  # the container that ended first may be noticed last
             for process in self.at_work:
                 process.check_alive()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import CrossSample
+from priolab.common.patience import HELPER_S
 from priolab.experiments.host.processes import module, wait_until
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.testbed.namespaces.namespace import Namespace
@@ -26,7 +27,6 @@ JOURNAL = "cross.jsonl"
 _PORT = 5201
 _WMEM = f"4096 {4 * 2**20} {8 * 2**20}"
 _USUAL_INTERVAL_NS = 10**8
-_READY_S = 20.0
 _HANDSHAKES = 4  # round trips within which all flows are open, unless packets are lost
 
 
@@ -60,13 +60,13 @@ def crossing(
         )
         send = (*module("priolab.netem.cross"), "send", *ends, str(scenario.cross), scenario.cross_cc)
         with client.start(f"{name}'s receiver", receive, folder / "cross-receiver.log") as receiver:
-            wait_until(journal.exists, _READY_S, receiver.check_alive, name)
+            wait_until(journal.exists, HELPER_S, receiver.check_alive, name)
             with cross.start(name, send, folder / "cross-sender.log") as sender:
 
                 def is_open() -> bool:
                     return any(sample.flows == scenario.cross for sample in read_journal(journal, CrossSample))
 
-                patience_s = _READY_S + _HANDSHAKES * scenario.cross * scenario.link.round_trip_ns / 10**9
+                patience_s = HELPER_S + _HANDSHAKES * scenario.cross * scenario.link.round_trip_ns / 10**9
                 wait_until(is_open, patience_s, sender.check_alive, name)
                 yield ActiveCross(
                     processes=(sender, receiver),

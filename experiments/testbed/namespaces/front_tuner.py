@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from priolab.common.patience import BLAME_S
 from priolab.experiments.errors import StepFailed, Unavailable
 from priolab.experiments.host.processes import Process
 from priolab.experiments.host.tools import TunerOrder
@@ -24,7 +25,6 @@ from priolab.proxy.tuner.tuner import CannotTune, Note, Tuner, TunerKind
 from priolab.proxy.tuner.userland import Userland
 
 _INSTEAD = "use TUNER=userland"
-_BLAME_S = 0.5
 
 
 class FrontTuner:
@@ -57,7 +57,7 @@ class FrontTuner:
                 try:
                     return tuner.look(now_ns)
                 except CannotTune as error:
-                    front.wait(_BLAME_S)
+                    front.wait(BLAME_S)
                     front.check_alive()
                     raise StepFailed("the tuner", str(error)) from error
 

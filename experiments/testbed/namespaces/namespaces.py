@@ -15,6 +15,7 @@ from typing import Any, Self
 from priolab.client import __main__ as client
 from priolab.common import clock_quality
 from priolab.common.clock_route import ClockRoute, route_of
+from priolab.common.patience import BLAME_S
 from priolab.common.picture.picture import Picture
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.host.origin_process import CLOCK_READER, OriginSettings, RunningOrigin, wait_for_origin
@@ -59,7 +60,6 @@ _ECN_ON = "1"  # asks for ECN, and accepts it
 # (tcp_bound_to_half_wnd). So the client's receive buffer is fixed, and large enough not to limit segments.
 CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
 _HANDSHAKE_RETRIES = "8"  # 511 s
-_BLAME_S = 0.5
 _FORKED = ("-P", "-m", "priolab.client")
 
 
@@ -294,7 +294,7 @@ class Namespaces:
                 return sampler.look(now_ns)
             except FrontLost as error:
                 # If the whole front has ended, this is the error to report. It may be noticed after its worker's end.
-                front.wait(_BLAME_S)
+                front.wait(BLAME_S)
                 front.check_alive()
                 raise StepFailed(front.name, f"{error}: {tail(self._front_log)}", self._front_log) from error
 
