@@ -73,8 +73,9 @@ class Asked:
 
     stream: `others` or `important`. name: the resource's name, or a count such as `7 others`. sent_ms: the client sent
     the request. received_ms: the origin received the request. available_ms: the origin had the resource. size_bytes:
-    the payload of all resources together. If there are several resources, last_byte_ms is the time of the last byte of
-    all; the other times belong to the focal resource, or to that of the others which is available first.
+    the payload of all resources together. If the group has several resources, last_byte_ms is the time of its last
+    byte. The other times are those of one resource: of the important ones the focal resource, of the others the one
+    that the origin has first.
     """
 
     stream: str

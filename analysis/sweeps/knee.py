@@ -13,9 +13,10 @@
 5. One value beats another if it is measurably better in one, and measurably worse in none, of these measures: script
    first byte, goodput, and the front's processor time (if known). "No difference" is not transitive, because two small
    steps may add up to a difference. So values can beat each other in a circle, and all values may be beaten. Therefore
-   the front of trade-offs is the Schwartz set. A value is in this set if it beats, directly or through other values,
-   every value that beats it directly or through other values. A value that no other value beats is in the set, and so
-   are the values of a circle that no value outside the circle beats. The set is never empty.
+   the front of trade-offs is the Schwartz set. Say that A outranks B if A beats B, or beats a value that outranks B. A
+   value is in the set unless another value outranks it and is not outranked by it in turn. A value that no other value
+   beats is in the set. So are all values of a circle, if no value outside the circle beats one of them. The set is
+   never empty.
 
 analysis/sweeps/spread.py decides which differences are measurable. LOWAT=auto is not considered;
 analysis/sweeps/steered.py compares it with the best fixed value.

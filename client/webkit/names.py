@@ -2,8 +2,8 @@
 
 Rules:
 1. Only the server's name resolves, to the plan's address. No name server is asked.
-2. The files that say so are mounted over those of the machine in a mount namespace that only this thread and the
-   processes that it starts have. So nothing is left when these have ended.
+2. This thread gets a mount namespace of its own, which the processes that it starts inherit. In it, the lab's files
+   are mounted over the machine's. When these processes have ended, nothing is left.
 3. This needs CAP_SYS_ADMIN, which root has, and an ordinary user in the lab's places.
 """
 

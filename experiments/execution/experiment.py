@@ -62,9 +62,9 @@ def run_experiment(request: Request, progress: Progress) -> Path:
 def side_by_side(scenarios: Sequence[Scenario], fabric: Fabric) -> int:
     """Returns how many arms of an experiment to run at once.
 
-    With the lab's own client on real clocks, the limit is one arm per processor. It is known that this is accurate
-    enough for a few arms, but not that it is for the hours of a sweep. Otherwise the limit is the one for sweeps
-    (local.bearable): in guests one run per processor, else one per two processors, or fewer if memory is short.
+    With the lab's own client on real clocks, the limit is one arm per processor. Measurements show that this is
+    accurate enough for a few arms. For the hours of a sweep nobody has measured it. Otherwise the limit is the one for
+    sweeps (local.bearable): in guests one run per processor, else one per two processors, or fewer if memory is short.
     """
     if fabric.virtual_clock or any(scenario.client is not ClientKind.H2 for scenario in scenarios):
         return bearable(scenarios, fabric)

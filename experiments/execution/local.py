@@ -130,8 +130,8 @@ class Local:
     def _listed(self, waiting: dict[str, Run], folders: "_RunFolders", others: Collection["_Command"]) -> Sequence[Run]:
         """Returns the runs for another command, the first of them claimed; none if it is not worth its start.
 
-        The command begins with runs that no other command has on its list, and ends with those that the others would
-        take last. So commands meet only in the middle of the last runs.
+        The command begins with runs that no other command has on its list. Then it takes the runs of the others, from
+        the end of their lists. So commands meet only in the middle of the last runs.
         """
         runs = list(islice(waiting.values(), self.runs_per_command * self.side_by_side))
         expected = sum(name in waiting for name in {name for other in others for name in other.names})

@@ -134,9 +134,9 @@ def npm_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed:
 def wheel_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
     """Returns servers whose programs are in wheels, with the edition that is asked for.
 
-    needed: True for those that the request names; names that are no server's are left out. False for those that the
-    request does not name: for tests all editions, for the parts `servers` and `demo` one edition of each server that
-    the distribution lacks, for the default sweep those that it can do without.
+    needed: True for the servers that the request names; other names are left out. False for servers that it does not
+    name. Tests want all editions of these. The parts `servers` and `demo` want one edition of each server that the
+    distribution lacks. The default sweep wants the servers that it can do without.
     """
     named = _known(request.servers)
     if needed:

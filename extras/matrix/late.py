@@ -57,8 +57,8 @@ EQUALS: Mapping[equal_urgency.Case, tuple[str, tuple[str, str]]] = {
 def fronts(matrix: Matrix) -> list[tuple[str, str]]:
     """Returns the servers to measure, each with BUFFERING, in the order of the matrix.
 
-    They are the newest version of COMPARED, and of each server that follows RFC 9218 if a client speaks it alone; those
-    that lose the order in the front follow once more, with BUFFERING=off.
+    First comes the newest version of COMPARED. Then comes the newest version of each server that follows RFC 9218 when
+    a client uses no other signal. A server that loses the order in the front comes once more, with BUFFERING=off.
     """
     older = {old.name for old, _ in matrix.successions()}
     newest = {name: matrix.cells.get((name, _DIALECT)) for name in matrix.fronts if name not in older}

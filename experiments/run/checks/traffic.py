@@ -74,7 +74,7 @@ def observed_cross(came: Received, journal: Path) -> dict[str, Any]:
 
     came: what the link has received from the cross traffic. journal: the samples of what arrived. The entries are the
     payload that entered the link, the payload that arrived, the packets that arrived, and (time, open flows) of each
-    sample at which the number of open flows was another than before.
+    sample at which the number of open flows had changed.
     """
     samples = read_journal(journal, CrossSample)
     flows = [samples[0], *(later for earlier, later in pairwise(samples) if later.flows != earlier.flows)]

@@ -141,7 +141,7 @@ def test_a_machine_without_a_wheel(prebuilt: Server) -> None:
 
 
 def test_an_edition_of_the_catalogue_can_be_run() -> None:
-    """Every edition from a wheel is one that the lab runs, and the command that fetches it names it."""
+    """The lab can run every edition that the catalogue has as a wheel. The command that fetches an edition names it."""
     for name, server in catalogue().items():
         for edition in server.wheels:
             each = server_of(f"{name}@{edition}")
