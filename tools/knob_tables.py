@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from priolab.analysis.reports.markdown import head
 from priolab.experiments.execution.invocation import RUN_KNOBS, RunKnob
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS
@@ -34,7 +35,7 @@ def document() -> str:
 
 def _table(knobs: Iterable[Knob | RunKnob]) -> str:
     rows = [f"| `{knob.name}` | `{knob.default}` | {knob.allowed} | {knob.meaning} |" for knob in knobs]
-    return "\n".join(["| knob | default | allowed | meaning |", "|---|---|---|---|", *rows])
+    return "\n".join([*head("knob", "default", "allowed", "meaning"), *rows])
 
 
 if __name__ == "__main__":

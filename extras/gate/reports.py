@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
+from priolab.analysis.reports.markdown import head
 from priolab.extras.gate.judging import Finding, Result
 
 _WORDS = {True: "pass", False: "FAIL", None: "not checked"}
@@ -77,7 +78,7 @@ def _plain(text: str) -> str:
 def summary(result: Result) -> str:
     """Returns the result in Markdown: a table of the checks, and the frames of the failed ones."""
     parts = [f"## priolab gate: {_cell(verdict(result))}", "", f"Expectations: {_cell(result.title)}.", ""]
-    parts += ["| check | result | what was seen |", "|---|---|---|"]
+    parts += head("check", "result", "what was seen")
     parts += [f"| {_cell(each.check.name)} | {_WORDS[each.passed]} | {_cell(each.text)} |" for each in result.findings]
     for each in result.findings:
         if each.passed is False and (proof := list(_proof(each))):

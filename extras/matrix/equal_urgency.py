@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from priolab.analysis.loads.probe import Probe
-from priolab.analysis.reports.markdown import filled, row
+from priolab.analysis.reports.markdown import filled, head, row
 
 
 class Case(StrEnum):
@@ -118,7 +118,7 @@ def sequels_from(document: Mapping[str, Any]) -> Sequels:
 def table(found: Sequels) -> list[str]:
     """Returns the lines of a Markdown table: a row for each server."""
     rows = [row([f"`{server}`", *(cases[case].words for case in Case)]) for server, cases in found.items()]
-    return [row(_HEAD), row(["---"] * len(_HEAD)), *rows]
+    return [*head(*_HEAD), *rows]
 
 
 def reading(found: Sequels) -> list[str]:

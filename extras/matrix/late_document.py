@@ -6,18 +6,20 @@ from typing import Any
 
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import WORDS
-from priolab.analysis.reports.markdown import filled, row
+from priolab.analysis.reports.markdown import filled, head, row
 from priolab.common.formats.run import Verdict
 from priolab.extras.matrix import equal_urgency
 from priolab.extras.matrix.equal_urgency import Sequels
 
-_LATE_HEAD = (
-    "| server | LOWAT | verdict | script waited | possible | longest part |",
-    "|---|---|---|---:|---:|---|",
-)
-_PIECES_HEAD = (
-    "| server | LOWAT | verdict | first piece | last piece | longest gap | longest part of the first piece's wait |",
-    "|---|---|---|---:|---:|---:|---|",
+_LATE_HEAD = head("server", "LOWAT", "verdict", "script waited:", "possible:", "longest part")
+_PIECES_HEAD = head(
+    "server",
+    "LOWAT",
+    "verdict",
+    "first piece:",
+    "last piece:",
+    "longest gap:",
+    "longest part of the first piece's wait",
 )
 _INTRODUCTION = (
     "Servers that follow RFC 9218 are often shown with a few large responses that are all requested at once. Then every"

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import convert
 
 from priolab.analysis.records.rate import Rate
+from priolab.analysis.reports.markdown import head
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.common.packets import RECORD_BYTES
 
@@ -86,10 +87,7 @@ def _row(
 def markdown(rows: Sequence[Row]) -> str:
     """Returns a Markdown table with a line for each row: the times, the largest and the allowed difference, in ms."""
     ways = list(rows[0].by_way)
-    lines = [
-        f"| arm | figure | {' | '.join(ways)} | largest difference | allowed | |",
-        f"|---|---|{'---:|' * len(ways)}---:|---:|---|",
-    ]
+    lines = [*head("arm", "figure", *(f"{way}:" for way in ways), "largest difference:", "allowed:", "")]
     for row in rows:
         values = " | ".join(_ms(row.by_way[way]) for way in ways)
         verdict = "agree" if row.agrees else "**differ**"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from priolab.analysis.records.runs import load_experiment
+from priolab.analysis.reports.markdown import head
 from priolab.analysis.reports.summary import summarize
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
@@ -70,8 +71,7 @@ def _table(sources: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Returns a Markdown table with a row for each change and a column for each kernel."""
     rows = dict.fromkeys(row for cells in sources.values() for row in cells)
     return [
-        f"| | {' | '.join(sources)} |",
-        f"|---|{'---|' * len(sources)}",
+        *head("", *sources),
         *(f"| {row} | {' | '.join(cells.get(row, '') for cells in sources.values())} |" for row in rows),
     ]
 

@@ -6,15 +6,13 @@ from typing import Any
 
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import WORDS
-from priolab.analysis.reports.markdown import filled, row
+from priolab.analysis.reports.markdown import filled, head, row
 
-_HEAD = (
-    "| link | LOWAT | verdict | script first byte | possible | longest part of the script's wait | unexplained |",
-    "|---|---|---|---:|---:|---|---:|",
+_HEAD = head(
+    "link", "LOWAT", "verdict", "script first byte:", "possible:", "longest part of the script's wait", "unexplained:"
 )
-_CROSS_HEAD = (
-    "| link | LOWAT | verdict | script first byte | possible | own | others | longest part | unexplained |",
-    "|---|---|---|---:|---:|---:|---:|---|---:|",
+_CROSS_HEAD = head(
+    "link", "LOWAT", "verdict", "script first byte:", "possible:", "own:", "others:", "longest part", "unexplained:"
 )
 _INTRODUCTION = (
     "The bottleneck of a real link is not always one queue that drops packets only when it is full. QDISC gives the"

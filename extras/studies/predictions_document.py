@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from priolab.analysis.loads.model import LARGEST_ERROR
+from priolab.analysis.reports.markdown import head
 
 _NEAR = 0.1
 
@@ -81,6 +82,6 @@ def median_error(found: Iterable[Row]) -> float:
 
 def markdown(found: Sequence[Row]) -> str:
     """Returns a Markdown table with a line for each arm: the two times in milliseconds, and the error in percent."""
-    lines = ["| arm | measured | predicted | error |", "|---|---:|---:|---:|"]
+    lines = head("arm", "measured:", "predicted:", "error:")
     lines += [f"| {row.arm} | {row.measured_ms:.0f} | {row.predicted_ms:.0f} | {row.error:+.1%} |" for row in found]
     return "\n".join(lines) + "\n"

@@ -6,11 +6,10 @@ from typing import Any
 
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import WORDS
-from priolab.analysis.reports.markdown import filled, row
+from priolab.analysis.reports.markdown import filled, head, row
 
-_HEAD = (
-    "| | verdict | script first byte | script last byte | image last byte | longest part of the script's wait |",
-    "|---|---|---|---|---|---|",
+_HEAD = head(
+    "", "verdict", "script first byte", "script last byte", "image last byte", "longest part of the script's wait"
 )
 _LABELS = ("LOWAT unset", "with LOWAT")
 _INTRODUCTION = (

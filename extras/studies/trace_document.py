@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
+from priolab.analysis.reports.markdown import head
+
 _AUTO, _UNSET = "auto", "none"
 _AUTO_TITLE = "## LOWAT=auto on traces"
 _INTRODUCTION = """# Traces
@@ -67,13 +69,18 @@ def document(even: Mapping[str, tuple[float, float]], arms: Sequence[TraceArms],
     kinds = list(dict.fromkeys(each.kind for each in arms))
     lines = [_INTRODUCTION, "## Even opportunities are a rate", ""]
     lines += ["A trace with one opportunity every 10 ms, and the same rate (`make traces` measured both):", ""]
-    lines += ["| | trace | rate |", "|---|---:|---:|"]
+    lines += head("", "trace:", "rate:")
     lines += [f"| {name} | {trace:.1f} ms | {rate:.1f} ms |" for name, (trace, rate) in even.items()]
     lines += ["", _AUTO_TITLE, "", _explanation(words, len(arms) // len(kinds)), ""]
-    lines += [
-        "| trace | LOWAT unset | best fixed value | auto | regret, median | regret, largest | goodput, of unset |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
+    lines += head(
+        "trace",
+        "LOWAT unset:",
+        "best fixed value:",
+        "auto:",
+        "regret, median:",
+        "regret, largest:",
+        "goodput, of unset:",
+    )
     lines += [_row(kind, [each for each in arms if each.kind == kind]) for kind in kinds]
     return "\n".join(lines) + "\n"
 

@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any
 
 from priolab.analysis.loads.verdict import NO_ORDER
-from priolab.analysis.reports.markdown import filled, row
+from priolab.analysis.reports.markdown import filled, head, row
 
 _TREE, _FIELD = "RFC 7540", "RFC 9218"
 _UNSET = "none"
@@ -95,8 +95,7 @@ def _signals(client: str, sent: Sent) -> Iterable[str]:
     browser = sent.browser
     yield f"### {browser['product']} (`CLIENT={client}`)"
     yield ""
-    yield row(["resource", "RFC 7540, in HEADERS", "RFC 9218, header field", "then"])
-    yield row(["---"] * 4)
+    yield from head("resource", "RFC 7540, in HEADERS", "RFC 9218, header field", "then")
     for request in _first_load(browser):
         field = f"`{request['field']}`" if request["field"] else ""
         yield row([_called(request), _position(request), field, "; ".join(map(_later, request["later"]))])
@@ -153,8 +152,7 @@ def _frames(browser: Mapping[str, Any]) -> str:
 def _table(
     page: str, clients: Iterable[str], fronts: Sequence[Front], arms: Mapping[Case, Mapping[str, Any]]
 ) -> Iterable[str]:
-    yield row(["browser", "front", "reads", "LOWAT", "verdict", "first", "complete", "others"])
-    yield row([*["---"] * 5, *["---:"] * 3])
+    yield from head("browser", "front", "reads", "LOWAT", "verdict", "first:", "complete:", "others:")
     for client in clients:
         for front in fronts:
             for case, arm in arms.items():

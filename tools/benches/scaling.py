@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priolab.analysis.records.runs import load_experiment
+from priolab.analysis.reports.markdown import head
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.execution.local import Local
 from priolab.experiments.execution.pace import used_s
@@ -281,7 +282,7 @@ def _document(cases: list[_Case], shared: _Shared) -> str:
 
 
 def _table(heading: str, names: Sequence[str], rows: list[tuple[str, list[str]]]) -> str:
-    lines = [f"| {heading} | {' | '.join(names)} |", f"|---{'|---' * len(names)}|"]
+    lines = head(heading, *names)
     return "\n".join([*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows), ""])
 
 

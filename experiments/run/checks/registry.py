@@ -7,6 +7,8 @@ checks that are not registered.
 
 from dataclasses import dataclass
 
+from priolab.analysis.reports.markdown import head
+
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
@@ -265,6 +267,6 @@ CHECKS = (
 
 def table() -> str:
     """Returns the table of docs/reference/checks.md."""
-    lines = ["| check | compares | a test that makes it fail |", "|---|---|---|"]
+    lines = head("check", "compares", "a test that makes it fail")
     lines += [f"| {check.name} | {check.compares} | {check.test.replace('::', ', `')}` |" for check in CHECKS]
     return "\n".join(lines) + "\n"

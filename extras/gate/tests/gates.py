@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from priolab.analysis.reports.markdown import head
 from priolab.extras.gate.tests.front.gates import NAMES, gates
 from priolab.extras.gate.tests.front.scheduler import Fault
 from tests.reliability import write
@@ -59,8 +60,7 @@ def _write(right: Counter[Fault], made: Counter[Fault], took_s: float) -> None:
     lines = [
         f"{made.total()} gates by `make gates`, of ten runs in the guest each, in {took_s / 60:.0f} minutes.",
         "",
-        "| front | gates | judged rightly |",
-        "|---|---:|---:|",
+        *head("front", "gates:", "judged rightly:"),
     ]
     lines += [f"| {fault if fault in NAMES else 'sound'} | {count} | {right[fault]} |" for fault, count in made.items()]
     write("gates", "\n".join(lines) + "\n")
