@@ -103,13 +103,16 @@ def _copy() -> Iterator[Path]:
 
 
 def _run(copy: Path, program: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program of the Python environment, or make, in the copy, with the copy's modules."""
+    """Runs a program of the Python environment, or make, in the copy, with the copy's modules.
+
+    mypy has a cache of its own there: another mypy may be at work in the checkout.
+    """
     module = {"priolab": ["-m", "priolab.experiments"], "pytest": ["-m", "pytest"]}.get(program)
     here = program if program == "make" else str(ROOT / ".venv" / "bin" / program)
     return subprocess.run(
         [sys.executable, *module, *words] if module else [here, *words],
         cwd=copy,
-        env=os.environ | {"PYTHONPATH": str(copy)},
+        env=os.environ | {"PYTHONPATH": str(copy), "MYPY_CACHE_DIR": str(copy / ".mypy_cache")},
         capture_output=True,
         text=True,
         check=False,
