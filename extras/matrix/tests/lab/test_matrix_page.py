@@ -99,7 +99,7 @@ def test_a_link_to_a_cell(page: Page) -> None:
     assert f"version {row['version']}, digest {row['digest']}" in told
     assert "make matrix SERVER=nginx@sid DIALECT=chrome+header" in told
     runs = evidence.get_by_role("link", name="probe-spdy").get_attribute("href")
-    assert runs == "../results/matrix-runs/nginx@sid.chrome-header.probe-spdy/"
+    assert runs == "../../results/matrix-runs/nginx@sid.chrome-header.probe-spdy/"
     evidence.get_by_role("link", name="sent by the client").click()
     sent = page.locator("details:target")
     assert "HEADERS, image: weight 147" in sent.inner_text()
