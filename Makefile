@@ -65,7 +65,7 @@ doctor: environment ## show what the lab can do on this machine, and what is mis
 test: setup setup-lint ## run the core's tests, with nginx and Node, in the guest and on real clocks (five minutes); then list the slowest and the failed ones
 	@.venv/bin/python -m tests.whole core
 
-test-all: test setup-test ## run all tests: also with all servers and browsers, in containers, and those of the extras (a quarter of an hour)
+test-all: test setup-test ## run all tests: also with all servers and browsers, in containers, and those of the extras (a quarter of an hour; make test-demo: those of one extra)
 	@.venv/bin/python -m tests.whole rest
 
 test-%: setup-test
