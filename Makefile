@@ -68,7 +68,10 @@ test: setup setup-lint ## run the core's tests, with nginx and Node, in the gues
 test-all: test setup-test ## run all tests: also with all servers and browsers, in containers, and those of the extras (a quarter of an hour; make test-demo: those of one extra)
 	@.venv/bin/python -m tests.whole rest
 
-test-%: setup-test
+# A misspelt extra is refused before anything is installed.
+test-%:
+	@[ -d extras/$* ] || { echo "make: $* is not an extra; these are: $(patsubst extras/%/extra.toml,%,$(wildcard extras/*/extra.toml))" >&2; exit 2; }
+	@experiments/host/setup.sh test
 	@.venv/bin/python -m tests.whole $*
 
 .PHONY: test-unit test-fast

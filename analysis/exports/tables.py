@@ -19,11 +19,38 @@ from priolab.common.formats.samples import QueueSample, SocketSample
 from priolab.common.formats.scenario import AUTO, ScenarioRecord, ViaRecord
 
 # In a table the name `bytes` alone would not say what was counted.
-_RENAMED = {"packets": "bottleneck_packets", "bytes": "bottleneck_bytes", "dropped": "dropped_packets"}
+_RENAMED = {
+    "packets": "bottleneck_packets",
+    "bytes": "bottleneck_bytes",
+    "dropped": "dropped_packets",
+    "lowat": "lowat_bytes",
+}
+_VIA = "via_"
 
-_IN_BYTES = {"lowat": "lowat_bytes"}
+
+def _columns(kind: type, prefix: str = "") -> dict[str, type]:
+    """Returns a column for each field of a dataclass. The fields of the second front get the prefix `via_`."""
+    columns: dict[str, type] = {}
+    for name, hint in get_type_hints(kind).items():
+        plain = _plain(hint)
+        columns |= _columns(plain, _VIA) if plain is ViaRecord else {prefix + _RENAMED.get(name, name): plain}
+    return columns
+
+
+def _plain(hint: Any) -> type:
+    """Returns the type of a type hint without None; str for every subclass of str, for words, and for rows (JSON).
+
+    Of a number or a word it is the type of the number.
+    """
+    if get_origin(hint) in (Literal, tuple):
+        return str
+    kinds = [kind for kind in get_args(hint) or (hint,) if kind is not type(None) and get_origin(kind) is not Literal]
+    (plain,) = kinds
+    return str if issubclass(plain, str) else plain
+
 
 _ABOUT: dict[str, type] = {"arm": str, "run": str}
+_SCENARIO = _columns(ScenarioRecord)
 _LOAD: dict[str, type] = {
     "repetition": int,
     "fabric": str,
@@ -72,7 +99,7 @@ class Table:
 def tables(album: Album) -> list[Table]:
     """Makes the tables loads, resources, ledger, events, arrivals, sockets and queue."""
     made = [
-        Table(name="loads", columns=_ABOUT | _LOAD | _of_scenario(ScenarioRecord), rows=_loads(album.recordings)),
+        Table(name="loads", columns=_ABOUT | _LOAD | _SCENARIO, rows=_loads(album.recordings)),
         Table(name="resources", columns=_ABOUT | _RESOURCE, rows=_resources(album.recordings)),
         Table(name="ledger", columns=_ABOUT | _LEDGER, rows=_ledgers(album.recordings)),
         _table("events", Event, [(each, each.events) for each in album.recordings]),
@@ -116,44 +143,26 @@ def _cell(value: Any) -> Any:
 
 def _table(name: str, kind: type, parts: Iterable[tuple[Recording, Iterable[Any]]]) -> Table:
     """Makes a table with a row for each value, and a column for each field of the dataclass `kind`."""
-    hints = get_type_hints(kind)
-    own = {_RENAMED.get(field.name, field.name): _plain(hints[field.name]) for field in fields(kind)}
     rows = []
     for recording, values in parts:
         about = {"arm": recording.arm, "run": recording.name}
         for value in values:
             cells = {_RENAMED.get(key, key): cell for key, cell in asdict(value).items()}
             rows.append({**about, "since_page_ms": recording.measured.ms(value.t_ns), **cells})
-    return Table(name=name, columns=_ABOUT | {"since_page_ms": float} | own, rows=rows)
-
-
-def _plain(hint: Any) -> type:
-    """Returns the type of a type hint without None; str for every subclass of str, for words, and for rows (JSON)."""
-    if get_origin(hint) in (Literal, tuple):
-        return str
-    (plain,) = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
-    return str if issubclass(plain, str) else plain
-
-
-def _of_scenario(record: type, prefix: str = "") -> dict[str, type]:
-    """Returns the columns for the fields of a scenario's record. A record within the record has a prefix: `via_`."""
-    columns: dict[str, type] = {}
-    for name, hint in get_type_hints(record).items():
-        if name == "via":
-            columns |= _of_scenario(ViaRecord, "via_")
-        else:
-            columns[prefix + _IN_BYTES.get(name, name)] = int if name in _IN_BYTES else _plain(hint)
-    return columns
+    return Table(name=name, columns=_ABOUT | {"since_page_ms": float} | _columns(kind), rows=rows)
 
 
 def _asked(scenario: ScenarioRecord) -> dict[str, Any]:
-    """Returns the cells for a scenario. A second front that is not there has empty cells, and so has LOWAT=auto."""
-    document = asdict(scenario)
-    via = {f"via_{name}": value for name, value in (document.pop("via") or {}).items()}
-    document["resources"] = json.dumps(scenario.whole_page.as_document()["resources"])
-    named = {name.replace("lowat", "lowat_bytes"): value for name, value in (document | via).items()}
-    named["lowat_bytes"] = None if scenario.lowat == AUTO else scenario.lowat  # target_delay_ns says `auto`
-    return {name: named.get(name) for name in _of_scenario(ScenarioRecord)}
+    """Returns the cells for a scenario; those of a second front that is not there are None."""
+    cells: dict[str, Any] = {}
+    for prefix, record in (("", scenario), (_VIA, scenario.via)):
+        if record is not None:
+            cells |= {
+                prefix + _RENAMED.get(each.name, each.name): getattr(record, each.name) for each in fields(record)
+            }
+    cells["lowat_bytes"] = None if scenario.lowat == AUTO else scenario.lowat  # target_delay_ns says `auto`
+    cells["resources"] = json.dumps(scenario.whole_page.as_document()["resources"])
+    return {name: cells.get(name) for name in _SCENARIO}
 
 
 def _loads(recordings: Iterable[Recording]) -> list[dict[str, Any]]:

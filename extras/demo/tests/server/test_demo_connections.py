@@ -162,14 +162,13 @@ def test_many_slow_clients() -> None:
     _run(scene())
 
 
-def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the connection limit, the server closes a new connection and not one with a response in progress."""
-    monkeypatch.setattr(connection, "MOST", 1)
-    done = asyncio.Event()
+def _news_go_on_while_another_connection_is_closed() -> None:
+    """Opens a connection for news, and another one, which the server closes. Then the news have their end."""
+    closed = asyncio.Event()
 
     async def waiting() -> AsyncGenerator[str, None]:
         yield "first"
-        await done.wait()
+        await closed.wait()
         yield "last"
 
     async def scene() -> None:
@@ -179,10 +178,16 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
             await reader.readuntil(b'"first"')
             other, _ = await opening()
             await _is_closed(other)
-            done.set()
+            closed.set()
             await reader.readuntil(b'"last"')
 
     _run(scene())
+
+
+def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the connection limit, the server closes a new connection and not one with a response in progress."""
+    monkeypatch.setattr(connection, "MOST", 1)
+    _news_go_on_while_another_connection_is_closed()
 
 
 def test_an_answer_may_take_longer_than_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,24 +195,7 @@ def test_an_answer_may_take_longer_than_a_request(monkeypatch: pytest.MonkeyPatc
     A response with news goes on while a connection that was opened later times out before its request is complete.
     """
     monkeypatch.setattr(connection, "_REQUEST_S", _SHORT_S)
-    late = asyncio.Event()
-
-    async def waiting() -> AsyncGenerator[str, None]:
-        yield "first"
-        await late.wait()
-        yield "last"
-
-    async def scene() -> None:
-        async with _served(_Telling(waiting)) as (_, opening):
-            reader, writer = await opening()
-            writer.write(_NEWS)
-            await reader.readuntil(b'"first"')
-            slow, _ = await opening()
-            await _is_closed(slow)
-            late.set()
-            await reader.readuntil(b'"last"')
-
-    _run(scene())
+    _news_go_on_while_another_connection_is_closed()
 
 
 def test_a_slow_reader_holds_nobody_up() -> None:
