@@ -211,10 +211,6 @@ def look(t_ms: int, notsent_bytes: int) -> SocketSample:
         cwnd_segments=10,
         mss_bytes=1000,
         rtt_us=1500,
-        delivery_rate_bytes_s=0,
-        bytes_sent=0,
-        bytes_retrans=0,
-        bytes_acked=0,
         sndbuf_bytes=4096,
     )
 

@@ -17,15 +17,10 @@ def sample(t_ms: int, *, unsent: int = 0, sent: int = 0, again: int = 0, acked: 
     return socket_sample(
         t_ns=t_ms * MS,
         notsent_bytes=unsent,
-        unacked_segments=0,
         cwnd_segments=10,
-        mss_bytes=1448,
-        rtt_us=0,
-        delivery_rate_bytes_s=0,
         bytes_sent=sent + again,
         bytes_retrans=again,
         bytes_acked=acked,
-        sndbuf_bytes=0,
     )
 
 

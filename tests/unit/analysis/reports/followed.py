@@ -35,13 +35,9 @@ def look(t_ms: int, *, sent: int, acked: int, unsent: int = 0) -> SocketSample:
     return socket_sample(
         t_ns=t_ms * MS,
         notsent_bytes=unsent,
-        unacked_segments=0,
         cwnd_segments=10,
-        mss_bytes=1448,
         rtt_us=50_000,
-        delivery_rate_bytes_s=0,
         bytes_sent=sent,
-        bytes_retrans=0,
         bytes_acked=acked,
         sndbuf_bytes=4 * 2**20,
     )
