@@ -2,7 +2,6 @@
 
 from priolab.client.engine import Engine
 from priolab.client.http2.engine import Http2Engine
-from priolab.client.spdy.engine import SpdyEngine
 from priolab.common.formats.plan import Plan, Protocol
 
 
@@ -12,6 +11,8 @@ def engine_for(plan: Plan) -> Engine:
         case Protocol.HTTP2:
             return Http2Engine(plan)
         case Protocol.SPDY:
+            from priolab.client.spdy.engine import SpdyEngine  # a load over HTTP/2 does not need it
+
             return SpdyEngine(plan)
         case Protocol.HTTP3:
             raise ValueError("HTTP/3 is not carried by TCP")

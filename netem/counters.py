@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from priolab.netem import router, tc
-from priolab.netem.ferry.process import ask
 from priolab.netem.shaper_kind import Shaper
 
 
@@ -28,6 +27,8 @@ def read(
     link's place and returns the command's output.
     """
     if shaper is Shaper.FERRY:
+        from priolab.netem.ferry.process import ask  # a link of netem does not load the ferry
+
         return dict(ask(ferry))
     found = json.loads(run(tc.COUNTERS))
     return {

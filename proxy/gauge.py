@@ -15,9 +15,9 @@ import sys
 import time
 from pathlib import Path
 
+from priolab.common.formats.decisions import JOURNAL, writing
 from priolab.proxy.live_socket import choose_congestion_control
 from priolab.proxy.sampler import FrontLost, Sampler
-from priolab.proxy.tuner.journal import NAME, writing
 from priolab.proxy.tuner.law import Aim
 from priolab.proxy.tuner.tuner import CannotTune
 from priolab.proxy.tuner.userland import Userland
@@ -40,7 +40,7 @@ def _look(peer: str, port: int, folder: Path, interval_ns: int) -> None:
 
 
 def _tune(port: int, folder: Path, target_us: int) -> None:
-    with writing(folder / NAME) as note, Userland(_FRONT_PID, Aim(target_us=target_us), note, port=port) as tuner:
+    with writing(folder / JOURNAL) as note, Userland(_FRONT_PID, Aim(target_us=target_us), note, port=port) as tuner:
         print(TUNING, flush=True)
         while True:
             next_ns = tuner.look(time.monotonic_ns())

@@ -27,7 +27,7 @@ from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Run
 from priolab.analysis.records.samples import latest
-from priolab.common.formats.decisions import Decision
+from priolab.common.formats.decisions import JOURNAL, Decision
 from priolab.common.formats.reading import FolderError, read_journal
 from priolab.common.formats.samples import SocketSample
 from priolab.common.formats.scenario import AUTO
@@ -200,5 +200,5 @@ def _settings(run: Run) -> list[Setting]:
     lowat = run.scenario.lowat
     if lowat != AUTO:
         return [Setting(t_ns=0, lowat_bytes=lowat)]
-    decisions = read_journal(run.path / "front" / "lowat.jsonl", Decision)
+    decisions = read_journal(run.path / "front" / JOURNAL, Decision)
     return [Setting(t_ns=each.t_ns, lowat_bytes=each.new_bytes) for each in decisions if each.outcome == "set"]

@@ -1,8 +1,14 @@
 """The tuner's records: the lines of front/lowat.jsonl, each a JSON object."""
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from pathlib import Path
+
+JOURNAL = "lowat.jsonl"
+"""The name of the journal in the folder front/ of a run folder."""
 
 SET = "set"
 DRY_RUN = "dry run"
@@ -75,3 +81,10 @@ class Decision:
         what = f"LOWAT {self.old_bytes or 'unset'} -> {self.new_bytes}"
         outcome = "" if self.outcome == SET else f" [{self.outcome}]"
         return f"{self.peer} port {self.peer_port}: {what} bytes ({self.why}; {seen}){outcome}"
+
+
+@contextmanager
+def writing(file: Path) -> Iterator[Callable[[Decision], None]]:
+    """Yields a function that appends a decision to the journal at once. Raises OSError."""
+    with file.open("a", buffering=1) as journal:
+        yield lambda decision: print(decision.to_json(), file=journal)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from priolab.common.formats.decisions import Decision
+from priolab.common.tuning import TARGET_NS
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.tuner_log import DecisionPrinter, TunerLog, complain, teller
 from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
@@ -23,7 +24,7 @@ from priolab.proxy.tuner import compiler
 from priolab.proxy.tuner.caution import Caution
 from priolab.proxy.tuner.claim import Claimed, claimed_cgroup, claimed_process
 from priolab.proxy.tuner.in_kernel import InKernel
-from priolab.proxy.tuner.law import CEILING_BYTES, FLOOR_BYTES, TARGET_NS, Aim
+from priolab.proxy.tuner.law import CEILING_BYTES, FLOOR_BYTES, Aim
 from priolab.proxy.tuner.namespaces import Sysctls
 from priolab.proxy.tuner.tuner import CannotTune, Note, Say, Tuner
 from priolab.proxy.tuner.userland import Userland

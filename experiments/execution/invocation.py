@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from priolab.common.tuning import TunerKind
 from priolab.experiments.errors import ScenarioError, UnknownKnob
 from priolab.experiments.execution.request import Manner, Request, arms_for
 from priolab.experiments.host.setup_request import MAKE_VARIABLE, words_in
@@ -17,7 +18,6 @@ from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.named import entry_of
 from priolab.netem import sampling, units
 from priolab.netem.shaper_kind import Shaper
-from priolab.proxy.tuner.tuner import TunerKind
 
 _MOST_REPETITIONS = 1000
 _LARGEST_SEED = 2**32 - 1

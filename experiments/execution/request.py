@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from priolab.client.plan import PlanKind
+from priolab.common.tuning import TunerKind
 from priolab.experiments.execution.labels import labels
 from priolab.experiments.results.run_options import RunOptions
 from priolab.experiments.scenario.knobs import NAMED_BY_PATH, SEVERAL, check_together, scenario_from, with_defaults
 from priolab.experiments.scenario.scenario import Scenario
-from priolab.proxy.tuner.tuner import TunerKind
 
 if TYPE_CHECKING:
     from priolab.experiments.testbed.fabric import Fabric

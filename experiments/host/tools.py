@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from priolab.common.clock_route import ClockRoute
-from priolab.proxy.tuner.tuner import TunerKind
+from priolab.common.tuning import TunerKind
 
 FRONT, SECOND = "front", "second"
 """The names of the front's program and of the second front's (VIA) among the programs of a run."""

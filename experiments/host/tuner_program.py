@@ -1,14 +1,12 @@
 """Compiles the tuner's BPF program before the runs."""
 
-from collections.abc import Iterable
-
+from priolab.common.tuning import TunerKind
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.host.tools import TunerOrder
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario
 from priolab.proxy.tuner import compiler
 from priolab.proxy.tuner.libbpf import Loaded
-from priolab.proxy.tuner.tuner import CannotTune, TunerKind
+from priolab.proxy.tuner.tuner import CannotTune
 
 
 def lack_of_compiler() -> str | None:
@@ -29,9 +27,9 @@ def lack_on_host() -> str | None:
         return str(error)
 
 
-def prepare(scenarios: Iterable[Scenario], kind: TunerKind | None) -> TunerOrder:
-    """Compiles the tuner's BPF program, if a scenario has LOWAT=auto and TUNER allows bpf. Raises Unavailable."""
-    if (kind and not kind.is_in_kernel) or all(scenario.lowat != LOWAT_AUTO for scenario in scenarios):
+def prepare(kind: TunerKind | None) -> TunerOrder:
+    """Compiles the tuner's BPF program if TUNER allows bpf. Raises Unavailable."""
+    if kind and not kind.is_in_kernel:
         return TunerOrder(kind=kind)
     try:
         return TunerOrder(kind=kind, program=str(compiler.compiled(cache_folder())))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from priolab.client.plan import with_decoys
-from priolab.common.formats.decisions import Decision
+from priolab.common.formats.decisions import JOURNAL, Decision
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample, SocketSample
 from priolab.experiments.errors import InvalidRun, StepFailed
@@ -61,7 +61,6 @@ from priolab.proxy.certificate_files import certificates_in
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import CATALOGUE
 from priolab.proxy.switch import HTTP1
-from priolab.proxy.tuner.journal import NAME
 
 _ENDED = "it ended "
 """The beginning of the reason of StepFailed if a program has ended (experiments/host/processes.py)."""
@@ -167,7 +166,7 @@ def run_arm(
             observed |= NO_SOCKET
             check_datagrams(came, folder, scenario)
         if scenario.lowat == LOWAT_AUTO:
-            check_tuned(scenario, processes, read_journal(folder.front / NAME, Decision), places.addresses.client)
+            check_tuned(scenario, processes, read_journal(folder.front / JOURNAL, Decision), places.addresses.client)
 
         tell("counters")
         counters = link.counters()

@@ -14,6 +14,7 @@ from priolab.client.priorities import Priorities
 from priolab.common.formats.files import printable
 from priolab.common.formats.page import MAPS, Page
 from priolab.common.formats.plan import Disturbance
+from priolab.common.tuning import TARGET_NS
 from priolab.experiments.errors import ScenarioError, UnknownKnob
 from priolab.experiments.scenario import constraints, pages, via_knobs
 from priolab.experiments.scenario.knob import Knob, named, one_or, server_for, size, whole, words_of
@@ -30,7 +31,6 @@ from priolab.experiments.scenario.scenario import (
 from priolab.netem import units, words
 from priolab.netem.link import Link
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
-from priolab.proxy.tuner.law import TARGET_NS
 
 STOCK = "stock"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from priolab.common.batches import BatchSampler
 from priolab.common.clock_route import ClockRoute
 from priolab.common.formats.samples import OptionsSample
+from priolab.common.tuning import TunerKind
 from priolab.experiments.host.processes import Process
 from priolab.experiments.host.tools import Tools
 from priolab.experiments.results.run_folder import PARTIAL, RunFolder
@@ -17,7 +18,6 @@ from priolab.netem.calibration import Calibration, Tolerance
 from priolab.netem.carried import Received
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
-from priolab.proxy.tuner.tuner import TunerKind
 
 if TYPE_CHECKING:  # `priolab run` imports this module; only the process of a run needs these modules
     from priolab.experiments.host.origin_process import OriginSettings, RunningOrigin

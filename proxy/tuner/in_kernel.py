@@ -21,12 +21,13 @@ from types import TracebackType
 from typing import Self
 
 from priolab.common.formats.decisions import DRY_RUN, SET, Decision, Trigger, Why, refused
+from priolab.common.tuning import TunerKind
 from priolab.proxy.descriptors import borrow, sockets_of
 from priolab.proxy.tuner.caution import Caution
 from priolab.proxy.tuner.law import Aim
 from priolab.proxy.tuner.libbpf import Loaded
 from priolab.proxy.tuner.option import put_back
-from priolab.proxy.tuner.tuner import CannotTune, Note, Say, TunerKind
+from priolab.proxy.tuner.tuner import CannotTune, Note, Say
 
 _DRAIN_NS, _GONE_NS = 10**9, 10**8
 _SYSCTLS_NS = 10**9

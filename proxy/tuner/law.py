@@ -35,6 +35,7 @@ Arithmetic is unsigned with 64 bits and saturates: a result that does not fit be
 from dataclasses import dataclass
 
 from priolab.common.formats.decisions import Why
+from priolab.common.tuning import TARGET_NS
 
 PACKET_BUFFER_BYTES = 65536
 WINDOW_SAYS_NOTHING_SEGMENTS = 4
@@ -42,7 +43,6 @@ RELEASED_SEGMENTS = 6
 REACTION_US = 1000
 FLOOR_BYTES = 4096
 CEILING_BYTES = 64 * 2**20
-TARGET_NS = 50 * 10**6
 
 _MOST = 2**64 - 1
 _US_PER_S = 10**6

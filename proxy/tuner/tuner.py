@@ -1,36 +1,17 @@
 """The interface of every tuner, a program that sets TCP_NOTSENT_LOWAT of a server's connections."""
 
 from collections.abc import Callable
-from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
 
 from priolab.common.formats.decisions import Decision
+from priolab.common.tuning import TunerKind
 
 Note = Callable[[Decision], None]
 """A function that receives each decision."""
 
 Say = Callable[[str], None]
 """A function that receives messages for the user, except decisions."""
-
-
-class TunerKind(StrEnum):
-    """The kinds of tuners: a BPF program in the kernel, or a process that polls; each may be cautious (caution.py)."""
-
-    BPF = "bpf"
-    USERLAND = "userland"
-    CAUTIOUS_BPF = "cautious-bpf"
-    CAUTIOUS_USERLAND = "cautious-userland"
-
-    @property
-    def is_in_kernel(self) -> bool:
-        """True if the tuner is a BPF program in the kernel."""
-        return self in (self.BPF, self.CAUTIOUS_BPF)
-
-    @property
-    def is_cautious(self) -> bool:
-        """True if the tuner keeps the rules of `priolab tune`."""
-        return self in (self.CAUTIOUS_BPF, self.CAUTIOUS_USERLAND)
 
 
 class CannotTune(Exception):

@@ -29,11 +29,12 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from priolab.common.formats.decisions import DRY_RUN, SET, Decision, Trigger, refused
+from priolab.common.tuning import TunerKind
 from priolab.proxy.descriptors import borrow, check_borrowing, has_ended, sockets_of, with_descendants
 from priolab.proxy.tuner import option
 from priolab.proxy.tuner.caution import Caution, Held, bound
 from priolab.proxy.tuner.law import Aim, Choice, Seen, decide, differs, rate_of
-from priolab.proxy.tuner.tuner import CannotTune, Note, TunerKind
+from priolab.proxy.tuner.tuner import CannotTune, Note
 
 _SCAN_NS = 10**8
 _SCAN_SHARE = 20

@@ -22,12 +22,10 @@ _PICTURES = """
 import subprocess, sys
 for kind, where in (("proc", "/proc"), ("tmpfs", "/run"), ("tmpfs", "/var/tmp")):
     subprocess.run(["mount", "-t", kind, kind, where], check=True)
-from priolab.experiments.host.tools import NO_TUNER
 from priolab.experiments.run.checks.pictures import BEFORE, check_pictures
-from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
 from priolab.experiments.testbed.namespaces.namespaces import Namespaces
 from priolab.netem.shaper_kind import Shaper
-with Namespaces(Shaper.NETEM, FrontTuner(NO_TUNER, "places")) as places:
+with Namespaces(Shaper.NETEM, None) as places:
     for _ in range(int(sys.argv[1])):
         check_pictures(places.portrayed(), BEFORE)
 """

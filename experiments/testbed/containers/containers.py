@@ -18,6 +18,7 @@ from typing import Any, Self
 from priolab.common.clock_route import ClockRoute
 from priolab.common.formats.samples import OptionsSample
 from priolab.common.patience import READY_S
+from priolab.common.tuning import TunerKind
 from priolab.experiments.errors import StepFailed, Unavailable
 from priolab.experiments.host import processes
 from priolab.experiments.host.origin_process import OriginSettings, RunningOrigin
@@ -52,7 +53,6 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.netem.stepped import changing
 from priolab.proxy.front import Front
 from priolab.proxy.gauge import ENDED, TUNING
-from priolab.proxy.tuner.tuner import TunerKind
 
 NOBODY = (65534, 65534)
 _PLACES = ("origin", "front", "link", "client")

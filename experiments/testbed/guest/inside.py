@@ -29,14 +29,12 @@ class InGuest:
         """Returns places that are namespaces of the guest's kernel."""
         # Only the process of a run needs these modules. A guest loads them before its first run (rehearsal.py).
         from priolab.experiments.testbed.namespaces.front_root import seen_at
-        from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
-        from priolab.experiments.testbed.namespaces.namespaces import Namespaces
+        from priolab.experiments.testbed.namespaces.namespaces import Namespaces, tuner_of
 
         via = order.scenario.via
         servers = (order.scenario.front, *([via.front] if via else ()))
         moved = {each: seen_at(_SEEN / each.name, each) for each in sorted({*chain(*map(_folders, servers))})}
-        tuner = FrontTuner(order.asked_tuner, run_label(folder))
-        return Namespaces(Shaper.NETEM, tuner, via=via, forks_client=True, moved=moved)
+        return Namespaces(Shaper.NETEM, tuner_of(order, run_label(folder)), via=via, forks_client=True, moved=moved)
 
 
 def _folders(server: Server) -> Iterator[Path]:

@@ -16,9 +16,7 @@ from pathlib import Path
 
 from priolab.common.picture.picture import Picture
 from priolab.experiments.host.elf import read_elf
-from priolab.experiments.host.tools import NO_TUNER
 from priolab.experiments.scenario.scenario import ShaperAt
-from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
 from priolab.experiments.testbed.namespaces.namespaces import Namespaces
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
@@ -56,7 +54,7 @@ def rehearse() -> Mapping[str, Picture]:
 
     Returns the pictures of the places as they were made, by their names.
     """
-    with Namespaces(Shaper.NETEM, FrontTuner(NO_TUNER, "rehearsal")) as places:
+    with Namespaces(Shaper.NETEM, None) as places:
         references = places.references()
         _use(places)
     return references

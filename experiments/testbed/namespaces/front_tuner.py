@@ -8,20 +8,21 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from priolab.common.formats.decisions import JOURNAL, writing
 from priolab.common.patience import BLAME_S
+from priolab.common.tuning import TunerKind
 from priolab.experiments.errors import StepFailed, Unavailable
 from priolab.experiments.host.processes import Process
 from priolab.experiments.host.tools import TunerOrder
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.testbed.namespaces.cgroup import own_group
 from priolab.experiments.testbed.places import FRONT_PORT, ActiveTuner
 from priolab.proxy.tuner.caution import Caution
 from priolab.proxy.tuner.claim import claimed_cgroup, claimed_process
 from priolab.proxy.tuner.in_kernel import InKernel
-from priolab.proxy.tuner.journal import NAME, writing
 from priolab.proxy.tuner.law import Aim
 from priolab.proxy.tuner.namespaces import Sysctls
-from priolab.proxy.tuner.tuner import CannotTune, Note, Tuner, TunerKind
+from priolab.proxy.tuner.tuner import CannotTune, Note, Tuner
 from priolab.proxy.tuner.userland import Userland
 
 _INSTEAD = "use TUNER=userland"
@@ -37,10 +38,10 @@ class FrontTuner:
         self._lack = "as asked" if order.must_be_userland else order.lack
 
     @contextmanager
-    def group(self, scenario: Scenario) -> Iterator[Path | None]:
+    def group(self) -> Iterator[Path | None]:
         """Yields the cgroup in which to start the front; None if the tuner needs none. Raises Unavailable."""
         with ExitStack() as stack:
-            if scenario.lowat == LOWAT_AUTO and self._order.program:
+            if self._order.program:
                 try:
                     self._group = stack.enter_context(own_group(self._group_name))
                 except OSError as error:
@@ -51,7 +52,7 @@ class FrontTuner:
     def running(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
         """Runs the tuner, with its journal in the folder. Raises Unavailable."""
         aim = Aim(target_us=scenario.target_delay_ns // 1000)
-        with writing(folder / NAME) as note, self._tuner(front, aim, note) as tuner:
+        with writing(folder / JOURNAL) as note, self._tuner(front, aim, note) as tuner:
 
             def look(now_ns: int) -> int:
                 try:

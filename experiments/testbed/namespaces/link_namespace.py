@@ -13,7 +13,6 @@ from priolab.experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT
 from priolab.experiments.testbed.places import ActiveLink, Look, no_look
 from priolab.netem import counters
 from priolab.netem.control import tell_begin
-from priolab.netem.ferry.process import Order
 from priolab.netem.link import Link
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
 from priolab.netem.shaper import TRIAL, chosen, commands, devices, lack_of, lack_of_netem, stages, sysctls
@@ -64,9 +63,11 @@ class LinkNamespace:
         begin: Callable[[int], object]
         with ExitStack() as stack:
             if shaper is Shaper.FERRY:
+                from priolab.netem.ferry.process import Order  # a link of netem does not load the ferry
+
                 order = Order(link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=self._ask)
                 begin = _as_step(partial(tell_begin, order.begin))
-                ferry = stack.enter_context(self._start_ferry(order, folder))
+                ferry = stack.enter_context(self._start_ferry(order.to_json(), folder))
                 check_alive, pid = ferry.check_alive, ferry.pid
             else:
                 if link.rate_steps:
@@ -93,12 +94,12 @@ class LinkNamespace:
             )
 
     @contextmanager
-    def _start_ferry(self, order: Order, folder: Path) -> Iterator[Process]:
+    def _start_ferry(self, order: str, folder: Path) -> Iterator[Process]:
         file = folder / "ferry.json"
-        file.write_text(order.to_json())
+        file.write_text(order)
         command = (*module("priolab.netem.ferry"), str(file))
         with self._place.start(_FERRY, command, folder / "output.log") as ferry:
-            wait_until(order.socket.exists, _FERRY_READY_S, ferry.check_alive, _FERRY)
+            wait_until(self._ask.exists, _FERRY_READY_S, ferry.check_alive, _FERRY)
             yield ferry
 
     def _lack_of_netem(self) -> str | None:

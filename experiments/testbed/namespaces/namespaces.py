@@ -6,11 +6,11 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from priolab.client import __main__ as client
 from priolab.common import clock_quality
@@ -23,14 +23,14 @@ from priolab.experiments.host.processes import CopiedProcess, Process
 from priolab.experiments.host.program_logs import tail
 from priolab.experiments.host.search_path import program_environment
 from priolab.experiments.host.tools import Tools
+from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.scenario.scenario import Scenario, ShaperAt, Via
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt, Via
 from priolab.experiments.testbed import tap
 from priolab.experiments.testbed.namespaces import front_place, front_shaper
 from priolab.experiments.testbed.namespaces.cross_traffic import crossing
 from priolab.experiments.testbed.namespaces.end_sockets import EndSockets
 from priolab.experiments.testbed.namespaces.front_place import LOWAT, WMEM, End
-from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
 from priolab.experiments.testbed.namespaces.link_namespace import LinkNamespace
 from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.experiments.testbed.namespaces.second_hop import SecondHop
@@ -50,6 +50,9 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.front import Front
 from priolab.proxy.sampler import FrontLost, Sampler
 
+if TYPE_CHECKING:
+    from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
+
 _RMEM = "net.ipv4.tcp_rmem"
 _NO_IPV6 = "net.ipv6.conf.all.disable_ipv6"
 """The sysctl that disables IPv6. An interface's IPv6 address becomes valid only a second after the interface is up. A
@@ -63,6 +66,15 @@ _HANDSHAKE_RETRIES = "8"  # 511 s
 _FORKED = ("-P", "-m", "priolab.client")
 
 
+def tuner_of(order: Order, group_name: str) -> "FrontTuner | None":
+    """Returns the tuner of a run's front; None without LOWAT=auto. group_name: the name of the front's cgroup."""
+    if order.scenario.lowat != LOWAT_AUTO:
+        return None
+    from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner  # no other run loads it
+
+    return FrontTuner(order.asked_tuner, group_name)
+
+
 class Namespaces:
     """The four places of a run as namespaces. A context manager, whose exit removes the places."""
 
@@ -74,7 +86,7 @@ class Namespaces:
     def __init__(
         self,
         usual: Shaper | None,
-        tuner: FrontTuner,
+        tuner: "FrontTuner | None",
         *,
         via: Via | None = None,
         forks_client: bool = False,
@@ -82,9 +94,10 @@ class Namespaces:
     ) -> None:
         """usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry.
 
-        via: the second front, which needs further places; None for none. forks_client: True if the lab's own client is
-        a fork of this process, which has loaded the client's modules. moved: the paths at which the fronts see folders,
-        by their paths on this machine; other folders have the same path.
+        tuner: the front's tuner; None without LOWAT=auto. via: the second front, which needs further places; None for
+        none. forks_client: True if the lab's own client is a fork of this process, which has loaded the client's
+        modules. moved: the paths at which the fronts see folders, by their paths on this machine; other folders have
+        the same path.
         """
         self._moved = moved
         self._usual = usual
@@ -221,7 +234,7 @@ class Namespaces:
         name = f"the front ({front.settings.server.name})"
         self._front_log = front.settings.log
         with (
-            self._tuner.group(scenario) as cgroup,
+            nullcontext() if self._tuner is None else self._tuner.group() as cgroup,
             front_place.started(
                 self._front,
                 name,
@@ -303,6 +316,7 @@ class Namespaces:
 
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
         """Runs the tuner: in the kernel, as a program attached to the front's cgroup, or in this process."""
+        assert self._tuner is not None, "LOWAT=auto has a tuner"
         return self._tuner.running(front, scenario, folder)
 
     @contextmanager

@@ -87,11 +87,10 @@ class Netns(HostKernel):
 
     def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns places that are network namespaces of this machine's kernel."""
-        # Only the process of a run needs these modules.
-        from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
-        from priolab.experiments.testbed.namespaces.namespaces import Namespaces
+        # Only the process of a run needs this module.
+        from priolab.experiments.testbed.namespaces.namespaces import Namespaces, tuner_of
 
-        return Namespaces(None, FrontTuner(order.asked_tuner, run_label(folder)), via=order.scenario.via)
+        return Namespaces(None, tuner_of(order, run_label(folder)), via=order.scenario.via)
 
 
 def entering() -> list[str]:

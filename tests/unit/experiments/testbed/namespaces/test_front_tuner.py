@@ -6,17 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.tuning import TunerKind
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.tools import TunerOrder
 from priolab.experiments.host.tuner_program import prepare
-from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.testbed.namespaces import front_tuner
 from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
 from priolab.proxy.tuner import compiler
-from priolab.proxy.tuner.tuner import CannotTune, TunerKind
-
-AUTO = scenario_from({"LOWAT": "auto"})
-PLAIN = scenario_from({})
+from priolab.proxy.tuner.tuner import CannotTune
 
 
 @contextmanager
@@ -34,37 +31,35 @@ def no_group(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_group")
 def test_without_a_cgroup() -> None:
     """The front starts without a cgroup, but TUNER=bpf raises Unavailable."""
-    with FrontTuner(TunerOrder(program="sock_ops.o"), "name").group(AUTO) as group:
+    with FrontTuner(TunerOrder(program="sock_ops.o"), "name").group() as group:
         assert group is None
     must = FrontTuner(TunerOrder(kind="bpf", program="sock_ops.o"), "name")
-    with pytest.raises(Unavailable, match="TUNER=bpf cannot be used here: no cgroup2"), must.group(AUTO):
+    with pytest.raises(Unavailable, match="TUNER=bpf cannot be used here: no cgroup2"), must.group():
         pass
 
 
 @pytest.mark.usefixtures("no_group")
-@pytest.mark.parametrize(("order", "scenario"), [(TunerOrder(kind="bpf", program="x"), PLAIN), (TunerOrder(), AUTO)])
-def test_who_needs_no_cgroup(order: TunerOrder, scenario: object) -> None:
-    """An arm with a fixed LOWAT and one with the user-space tuner need no cgroup."""
-    with FrontTuner(order, "name").group(AUTO if scenario is AUTO else PLAIN) as group:
+def test_who_needs_no_cgroup() -> None:
+    """The user-space tuner needs no cgroup."""
+    with FrontTuner(TunerOrder(), "name").group() as group:
         assert group is None
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """The order gives the reason for the user-space tuner. TUNER=bpf raises Unavailable with the remedy.
-    Arms that need no compiler have no reason.
+    The user-space tuner needs no compiler, so the order has no reason.
     """
 
     def lacking(_: Path) -> Path:
         raise CannotTune("no compiler for BPF is installed", compiler.REMEDY)
 
     monkeypatch.setattr(compiler, "compiled", lacking)
-    order = prepare([PLAIN, AUTO], None)
+    order = prepare(None)
     assert order.program is None
     assert order.lack == "no compiler for BPF is installed (install gcc-bpf and libbpf-dev)"
     with pytest.raises(Unavailable, match=r"TUNER=bpf .*; install gcc-bpf and libbpf-dev, or use TUNER=userland"):
-        prepare([AUTO], TunerKind.BPF)
-    assert prepare([AUTO], TunerKind.USERLAND).lack is None
-    assert prepare([PLAIN], None) == TunerOrder()
+        prepare(TunerKind.BPF)
+    assert prepare(TunerKind.USERLAND).lack is None
 
 
 @pytest.mark.parametrize(
