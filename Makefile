@@ -63,16 +63,16 @@ doctor: environment ## show what the lab can do on this machine, and what is mis
 	@$(PRIOLAB) doctor
 
 test: setup setup-lint ## run the core's tests, with nginx and Node, in the guest and on real clocks (five minutes); then list the slowest and the failed ones
-	@.venv/bin/python -m tests.whole core
+	@.venv/bin/python -m tools.whole core
 
 test-all: test setup-test ## run all tests: also with all servers and browsers, in containers, and those of the extras (a quarter of an hour; make test-demo: those of one extra)
-	@.venv/bin/python -m tests.whole rest
+	@.venv/bin/python -m tools.whole rest
 
 # A misspelt extra is refused before anything is installed.
 test-%:
 	@[ -d extras/$* ] || { echo "make: $* is not an extra; these are: $(patsubst extras/%/extra.toml,%,$(wildcard extras/*/extra.toml))" >&2; exit 2; }
 	@experiments/host/setup.sh test
-	@.venv/bin/python -m tests.whole $*
+	@.venv/bin/python -m tools.whole $*
 
 .PHONY: test-unit test-fast
 test-unit: setup-lint ## run the unit tests: no sockets, no sleeps (half a minute)
@@ -84,31 +84,31 @@ test-fast: setup-test ## run unit, contract and server tests (under two minutes)
 
 .PHONY: test-suites
 test-suites: ## run the README's commands in bare Debian 12, 13 and sid, as root and as a user (needs root; an hour; SUITE=trixie: one)
-	@$(PYTHON) -m tests.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)
+	@$(PYTHON) -m tools.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)
 
 .PHONY: kills honest lies mutations
 kills: setup-test ## kill processes of running labs 500 times; writes the section Kills of RELIABILITY.md (an hour; KILLS=60: fewer)
-	@.venv/bin/python -m tests.kills $(or $(KILLS),500) $(if $(FABRIC),$(FABRIC))
+	@.venv/bin/python -m tools.campaigns.kills $(or $(KILLS),500) $(if $(FABRIC),$(FABRIC))
 
 honest: setup-test ## make 300 undisturbed runs, of which none may be invalid; writes the section Honest runs of RELIABILITY.md (half an hour; RUNS=20: fewer)
-	@.venv/bin/python -m tests.honest $(or $(RUNS),300)
+	@.venv/bin/python -m tools.campaigns.honest $(or $(RUNS),300)
 
 lies: setup-test ## change 300 runs behind the lab's back, of which none may be believed; writes the section Changed runs of RELIABILITY.md (half an hour; RUNS=20: fewer)
-	@.venv/bin/python -m tests.lies $(or $(RUNS),300)
+	@.venv/bin/python -m tools.campaigns.lies $(or $(RUNS),300)
 
 mutations: setup-test ## give 1,000 damaged folders and files to the commands; writes the section Damaged files of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
-	@.venv/bin/python -m tests.mutations $(or $(MUTATIONS),1000)
+	@.venv/bin/python -m tools.campaigns.mutations $(or $(MUTATIONS),1000)
 
 .PHONY: ledgers
 ledgers: setup-test ## compare ledgers from samples with ledgers from captures on 40 links; writes the section Ledgers of RELIABILITY.md (some minutes; RUNS=20: fewer)
-	@.venv/bin/python -m tests.ledgers $(or $(RUNS),40)
+	@.venv/bin/python -m tools.campaigns.ledgers $(or $(RUNS),40)
 
 .PHONY: removals
 removals: setup-test ## take each extra away from a copy of the checkout, which must not miss it (ten minutes)
 	@.venv/bin/python -m tools.removal
 
 fuzz: setup-lint ## fuzz clients and servers with a million frames, which follow from fixed seeds (some minutes)
-	@.venv/bin/python -m tests.fuzz
+	@.venv/bin/python -m tools.campaigns.fuzz
 
 lint: setup-lint ## check the code: ruff, mypy, the import contract, the types of the demo's page
 	@.venv/bin/ruff check .
@@ -133,7 +133,7 @@ constraints: ## pin the packages of pyproject.toml by version and digest: constr
 
 bench: setup-compared $(if $(AGAINST),setup-test) ## measure the lab's speed on this machine (AGAINST=CHECKOUT: also compare with that checkout, which needs its .venv)
 	@.venv/bin/python -m tools.benches $(AGAINST)
-	$(if $(AGAINST),@.venv/bin/python -m tests.cost $(AGAINST))
+	$(if $(AGAINST),@.venv/bin/python -m tools.campaigns.cost $(AGAINST))
 
 picture: setup-servers setup-test ## redraw the pictures of README.md, docs/guide/http3.md and docs/guide/chromium.md
 	@.venv/bin/python -m tools.picture

@@ -11,7 +11,7 @@ from haralyzer import HarParser
 from priolab.analysis.exports import har
 from priolab.analysis.exports.recording import Album, album
 from priolab.analysis.records.runs import load_experiment
-from tests.schemas import validator
+from tests.support.schemas import validator
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _SCHEMA = json.loads((Path(__file__).parent / "har-1.2.schema.json").read_text())

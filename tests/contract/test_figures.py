@@ -22,7 +22,7 @@ from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import WORDS
 from priolab.analysis.records.runs import Experiment, load_experiment
 from priolab.experiments.host.home import ROOT
-from tests.declarations import valid
+from tests.support.declarations import valid
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _LATER_NS = 470_000_000

@@ -21,9 +21,9 @@ from priolab.analysis.sweeps.networks import networks
 from priolab.analysis.sweeps.summary import summarize
 from priolab.experiments import cli
 from tests.contract.conftest import GOLDEN_SWEEP, Summary
-from tests.declarations import valid
-from tests.schemas import validator
-from tests.unit.sweeps import knobs, write_run, write_sweep
+from tests.support.declarations import valid
+from tests.support.schemas import validator
+from tests.support.sweeps import knobs, write_run, write_sweep
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from priolab.common.formats import RUN_FORMAT
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.results import run_folder
-from tests.pages import maps_plan
-from tests.unit import builders
+from tests.support import builders
+from tests.support.pages import maps_plan
 
 REQUEST = {"method": "GET", "path": "/script.js", "received_ns": 5, "available_ns": 205, "status": 200}
 

@@ -13,7 +13,7 @@ from priolab.proxy.front import Front
 from priolab.proxy.own_config import NEEDED
 from priolab.proxy.server import VALUES, catalogue, server_of
 from tests.contract.fronts import front
-from tests.own_files import ENTRY
+from tests.support.own_files import ENTRY
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/guide/your-server.md").read_text()

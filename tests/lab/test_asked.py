@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.lab import Done
-from tests.together import together
+from tests.support.together import together
 
 pytestmark = pytest.mark.usefixtures("guest")
 

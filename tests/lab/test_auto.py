@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from priolab.common.packets import PACKET_BUFFER_BYTES, unframed
-from tests.lab.variations import finely_sampled, in_userland
 from tests.support.shared_runs import Runs
+from tests.support.variations import finely_sampled, in_userland
 
 pytestmark = pytest.mark.usefixtures("guest", "bpf_compiler")
 

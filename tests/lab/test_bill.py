@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.testbed.containers import docker_engine
-from tests.schemas import bill_validator
+from tests.support.schemas import bill_validator
 from tools.bill import main
 
 pytestmark = pytest.mark.usefixtures("compose")

@@ -11,8 +11,8 @@ import pytest
 
 from priolab.proxy.descriptors import with_descendants
 from tests.lab.browsing import ENDLESS, LOADING, SOON_S
-from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 from tests.support.capabilities import needs
+from tests.support.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 from tests.support.lab import Lab
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from priolab.proxy.descriptors import with_descendants
-from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 from tests.lab.first_bytes import RESOURCES, Compared, compare
-from tests.lab.variations import SMALL, variations
 from tests.lab.wireshark import OUT_OF_ORDER, Capture
-from tests.punctuality import until_punctual
+from tests.support.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 from tests.support.lab import Done, Lab
+from tests.support.punctuality import until_punctual
 from tests.support.shared_runs import Runs
-from tests.together import together
+from tests.support.together import together
+from tests.support.variations import SMALL, variations
 
 pytestmark = pytest.mark.usefixtures("captures")
 

@@ -12,8 +12,8 @@ from priolab.analysis.figures import picture
 from priolab.analysis.figures.album import FIGURES
 from priolab.analysis.records.runs import load_experiment
 from tests.lab.browsing import ALIKE_MS, QUICK, must_have_browsed, must_need_lowat, read
-from tests.lab.endings import nothing_is_left
 from tests.support.capabilities import needs
+from tests.support.endings import nothing_is_left
 from tests.support.lab import Done, Lab
 from tests.support.shared_runs import Runs
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.lab import Done
-from tests.together import together
+from tests.support.together import together
 
 _PAGE = """
 title = "a document of a size"

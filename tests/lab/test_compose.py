@@ -17,11 +17,11 @@ from priolab.experiments.testbed.containers.compose import Compose
 from priolab.experiments.testbed.containers.own_files import image_server
 from priolab.experiments.testbed.containers.root_image import root_of_image
 from priolab.proxy.descriptors import with_descendants
-from tests.lab.endings import words_of
 from tests.lab.first_bytes import compare
 from tests.lab.wireshark import OUT_OF_ORDER
-from tests.punctuality import until_punctual
+from tests.support.endings import words_of
 from tests.support.lab import Done, Lab, make_lab
+from tests.support.punctuality import until_punctual
 
 pytestmark = pytest.mark.usefixtures("compose")
 

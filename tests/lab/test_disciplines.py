@@ -12,7 +12,7 @@ import pytest
 from priolab.netem.link import Qdisc
 from tests.support.lab import Done
 from tests.support.shared_runs import Runs
-from tests.together import together
+from tests.support.together import together
 
 pytestmark = pytest.mark.usefixtures("guest")
 

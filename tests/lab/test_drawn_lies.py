@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.deviations import draw
-from tests.lies import BELIEVED, FAILED, carry_out
+from tools.campaigns.deviations import draw
+from tools.campaigns.lies import BELIEVED, FAILED, carry_out
 
 _SERVERS = ("nginx", "h2o")
 _NUMBERS = range(20)

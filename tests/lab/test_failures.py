@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.endings import must_have_failed, nothing_is_left
+from tests.support.endings import must_have_failed, nothing_is_left
 from tests.support.lab import Lab, priolab_here
 
 

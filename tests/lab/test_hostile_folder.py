@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from priolab.client.plan import PROBE_LEAST_BYTES
-from tests.punctuality import until_punctual, was_late
-from tests.server.echo import serving
-from tests.server.fronts import NAME, running_front
 from tests.support.capabilities import needs
+from tests.support.echo import serving
+from tests.support.fronts import NAME, running_front
 from tests.support.lab import Lab
+from tests.support.punctuality import until_punctual, was_late
 
 _PATIENCE_S = 120.0
 _TINY = ("SIZE=20480", "RELOADS=0", "RATE=1mbit", "DELAY=20ms")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.punctuality import any_late, until_punctual
 from tests.support.lab import Lab
+from tests.support.punctuality import any_late, until_punctual
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SMALL = ("CONTROL=no", "RELOADS=0", "SIZE=20480", "RATE=1mbit", "DELAY=20ms")

@@ -12,11 +12,11 @@ from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import Run, load_run
 from priolab.common.formats.samples import QueueSample, SocketSample
 from priolab.common.packets import PACKET_BYTES, framed
-from tests.lab.variations import finely_sampled, variations
-from tests.ledgers import CAPTURED, ledger_of, offs, thinned
 from tests.support.lab import Done, Lab
 from tests.support.shared_runs import Runs
-from tests.together import together
+from tests.support.together import together
+from tests.support.variations import finely_sampled, variations
+from tools.campaigns.ledgers import CAPTURED, ledger_of, offs, thinned
 
 pytestmark = pytest.mark.usefixtures("guest")
 

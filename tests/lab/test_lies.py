@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.lab import Done, Lab
-from tests.together import together
+from tests.support.together import together
 
 _LOAD = ("LOWAT=16384", "RELOADS=0", "SIZE=300K", "SAMPLE=100ms")
 _OWN_ARM = "s|.* /mnt .*/\\([^/]*\\)[.]1$|\\1|p"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.lab.variations import finely_sampled, variations
 from tests.support.lab import priolab_here
 from tests.support.shared_runs import Runs
+from tests.support.variations import finely_sampled, variations
 
 pytestmark = pytest.mark.usefixtures("guest")
 

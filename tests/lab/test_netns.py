@@ -15,11 +15,11 @@ from priolab.experiments.host.wheels import program_in_cache
 from priolab.netem.calibration import REAL
 from priolab.proxy.descriptors import with_descendants
 from priolab.proxy.server import catalogue, server_of
-from tests.lab import ordinary
-from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of
-from tests.lab.ordinary_lab import OrdinaryLab
-from tests.punctuality import Witness, any_late, until_punctual, was_late
+from tests.support import ordinary
+from tests.support.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 from tests.support.lab import Done, Lab, make_lab
+from tests.support.ordinary_lab import OrdinaryLab
+from tests.support.punctuality import Witness, any_late, until_punctual, was_late
 
 pytestmark = pytest.mark.usefixtures("netns")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.own_files import PLAIN, build, server_folder, wrapper
 from tests.support.lab import Done, Lab
+from tests.support.own_files import PLAIN, build, server_folder, wrapper
 
 _SHORT = ("LOWAT=16384", "CONTROL=no", "RELOADS=0", "SAMPLE=100ms")
 _REAL = ("RATE=512kbps", "DELAY=50ms", *_SHORT)

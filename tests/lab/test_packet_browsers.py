@@ -7,11 +7,11 @@ from functools import partial
 import pytest
 
 from tests.lab.browsing import ALIKE_MS, QUICK, must_have_browsed, must_need_lowat, read
-from tests.lab.endings import nothing_is_left
-from tests.lab.ordinary_lab import OrdinaryLab
-from tests.punctuality import any_late, until_punctual
 from tests.support.capabilities import needs
+from tests.support.endings import nothing_is_left
 from tests.support.lab import Done, Lab
+from tests.support.ordinary_lab import OrdinaryLab
+from tests.support.punctuality import any_late, until_punctual
 from tests.support.shared_runs import Runs
 
 _ONE_RELOAD = ("LOWAT=16384", "RELOADS=1")

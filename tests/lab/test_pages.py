@@ -12,9 +12,9 @@ import pytest
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import load_run
 from priolab.experiments.scenario.pages import Parameters, page_of
-from tests.lab.variations import variations
 from tests.support.lab import Lab
 from tests.support.shared_runs import Runs
+from tests.support.variations import variations
 
 pytestmark = pytest.mark.usefixtures("guest")
 

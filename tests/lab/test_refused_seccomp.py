@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from priolab.experiments.testbed.guest import kernel
-from tests.refusing import refuse_seccomp
 from tests.support.lab import Lab
+from tests.support.refusing import refuse_seccomp
 
 pytestmark = pytest.mark.usefixtures("guest", "own_guests")
 

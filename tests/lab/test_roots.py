@@ -15,11 +15,11 @@ from priolab.experiments.host.roots import Root
 from priolab.experiments.results.journal_lines import JOURNALS, lines
 from priolab.proxy.descriptors import with_descendants
 from priolab.proxy.server import server_of
-from tests.lab import ordinary
-from tests.lab.endings import Traces, must_have_failed, nothing_is_left, started, words_of
-from tests.lab.ordinary_lab import OrdinaryLab
-from tests.punctuality import any_late, until_punctual
+from tests.support import ordinary
+from tests.support.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 from tests.support.lab import Lab
+from tests.support.ordinary_lab import OrdinaryLab
+from tests.support.punctuality import any_late, until_punctual
 
 SERVER = "nginx@trixie"
 _VERSION = "nginx version: nginx/1.26"

@@ -17,7 +17,7 @@ from priolab.proxy.server import catalogue
 from tests.support.capabilities import needs
 from tests.support.lab import Done
 from tests.support.shared_runs import Runs
-from tests.together import together
+from tests.support.together import together
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.own_files import TEMPLATE, installed
 from tests.support.lab import Lab
+from tests.support.own_files import TEMPLATE, installed
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -11,9 +11,9 @@ from priolab.analysis.sweeps.folder import load_sweep
 from priolab.analysis.sweeps.promise import check
 from priolab.analysis.sweeps.summary import summarize
 from priolab.experiments.scenario.knobs import KNOBS
-from tests.lab.variations import STEPS_TARGET, finely_sampled, in_userland
 from tests.support.lab import Done, Lab
 from tests.support.shared_runs import Runs
+from tests.support.variations import STEPS_TARGET, finely_sampled, in_userland
 
 pytestmark = pytest.mark.usefixtures("guest", "bpf_compiler")
 

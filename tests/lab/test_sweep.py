@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from priolab.proxy.descriptors import with_descendants
-from tests.lab.endings import nothing_is_left, words_of
+from tests.support.endings import nothing_is_left, words_of
 from tests.support.lab import Lab
 
 pytestmark = pytest.mark.usefixtures("guest")

@@ -7,8 +7,8 @@ import pytest
 from priolab.analysis.sweeps.folder import load_sweep
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.networks import networks
-from tests.punctuality import until_punctual, was_late
 from tests.support.lab import Lab
+from tests.support.punctuality import until_punctual, was_late
 
 _GRID = """
 [grid]

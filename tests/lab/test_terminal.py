@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from tests.lab.endings import nothing_is_left
 from tests.lab.terminal import seen
+from tests.support.endings import nothing_is_left
 from tests.support.lab import Lab
 
 SMALL = ("FABRIC=virtual", "LOWAT=131072", "SAMPLE=none")

@@ -8,7 +8,7 @@ import pytest
 from priolab.experiments.cli import main
 from priolab.experiments.results.journal_lines import lines
 from tests.support.lab import Lab
-from tests.together import together
+from tests.support.together import together
 
 pytestmark = pytest.mark.usefixtures("guest")
 

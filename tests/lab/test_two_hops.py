@@ -12,7 +12,7 @@ from priolab.proxy.server import catalogue
 from priolab.proxy.switch import H2C, HTTP1
 from tests.support.capabilities import needs
 from tests.support.lab import Done, Lab
-from tests.together import together
+from tests.support.together import together
 
 _SHORT = ("RELOADS=0", "SAMPLE=100ms")
 _SMALL = ("SIZE=100K",)

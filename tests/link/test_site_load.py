@@ -12,8 +12,8 @@ import pytest
 from priolab.experiments.cli import main
 from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, wire_link
-from tests.server.fronts import NAME, running_front
 from tests.support.capabilities import needs
+from tests.support.fronts import NAME, running_front
 
 pytestmark = pytest.mark.usefixtures("netns")
 

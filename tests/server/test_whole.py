@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import whole
+from tools import whole
 
 _PARTS = ("parallel", "containers", "punctual")
 

@@ -26,7 +26,7 @@ from tests.support.shared_runs import Runs
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-    from tests.lab.ordinary_lab import OrdinaryLab
+    from tests.support.ordinary_lab import OrdinaryLab
 
 _EXPECT = "PRIOLAB_EXPECT"
 _ALONE = "master"  # the name of the only worker
@@ -279,8 +279,8 @@ def browser(chromium: None) -> "Iterator[Browser]":  # noqa: ARG001
 @pytest.fixture
 def ordinary_lab() -> "Iterator[OrdinaryLab]":
     """Yields a lab in a folder that an ordinary user can reach, unlike pytest's folders."""
-    from tests.lab import ordinary
-    from tests.lab.ordinary_lab import OrdinaryLab
+    from tests.support import ordinary
+    from tests.support.ordinary_lab import OrdinaryLab
 
     root = Path(tempfile.mkdtemp(prefix="ordinary-", dir="/tmp"))
     try:

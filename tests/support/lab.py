@@ -20,7 +20,7 @@ from priolab.analysis.reports.summary import summarize
 from priolab.experiments import cli
 from priolab.experiments.host.interruption import STOPS
 from priolab.proxy.descriptors import process_ids
-from tests.punctuality import any_late, until_punctual
+from tests.support.punctuality import any_late, until_punctual
 
 
 @dataclass(frozen=True, kw_only=True)

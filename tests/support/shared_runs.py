@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.support.lab import Done, Lab
-from tests.together import together
+from tests.support.together import together
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Runs:
         return self._once(repr(words), lambda: self.lab.run_here("FABRIC=virtual", *words))
 
     def together(self, scenarios: Mapping[str, Sequence[str]], *common: str) -> Done:
-        """Runs an experiment whose arms have knobs of their own (tests/together.py) once; no arm need be ok."""
+        """Runs an experiment whose arms have knobs of their own (tests/support/together.py) once; no arm need be ok."""
         return self._once(repr((scenarios, common)), lambda: together(self.lab.results, scenarios, *common))
 
     def _once(self, asked: str, go: Callable[[], Done]) -> Done:

@@ -1,11 +1,11 @@
-"""What a cluster's head does with a damaged parcel (tests/mutations.py)."""
+"""What a cluster's head does with a damaged parcel (tools/campaigns/mutations.py)."""
 
 from pathlib import Path
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.host.home import ROOT
 from priolab.extras.cluster import parcel
-from tests.damage import Kind
+from tools.campaigns.damage import Kind
 
 
 def _parcel(folder: Path) -> None:

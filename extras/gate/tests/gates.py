@@ -16,7 +16,7 @@ from pathlib import Path
 from priolab.analysis.reports.markdown import head
 from priolab.extras.gate.tests.front.gates import NAMES, gates
 from priolab.extras.gate.tests.front.scheduler import Fault
-from tests.reliability import write
+from tools.campaigns.reliability import write
 
 _RUNS = 1000
 _BATCH = 20

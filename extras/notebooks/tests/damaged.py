@@ -1,4 +1,4 @@
-"""What the notebooks do with a damaged experiment (tests/mutations.py)."""
+"""What the notebooks do with a damaged experiment (tools/campaigns/mutations.py)."""
 
 from pathlib import Path
 

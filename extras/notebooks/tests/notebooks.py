@@ -3,7 +3,7 @@
 A notebook is stored with the outputs of its own code, so that it can be read without running it. Its metadata have a
 digest of this code and of the helpers; `extras/notebooks/tests/contract/test_notebooks.py` compares it.
 
-nbformat takes a second to import, so only a test that reads a notebook imports it (tests/schemas.py).
+nbformat takes a second to import, so only a test that reads a notebook imports it (tests/support/schemas.py).
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""What `priolab reproduce` does with damaged experiments (tests/mutations.py)."""
+"""What `priolab reproduce` does with damaged experiments (tools/campaigns/mutations.py)."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.progress import Progress
 from priolab.extras.reproduction.reproduce import FAST, GROWING, SLOW
-from tests.damage import Kind
+from tools.campaigns.damage import Kind
 
 
 def _reproduction(folder: Path) -> None:

@@ -14,8 +14,8 @@ from PIL import Image
 
 from priolab.common.formats.page import Chunk, Page, Resource
 from priolab.experiments.host.search_path import find
-from tests.pages import MS, maps_page, page_file
-from tests.server.origins import _ORIGIN, running_origin
+from tests.support.origins import _ORIGIN, running_origin
+from tests.support.pages import MS, maps_page, page_file
 
 
 def _get(port: int, path: str, method: str = "GET") -> tuple[int, bytes, http.client.HTTPResponse]:

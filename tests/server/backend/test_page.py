@@ -12,7 +12,7 @@ from priolab.common.formats.page import Page
 from priolab.experiments.errors import ScenarioError
 from priolab.experiments.host.search_path import find
 from priolab.experiments.scenario.pages import Parameters, page_of, read_page
-from tests.pages import MS, page_file
+from tests.support.pages import MS, page_file
 
 BACKEND = Path(__file__).parents[3] / "backend"
 PARAMETERS = Parameters(size_bytes=716_800, script_delay_ns=200 * MS)

@@ -26,9 +26,9 @@ from priolab.client.priorities import Priorities
 from priolab.client.transport import TransportFailed
 from priolab.common.formats.plan import Protocol, Steps
 from priolab.proxy.certificates import issue
-from tests.pages import maps_plan
 from tests.server.peers import NAME, SOON_S, Behaviour, listening, over_tls, pour, say_nothing, session
-from tests.unit.client.spdy.spdy_pair import PING, WINDOW_UPDATE, SpdyServer, control, data_frame
+from tests.support.pages import maps_plan
+from tests.support.spdy_pair import PING, WINDOW_UPDATE, SpdyServer, control, data_frame
 
 _DEADLINE_S = 1.0
 _FLOOD_S = 60.0

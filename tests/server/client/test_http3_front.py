@@ -24,9 +24,9 @@ from priolab.client.priorities import Priorities
 from priolab.client.transport import TransportFailed
 from priolab.common.formats.plan import Plan, Protocol
 from priolab.proxy.certificates import issue
-from tests.pages import maps_plan
-from tests.server.fronts import NAME, SIZE, free_port, running_front
 from tests.support.capabilities import needs
+from tests.support.fronts import NAME, SIZE, free_port, running_front
+from tests.support.pages import maps_plan
 
 FRONT = "caddy-h3"
 FRONTS = (FRONT, "caddy-h3@2.11.7", "envoy-h3", "traefik-h3")

@@ -22,9 +22,9 @@ from priolab.common.formats.plan import Plan, Protocol
 from priolab.experiments.host.processes import Process
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.readiness import ask
-from tests.pages import maps_plan
-from tests.server.fronts import NAME, SIZE, running_front, settings_of
-from tests.server.origins import running_origin
+from tests.support.fronts import NAME, SIZE, running_front, settings_of
+from tests.support.origins import running_origin
+from tests.support.pages import maps_plan
 
 pytestmark = pytest.mark.usefixtures("npm")
 

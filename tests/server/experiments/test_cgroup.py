@@ -9,7 +9,7 @@ import pytest
 
 from priolab.experiments.testbed.namespaces import cgroup
 from priolab.experiments.testbed.namespaces.cgroup import own_group, removal
-from tests.server.echo import serving
+from tests.support.echo import serving
 
 pytestmark = pytest.mark.usefixtures("bpf")
 

@@ -13,7 +13,7 @@ from priolab.experiments.host.own_program import inspected, version_said
 from priolab.experiments.host.program_logs import first_complaint
 from priolab.experiments.host.programs import tools_for
 from priolab.experiments.scenario.knobs import scenario_from
-from tests.own_files import build, installed, server_folder, wrapper
+from tests.support.own_files import build, installed, server_folder, wrapper
 
 _LOADER = b"/lib64/ld-linux-x86-64.so.2"
 _EM_AARCH64, _EM_X86_64 = 183, 62

@@ -12,9 +12,9 @@ from priolab.analysis.loads.readings import Reading
 from priolab.client.plan import PROBE_LEAST_BYTES
 from priolab.experiments.cli import main
 from priolab.proxy.front import FrontSettings
-from tests.server.fronts import NAME, running_front
 from tests.support.capabilities import needs
 from tests.support.documented import documented, row_like
+from tests.support.fronts import NAME, running_front
 
 _URL = "https://127.0.0.1:1/"
 

@@ -12,7 +12,7 @@ import pytest
 
 from priolab.common.formats.decisions import Decision
 from priolab.common.formats.reading import read_journal
-from tests.server.echo import lowat_of, serving, until
+from tests.support.echo import lowat_of, serving, until
 
 _Tuner = subprocess.Popen[str]
 

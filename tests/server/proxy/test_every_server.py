@@ -19,10 +19,10 @@ from priolab.proxy.descriptors import process_ids, stat
 from priolab.proxy.front import Front
 from priolab.proxy.readiness import ask
 from priolab.proxy.server import catalogue
-from tests.server.fronts import NAME, running_front, settings_of
-from tests.server.origins import running_origin
 from tests.server.reader import WINDOW, asking
 from tests.support.capabilities import needs
+from tests.support.fronts import NAME, running_front, settings_of
+from tests.support.origins import running_origin
 
 _SIZE = 700 * 1024
 _HELD = 1_000_000

@@ -10,7 +10,7 @@ from priolab.client.http2.engine import Http2Engine
 from priolab.client.priorities import Priorities
 from priolab.common.formats.events import Event
 from priolab.common.formats.plan import Plan, Steps
-from tests.pages import maps_plan
+from tests.support.pages import maps_plan
 
 PAGE, IMAGE, SCRIPT = 1, 3, 5
 """The streams of the first load."""

@@ -6,7 +6,7 @@ from priolab.client import dialects
 from priolab.client.dialects import PLAIN, TREES, Dialect, Part, Ranks, Saying, levels, parse, saying
 from priolab.client.priorities import Priorities
 from priolab.common.formats.plan import Change, Position, Signals
-from tests.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
+from tests.support.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
 
 RESOURCES = [PAGE, IMAGE, SCRIPT]
 _PARTS = maps_page().resources

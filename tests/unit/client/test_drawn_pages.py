@@ -17,7 +17,7 @@ from priolab.client.priorities import Priorities
 from priolab.common.formats.events import Kind
 from priolab.common.formats.page import Page, Resource
 from priolab.common.formats.plan import Plan, Protocol
-from tests.pages import MS, page_of_parts, part
+from tests.support.pages import MS, page_of_parts, part
 from tests.unit.client.pair import OK, Pair
 
 PAGES = 50

@@ -15,7 +15,7 @@ from priolab.client.loads import LoadFailed
 from priolab.client.priorities import Priorities
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Plan, Protocol
-from tests.pages import maps_plan
+from tests.support.pages import maps_plan
 
 _RECORD_LEAST = 512
 _LARGEST = 2 * 64 * 2**20

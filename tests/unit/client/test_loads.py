@@ -11,7 +11,7 @@ from priolab.client.loads import LoadFailed, Loads
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import Request
-from tests.pages import page_of_parts, part
+from tests.support.pages import page_of_parts, part
 from tests.unit.client.plans import plan_of
 
 _DEEP = page_of_parts(

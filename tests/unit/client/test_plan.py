@@ -24,7 +24,7 @@ from priolab.common.formats.plan import (
     read_plan,
 )
 from priolab.experiments.scenario.pages import Parameters, page_of
-from tests.pages import maps_plan, page_of_parts, part
+from tests.support.pages import maps_plan, page_of_parts, part
 from tests.unit.client.plans import plan_of
 
 _maps = partial(

@@ -5,7 +5,7 @@ import pytest
 from priolab.client.priorities import Priorities, Rank, Role, http2_weight
 from priolab.common.formats.page import Page
 from priolab.experiments.scenario.pages import Parameters, page_of
-from tests.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
+from tests.support.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
 
 
 def test_weights_of_all_levels() -> None:

@@ -72,11 +72,14 @@ def test_what_a_guest_does_not_need() -> None:
 
 
 LATER = {
+    "priolab.client.spdy.engine",
     "priolab.client.http3.session",  # needed for HTTP/3 alone, and takes a third of a second
     "cryptography.hazmat.primitives.asymmetric.x25519",  # imported before the first run where a client uses HTTP/3
     "priolab.experiments.testbed.containers.compose",
     "priolab.experiments.testbed.guest.virtual",  # starts guests
+    "priolab.experiments.testbed.namespaces.front_tuner",
     "priolab.experiments.testbed.namespaces.netns",
+    "priolab.netem.ferry.process",
 }
 """Modules that functions import, and that no run in a guest needs, or only a run of a special kind."""
 

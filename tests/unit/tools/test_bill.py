@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from tests.schemas import bill_validator
+from tests.support.schemas import bill_validator
 from tools.bill import ContainerImage, document
 
 IMAGE = ContainerImage(

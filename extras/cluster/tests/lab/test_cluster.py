@@ -8,7 +8,7 @@ import pytest
 
 from priolab.experiments.results.journal_lines import JOURNALS, lines
 from priolab.extras.cluster.tests.server.cluster import Dask
-from tests.lab.endings import nothing_is_left
+from tests.support.endings import nothing_is_left
 from tests.support.lab import Lab
 
 pytestmark = pytest.mark.usefixtures("guest")

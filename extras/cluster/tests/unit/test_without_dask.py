@@ -9,7 +9,7 @@ import pytest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.sweep import command
-from tests.unit.sweeping import CopyingFabric
+from tests.support.sweeping import CopyingFabric
 
 
 def test_a_cluster_without_dask(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

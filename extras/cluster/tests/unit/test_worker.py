@@ -19,7 +19,7 @@ from priolab.extras.cluster.worker import (
     kinds,
     refusal,
 )
-from tests.unit.sweeping import KERNEL, CopyingFabric, sweep_of
+from tests.support.sweeping import KERNEL, CopyingFabric, sweep_of
 
 VALUES = {"LOWAT": ("none", "4096")}
 FINAL = Path("/elsewhere/mine-1")

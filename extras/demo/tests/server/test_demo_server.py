@@ -21,7 +21,7 @@ from priolab.experiments.scenario.knobs import scenario_from
 from priolab.extras.demo.job_queue import JobQueue
 from priolab.extras.demo.server import PAGE, TOKEN_HEADER, application
 from priolab.extras.demo.tests.demonstration import Demo, demonstration
-from tests.lab.endings import Traces, nothing_is_left, words_of
+from tests.support.endings import Traces, nothing_is_left, words_of
 from tests.support.lab import Lab, make_lab
 
 pytestmark = pytest.mark.usefixtures("guest")

@@ -18,9 +18,9 @@ from priolab.experiments.host.home import ROOT
 from priolab.experiments.testbed.guest import kernel
 from priolab.extras.gate.tests.front.folder import front_folder
 from priolab.extras.gate.tests.front.scheduler import Fault
-from tests.lab import ordinary
-from tests.lab.ordinary_lab import OrdinaryLab
+from tests.support import ordinary
 from tests.support.lab import Lab
+from tests.support.ordinary_lab import OrdinaryLab
 
 _EXPECT = 'format = 1\n[[check]]\nkind = "urgency"\n[[check]]\nkind = "reset"\n[[check]]\nkind = "late"\nloads = 1\n'
 

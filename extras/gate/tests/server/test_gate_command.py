@@ -11,9 +11,9 @@ from priolab.extras.gate.faults import Fault as Named
 from priolab.extras.gate.tests.front.folder import front_folder
 from priolab.extras.gate.tests.front.gates import NAMES
 from priolab.extras.gate.tests.front.scheduler import Fault
-from tests.server.fronts import NAME, running_front
 from tests.support.capabilities import needs
 from tests.support.documented import documented, row_like
+from tests.support.fronts import NAME, running_front
 from tests.support.lab import priolab_here
 
 _SHOWN = {Fault.FORGETS_UPDATES: "update", Fault.LOST_BY_RESET: "reset", Fault.MIXES_CONNECTIONS: "connections"}

@@ -12,8 +12,8 @@ from priolab.extras.matrix.document import document, dumped, matrix_from
 from priolab.extras.matrix.edition import dumped_edition
 from priolab.extras.matrix.matrix import Matrix
 from priolab.extras.matrix.matrix_files import newest_edition
-from tests.schemas import validator
 from tests.support.documented import DOCS, documented
+from tests.support.schemas import validator
 
 SCHEMA = json.loads((DOCS / "matrix.schema.json").read_text())
 

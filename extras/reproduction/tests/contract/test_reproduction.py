@@ -7,7 +7,7 @@ from priolab.analysis.records.runs import load_experiment, load_run
 from priolab.experiments.host.home import ROOT
 from priolab.extras.reproduction import pictures
 from priolab.extras.reproduction.loads import loads_seen
-from tests.declarations import valid
+from tests.support.declarations import valid
 
 _GOLDEN = ROOT / "tests" / "golden" / "format-3"
 

@@ -16,7 +16,7 @@ from priolab.extras.reproduction.claims import Claim, chosen
 from priolab.extras.reproduction.figures import Figures
 from priolab.extras.reproduction.loads import LoadSeen
 from priolab.extras.reproduction.page import Page, Picture, html
-from tests.declarations import valid
+from tests.support.declarations import valid
 
 CONTROL = Figures(
     lowat_bytes=None,

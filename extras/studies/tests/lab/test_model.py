@@ -7,8 +7,8 @@ import pytest
 from priolab.experiments.host.home import ROOT
 from priolab.extras.studies.networks import draw
 from priolab.extras.studies.predictions_document import Row, compared, median_error, rows
-from tests.lab.variations import variations
 from tests.support.shared_runs import Runs
+from tests.support.variations import variations
 
 pytestmark = pytest.mark.usefixtures("guest")
 

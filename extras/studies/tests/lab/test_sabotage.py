@@ -16,9 +16,9 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.scenario.named import sabotage
 from priolab.extras.studies.sabotage import PLAIN, Role, SabotageResults, document, measure
-from tests.lab.variations import variations
 from tests.support.documented import documented, row_like
 from tests.support.shared_runs import Runs
+from tests.support.variations import variations
 
 CONTROL, TREATMENT = Role.CONTROL, Role.TREATMENT
 CURED_CONTROL, CURED = Role.CURED_CONTROL, Role.CURED_TREATMENT

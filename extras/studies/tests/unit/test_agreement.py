@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from priolab.extras.studies.agreement_document import compare, markdown
-from tests.unit.builders import scenario
+from tests.support.builders import scenario
 
 RATE_BIT_S = 1_024_000  # a TLS record takes 128 ms
 

@@ -14,9 +14,9 @@ from priolab.analysis.sweeps.new_connections import AUTO, BESIDE, IN_KERNEL, UNS
 from priolab.analysis.sweeps.promise import Kept
 from priolab.analysis.sweeps.summary import summarize
 from priolab.extras.studies.auto_document import Study, _after, text
-from tests.declarations import valid
-from tests.unit.analysis.reports.followed import FAST_BIT_S, SLOW_BIT_S, right_bytes, seen
-from tests.unit.sweeps import knobs, write_run, write_sweep
+from tests.support.declarations import valid
+from tests.support.followed import FAST_BIT_S, SLOW_BIT_S, right_bytes, seen
+from tests.support.sweeps import knobs, write_run, write_sweep
 
 _IN_TIME = [(0, right_bytes(FAST_BIT_S)), (1390, right_bytes(SLOW_BIT_S)), (3030, right_bytes(FAST_BIT_S))]
 _FIRST_BYTES_MS = {"none": 6700.0, "16384": 1000.0}

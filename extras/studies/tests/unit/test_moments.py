@@ -5,7 +5,7 @@ from typing import Any
 
 from priolab.analysis.sweeps.networks import Network
 from priolab.extras.studies.moments import gather, grids, moments_ms
-from tests.unit.sweeps import Curve, lost, network
+from tests.support.sweeps import Curve, lost, network
 
 _KNOBS = {"RATE": "10mbit", "CC": "cubic", "JS_DELAY": "200ms"}
 _VALUES = ("4096", "131072", "none", "auto")

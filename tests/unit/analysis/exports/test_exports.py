@@ -24,9 +24,9 @@ from priolab.common.formats.reading import FolderError
 from priolab.common.formats.samples import QueueSample, SocketSample
 from priolab.common.formats.scenario import ViaRecord
 from priolab.common.signals import as_text
-from tests.pages import page_of_parts, part
-from tests.unit import builders
-from tests.unit.builders import MS, socket_sample
+from tests.support import builders
+from tests.support.builders import MS, socket_sample
+from tests.support.pages import page_of_parts, part
 from tests.unit.client.plans import plan_of
 
 _STREAMS = {"page": 1, "image": 3, "script": 5}

@@ -8,7 +8,7 @@ from priolab.analysis.figures.backlog import backlog, bends, columns, ticks
 from priolab.analysis.records.runs import Layers
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.samples import QueueSample, SocketSample
-from tests.unit.builders import MS, page_load, socket_sample
+from tests.support.builders import MS, page_load, socket_sample
 
 LOAD = page_load([(100, 1000), (400, 1000)], [(500, 1000), (900, 1000)])
 

@@ -11,8 +11,8 @@ from priolab.analysis.figures.lanes import Step, lanes, lanes_of
 from priolab.analysis.figures.palette import IMPORTANT, OTHERS
 from priolab.analysis.records.rate import Rate
 from priolab.experiments.scenario.pages import Parameters, page_of
-from tests.pages import page_of_parts, part
-from tests.unit.builders import Pieces, load_of, page_load, scenario
+from tests.support.builders import Pieces, load_of, page_load, scenario
+from tests.support.pages import page_of_parts, part
 
 STEP_S = 0.1
 RATE_BIT_S = 1_514_000  # 180,000 bytes of payload per second, 18,000 in a step

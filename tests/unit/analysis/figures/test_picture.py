@@ -9,7 +9,7 @@ import vl_convert
 from priolab.analysis.figures import picture
 from priolab.analysis.figures.lettering import beside
 from priolab.analysis.figures.sheet import Axis, Declaration, Panel, heading, sheet, title
-from tests.declarations import is_valid, schema_version, valid
+from tests.support.declarations import is_valid, schema_version, valid
 
 AXIS = Axis(most=10, title="seconds")
 

@@ -12,8 +12,8 @@ from priolab.analysis.figures import arms, timeline
 from priolab.analysis.loads.verdict import Judgement
 from priolab.analysis.records.runs import Evidence, Experiment, Layers, Run
 from priolab.common.formats.run import Verdict
-from tests.declarations import valid
-from tests.unit.builders import Pieces, evidence, experiment, load_events, run, script_request
+from tests.support.builders import Pieces, evidence, experiment, load_events, run, script_request
+from tests.support.declarations import valid
 
 IMAGE = [(700, 1000), (6000, 1000)]
 SCRIPT = [(6100, 1000), (12_000, 1000)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from priolab.analysis.records.runs import Evidence, Layers
 from priolab.common.formats.events import Arrival, Event, Kind
 from priolab.common.formats.samples import OriginRequest, QueueSample, SocketSample
-from tests.unit.builders import MS, maps, scenario, socket_sample
+from tests.support.builders import MS, maps, scenario, socket_sample
 
 PACKET_MS = 10
 

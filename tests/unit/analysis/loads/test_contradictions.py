@@ -21,7 +21,7 @@ from priolab.common.formats.samples import OriginRequest, QueueSample
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import as_record
-from tests.unit.builders import maps, socket_sample
+from tests.support.builders import maps, socket_sample
 
 MS = 10**6
 GOLDEN = Path(__file__).parents[3] / "golden" / "format-3"

@@ -14,6 +14,7 @@ from priolab.analysis.records.runs import Layers
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.samples import CrossSample, QueueSample
 from priolab.common.packets import framed
+from tests.support.builders import MS
 from tests.unit.analysis.loads.known_load import (
     PACKET_MS,
     RECORD_MS,
@@ -23,7 +24,6 @@ from tests.unit.analysis.loads.known_load import (
     layers,
     sampled,
 )
-from tests.unit.builders import MS
 
 DELAY_MS = 300
 MSS = 100

@@ -15,8 +15,8 @@ from priolab.analysis.loads.metrics import page_loads
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Protocol
 from priolab.common.formats.samples import SocketSample
+from tests.support.builders import MS, socket_sample
 from tests.unit.analysis.loads.known_load import AVAILABLE_MS, HANDED_MS, SCENARIO, evidence, layers
-from tests.unit.builders import MS, socket_sample
 
 _WINDOW = 65_535
 _UP_MS, _CAME_MS = 10, 100

@@ -10,7 +10,7 @@ from priolab.analysis.loads.idle_checks import idle_contradictions
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.records.runs import Layers
 from priolab.common.formats.samples import SocketSample
-from tests.unit.builders import MS, PAGE_CAME, load_of, maps, scenario, socket_sample
+from tests.support.builders import MS, PAGE_CAME, load_of, maps, scenario, socket_sample
 
 EXACT = Allowance(rate=0.03, moment_ns=MS, late_ns=6 * MS, is_exact=True)
 LINK = scenario(delay_ns=0, jitter_ns=0)

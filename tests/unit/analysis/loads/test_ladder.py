@@ -8,7 +8,7 @@ from typing import Any
 from priolab.analysis.loads.ladder import Rung, ladder
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.common.formats.events import Event, Kind
-from tests.unit.builders import MS, evidence, page_load
+from tests.support.builders import MS, evidence, page_load
 
 LOAD: PageLoad = page_load([(100, 1000)], [(500, 1000)])
 

@@ -21,7 +21,7 @@ from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import as_record
 from priolab.experiments.sweep.sweep import SweepProgress, run_sweep
 from priolab.netem.calibration import REAL
-from tests.unit.sweeping import CopyingFabric, sweep_of
+from tests.support.sweeping import CopyingFabric, sweep_of
 
 MS = 10**6
 MADE = Path(__file__).parents[3] / "golden" / "format-3" / "control.1"

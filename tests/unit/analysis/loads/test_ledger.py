@@ -13,6 +13,7 @@ from priolab.analysis.records.runs import Layers
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.samples import QueueSample
 from priolab.common.formats.segments import Segment
+from tests.support.builders import MS
 from tests.unit.analysis.loads.known_load import (
     AVAILABLE_MS,
     DELAY_MS,
@@ -27,7 +28,6 @@ from tests.unit.analysis.loads.known_load import (
     layers,
     sampled,
 )
-from tests.unit.builders import MS
 
 
 def made(wanted: Layers | None = None) -> Ledger:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from priolab.analysis.loads.metrics import page_loads
 from priolab.common.formats.run import LoadRecord, ResourceRecord
-from tests.unit.builders import MS, evidence, load_events, page_load, resource, script_request
+from tests.support.builders import MS, evidence, load_events, page_load, resource, script_request
 
 IMAGE = [(100, 400), (300, 400), (900, 200)]
 SCRIPT = [(300, 10), (700, 90)]

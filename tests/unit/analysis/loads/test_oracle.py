@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from priolab.analysis.loads.oracle import Bound, bound, inversion
 from priolab.analysis.records.rate import Rate
-from tests.unit import builders
+from tests.support import builders
 
 MS = builders.MS
 LINK: dict[str, Any] = {"rate_bit_s": 1_024_000, "delay_ns": 300 * MS, "delay_up_ns": 0, "jitter_ns": 0}

@@ -26,8 +26,19 @@ from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.pages import Parameters, page_of
 from priolab.experiments.scenario.scenario import as_record
 from priolab.proxy.server import catalogue
-from tests.pages import page_of_parts, part
-from tests.unit.builders import MS, Pieces, asked_first, asking, load_of, maps, page_load, run, scenario, socket_sample
+from tests.support.builders import (
+    MS,
+    Pieces,
+    asked_first,
+    asking,
+    load_of,
+    maps,
+    page_load,
+    run,
+    scenario,
+    socket_sample,
+)
+from tests.support.pages import page_of_parts, part
 
 IMPORTANT_ONES = ("style", "app")
 OTHERS = ("photo", "movie", "icon")

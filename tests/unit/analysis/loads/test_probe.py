@@ -4,7 +4,7 @@ import pytest
 
 from priolab.analysis.loads.probe import Probe, judge_probe, probe_of, was_hurried
 from priolab.common.formats.events import Event, Kind
-from tests.unit.builders import maps
+from tests.support.builders import maps
 
 
 def event(kind: str, resource: str | None = None, size_bytes: int | None = None) -> Event:

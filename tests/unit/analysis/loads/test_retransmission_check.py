@@ -5,7 +5,7 @@ import pytest
 from priolab.analysis.loads.retransmission_check import retransmission_contradictions
 from priolab.analysis.records.runs import Layers
 from priolab.common.formats.samples import QueueSample
-from tests.unit.builders import MS, scenario, socket_sample
+from tests.support.builders import MS, scenario, socket_sample
 
 SEGMENT = 1448
 

@@ -17,7 +17,7 @@ from priolab.common.formats.samples import ConnectionSample, OriginRequest
 from priolab.common.formats.scenario import ViaRecord
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import as_record
-from tests.unit.builders import MS, evidence, load_events, maps, page_load, script_request, socket_sample
+from tests.support.builders import MS, evidence, load_events, maps, page_load, script_request, socket_sample
 
 _VIA = ViaRecord(server="nginx", lowat=16384, http="1.1", rate_bit_s=None, delay_ns=10 * MS, queue_packets=25)
 _ALLOWANCE = Allowance(rate=0.05, moment_ns=2 * MS, late_ns=4 * MS)

@@ -10,7 +10,7 @@ from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.loads.verdict import Judgement
 from priolab.analysis.loads.verdict import judge as judge_order
 from priolab.common.formats.run import Verdict
-from tests.unit.builders import Pieces, asked_first, page_load
+from tests.support.builders import Pieces, asked_first, page_load
 
 SCRIPT = [(1000, 50), (1400, 50)]
 

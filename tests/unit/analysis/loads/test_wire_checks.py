@@ -10,7 +10,7 @@ from priolab.analysis.loads.wire_checks import late_acknowledgments, late_on_the
 from priolab.analysis.records.runs import Layers
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.samples import SocketSample
-from tests.unit.builders import MS, scenario, socket_sample
+from tests.support.builders import MS, scenario, socket_sample
 
 EXACT = Allowance(rate=0.03, moment_ns=MS, late_ns=6 * MS, is_exact=True)
 SEGMENT, FRAME = 1448, 1514

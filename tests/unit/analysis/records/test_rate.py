@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from priolab.analysis.records.rate import Rate, TraceRate, steps_of
 from priolab.common.packets import PACKET_BYTES
 from priolab.common.trace import Trace
-from tests.unit.builders import scenario
+from tests.support.builders import scenario
 from tests.unit.common.traces import TIMES
 
 S = 10**9

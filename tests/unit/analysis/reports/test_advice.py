@@ -7,7 +7,7 @@ import pytest
 
 from priolab.analysis.reports.advice import advice
 from priolab.common.formats.run import LedgerRecord, OtherBytes
-from tests.unit.builders import load_record, run
+from tests.support.builders import load_record, run
 
 
 def sentences(knobs: dict[str, str], **saw: Any) -> list[str]:

@@ -15,7 +15,7 @@ from priolab.analysis.reports.film import Film, Limits, NoFilm, film, film_of
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.samples import QueueSample
 from priolab.common.packets import unframed
-from tests.unit.builders import process_sample, socket_sample
+from tests.support.builders import process_sample, socket_sample
 
 _GOLDEN = Path(__file__).parents[3] / "golden"
 _MS = 10**6

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from priolab.analysis.reports.following import Seen, Step, round_trips, steps
-from tests.unit.analysis.reports.followed import (
+from tests.support.followed import (
     FAST_BIT_S,
     RATE,
     SLOW_BIT_S,

@@ -8,7 +8,7 @@ import pytest
 from priolab.analysis.records.runs import Run
 from priolab.analysis.reports.headline import headline
 from priolab.analysis.reports.summary import summarize
-from tests.unit.builders import experiment, load_record, run
+from tests.support.builders import experiment, load_record, run
 
 
 def arm(name: str, first_s: float = 1.0, verdict: str = "kept", **knobs: str) -> Run:

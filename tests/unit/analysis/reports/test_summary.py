@@ -8,8 +8,8 @@ from priolab.analysis.records.runs import Run
 from priolab.analysis.reports.summary import summarize, typical
 from priolab.common.formats.page import Chunk
 from priolab.common.formats.run import Status
-from tests.pages import page_of_parts, part
-from tests.unit.builders import experiment, load_of, load_record, run
+from tests.support.builders import experiment, load_of, load_record, run
+from tests.support.pages import page_of_parts, part
 
 
 def timed(first_byte_ms: float, **more: str) -> Run:

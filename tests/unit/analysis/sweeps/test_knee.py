@@ -10,7 +10,7 @@ from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.networks import Level
 from priolab.analysis.sweeps.words import documentation, falls, left_out, no_difference, reason
-from tests.unit.sweeps import Curve, level, lost, network
+from tests.support.sweeps import Curve, level, lost, network
 
 MONOTONE: Curve = {
     "4096": (1000, 980),

@@ -11,7 +11,7 @@ from priolab.analysis.records.runs import Run
 from priolab.analysis.sweeps.measures import COSTS, Measure, grains, measures, record_ms
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import LedgerRecord, OtherBytes
-from tests.unit import builders
+from tests.support import builders
 
 SIZE_BYTES = 500_000
 KNOBS = {"SIZE": str(SIZE_BYTES), "RATE": "1mbit", "DELAY": "50ms"}

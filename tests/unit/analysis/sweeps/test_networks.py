@@ -12,7 +12,7 @@ from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.networks import Network, networks
 from priolab.common.formats.reading import FolderError
-from tests.unit.sweeps import knobs, write_run, write_sweep
+from tests.support.sweeps import knobs, write_run, write_sweep
 
 
 def arm(name: str, twin_of: str | None = None, **words: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pytest
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.spread import Spread, difference, spreads
-from tests.unit.sweeps import GRAIN_MS, level, network
+from tests.support.sweeps import GRAIN_MS, level, network
 
 
 def estimate(*values: float) -> Estimate:

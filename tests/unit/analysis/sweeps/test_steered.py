@@ -3,7 +3,7 @@
 from priolab.analysis.sweeps.networks import Level
 from priolab.analysis.sweeps.steered import Judgement, judge
 from priolab.analysis.sweeps.words import judgement
-from tests.unit.sweeps import Curve, level, lost, network
+from tests.support.sweeps import Curve, level, lost, network
 
 FIXED: Curve = {"4096": (900, 950), "16384": (1000, 995), "65536": (1500, 1000), "none": (6700, 1000)}
 

@@ -8,7 +8,7 @@ from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.words import amount, factor, interval, no_difference
-from tests.unit.sweeps import level, network
+from tests.support.sweeps import level, network
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from priolab.client.http2.engine import NO_RFC7540_PRIORITIES
 from priolab.client.priorities import Priorities
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Steps
-from tests.pages import page_of_parts, part
+from tests.support.pages import page_of_parts, part
 from tests.unit.client.pair import IMAGE, OK, PAGE, SCRIPT, Pair
 from tests.unit.client.plans import plan_of
 

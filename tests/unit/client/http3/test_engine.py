@@ -24,7 +24,7 @@ from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Protocol, Steps
 from priolab.proxy.certificate_files import Certificates
 from priolab.proxy.certificates import issue
-from tests.pages import maps_plan
+from tests.support.pages import maps_plan
 
 _CLIENT = ("198.18.0.3", 40_000)
 _STEP_NS = 10**6

@@ -10,7 +10,7 @@ from priolab.client.records import Record
 from priolab.client.spdy.engine import SpdyEngine
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Steps
-from tests.unit.client.spdy.spdy_pair import (
+from tests.support.spdy_pair import (
     HEADERS,
     IMAGE,
     OK,

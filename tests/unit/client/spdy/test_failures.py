@@ -13,7 +13,7 @@ from priolab.client.loads import LoadFailed
 from priolab.client.spdy.dictionary import DICTIONARY
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Steps
-from tests.unit.client.spdy.spdy_pair import (
+from tests.support.spdy_pair import (
     GOAWAY,
     HEADERS,
     IMAGE,

@@ -15,7 +15,7 @@ from priolab.experiments.errors import ScenarioError, StepFailed
 from priolab.experiments.host.setup_request import SetupPart, SetupRequest, setup_request_from
 from priolab.experiments.results.run_folder import read_json, write_document
 from priolab.experiments.scenario.named import read_entry
-from tests.unit.builders import experiment_record
+from tests.support.builders import experiment_record
 
 
 def test_only_regular_files_are_read(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from priolab.common.formats.page import Chunk, Page
-from tests.pages import MS, page_of_parts, part
+from tests.support.pages import MS, page_of_parts, part
 
 
 def _page() -> Page:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from priolab.common.formats.samples import ConnectionSample, QueueContents, SocketSample, queue_line
-from tests.unit.builders import socket_sample
+from tests.support.builders import socket_sample
 
 _LARGE = 2**63 - 1
 

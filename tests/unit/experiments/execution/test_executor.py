@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from priolab.experiments.execution.cost import GUEST_S
 from priolab.experiments.execution.executor import Waiting, share
-from tests.unit.sweeping import sweep_of
+from tests.support.sweeping import sweep_of
 
 RANDOM = Random(1)
 EQUAL, LONG, FEW = [0.8] * 200, [1.5] * 100, [0.8] * 40

@@ -25,7 +25,7 @@ from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from priolab.experiments.testbed.fabric import Fabric
-from tests.unit.sweeping import CopyingFabric, sweep_of
+from tests.support.sweeping import CopyingFabric, sweep_of
 
 VIRTUAL, REAL = CopyingFabric(), CopyingFabric(virtual_clock=False)
 VALUES = {"LOWAT": ("none", "4096", "16384", "65536")}

@@ -9,7 +9,7 @@ import pytest
 from priolab.experiments.execution import pace
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.testbed.fabric import Fabric
-from tests.unit.sweeping import CopyingFabric
+from tests.support.sweeping import CopyingFabric
 
 VIRTUAL, REAL = (cast("Fabric", CopyingFabric(virtual_clock=virtual)) for virtual in (True, False))
 

@@ -25,7 +25,7 @@ from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.named import entry_of
 from priolab.experiments.testbed.containers.compose import Compose
 from priolab.experiments.testbed.guest.virtual import memory_mib
-from tests.unit.builders import process_sample
+from tests.support.builders import process_sample
 
 _LOG_PER_PAYLOAD = 4.6
 _PLAN = Path(__file__).parents[2] / "client" / "browsers" / "recorded" / "webkit" / "plan.json"

@@ -10,7 +10,7 @@ from priolab.experiments.execution.request import arms_for
 from priolab.experiments.scenario.knobs import scenario_from, with_absolute_paths
 from priolab.experiments.scenario.scenario import as_record
 from priolab.experiments.sweep.grid import expand, grid_from
-from tests.own_files import PLAIN, TEMPLATE, server_folder
+from tests.support.own_files import PLAIN, TEMPLATE, server_folder
 
 
 @pytest.fixture(autouse=True)

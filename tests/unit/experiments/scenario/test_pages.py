@@ -16,7 +16,7 @@ from priolab.common.formats.page import MAPS, Chunk, Page
 from priolab.experiments.errors import ScenarioError
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.pages import SIZE_MOST, Parameters, catalogue, page_of, page_titles, read_page
-from tests.pages import MS
+from tests.support.pages import MS
 
 BACKEND = Path(__file__).parents[4] / "backend"
 PARAMETERS = Parameters(size_bytes=716_800, script_delay_ns=200 * MS)

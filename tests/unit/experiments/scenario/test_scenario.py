@@ -12,7 +12,7 @@ from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 from priolab.experiments.scenario.scenario import ClientKind, CongestionControl, Scenario, ShaperAt, as_record
 from priolab.netem.link import Link
 from priolab.proxy.server import catalogue
-from tests.pages import maps_page
+from tests.support.pages import maps_page
 
 
 def test_defaults_are_the_maps_case() -> None:

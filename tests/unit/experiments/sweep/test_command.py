@@ -17,7 +17,7 @@ from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.sweep import command, listing
 from priolab.experiments.sweep.sweep import sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
-from tests.unit.sweeping import CopyingFabric
+from tests.support.sweeping import CopyingFabric
 
 Swept = Callable[..., tuple[int, argparse.Namespace]]
 WORDS = ("LOWAT=none,4096", "CC=cubic,bbr", "SIZE=20480", "RELOADS=0")

@@ -23,8 +23,8 @@ from priolab.experiments.results.run_folder import PARTIAL, wrecks
 from priolab.experiments.scenario.scenario import FrontKey
 from priolab.experiments.sweep.folder import SweepFolder, unfinished, wreck_in_words
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
-from tests.unit import builders
-from tests.unit.sweeping import sweep_of
+from tests.support import builders
+from tests.support.sweeping import sweep_of
 
 _GOLDEN = Path(__file__).parents[3] / "golden-sweep" / "sweep.json"
 VALUES = {"LOWAT": ("none", "4096", "16384"), "CC": ("cubic", "bbr")}

@@ -16,7 +16,7 @@ from priolab.experiments.scenario.scenario import as_record
 from priolab.experiments.sweep.grid import Grid, Point, expand, grid_from
 from priolab.experiments.sweep.sweep import Sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
-from tests.unit.sweeping import sweep_of
+from tests.support.sweeping import sweep_of
 
 VALUES = {
     "LOWAT": ("none", "4096", "64k", "131072"),

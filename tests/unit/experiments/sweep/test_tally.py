@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from priolab.experiments.sweep.tally import Tally, link_s
-from tests.unit import builders
+from tests.support import builders
 
 RUN = builders.run(
     loads=[builders.load_record((1.0, last), (1.0, other)) for last, other in ((12e3, 9e3), (5e3, 13e3))]

@@ -12,7 +12,7 @@ from priolab.common.formats.decisions import Why
 from priolab.proxy import tuner
 from priolab.proxy.tuner.caution import Held, bound
 from priolab.proxy.tuner.law import Choice
-from tests.tuner_numbers import CChoice, choice_of, u32
+from tests.support.tuner_numbers import CChoice, choice_of, u32
 
 FOLDER = Path(next(iter(tuner.__path__)))
 MOST, DIP, SYSCTL = 64 * 2**20, 393_216, 131_072

@@ -13,7 +13,7 @@ from priolab.experiments.errors import InvalidRun
 from priolab.experiments.run.checks.settings import check_tuned
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.proxy.tuner.in_kernel import read_record
-from tests.unit.builders import process_sample
+from tests.support.builders import process_sample
 from tests.unit.proxy.tuner.decisions import CLIENT, DECISION
 
 AUTO = scenario_from({"LOWAT": "auto"})

@@ -12,7 +12,7 @@ from priolab.common.formats.decisions import Why
 from priolab.proxy import tuner
 from priolab.proxy.tuner import law
 from priolab.proxy.tuner.law import CEILING_BYTES, Aim, Seen, decide, differs, rate_of
-from tests.tuner_numbers import CAim, CChoice, CSeen, aims, choice_of, seen, u32, u64
+from tests.support.tuner_numbers import CAim, CChoice, CSeen, aims, choice_of, seen, u32, u64
 
 LAW_H = Path(next(iter(tuner.__path__))) / "law.h"
 AIM = Aim()

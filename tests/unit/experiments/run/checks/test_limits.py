@@ -4,7 +4,7 @@ import pytest
 
 from priolab.experiments.errors import InvalidRun
 from priolab.experiments.run.checks.limits import check_memory, observed_limits
-from tests.unit.builders import socket_sample
+from tests.support.builders import socket_sample
 
 
 def test_limits_of_the_measured_load() -> None:

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 from priolab.experiments.run.checks.registry import CHECKS, table
-from tests.registered import functions_that_check
+from tests.support.registered import functions_that_check
 
 _ROOT = Path(__file__).resolve().parents[5]
 

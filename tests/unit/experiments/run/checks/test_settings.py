@@ -20,7 +20,7 @@ from priolab.experiments.run.checks.settings import (
 )
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.netem.calibration import REAL
-from tests.unit.builders import process_sample
+from tests.support.builders import process_sample
 
 GOOD = {
     "kernel_drops": 0,

@@ -3,7 +3,7 @@
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.testbed.guest.virtual import _tcp_words, memory_mib
-from tests.pages import page_of_parts, part
+from tests.support.pages import page_of_parts, part
 
 _MIB = 2**20
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.suites.command_results import CommandResult, of_editions, of_experiment, of_tests, suspicious, table
-from tests.suites.tree import CannotMake, mounted_below, passed_on, sources, uris
+from tools.suites.command_results import CommandResult, of_editions, of_experiment, of_tests, suspicious, table
+from tools.suites.tree import CannotMake, mounted_below, passed_on, sources, uris
 
 _DEB822 = "Types: deb\nURIs: http://mirror.test/debian\nSuites: bookworm\n\nTypes: deb\nURIs: http://mirror.test/debian-security\n"
 _ONE_LINE = "# deb http://old.test/debian x main\ndeb [signed-by=/a] http://other.test/debian bookworm main\n"

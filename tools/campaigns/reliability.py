@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-_DOCUMENT = Path(__file__).resolve().parents[1] / "RELIABILITY.md"
+_DOCUMENT = Path(__file__).resolve().parents[2] / "RELIABILITY.md"
 
 
 def write(name: str, text: str) -> None:

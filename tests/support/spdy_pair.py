@@ -15,7 +15,7 @@ from priolab.client.spdy.dictionary import DICTIONARY
 from priolab.client.spdy.engine import SpdyEngine
 from priolab.common.formats.events import Event
 from priolab.common.formats.plan import Protocol, Steps
-from tests.pages import maps_plan
+from tests.support.pages import maps_plan
 
 PAGE, IMAGE, SCRIPT = 1, 3, 5
 """The streams of the first load."""

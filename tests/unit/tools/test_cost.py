@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cost import Outcome, assertions_in, functions_in, main, outcome_of
+from tools.campaigns.cost import Outcome, assertions_in, functions_in, main, outcome_of
 
 _COLLECTED = """
 tests/unit/test_a.py::test_one

@@ -1,9 +1,9 @@
 """Makes runs in which nothing is wrong, and checks that none is called invalid: `make honest`.
 
-    python -m tests.honest [RUNS]
+    python -m tools.campaigns.honest [RUNS]
 
 Server, client, link, kernel settings and page follow from the run's number. Half of the pages are drawn as well
-(tests/honest_pages.py), the others are the page `maps`. Of 20 runs 15 are in the guest, as many
+(tools/campaigns/honest_pages.py), the others are the page `maps`. Of 20 runs 15 are in the guest, as many
 side by side as there are processors; then come three in namespaces and two in containers, one at a time. If the lab
 refuses a combination, for example because the server lacks a feature, another is drawn. On a real clock a run is
 rightly invalid if the machine delayed its processes. Such a run is repeated when the machine is calm, and the
@@ -26,10 +26,10 @@ from priolab.experiments.errors import LabError
 from priolab.experiments.execution.cost import link_s
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 from priolab.proxy.server import catalogue
-from tests.honest_pages import draw_page
-from tests.punctuality import any_late, until_punctual
-from tests.reliability import write
 from tests.support.lab import Done, make_lab
+from tests.support.punctuality import any_late, until_punctual
+from tools.campaigns.honest_pages import draw_page
+from tools.campaigns.reliability import write
 
 _RUNS = 300
 _FABRICS = ("virtual",) * 15 + ("netns",) * 3 + ("compose",) * 2

@@ -1,6 +1,6 @@
 """Damages the lab's input files and runs every command that reads them: `make mutations`.
 
-    python -m tests.mutations [MUTATIONS] [NUMBER...] [--print]
+    python -m tools.campaigns.mutations [MUTATIONS] [NUMBER...] [--print]
 
 The file and the damage follow from the trial's number. A trial is good if each command ends in time and within 1 GB of
 memory, prints at most one line of error, and changes nothing outside the results. The table is written into
@@ -46,11 +46,11 @@ from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.local import Local
 from priolab.experiments.sweep.sweep import fingerprint_of, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
-from tests import damage
-from tests.damage import Kind, Trial, Words
-from tests.reliability import write
+from tools.campaigns import damage
+from tools.campaigns.damage import Kind, Trial, Words
+from tools.campaigns.reliability import write
 
-_TESTS = Path(__file__).parent
+_ROOT = Path(__file__).resolve().parents[2]
 _MUTATIONS = 1000
 _MEMORY_BYTES = 2**30
 _LARGEST_FILE_BYTES = 2**29
@@ -76,7 +76,7 @@ _EXPORTS = tuple(("export", "--to", to, "here/given") for to in ("har", "perfett
 _LOOKS = (("show", "here/given"), ("show", "--json", "here/given"), ("figures", "here/given"), *_EXPORTS)
 _EXTRAS = [
     import_module(f"priolab.extras.{file.parts[-3]}.tests.damaged")
-    for file in sorted((_TESTS.parent / "extras").glob("*/tests/damaged.py"))
+    for file in sorted((_ROOT / "extras").glob("*/tests/damaged.py"))
 ]
 """The modules of extras that read damaged files. LOOKS: programs that read an experiment. PROGRAMS: all, by name."""
 _LOOKS_OF_EXTRAS = tuple((f"[{name}]",) for extra in _EXTRAS for name in getattr(extra, "LOOKS", ()))
@@ -116,7 +116,7 @@ class Tally:
 
 def _experiment(folder: Path) -> None:
     """Writes a recorded experiment that a run with REUSE=yes accepts."""
-    shutil.copytree(_TESTS / "golden" / "format-3", folder / "given")
+    shutil.copytree(_ROOT / "tests" / "golden" / "format-3", folder / "given")
     request = request_from(_worded(_RUN))
     tools = Local(request.manner, 1).prepare([arm.scenario for arm in request.arms], lambda _: None)
     _sign(folder / "given" / "experiment.json", fingerprint_here(request, tools))
@@ -124,7 +124,7 @@ def _experiment(folder: Path) -> None:
 
 def _sweep(folder: Path) -> None:
     """Copies the recorded sweep, and gives its arms today's names, so that a sweep with REUSE=yes accepts it."""
-    shutil.copytree(_TESTS / "golden-sweep", folder / "given")
+    shutil.copytree(_ROOT / "tests" / "golden-sweep", folder / "given")
     for path in (folder / "given").iterdir():
         for file in (path, path / "run.json"):
             if file.is_file():
@@ -152,11 +152,11 @@ def _unfinished(folder: Path) -> None:
 
 
 def _scenario(folder: Path) -> None:
-    shutil.copy(_TESTS.parent / "experiments" / "scenario" / "catalogue" / "small-window.toml", folder / "mine.toml")
+    shutil.copy(_ROOT / "experiments" / "scenario" / "catalogue" / "small-window.toml", folder / "mine.toml")
 
 
 def _sweep_file(folder: Path) -> None:
-    shutil.copy(_TESTS.parent / "experiments" / "sweep" / "catalogue" / "auto.toml", folder / "mine.toml")
+    shutil.copy(_ROOT / "experiments" / "sweep" / "catalogue" / "auto.toml", folder / "mine.toml")
 
 
 _AGAIN = ("run", *_RUN, "REUSE=yes", "RESULTS=here")
@@ -379,7 +379,7 @@ def _place(err: str) -> str:
     lines = [
         line.split(", in ")[0] for line in err.splitlines() if line.startswith('  File "') and "/site-" not in line
     ]
-    return "; ".join(line.replace(f"{_TESTS.parent}/", "") for line in lines[-2:])
+    return "; ".join(line.replace(f"{_ROOT}/", "") for line in lines[-2:])
 
 
 def _carry_out(words: Words, room: Path, trial: Trial) -> Ended:

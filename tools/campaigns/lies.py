@@ -1,12 +1,12 @@
 """Changes runs behind the lab's back, and checks that none is believed: `make lies`.
 
-    python -m tests.lies [RUNS]
+    python -m tools.campaigns.lies [RUNS]
 
-A run's number decides what is changed, where and when (tests/deviations.py); nothing is restored. Of six runs five are
-in the guest, and one in namespaces. A run is *believed* if it is ok although a time of its measured load differs from
-that of an undisturbed run by more than a TLS record takes; on a real clock also by more than the lab's tolerance, and
-by more than three undisturbed runs differ. A change that could not be made, for example because the load had ended, is
-replaced by another. The table is written into RELIABILITY.md.
+A run's number decides what is changed, where and when (deviations.py); nothing is restored. Of six runs five are in the
+guest, and one in namespaces. A run is *believed* if it is ok although a time of its measured load differs from that of
+an undisturbed run by more than a TLS record takes; on a real clock also by more than the lab's tolerance, and by more
+than three undisturbed runs differ. A change that could not be made, for example because the load had ended, is replaced
+by another. The table is written into RELIABILITY.md.
 """
 
 import argparse
@@ -26,10 +26,10 @@ from typing import Any
 from priolab.experiments.execution.command_process import keep_guests
 from priolab.netem import calibration
 from priolab.proxy.server import catalogue
-from tests.deviations import ADDRESSES, Deviation, draw
-from tests.reliability import write
 from tests.support.capabilities import present
-from tests.together import together
+from tests.support.together import together
+from tools.campaigns.deviations import ADDRESSES, Deviation, draw
+from tools.campaigns.reliability import write
 
 _RUNS = 300
 _KNOBS = ("SIZE=300K", "RELOADS=0", "SAMPLE=20ms")

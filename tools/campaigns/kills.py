@@ -1,6 +1,6 @@
 """Kills a process in each of many running labs and checks what remains: `make kills`.
 
-    python -m tests.kills [KILLS] [FABRIC...]      virtual, netns, compose: all unless some are named
+    python -m tools.campaigns.kills [KILLS] [FABRIC...]      virtual, netns, compose: all unless some are named
 
 The process, and the time of the kill, follow from the trial's number and the duration of an undisturbed run. The
 fabrics are tested side by side. A trial is good if:
@@ -28,10 +28,10 @@ from pathlib import Path
 
 from priolab.experiments.execution.keeper import group_of
 from priolab.proxy.descriptors import with_descendants
-from tests.lab.endings import Traces, words_of
-from tests.punctuality import any_late, until_punctual
-from tests.reliability import write
+from tests.support.endings import Traces, words_of
 from tests.support.lab import Done, Lab, done_in, make_lab
+from tests.support.punctuality import any_late, until_punctual
+from tools.campaigns.reliability import write
 
 _KILLS = 500
 _SHARES = {"virtual": 3, "netns": 3, "compose": 1}

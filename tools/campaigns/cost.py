@@ -1,8 +1,8 @@
-"""Compares what the tests cost: `python -m tests.cost CHECKOUT`, also a part of `make bench AGAINST=CHECKOUT`.
+"""Compares what the tests cost: `python -m tools.campaigns.cost CHECKOUT`.
 
-CHECKOUT is another checkout of the lab with its own .venv, for example of an earlier commit. In both checkouts the same
-test functions are carried out: those that need no real clock, and have the same name in the same file in both. So the
-ratio of the costs does not depend on tests that only one checkout has.
+`make bench AGAINST=CHECKOUT` does it, too. CHECKOUT is another checkout of the lab with its own .venv, for example of an
+earlier commit. In both checkouts the same test functions are carried out: those that need no real clock, and have the
+same name in the same file in both. So the ratio of the costs does not depend on tests that only one checkout has.
 """
 
 import ast
@@ -23,7 +23,7 @@ from priolab.experiments.execution.pace import used_s
 from priolab.experiments.host.processes import die_with_parent
 from tools.benches.cost import Line, comparable, print_ratios
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _MOST = 0.4
 """The largest ratio allowed of the processor times."""
 

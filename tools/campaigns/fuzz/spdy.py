@@ -6,8 +6,7 @@ from random import Random
 from struct import pack
 
 from priolab.client.spdy.dictionary import DICTIONARY
-from tests.fuzz.peer import Peer
-from tests.unit.client.spdy.spdy_pair import (
+from tests.support.spdy_pair import (
     GOAWAY,
     HEADERS,
     OK,
@@ -21,6 +20,7 @@ from tests.unit.client.spdy.spdy_pair import (
     control,
     data_frame,
 )
+from tools.campaigns.fuzz.peer import Peer
 
 _FIN = 1
 _FIELDS: Sequence[Mapping[str, str]] = (

@@ -6,7 +6,7 @@ from priolab.analysis.records.rate import Rate
 from priolab.analysis.reports.following import Seen, Setting
 from priolab.common.formats.samples import SocketSample
 from priolab.common.packets import PACKET_BUFFER_BYTES, unframed
-from tests.unit.builders import MS, socket_sample
+from tests.support.builders import MS, socket_sample
 
 FAST_BIT_S, SLOW_BIT_S = 100_000_000, 10_000_000
 

@@ -11,7 +11,7 @@ from priolab.analysis.sweeps.folder import Trouble
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.networks import Level, Network
 from priolab.experiments.scenario.knobs import with_defaults
-from tests.unit import builders
+from tests.support import builders
 
 GRAIN_MS = 10.0
 GRAIN_BIT_S = 1000.0

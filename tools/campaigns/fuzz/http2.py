@@ -19,7 +19,7 @@ from hyperframe.frame import (
     WindowUpdateFrame,
 )
 
-from tests.fuzz.peer import Peer
+from tools.campaigns.fuzz.peer import Peer
 
 _SETTINGS = (1, 2, 3, 4, 5, 6, 8, 9, 77)
 _HEADERS: Sequence[Sequence[tuple[str, str]]] = (

@@ -1,6 +1,6 @@
 """Compares ledgers made from samples with ledgers made from captures, on different links: `make ledgers`.
 
-    python -m tests.ledgers [RUNS]
+    python -m tools.campaigns.ledgers [RUNS]
 
 Link, server, kernel settings and page follow from the run's number. Each run is in the guest, is captured at both ends
 of the link, and is sampled every millisecond. The captures tell when the script's first byte was sent, was sent again,
@@ -28,8 +28,8 @@ from priolab.analysis.records.runs import Layers, Run, load_run
 from priolab.analysis.records.samples import Timed, latest
 from priolab.experiments.errors import LabError
 from priolab.experiments.scenario.knobs import scenario_from
-from tests.reliability import write
-from tests.together import together
+from tests.support.together import together
+from tools.campaigns.reliability import write
 
 _RUNS = 40
 _BATCH = 20

@@ -1,4 +1,4 @@
-"""`python -m tests.lab.ordinary STAGE COMMAND...`: runs a command as an ordinary user; must be started by root.
+"""`python -m tests.support.ordinary STAGE COMMAND...`: runs a command as an ordinary user; must be started by root.
 
 The user may not be able to enter a folder that the lab needs, such as an interpreter's folder below /root. So the
 command gets a mount namespace in which an empty folder, which the user may enter, is mounted over the closed folder.

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.reports import summary
+from tools.reports import summary
 
 _TESTS = """
 import time, pytest

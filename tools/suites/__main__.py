@@ -1,4 +1,4 @@
-"""`python3 -m tests.suites [SUITE ...] [KNOB=VALUE ...]`: the README's commands in bare trees, as root and as a user.
+"""`python3 -m tools.suites [SUITE ...] [KNOB=VALUE ...]`: the README's commands in bare trees, as root and as a user.
 
 The user also runs an experiment with servers of other suites and from wheels.
 
@@ -22,9 +22,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.suites import tree as trees
-from tests.suites.command_results import CommandResult, of_editions, of_experiment, of_tests, suspicious, table
-from tests.suites.tree import USER, CannotMake, Tree
+from tools.suites import tree as trees
+from tools.suites.command_results import CommandResult, of_editions, of_experiment, of_tests, suspicious, table
+from tools.suites.tree import USER, CannotMake, Tree
 
 SUITES = ("bookworm", "trixie", "sid")
 _CHECKOUT = Path(__file__).resolve().parents[2]
@@ -54,7 +54,7 @@ _DEADLINE_S = 7200.0
 
 def main() -> int:
     """Run the commands in each suite. Return the exit code."""
-    parser = argparse.ArgumentParser(prog="tests.suites", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="tools.suites", allow_abbrev=False)
     parser.add_argument("words", nargs="*", metavar="SUITE or KNOB=VALUE")
     parser.add_argument("--experiment-only", action="store_true")
     parser.add_argument("--editions", action="store_true")

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("analysis/loads", "experiments/run", "experiments/execution", "experiments/testbed")
 _MAKERS = {"InvalidRun", "Contradiction"}
 _HELPERS = {"_agree", "_at_most", "_backwards", "_check_sysctls"}

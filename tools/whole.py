@@ -1,4 +1,4 @@
-"""Runs tests: `python -m tests.whole [core | rest | EXTRA]`, for `make test`, `make test-all` and `make test-EXTRA`.
+"""Runs tests: `python -m tools.whole [core | rest | EXTRA]`, for `make test`, `make test-all` and `make test-EXTRA`.
 
     core    the core, with the servers and packages that the experiment needs and no others
     rest    all that `core` has not passed: other servers, browsers, containers, most whole experiments, the extras
@@ -23,8 +23,8 @@ from pathlib import Path
 
 from priolab.experiments.host.extras import extras
 from priolab.experiments.host.processes import die_with_parent
-from tests.reports import summary
 from tests.support.selection import CORE, PASSED, REST, forget
+from tools.reports import summary
 
 _KEPT = Path(".pytest_cache")
 _PER_PROCESSOR = 2

@@ -15,8 +15,8 @@ from priolab.proxy.certificates import issue
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.front import Process as FrontProcess
 from priolab.proxy.server import server_of
-from tests.pages import maps_page, page_file
-from tests.server.origins import running_origin
+from tests.support.origins import running_origin
+from tests.support.pages import maps_page, page_file
 
 NAME = "front.test"
 SIZE = 50_000

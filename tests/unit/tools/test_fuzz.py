@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.fuzz.__main__ import SEEDS
-from tests.fuzz.session import PROTOCOLS, fuzz
+from tools.campaigns.fuzz.__main__ import SEEDS
+from tools.campaigns.fuzz.session import PROTOCOLS, fuzz
 
 _MILLION = 10**6
 

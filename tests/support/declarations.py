@@ -1,7 +1,7 @@
 """Checks declarations of figures against the schema of Vega-Lite, which comes with Altair.
 
 Altair and jsonschema take half a second to import, so the schema is read without Altair, and only tests that check a
-declaration import jsonschema (tests/schemas.py).
+declaration import jsonschema (tests/support/schemas.py).
 """
 
 import json

@@ -70,7 +70,7 @@ _SOCKET_OPTIONS: Sequence[tuple[int, int, Sequence[str]]] = (
 class Deviation:
     """A change in a run. kind: for the table. place: the place that is entered. at_s: seconds after the link was made.
 
-    action: the words of tests/liar.py. server, lowat: the knobs of the run.
+    action: the words of tools/campaigns/liar.py. server, lowat: the knobs of the run.
     """
 
     kind: str

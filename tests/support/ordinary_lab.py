@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab import ordinary
+from tests.support import ordinary
 from tests.support.lab import Lab
 
 

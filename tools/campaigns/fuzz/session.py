@@ -18,10 +18,10 @@ from priolab.client.plan import STEPS
 from priolab.client.priorities import Priorities
 from priolab.client.spdy.engine import SpdyEngine
 from priolab.common.formats.plan import Plan, Protocol
-from tests.fuzz.http2 import Http2Peer
-from tests.fuzz.peer import Peer
-from tests.fuzz.spdy import SpdyPeer
-from tests.pages import maps_plan
+from tests.support.pages import maps_plan
+from tools.campaigns.fuzz.http2 import Http2Peer
+from tools.campaigns.fuzz.peer import Peer
+from tools.campaigns.fuzz.spdy import SpdyPeer
 
 _LONGEST = 400
 """The most frames of a session."""
