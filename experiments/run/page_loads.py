@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from priolab.client.plan import DECOY_QUERY, page_plan
 from priolab.client.priorities import Priorities
@@ -62,106 +63,130 @@ _LOOKS_BEFORE_NS = 10**7
 """The time in ns from the first call of the samplers until the client connects."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """The result of the loads. span: the measured load. received: the traffic from the front during all loads.
+
+    options: by place, the options of the places' live sockets.
+    """
+
+    span: Span
+    received: Received
+    options: Mapping[str, Sequence[OptionsSample]]
+
+
 def load_pages(
     places: Places,
     folder: RunFolder,
     servers: Sequence[Process],
     at_work: tuple[ActiveLink, ActiveTuner | None, RunningHop | None],
     conditions: Conditions,
-) -> tuple[Span, Received, Mapping[str, Sequence[OptionsSample]]]:
-    """Loads the pages. Returns the span of the measured load, the traffic from the front during all loads, and the
-    options of the places' live sockets.
+) -> Loaded:
+    """Loads the pages.
 
-    at_work: the running link, the running tuner, which is None if LOWAT is not auto, and the running second hop, which
-    is None without VIA. Raises StepFailed, and
-    InvalidRun if the front was not sampled until the end.
+    servers: the processes that must live during the loads; the first is the front. at_work: the running link, the
+    running tuner, which is None if LOWAT is not auto, and the running second hop, which is None without VIA. Raises
+    StepFailed, and InvalidRun if the front was not sampled until the end.
     """
     link, tuner, hop = at_work
     scenario = conditions.order.scenario
-    plan = _plan(places, scenario, conditions)
-    if conditions.in_guest:
-        plan = replace(plan, begins_ns=(time.monotonic_ns() // _SECOND_NS + 2) * _SECOND_NS)
-    plan_file = folder.client / "plan.json"
-    plan_file.write_text(plan.to_json())
+    loads = _Loads(_plan(places, scenario, conditions), servers, link, hop, conditions)
+    (folder.client / "plan.json").write_text(loads.plan.to_json())
     command = client_command(scenario, places.seen(folder), places.python, conditions.order.tools)
-
-    def check_alive() -> None:
-        for server in servers:
-            server.check_alive()
-        link.check_alive()
-        if hop is not None:
-            hop.check_alive()
-
-    began_ns = 0
-
-    def begin(number: int, t_ns: int) -> None:
-        nonlocal began_ns
-        if number == plan.loads:
-            began_ns = t_ns
-            if scenario.link.rate_steps or scenario.link.traced:
-                link.begin(t_ns)
-            if batched is not None and sampling is not None:
-                batched.set_interval(time.monotonic_ns(), sampling.measured_ns)
-
     sampling = conditions.order.sampling
     interval_ns = None if sampling is None else sampling.measured_ns
-
-    def seldom(look: Look) -> Look:
-        """Returns a function that calls the sampler `look`, but less often until the measured load begins."""
-
-        def sample(now_ns: int) -> int | None:
-            due_ns = look(now_ns)
-            if due_ns is None or sampling is None or began_ns:
-                return due_ns
-            return max(due_ns, now_ns + sampling.before_ns - sampling.measured_ns)
-
-        return sample
-
     over_tcp = server_of(scenario.server).over_tcp
     before = link.carried()
     with (
         places.sampling(servers[0], folder.front, interval_ns) if over_tcp else _nothing(folder) as sampled,
-        Listening(pass_on=lambda line: print(line, flush=True), began=begin) as listening,
+        Listening(pass_on=lambda line: print(line, flush=True), began=loads.begin) as listening,
         places.start_client(command, folder.client / "output.log", listening.writing) as client,
         places.live_sockets(None if scenario.client.is_browser else client) as sockets,
-        _batches(sampled, link, conditions) as batched,
+        _batches(sampled, link, conditions) as loads.batched,
     ):
-        look, tune = sampled.look, no_look if tuner is None else tuner.look
         listening.started()
-        if plan.begins_ns is not None:
-            sleep_until(plan.begins_ns - _LOOKS_BEFORE_NS)
-
-        def check(now_ns: int) -> int:
-            check_alive()
-            if began_ns:  # what is changed before the measured load is still changed then
-                sockets.look(now_ns)
-            return now_ns + _CHECK_NS
-
-        looks = [seldom(look), seldom(link.look), tune, check]
-        looks += map(seldom, hop.looks if hop else ())
-        _watch(client, listening, looks, readable if batched is None else batched.select)
-        if batched is not None:
-            batched.finish()
+        if loads.plan.begins_ns is not None:
+            sleep_until(loads.plan.begins_ns - _LOOKS_BEFORE_NS)
+        looks = [loads.seldom(sampled.look), loads.seldom(link.look), no_look if tuner is None else tuner.look]
+        looks += [partial(loads.check, sockets.look), *map(loads.seldom, hop.looks if hop else ())]
+        _watch(client, listening, looks, readable if loads.batched is None else loads.batched.select)
+        if loads.batched is not None:
+            loads.batched.finish()
         # If the front has ended, this is the error to report; the client's broken connection is only a consequence.
-        check_alive()
-        look(time.monotonic_ns())
+        loads.check_alive()
+        sampled.look(time.monotonic_ns())
         if not client.succeeded:
             time.sleep(BLAME_S)
-            check_alive()
-            look(time.monotonic_ns())
+            loads.check_alive()
+            sampled.look(time.monotonic_ns())
         client.check_success()
         ended_ns = time.monotonic_ns() if not scenario.client.is_browser else last_event_ns(folder)
-    span, came = Span(began_ns=began_ns, ended_ns=ended_ns), link.carried().since(before)
-    if not over_tcp:
-        return span, came, sockets.samples
-    check_seen(read_journal(folder.front / "process.jsonl", ProcessSample), ended_ns)
-    return span, came, sockets.samples
+    span, received = Span(began_ns=loads.began_ns, ended_ns=ended_ns), link.carried().since(before)
+    if over_tcp:
+        check_seen(read_journal(folder.front / "process.jsonl", ProcessSample), ended_ns)
+    return Loaded(span=span, received=received, options=sockets.samples)
+
+
+class _Loads:
+    """The loads at work. began_ns: the time at which the measured load began; 0 before."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        servers: Sequence[Process],
+        link: ActiveLink,
+        hop: RunningHop | None,
+        conditions: Conditions,
+    ) -> None:
+        self.plan = plan
+        self.began_ns = 0
+        self.batched: Batches | None = None
+        self._servers = servers
+        self._link = link
+        self._hop = hop
+        self._sampling = conditions.order.sampling
+        self._changes = bool(conditions.order.scenario.link.rate_steps or conditions.order.scenario.link.traced)
+
+    def begin(self, number: int, t_ns: int) -> None:
+        """Takes note of the beginning of a load. Samples come more often from the measured load on."""
+        if number == self.plan.loads:
+            self.began_ns = t_ns
+            if self._changes:
+                self._link.begin(t_ns)
+            if self.batched is not None and self._sampling is not None:
+                self.batched.set_interval(time.monotonic_ns(), self._sampling.measured_ns)
+
+    def seldom(self, look: Look) -> Look:
+        """Returns a function that calls the sampler `look`, but less often until the measured load begins."""
+
+        def sample(now_ns: int) -> int | None:
+            due_ns = look(now_ns)
+            if due_ns is None or self._sampling is None or self.began_ns:
+                return due_ns
+            return max(due_ns, now_ns + self._sampling.before_ns - self._sampling.measured_ns)
+
+        return sample
+
+    def check(self, look_at_sockets: Callable[[int], object], now_ns: int) -> int:
+        """Checks that all processes live, and takes samples of the places' sockets. Returns when it is due again."""
+        self.check_alive()
+        if self.began_ns:  # what is changed before the measured load is still changed then
+            look_at_sockets(now_ns)
+        return now_ns + _CHECK_NS
+
+    def check_alive(self) -> None:
+        """Raises StepFailed if a server, the link or the second hop has ended."""
+        for server in self._servers:
+            server.check_alive()
+        self._link.check_alive()
+        if self._hop is not None:
+            self._hop.check_alive()
 
 
 def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
     """Builds the client's plan. A browser's plan has no priorities, because the browser sends its own."""
     own = scenario.client.is_browser
-    return page_plan(
+    plan = page_plan(
         scenario.page,
         address=places.addresses.front,
         port=FRONT_PORT,
@@ -178,6 +203,9 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
         disturbance=scenario.disturb,
         decoy_query=DECOY_QUERY,
     )
+    if conditions.in_guest:
+        plan = replace(plan, begins_ns=(time.monotonic_ns() // _SECOND_NS + 2) * _SECOND_NS)
+    return plan
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from priolab.experiments.run.checks.settings import (
 from priolab.experiments.run.checks.sockets import check_sockets
 from priolab.experiments.run.checks.traffic import check_carried, check_cross, check_datagrams, observed_cross
 from priolab.experiments.run.environment import Environment
-from priolab.experiments.run.page_loads import Conditions, load_pages
+from priolab.experiments.run.page_loads import Conditions, Loaded, load_pages
 from priolab.experiments.run.second_hop import RunningHop, second_hop
 from priolab.experiments.run.servers_words import in_the_servers_words, in_words
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt
@@ -78,110 +78,172 @@ def run_arm(
 
     places: the namespaces or containers of client, link, front and origin. conditions: the order, the tolerance, and
     the alignment of the client's start. observed: a dict into which the function writes the settings and figures that
-    it found. tell: called with the name of each step. Raises StepFailed, Unavailable, and InvalidRun if a setting
-    asked for and the setting observed differ.
+    it found (common/formats/run.py, Observed). tell: called with the name of each step. Raises StepFailed, Unavailable,
+    and InvalidRun if a setting asked for and the setting observed differ.
     """
-    order = conditions.order
-    scenario, tools = order.scenario, order.tools
+    arm = _Arm(folder, places, conditions, observed)
     with ExitStack() as stack:
-        environment = Environment(folder, tools, places)
-        places.apply_settings(scenario)
-
+        places.apply_settings(arm.scenario)
         tell("origin and front")
+        servers = arm.start_servers(stack, tell)
+        tell("link")
+        link = arm.start_link(stack)
+        loaded, portrayed = arm.load(servers, link)
+        if not portrayed:
+            check_unchanged(observed, places.settings())
+        arm.check_loads(servers, loaded)
+        tell("counters")
+        arm.read_counters(link, portrayed=bool(portrayed))
+    # The link's journal of the rate steps is complete only when the link has ended.
+    observed |= {"rate_steps": observed_steps(arm.scenario.link, folder.link, loaded.span)}
+    check_steps(observed["rate_steps"], conditions.tolerance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Servers:
+    """The running servers of an arm. over_tcp: True if the front speaks to the client over TCP."""
+
+    environment: Environment
+    origin: Process
+    front: Process
+    over_tcp: bool
+    hop: RunningHop | None
+
+
+class _Arm:
+    """The steps of one run, in the order in which run_arm calls them."""
+
+    def __init__(self, folder: RunFolder, places: Places, conditions: Conditions, observed: dict[str, Any]) -> None:
+        self._folder = folder
+        self._places = places
+        self._conditions = conditions
+        self._observed = observed
+        self._order = conditions.order
+        self.scenario = conditions.order.scenario
+
+    @property
+    def _interval_ns(self) -> int | None:
+        return None if self._order.sampling is None else self._order.sampling.measured_ns
+
+    def start_servers(self, stack: ExitStack, tell: Callable[[str], None]) -> _Servers:
+        """Starts the origin, the second front if there is one, and the front."""
+        scenario, folder, places, tools = self.scenario, self._folder, self._places, self._order.tools
+        environment = Environment(folder, tools, places)
         page = with_decoys(scenario.page) if scenario.disturb else scenario.page
         write_json(folder.page, page.as_document())
         origin = stack.enter_context(places.start_origin(_origin_settings(folder, tools)))
         environment.origin_answers(origin.clock)
-        observed |= {"clock_resolution_ns": environment.resolution_ns}
+        self._observed |= {"clock_resolution_ns": environment.resolution_ns}
         if scenario.via is not None:
             tell("second front, and the link between the fronts")
-        hop = stack.enter_context(second_hop(places, folder, order, conditions.tolerance, origin.process, observed))
+        tolerance = self._conditions.tolerance
+        hop = stack.enter_context(second_hop(places, folder, self._order, tolerance, origin.process, self._observed))
         front = _front(places, scenario, folder, tools, hop)
         write_json(folder.asked / "front.json", front.command)
         with _blaming_the_users_files(scenario, folder):
-            server = stack.enter_context(places.start_front(front, scenario, origin.process))
-        observed |= places.settings()
-        check_settings(scenario, observed)
+            process = stack.enter_context(places.start_front(front, scenario, origin.process))
+        self._observed |= places.settings()
+        check_settings(scenario, self._observed)
+        return _Servers(
+            environment=environment,
+            origin=origin.process,
+            front=process,
+            over_tcp=front.settings.server.over_tcp,
+            hop=hop,
+        )
 
-        tell("link")
-        sampled_ns = None if order.sampling is None else order.sampling.measured_ns
+    def start_link(self, stack: ExitStack) -> ActiveLink:
+        """Starts and calibrates the link between client and front."""
+        scenario, places = self.scenario, self._places
         starting = places.start_link(
             scenario.link,
-            order.shaper,
+            self._order.shaper,
             scenario.shaper_at,
-            seed=order.seed,
-            folder=folder.link,
-            interval_ns=sampled_ns,
+            seed=self._order.seed,
+            folder=self._folder.link,
+            interval_ns=self._interval_ns,
         )
         link = stack.enter_context(starting)
-        write_json(folder.asked / "link.json", link.commands)
-        observed |= {"shaper": link.shaper, "shaper_reason": link.instead_of_netem}
-        by_tc = link.shaper is Shaper.NETEM and scenario.shaper_at is ShaperAt.LINK
-        if by_tc and scenario.link.qdisc is not Qdisc.FIFO:
+        write_json(self._folder.asked / "link.json", link.commands)
+        self._observed |= {"shaper": link.shaper, "shaper_reason": link.instead_of_netem}
+        if self._by_tc(link) and scenario.link.qdisc is not Qdisc.FIFO:
             check_kept(scenario.link, link.counters(), BEFORE)
-        observed |= _calibrate(places, scenario, conditions.tolerance, folder, link)
+        self._observed |= _calibrate(places, scenario, self._conditions.tolerance, self._folder, link)
+        return link
 
+    def load(self, servers: _Servers, link: ActiveLink) -> tuple[Loaded, Sequence[Portrayed]]:
+        """Loads the pages beside cross traffic, capture and tuner if asked for; returns the last pictures, too."""
+        scenario, folder, places, hop = self.scenario, self._folder, self._places, servers.hop
         with (
-            _crossing(places, scenario, link.shaper, folder, sampled_ns) as cross,
-            capturing(places, tools, folder) if order.capture else nullcontext(()) as taps,
+            _crossing(places, scenario, link.shaper, folder, self._interval_ns) as cross,
+            capturing(places, self._order.tools, folder) if self._order.capture else nullcontext(()) as taps,
         ):
-            servers = (server, origin.process, *taps, *(cross.processes if cross else ()))
-            servers += tuple(hop.processes) if hop else ()
-            with _tuning(places, scenario, server, folder) as tuner:
-                observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
+            processes = (servers.front, servers.origin, *taps, *(cross.processes if cross else ()))
+            processes += tuple(hop.processes) if hop else ()
+            with _tuning(places, scenario, servers.front, folder) as tuner:
+                self._observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
                 portrayed = _portrayed(places, cross)
-                observed |= {"unusual": sorted({each for of in portrayed for each in of.unusual})}
+                self._observed |= {"unusual": sorted({each for of in portrayed for each in of.unusual})}
                 check_pictures(portrayed, BEFORE)
                 with _limited_by_memory(scenario, folder), in_the_servers_words(folder):
-                    span, came, ends = load_pages(places, folder, servers, (link, tuner, hop), conditions)
+                    loaded = load_pages(places, folder, processes, (link, tuner, hop), self._conditions)
                 portrayed = _portrayed(places, cross)
                 check_pictures(portrayed, AFTER)
             if cross is not None:
-                observed |= observed_cross(cross.carried(), folder.link / CROSS_JOURNAL)
-                check_cross(scenario, observed, span)
-        if not portrayed:
-            check_unchanged(observed, places.settings())
+                self._observed |= observed_cross(cross.carried(), folder.link / CROSS_JOURNAL)
+                check_cross(scenario, self._observed, loaded.span)
+        return loaded, portrayed
+
+    def check_loads(self, servers: _Servers, loaded: Loaded) -> None:
+        """Reads what was recorded beside the loads, and checks that the settings asked for held."""
+        scenario, folder, observed = self.scenario, self._folder, self._observed
         if scenario.client.is_browser:
-            observed |= observed_browser(folder, environment.resolution_ns)
+            observed |= observed_browser(folder, servers.environment.resolution_ns)
             check_browser(observed["browser"])
         own = scenario.front.own or scenario.program is not None or scenario.config is not None
-        for name, options in ends.items():
+        for name, options in loaded.options.items():
             check_sockets(name, options, own=own and name == "front")
-        sockets = read_journal(folder.front / "sockets.jsonl", SocketSample)
         processes = read_journal(folder.front / "process.jsonl", ProcessSample)
-        if front.settings.server.over_tcp:
-            observed |= live_socket_state(sockets, processes)
-            load = payload_span(folder)
-            if scenario.disturb is None:  # a disturbance has a connection of its own, which may be sampled meanwhile
-                check_memory([each for each in sockets if not scenario.client.is_browser or each.t_ns in load])
-            observed |= observed_limits(sockets, load)
-            check_live_socket(scenario, observed)
-            check_carried(came, folder, scenario, sockets)
-            seen = read_journal(folder.front / "options.jsonl", OptionsSample)
-            check_sockets("front", [*ends.get("front", ())[:1], *seen], own=own)
-            check_connection(read_json(folder.client / "socket.json")["port"], processes, load)
-            observed |= {"record_bytes": _largest_record(folder.client / "socket.json")}
-            check_record(scenario, observed)
+        if servers.over_tcp:
+            self._check_tcp(loaded, processes, own=own)
         else:
             observed |= NO_SOCKET
-            check_datagrams(came, folder, scenario)
+            check_datagrams(loaded.received, folder, scenario)
         if scenario.lowat == LOWAT_AUTO:
-            check_tuned(scenario, processes, read_journal(folder.front / JOURNAL, Decision), places.addresses.client)
+            decisions = read_journal(folder.front / JOURNAL, Decision)
+            check_tuned(scenario, processes, decisions, self._places.addresses.client)
 
-        tell("counters")
-        counters = link.counters()
-        write_json(folder.link / "counters.json", counters)
-        observed |= {"shaper_at": observed_at(counters)}
+    def _check_tcp(self, loaded: Loaded, processes: Sequence[ProcessSample], *, own: bool) -> None:
+        scenario, folder, observed = self.scenario, self._folder, self._observed
+        sockets = read_journal(folder.front / "sockets.jsonl", SocketSample)
+        observed |= live_socket_state(sockets, processes)
+        load = payload_span(folder)
+        if scenario.disturb is None:  # a disturbance has a connection of its own, which may be sampled meanwhile
+            check_memory([each for each in sockets if not scenario.client.is_browser or each.t_ns in load])
+        observed |= observed_limits(sockets, load)
+        check_live_socket(scenario, observed)
+        check_carried(loaded.received, folder, scenario, sockets)
+        options = read_journal(folder.front / "options.jsonl", OptionsSample)
+        check_sockets("front", [*loaded.options.get("front", ())[:1], *options], own=own)
+        check_connection(read_json(folder.client / "socket.json")["port"], processes, load)
+        observed |= {"record_bytes": _largest_record(folder.client / "socket.json")}
+        check_record(scenario, observed)
+
+    def read_counters(self, link: ActiveLink, *, portrayed: bool) -> None:
+        """Reads the link's counters. portrayed: True if the places' pictures have the link's qdiscs."""
+        scenario, counters = self.scenario, link.counters()
+        write_json(self._folder.link / "counters.json", counters)
+        self._observed |= {"shaper_at": observed_at(counters)}
         check_at(scenario, counters)
-        if by_tc and not portrayed:
+        if self._by_tc(link) and not portrayed:
             check_kept(scenario.link, counters, AFTER)
         if scenario.link.ecn:
-            observed |= {"ce_marks": disciplines.ce_marks(counters)}
+            self._observed |= {"ce_marks": disciplines.ce_marks(counters)}
         if link.shaper is Shaper.FERRY:
-            check_ferry(counters, conditions.tolerance)
-    # The link's journal of the rate steps is complete only when the link has ended.
-    observed |= {"rate_steps": observed_steps(scenario.link, folder.link, span)}
-    check_steps(observed["rate_steps"], conditions.tolerance)
+            check_ferry(counters, self._conditions.tolerance)
+
+    def _by_tc(self, link: ActiveLink) -> bool:
+        return link.shaper is Shaper.NETEM and self.scenario.shaper_at is ShaperAt.LINK
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Compares what the tests cost: `python -m tools.campaigns.cost CHECKOUT`.
 
-`make bench AGAINST=CHECKOUT` does it, too. CHECKOUT is another checkout of the lab with its own .venv, for example of an
+`make bench AGAINST=CHECKOUT` does so, too. CHECKOUT is a checkout of the lab with its own .venv, for example of an
 earlier commit. In both checkouts the same test functions are carried out: those that need no real clock, and have the
 same name in the same file in both. So the ratio of the costs does not depend on tests that only one checkout has.
 """
