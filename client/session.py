@@ -6,16 +6,29 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from priolab.client.engine import Engine
-from priolab.client.engines import engine_for
+from priolab.client.http2.engine import Http2Engine
 from priolab.client.journal import Journal
 from priolab.client.neighbour import neighbour
 from priolab.client.telling import connecting_deadline, told
 from priolab.client.transport import Deadline, Transport, tls_context
 from priolab.common.formats.events import Event, Kind
-from priolab.common.formats.plan import Disturbance, Plan
+from priolab.common.formats.plan import Disturbance, Plan, Protocol
 
 _LINGER_S = 0.25
 """Time for which the connection stays open after the last load, so that the front's sampler sees even a short load."""
+
+
+def engine_for(plan: Plan) -> Engine:
+    """Returns the engine for the plan's protocol. Raises ValueError for HTTP/3."""
+    match plan.protocol:
+        case Protocol.HTTP2:
+            return Http2Engine(plan)
+        case Protocol.SPDY:
+            from priolab.client.spdy.engine import SpdyEngine  # a load over HTTP/2 does not need it
+
+            return SpdyEngine(plan)
+        case Protocol.HTTP3:
+            raise ValueError("HTTP/3 is not carried by TCP")
 
 
 def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:

@@ -3,7 +3,7 @@
 The front may send as many bytes of DATA on the connection, and on each stream, as the client has allowed so far. What
 it has sent follows from the bytes that its kernel accepted, because the client knows which payload each part of the TCP
 stream holds. What the client allowed follows from the payload that it received: the lab's client enlarges its windows
-by a fixed rule. For HTTP/2 the rule is that of the library h2, for SPDY/3.1 that of client/spdy/windows.py. Each
+by a fixed rule. For HTTP/2 the rule is that of the library h2, for SPDY/3.1 that of client/spdy/engine.py. Each
 increase counts from the time at which it is at the front, a delay later.
 
 The rules of browsers are not known, and QUIC's windows are not in the TCP stream. So for both nothing is known.

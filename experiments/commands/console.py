@@ -1,26 +1,64 @@
 """The output to a terminal: progress during a run, then the table, the verdicts, and the paths of results."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from priolab.analysis.records.link_words import link_words
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.experiments.commands.durations import about
 from priolab.experiments.commands.printable import shown
 from priolab.experiments.commands.tables import bare_table, put
-from priolab.experiments.commands.wrapping import wrapped
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Request
 from priolab.experiments.scenario.named import LAYERS, Entry
 from priolab.experiments.scenario.scenario import Scenario, as_record
 from priolab.netem import units, words
+
+_FURTHER = 2
+"""By how many spaces more than its first line the further lines of a text are indented."""
+
+_NARROWEST = 20
+_WORD = re.compile(r"\S+(?: (?:s|ms|KiB|kB/s|kbit/s|packets?)(?!\w))? *")
+"""A word; a number and its unit stay together."""
+
+
+def wrapped(markup: str, width: int, style: str = "") -> Iterator[Text]:
+    """Yields the lines of a text in rich's markup, each at most `width` characters wide.
+
+    Further lines are indented. A word that is longer than a line, such as a path, stays whole, so that it can be
+    copied.
+    """
+    for line in Text.from_markup(markup, style=style).split("\n", allow_blank=True):
+        if line.cell_len <= width or width < _NARROWEST:
+            yield line
+            continue
+        indent = len(line.plain) - len(line.plain.lstrip(" "))
+        for number, piece in enumerate(line[indent:].divide(_breaks(line.plain[indent:], width - indent))):
+            piece.rstrip()
+            yield Text(" " * (indent + (_FURTHER if number else 0))) + piece
+
+
+def _breaks(text: str, width: int) -> list[int]:
+    """Returns the positions at which further lines begin. width: the width of the first line."""
+    breaks: list[int] = []
+    used = 0
+    for word in _WORD.finditer(text):
+        if used and used + cell_len(word[0].rstrip()) > width - (_FURTHER if breaks else 0):
+            breaks.append(word.start())
+            used = 0
+        used += cell_len(word[0])
+    return breaks
+
 
 if TYPE_CHECKING:
     from priolab.experiments.commands.live_lines import Line

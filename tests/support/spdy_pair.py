@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from priolab.client.dialects import PLAIN
 from priolab.client.priorities import Priorities
-from priolab.client.spdy.dictionary import DICTIONARY
+from priolab.client.spdy.blocks import DICTIONARY
 from priolab.client.spdy.engine import SpdyEngine
 from priolab.common.formats.events import Event
 from priolab.common.formats.plan import Protocol, Steps

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from struct import pack
 
-from priolab.client.spdy.dictionary import DICTIONARY
+from priolab.client.spdy.blocks import DICTIONARY
 from tests.support.spdy_pair import (
     GOAWAY,
     HEADERS,

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from priolab.client.engines import engine_for
 from priolab.client.priorities import Priorities
 from priolab.client.records import Record
+from priolab.client.session import engine_for
 from priolab.client.spdy.engine import SpdyEngine
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Steps

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priolab.client.loads import LoadFailed
-from priolab.client.spdy.dictionary import DICTIONARY
+from priolab.client.spdy.blocks import DICTIONARY
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Steps
 from tests.support.spdy_pair import (

@@ -6,8 +6,7 @@ import pytest
 
 from priolab.client.pieces import DataHeader, DataPiece
 from priolab.client.spdy import frames
-from priolab.client.spdy.blocks import BlockReader, BlockWriter
-from priolab.client.spdy.dictionary import DICTIONARY
+from priolab.client.spdy.blocks import DICTIONARY, BlockReader, BlockWriter
 from priolab.client.spdy.frames import Block, Breach, DataEnd, FrameReader, Ping, Setting, WindowUpdate
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from priolab.experiments.commands.wrapping import wrapped
+from priolab.experiments.commands.console import wrapped
 
 TEXT = "control: the script waited 6.18 s = 5.58 unsent in the kernel + 0.16 in the bottleneck queue"
 PATH = "/tmp/" + "long/" * 20
