@@ -112,6 +112,7 @@ def test_a_tc_that_will_not_help_is_not_kept(tmp_path: Path, monkeypatch: pytest
     [
         (LINK, ("to-client", 2), [("to-client", 3)]),
         (replace(LINK, delay_ns=0), None, [("to-client", 2)]),
+        (replace(LINK, delay_ns=0, loss=0.01), ("to-client", 2), [("to-client", 3)]),
         (replace(LINK, rate_bit_s=None), ("to-client", 2), []),
         (PLAIN, None, []),
         (STEPPED, ("rate-down", 2), [("rate-down", 3), ("to-client", 1)]),

@@ -78,6 +78,15 @@ def test_how_much_a_small_window_lets_through() -> None:
     assert "no more than" not in sentence
 
 
+def test_a_send_buffer_that_grew() -> None:
+    """The kernel doubles SNDBUF for its overhead; the note comes only when the buffer grew beyond that."""
+    asked = {"SNDBUF": "1M"}
+    (sentence,) = sentences(asked, sndbuf_most_bytes=2 * 2**20 + 1)
+    assert sentence.startswith("SNDBUF=1048576 is only the initial size of the send buffer")
+    assert sentences(asked, sndbuf_most_bytes=2 * 2**20) == []
+    assert sentences({"SNDBUF": "stock"}, sndbuf_most_bytes=2 * 2**20 + 1) == []
+
+
 def test_lowat_larger_than_the_buffer() -> None:
     """If LOWAT is not smaller than the send buffer, LOWAT is no limit; the advice names SNDBUF."""
     large = {"SIZE": "16M"}
