@@ -1,11 +1,11 @@
 """Sets up the link from inside its place, as in a container: finds devices, adds addresses, runs the commands."""
 
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from priolab.common.running import ProgramFailed, finished
 from priolab.netem.control import HOME
 from priolab.netem.link import Link
 from priolab.netem.shaper import TRIAL, chosen, commands, devices, lack_of, lack_of_netem
@@ -50,12 +50,12 @@ class State:
 def run(command: Sequence[str]) -> str:
     """Runs a short command and returns its output. Raises RuntimeError if the command fails or takes too long."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise RuntimeError(f"{' '.join(command)} did not end within {_RUN_S:g} s") from None
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
+        done = finished(command, _RUN_S)
+    except ProgramFailed as error:
+        raise RuntimeError(str(error)) from None
+    if done.code != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.code}: {done.errors.strip()}")
+    return done.out
 
 
 @dataclass(frozen=True, kw_only=True)

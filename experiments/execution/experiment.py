@@ -1,7 +1,6 @@
 """Runs an experiment: carries out its arms side by side, and publishes one folder when all results are in it."""
 
 import os
-import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -9,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from priolab.common.formats.experiment import ExperimentRecord
+from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.execution.conclusion import Run
 from priolab.experiments.execution.fingerprint import fingerprint_here, newest
 from priolab.experiments.execution.local import Local, bearable
@@ -100,9 +100,6 @@ def git_revision() -> str | None:
         return None
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_GIT_S, check=False, env=program_environment()
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        return finished(command, _GIT_S, environment=program_environment()).out.strip() or None
+    except ProgramFailed:
         return None
-    return done.stdout.strip() or None

@@ -9,7 +9,6 @@ Rules:
    its work.
 """
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -18,7 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.host.interruption import held_back
+from priolab.experiments.host.lock import alone
 from priolab.experiments.host.machine import Rights
 from priolab.experiments.host.search_path import find
 
@@ -49,17 +50,10 @@ def obtainable(packages: Sequence[str]) -> Mapping[str, bool]:
     if not packages or find("apt-cache") is None or not knows_packages():
         return {}
     try:
-        said = subprocess.run(
-            ["apt-cache", "policy", *packages],
-            env=os.environ | {"LC_ALL": "C"},
-            capture_output=True,
-            text=True,
-            timeout=_QUESTION_S,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
+        said = finished(["apt-cache", "policy", *packages], _QUESTION_S, environment=os.environ | {"LC_ALL": "C"})
+        found = candidates(said.checked().out)
+    except ProgramFailed:
         return {}
-    found = candidates(said.stdout)
     return {package: package in found for package in packages}
 
 
@@ -84,9 +78,7 @@ class Installer:
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """A context in which no other set-up installs packages, and no service is started. Raises CannotInstall."""
-        folder = os.open(_DPKG if _DPKG.is_dir() else "/", os.O_RDONLY)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
+        with alone(_DPKG if _DPKG.is_dir() else Path("/")):
             ours = not _POLICY.exists() or _OURS in _POLICY.read_text(errors="replace")
             try:
                 if ours:
@@ -96,8 +88,6 @@ class Installer:
             finally:
                 if ours:
                     subprocess.run([*self._become, "rm", "-f", str(_POLICY)], check=False)
-        finally:
-            os.close(folder)
 
     def update(self) -> None:
         """Fetches the package lists. A failure is reported only if an installation then fails, too."""

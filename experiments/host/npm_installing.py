@@ -5,9 +5,9 @@ packages come from. The packages' scripts are not run.
 """
 
 import shutil
-import subprocess
 from pathlib import Path
 
+from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.host.cache import new_folder
 from priolab.experiments.host.npm import NPM_FILES, folder_for
@@ -46,17 +46,15 @@ def install_for(asked: Path, who_needs: str) -> Path:
 
 def _run(folder: Path, step: str) -> None:
     try:
-        done = subprocess.run(_COMMAND, cwd=folder, capture_output=True, text=True, timeout=_DEADLINE_S, check=False)
-    except FileNotFoundError:
-        raise StepFailed(step, "npm is not installed") from None
-    except subprocess.TimeoutExpired:
-        raise StepFailed(step, f"npm took more than {_DEADLINE_S:g} s") from None
-    said = done.stderr.splitlines()
+        done = finished(_COMMAND, _DEADLINE_S, folder=folder)
+    except ProgramFailed as error:
+        raise StepFailed(step, str(error)) from None
+    said = done.errors.splitlines()
     # A file that cannot be unpacked, as on a full disk, is only a warning to npm, which then ends with 0.
     if lost := next((line for line in said if _LOST in line), None):
         raise StepFailed(step, f"npm could not unpack a file: {lost.partition(_LOST)[2].strip()}")
-    if done.returncode != 0:
+    if done.code != 0:
         errors = [line for line in said if "error" in line.lower()]
         # The first error line has the cause, the last error line has the path of npm's log.
         told = " | ".join(dict.fromkeys(errors[:1] + errors[-1:]))
-        raise StepFailed(step, f"npm ended with exit code {done.returncode}: {told}")
+        raise StepFailed(step, f"npm ended with exit code {done.code}: {told}")

@@ -3,14 +3,14 @@
 import os
 import platform
 import re
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from priolab.common.running import CannotStart, Finished, TookTooLong, finished
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.elf import read_elf
-from priolab.experiments.host.processes import CALMER, captured
+from priolab.experiments.host.processes import CALMER
 from priolab.experiments.host.search_path import program_environment
 from priolab.proxy.server import absolute
 
@@ -84,15 +84,15 @@ def _libraries(path: Path, loader: Path, what: str) -> tuple[Path, ...]:
     environment = program_environment() | ({} if "musl" in loader.name else {"LD_TRACE_LOADED_OBJECTS": "1"})
     done = _done(command, what, environment)
     found: list[Path] = []
-    for line in done.stdout.splitlines():
+    for line in done.out.splitlines():
         if absent := _ABSENT.match(line):
             remedy = "install it, or name its folder in the environment variable LD_LIBRARY_PATH"
             raise Unavailable(what, f"the loader does not find its library {absent[1]}", remedy)
         if known := _LIBRARY.match(line):
             found.append(Path(known[2]))
-    if complaint := (done.stderr.strip().splitlines() or [""])[0]:
+    if complaint := (done.errors.strip().splitlines() or [""])[0]:
         raise Unavailable(what, f"the loader says: {complaint.removeprefix(f'{path}: ')}", _REBUILD)
-    if done.returncode != 0:
+    if done.code != 0:
         raise Unavailable(what, f"the loader {loader} cannot load it", _REBUILD)
     return tuple(found)
 
@@ -103,18 +103,19 @@ def version_said(command: Sequence[str], what: str) -> str:
     command: the argument list that asks. what: the knob and its value, for errors.
     """
     done = _done(command, what, program_environment())
-    return version_in(done.returncode, done.stdout, done.stderr, command, what)
+    return version_in(done, command, what)
 
 
-def version_in(code: int, out: str, errors: str, command: Sequence[str], what: str) -> str:
+def version_in(done: Finished, command: Sequence[str], what: str) -> str:
     """Returns the version in a program's output, the first line. Raises Unavailable if there is none.
 
-    code: the program's exit code. command, what: for errors.
+    command, what: for errors.
     """
-    lines = [line.strip() for line in (out.strip() or errors.strip()).splitlines()]
+    code, out, errors = done.code, done.out.strip(), done.errors.strip()
+    lines = [line.strip() for line in (out or errors).splitlines()]
     asked = f"`{' '.join(command)}`"
     if code != 0:
-        said = (errors.strip() or out.strip()).splitlines() or ["it printed nothing"]
+        said = (errors or out).splitlines() or ["it printed nothing"]
         ended = f"ended with exit code {code}" if code > 0 else f"was ended by signal {-code}"
         raise Unavailable(what, f"{asked} {ended}: {said[0].strip()}", "name a program that prints its version")
     if not lines:
@@ -122,11 +123,11 @@ def version_in(code: int, out: str, errors: str, command: Sequence[str], what: s
     return lines[0]
 
 
-def _done(command: Sequence[str], what: str, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+def _done(command: Sequence[str], what: str, environment: dict[str, str]) -> Finished:
     try:
-        return captured(command, _PATIENCE_S, environment)
-    except OSError as error:
-        raise Unavailable(what, f"it cannot be started: {error.strerror}", _REBUILD) from error
-    except subprocess.TimeoutExpired as error:
+        return finished(command, _PATIENCE_S, environment=environment)
+    except CannotStart as error:
+        raise Unavailable(what, f"it cannot be started: {error.reason}", _REBUILD) from error
+    except TookTooLong as error:
         reason = f"`{' '.join(command)}` took more than {_PATIENCE_S:g} s"
         raise Unavailable(what, reason, CALMER) from error

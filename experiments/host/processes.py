@@ -1,4 +1,4 @@
-"""Runs programs. A long-lived program is a context manager: the program is stopped when the context ends.
+"""Runs programs as steps of the lab's work. A long-lived program is a context manager, whose end stops the program.
 
 A program is stopped by SIGTERM and, some seconds later, by SIGKILL. A program that ended by another signal is an error.
 """
@@ -17,13 +17,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from priolab.common.running import CannotStart, TookTooLong, finished
 from priolab.experiments.errors import StepFailed, TimedOut
 from priolab.experiments.host.program_logs import tail
 from priolab.experiments.host.search_path import program_environment
 
 _STOP_S = 5.0
 _RETRY_S = 0.05
-_LOOK_S = 0.5
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -69,25 +69,6 @@ def _before_the_program(cgroup: Path | None, root: Path | None) -> Callable[[], 
     return None if os.getpid() == 1 else die_with_parent
 
 
-def captured(
-    command: Sequence[str], limit_s: float, environment: Mapping[str, str]
-) -> "subprocess.CompletedProcess[str]":
-    """Runs a command that reads no input, and returns its output, whatever its exit code.
-
-    Raises OSError if the command cannot be started, and subprocess.TimeoutExpired after limit_s seconds.
-    """
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        timeout=limit_s,
-        check=False,
-        env=environment,
-    )
-
-
 def run(
     command: Sequence[str],
     *,
@@ -105,43 +86,16 @@ def run(
     the command's working directory; None for the working directory of this process. check_alive: called every half
     second; its exception ends the command.
     """
+    variables = program_environment(environment)
     try:
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE if text_in is not None else None,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=program_environment(environment),
-            cwd=folder,
-        ) as running:
-            try:
-                out, said = _communicate(running, text_in, timeout_s, check_alive)
-            except BaseException:
-                running.kill()
-                raise
-    except FileNotFoundError:
-        raise StepFailed(step, f"{command[0]} is not installed") from None
-    except subprocess.TimeoutExpired:
+        done = finished(command, timeout_s, environment=variables, text_in=text_in, folder=folder, look=check_alive)
+    except CannotStart as error:
+        raise StepFailed(step, str(error)) from None
+    except TookTooLong:
         raise TimedOut(step, " ".join(command), timeout_s, if_too_slow) from None
-    if running.returncode != 0:
-        raise StepFailed(step, f"{' '.join(command)} ended with exit code {running.returncode}: {said.strip()}")
-    return out
-
-
-def _communicate(
-    running: "subprocess.Popen[str]", text_in: str | None, timeout_s: float, check_alive: Callable[[], None] | None
-) -> tuple[str, str]:
-    if check_alive is None:
-        return running.communicate(text_in, timeout=timeout_s)
-    end = time.monotonic() + timeout_s
-    while time.monotonic() < end:
-        check_alive()
-        try:
-            return running.communicate(text_in, timeout=_LOOK_S)
-        except subprocess.TimeoutExpired:
-            text_in = None  # the command has received it
-    raise subprocess.TimeoutExpired(running.args, timeout_s)
+    if done.code != 0:
+        raise StepFailed(step, f"{' '.join(command)} ended with exit code {done.code}: {done.errors.strip()}")
+    return done.out
 
 
 def wait_until(ready: Callable[[], bool], timeout_s: float, check_alive: Callable[[], None], step: str) -> None:

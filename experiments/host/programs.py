@@ -1,11 +1,11 @@
 """Finds the programs that an arm needs: their paths, versions and packages."""
 
-import subprocess
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from priolab.common.running import CannotStart, TookTooLong, finished
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.apt import obtainable
 from priolab.experiments.host.home import setup_command
@@ -36,14 +36,12 @@ def version(*command: str) -> str | None:
     If the command takes more than 20 s, returns a text that says that the version is unknown.
     """
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False, env=program_environment()
-        )
-    except OSError:
+        done = finished(command, _PATIENCE_S, environment=program_environment())
+    except CannotStart:
         return None
-    except subprocess.TimeoutExpired:
-        return unknown(_PATIENCE_S)
-    lines = (done.stdout or done.stderr).strip().splitlines()
+    except TookTooLong as error:
+        return unknown(error.limit_s)
+    lines = (done.out or done.errors).strip().splitlines()
     # Envoy prints the path with which it was started.
     return lines[0].replace(command[0], Path(command[0]).name) if lines else None
 

@@ -13,7 +13,6 @@ Rules:
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import tomllib
@@ -21,6 +20,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from priolab.common.running import finished
 from priolab.experiments.host.packages import wanted_browsers
 from priolab.experiments.host.pip_complaint import cause_of
 from priolab.experiments.host.processes import die_with_parent
@@ -146,27 +146,11 @@ class PythonEnvironment:
         return not python.name.startswith("python3.") or (self._folder / "lib" / python.name).is_dir()
 
     def _run(self, command: Sequence[str], what: str) -> None:
-        process = subprocess.Popen(
-            command,
-            cwd=self._root,
-            env={"PIP_ONLY_BINARY": ":all:", **os.environ},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            preexec_fn=die_with_parent,
-        )
-        with process:
-            try:
-                said, _ = process.communicate()
-            except BaseException:
-                process.terminate()
-                raise
-        if process.returncode != 0:
-            raise EnvironmentFailed(
-                f"{what} failed: {cause_of(said) or f'it ended with exit code {process.returncode}'}{_kept(said)}"
-            )
+        variables = {"PIP_ONLY_BINARY": ":all:", **os.environ}
+        done = finished(command, None, environment=variables, folder=self._root, merges=True, begin=die_with_parent)
+        if done.code != 0:
+            cause = cause_of(done.out) or f"it ended with exit code {done.code}"
+            raise EnvironmentFailed(f"{what} failed: {cause}{_kept(done.out)}")
 
 
 def _kept(said: str) -> str:

@@ -9,21 +9,21 @@ Rules:
 Uses the standard library alone, because the set-up runs before the Python environment exists.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
 import stat
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from priolab.common.running import ProgramFailed, finished, piped
 from priolab.experiments.errors import ScenarioError, Unavailable
+from priolab.experiments.host.lock import alone
 from priolab.experiments.host.program_logs import last_lines
 from priolab.experiments.host.root_packages import CannotFetch, SuitePackages
 from priolab.experiments.host.root_version import OTHER_SUITE, version_in_root
@@ -87,12 +87,7 @@ def _alone(tell: Tell) -> Iterator[None]:
     """A context in which no other process makes a root. Removes what an interrupted process has left."""
     folder = roots_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            tell("waiting for another process, which makes a root")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(folder / "lock", lambda: tell("waiting for another process, which makes a root")):
         for abandoned in folder.glob(f"*{_PARTIAL}"):
             shutil.rmtree(abandoned, ignore_errors=True)
         yield
@@ -141,8 +136,12 @@ def digest_of(packages: Iterable[PackageRecord]) -> str:
 
 
 def _package(file: Path) -> PackageRecord:
-    said = _dpkg_deb("--show", "--showformat=${Package} ${Version}", str(file))
-    name, _, version = said.partition(" ")
+    try:
+        showing = ["dpkg-deb", "--show", "--showformat=${Package} ${Version}", str(file)]
+        said = finished(showing, _PATIENCE_S).checked().out
+    except ProgramFailed as error:
+        raise CannotFetch(str(error)) from None
+    name, _, version = said.strip().partition(" ")
     with file.open("rb") as content:
         return PackageRecord(name=name, version=version, sha256=hashlib.file_digest(content, "sha256").hexdigest())
 
@@ -173,36 +172,17 @@ def unpack(files: Sequence[Path], root: Path) -> None:
 def _extract(file: Path, root: Path) -> None:
     """Unpacks a package. `dpkg-deb --extract` would replace the links to /usr by folders."""
     unpacking = ["tar", "--extract", "--preserve-permissions", "--keep-directory-symlink", f"--directory={root}"]
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(file)], stdout=subprocess.PIPE) as reading:
-        try:
-            done = subprocess.run(
-                unpacking, stdin=reading.stdout, capture_output=True, text=True, timeout=_PATIENCE_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            reading.kill()
-            raise CannotFetch(f"unpacking {file.name} took more than {_PATIENCE_S:g} s") from None
-        except BaseException:
-            reading.kill()
-            raise
-    if reading.returncode != 0 or done.returncode != 0:
-        raise CannotFetch(f"{file.name} cannot be unpacked: {last_lines(done.stderr)}")
+    try:
+        done = piped(["dpkg-deb", "--fsys-tarfile", str(file)], unpacking, _PATIENCE_S)
+    except ProgramFailed as error:
+        raise CannotFetch(f"{file.name} cannot be unpacked: {error}") from None
+    if done.code != 0:
+        raise CannotFetch(f"{file.name} cannot be unpacked: {last_lines(done.errors)}")
 
 
 def _write(file: Path, text: str) -> None:
     file.unlink(missing_ok=True)
     file.write_text(text)
-
-
-def _dpkg_deb(*words: str) -> str:
-    try:
-        done = subprocess.run(
-            ["dpkg-deb", *words], capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise CannotFetch(f"dpkg-deb took more than {_PATIENCE_S:g} s") from None
-    if done.returncode != 0:
-        raise CannotFetch(f"dpkg-deb failed: {last_lines(done.stderr)}")
-    return done.stdout.strip()
 
 
 def _program_in(root: Path, server: Server) -> str:

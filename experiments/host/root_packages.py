@@ -9,12 +9,12 @@ Rules:
 """
 
 import os
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.host.apt import complaint
-from priolab.experiments.host.processes import captured
+from priolab.experiments.host.processes import die_with_parent
 from priolab.experiments.host.root_sources import Source, deb822_sources, one_line_sources, sources_for
 from priolab.experiments.host.search_path import find
 
@@ -84,15 +84,13 @@ class SuitePackages:
 
     def _run(self, command: Sequence[str], limit_s: float) -> str:
         try:
-            done = captured(command, limit_s, self._environment)
-        except OSError as error:
-            raise CannotFetch(f"{command[0]}: {error.strerror}") from error
-        except subprocess.TimeoutExpired:
-            raise CannotFetch(f"{command[0]} took more than {limit_s:g} s") from None
-        if done.returncode != 0:
-            said = complaint(done.stdout + done.stderr).removeprefix("E: ")
-            raise CannotFetch(said or f"{command[0]} ended with exit code {done.returncode}")
-        return done.stdout
+            done = finished(command, limit_s, environment=self._environment, begin=die_with_parent)
+        except ProgramFailed as error:
+            raise CannotFetch(str(error)) from error
+        if done.code != 0:
+            said = complaint(done.out + done.errors).removeprefix("E: ")
+            raise CannotFetch(said or f"{command[0]} ended with exit code {done.code}")
+        return done.out
 
 
 def machine_sources(etc: Path) -> Sequence[Source]:

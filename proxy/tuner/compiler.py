@@ -7,10 +7,10 @@ import hashlib
 import os
 import platform
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
+from priolab.common.running import ProgramFailed, finished
 from priolab.proxy.tuner.tuner import CannotTune
 
 _HERE = Path(__file__).parent
@@ -53,26 +53,19 @@ def command() -> list[str]:
 
 def _recipe(compiler: list[str]) -> str:
     digest = hashlib.sha256(" ".join(compiler).encode())
-    digest.update(_run([compiler[0], "--version"]))
+    digest.update(_run([compiler[0], "--version"]).encode())
     for source in _SOURCES:
         digest.update(source.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def _run(command: list[str]) -> bytes:
+def _run(command: list[str]) -> str:
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_DEADLINE_S,
-            check=False,
-            env=os.environ | {"LC_ALL": "C"},
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotTune(f"{command[0]}: {error}") from error
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
+        done = finished(command, _DEADLINE_S, environment=os.environ | {"LC_ALL": "C"})
+    except ProgramFailed as error:
+        raise CannotTune(str(error)) from error
+    if done.code != 0:
+        said = done.errors.strip().splitlines()
         errors = [line for line in said if "error" in line.lower()] or said or ["it printed no message"]
         raise CannotTune(f"{command[0]} failed: {errors[0]}")
-    return done.stdout
+    return done.out

@@ -7,16 +7,15 @@ versions of them. In the container a small script starts the loader with these l
 import os
 import shlex
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from priolab.common.running import TookTooLong, finished
 from priolab.experiments.errors import TimedOut, Unavailable
 from priolab.experiments.host import processes
 from priolab.experiments.host.installed import program_of
 from priolab.experiments.host.own_program import OwnProgram, inspected, version_in
-from priolab.experiments.host.processes import captured
 from priolab.experiments.host.programs import remedy_for
 from priolab.experiments.host.search_path import program_environment
 from priolab.experiments.scenario.scenario import Scenario
@@ -133,11 +132,11 @@ def version_in_image(scenario: Scenario, image: str) -> str:
         command = ["docker", "run", "--rm", "--network", "none", "--cap-drop", "ALL", *mounts]
         command += ["--entrypoint", asked[0], image, *asked[1:]]
         try:
-            done = captured(command, _PATIENCE_S, program_environment())
-        except subprocess.TimeoutExpired as error:
+            done = finished(command, _PATIENCE_S, environment=program_environment())
+        except TookTooLong as error:
             raise TimedOut(what, " ".join(asked), _PATIENCE_S, processes.CALMER) from error
     try:
-        return version_in(done.returncode, done.stdout, done.stderr, asked, what)
+        return version_in(done, asked, what)
     except Unavailable as error:
         reason = f"in the front's container {error.reason}"
         instead = "name the program that the script starts" if own.loader is None else "link the program statically"

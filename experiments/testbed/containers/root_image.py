@@ -4,9 +4,9 @@ The base has the packages of the suite's server, and those with which the lab's 
 the server has the suite's libraries, and nothing is installed while the image is built.
 """
 
-import subprocess
 from collections.abc import Callable
 
+from priolab.common.running import ProgramFailed, piped
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.host.program_logs import last_lines
 from priolab.experiments.host.root_making import obtain
@@ -41,17 +41,9 @@ def make_base(server: Server, tell: Callable[[str], None]) -> dict[str, str]:
 def _load(root: Root, name: str) -> None:
     packing = ["tar", "--create", "--numeric-owner", "--owner=0", "--group=0", f"--directory={root.path}", "."]
     step = f"making the image {name}"
-    with subprocess.Popen(packing, stdout=subprocess.PIPE) as packed:
-        try:
-            loading = ["docker", "import", "-", name]
-            done = subprocess.run(
-                loading, stdin=packed.stdout, capture_output=True, text=True, timeout=_IMPORT_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            packed.kill()
-            raise StepFailed(step, f"docker import took more than {_IMPORT_S:g} s") from None
-        except BaseException:
-            packed.kill()
-            raise
-    if packed.returncode != 0 or done.returncode != 0:
-        raise StepFailed(step, last_lines(done.stderr) or "tar failed")
+    try:
+        done = piped(packing, ["docker", "import", "-", name], _IMPORT_S)
+    except ProgramFailed as error:
+        raise StepFailed(step, str(error)) from None
+    if done.code != 0:
+        raise StepFailed(step, last_lines(done.errors) or "tar failed")

@@ -61,6 +61,7 @@ class Services:
 
         Raises StepFailed, also if a container that must run ends meanwhile.
         """
+        self.check_alive()
         return processes.run(
             docker_engine.exec_in(self.ids[service], command),
             step=f"the {service} place",

@@ -9,18 +9,17 @@ Rules:
 
 import ctypes
 import errno
-import fcntl
 import hashlib
 import json
-import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from priolab.common.running import CannotStart, finished
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.host.lock import alone
 from priolab.experiments.testbed.guest import kernel_source
 from priolab.experiments.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
 from priolab.experiments.testbed.guest.kernel_patches import CHANGES, host_line, processor_clock
@@ -92,7 +91,7 @@ def version() -> Version | None:
 def offers(option: str) -> bool:
     """True if the built kernel has an option such as NET_SCH_NETEM.
 
-    Runs the kernel, which prints its configuration. Raises subprocess.TimeoutExpired.
+    Runs the kernel, which prints its configuration. Raises TookTooLong.
     """
     return f"CONFIG_{option}=y" in _configuration(path())
 
@@ -144,7 +143,7 @@ def build(tell: Callable[[str, float, float | None], None]) -> Path:
         return target
     try:
         cache_folder().mkdir(parents=True, exist_ok=True)
-        with _alone(tell):
+        with alone(cache_folder() / "build.lock", lambda: tell("waiting for another build", 0.0, None)):
             return _build(choice, tell)
     except OSError as error:
         raise StepFailed(
@@ -230,10 +229,9 @@ def _write(file: Path, record: BuildRecord) -> None:
 @cache
 def _configuration(file: Path) -> frozenset[str]:
     try:
-        done = subprocess.run([file, "--showconfig"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
-    except OSError:
+        return frozenset(finished([str(file), "--showconfig"], _PATIENCE_S).out.splitlines())
+    except CannotStart:
         return frozenset()
-    return frozenset(done.stdout.splitlines())
 
 
 @cache
@@ -247,14 +245,3 @@ def _seccomp_refusal() -> str | None:
     if ctypes.get_errno() != errno.EFAULT:  # EFAULT: the host accepts filters, and tried to read this one
         return f"this system refuses filters of system calls: {errno.errorcode.get(ctypes.get_errno(), 'no reason')}"
     return None
-
-
-@contextmanager
-def _alone(tell: Callable[[str, float, float | None], None]) -> Iterator[None]:
-    with (cache_folder() / "build.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            tell("waiting for another build", 0.0, None)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

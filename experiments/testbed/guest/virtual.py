@@ -4,7 +4,6 @@ import compileall
 import os
 import platform
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from priolab.common.running import TookTooLong
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.host.home import IMPORTED_FROM
@@ -250,8 +250,8 @@ def _lack_of(option: str, lack: str) -> str | None:
     """Returns `lack` if the guest kernel does not have the option, None if it has; after a time-out, an explanation."""
     try:
         return None if kernel.offers(option) else lack
-    except subprocess.TimeoutExpired as error:
-        return f"the guest kernel took more than {error.timeout:g} s to list its options; {CALMER}"
+    except TookTooLong as error:
+        return f"the guest kernel took more than {error.limit_s:g} s to list its options; {CALMER}"
 
 
 def _base_mib(scenario: Scenario) -> int:

@@ -1,12 +1,12 @@
 """Tests of a link that sets itself up in its own place, with errors of one line."""
 
 import json
-import subprocess
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from priolab.common.running import CannotStart, Finished, TookTooLong
 from priolab.netem import __main__ as place
 from priolab.netem import router
 from priolab.netem.link import Link
@@ -39,17 +39,15 @@ def told(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def _answer(monkeypatch: pytest.MonkeyPatch, code: int = 0, out: str = "", err: str = "") -> None:
-    def run(command: Sequence[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(command, code, out, err)
-
-    monkeypatch.setattr(subprocess, "run", run)
+    done = Finished(program="ip", code=code, out=out, errors=err)
+    monkeypatch.setattr(router, "finished", lambda *_: done)
 
 
 def _raise(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def run(*_: Any, **__: Any) -> None:
+    def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(router, "finished", fail)
 
 
 def test_the_devices_are_found_by_address(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,16 +65,16 @@ def test_a_command_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_command_that_hangs_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command that hangs raises the same kind of error."""
-    _raise(monkeypatch, subprocess.TimeoutExpired("ip", 10))
-    with pytest.raises(RuntimeError, match=r"^ip link did not end within 10 s$"):
+    _raise(monkeypatch, TookTooLong(["ip"], 10))
+    with pytest.raises(RuntimeError, match=r"^ip took more than 10 s$"):
         router.run(["ip", "link"])
 
 
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (subprocess.TimeoutExpired("ip", 10), "link: ip -json address show did not end within 10 s\n"),
-        (FileNotFoundError(2, "No such file or directory", "ip"), "link: [Errno 2] No such file or directory: 'ip'\n"),
+        (TookTooLong(["ip"], 10), "link: ip took more than 10 s\n"),
+        (CannotStart(["ip"], FileNotFoundError(2, "No such file")), "link: ip is not installed\n"),
     ],
 )
 def test_a_place_that_cannot_be_the_link(

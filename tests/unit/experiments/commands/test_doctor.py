@@ -1,11 +1,11 @@
 """Tests of the doctor's findings on the guest, and on programs that answer slowly."""
 
-import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 
+from priolab.common.running import TookTooLong
 from priolab.experiments.commands import doctor
 from priolab.experiments.host import programs
 from priolab.experiments.testbed.guest import kernel
@@ -63,7 +63,7 @@ def test_a_guest_kernel_that_is_slow_to_answer(monkeypatch: pytest.MonkeyPatch, 
     kernel._write(image, _RECORD)
 
     def offers(_: str) -> bool:
-        raise subprocess.TimeoutExpired("linux", 10)
+        raise TookTooLong(["linux"], 10)
 
     monkeypatch.setattr(kernel, "offers", offers)
     _, netem = doctor._guest()

@@ -1,11 +1,11 @@
 """Tests of a Docker engine that answers slowly: what fails, and with which message."""
 
-import subprocess
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from priolab.common.running import TookTooLong
 from priolab.experiments.errors import StepFailed, TimedOut, Unavailable
 from priolab.experiments.execution import experiment
 from priolab.experiments.host import processes
@@ -82,7 +82,7 @@ def test_a_slow_git_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The git revision is None if git takes too long."""
 
     def run(*_: Any, **__: Any) -> None:
-        raise subprocess.TimeoutExpired("git", 30)
+        raise TookTooLong(["git"], 30)
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(experiment, "finished", run)
     assert experiment.git_revision() is None
