@@ -8,8 +8,8 @@
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
 # PRIOLAB_KNOBS passes the variables of the command line to the lab, which refuses misspelt ones. The variables in
-# no_knobs are not knobs; make exports them to its commands. BASE, SUITE, MIRROR and FULL are for images and suites,
-# KERNEL for the guest kernel, UPGRADE for packages; KILLS, RUNS and MUTATIONS are numbers of trials.
+# no_knobs are not knobs; make exports them to its commands. BASE, SUITE and FULL are for images and suites, MIRROR
+# for Debian's packages, KERNEL for the guest kernel, UPGRADE for packages; KILLS, RUNS and MUTATIONS are numbers of trials.
 no_knobs := PYTHON=% AGAINST=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=%
 export PRIOLAB_KNOBS := $(filter-out $(no_knobs),$(MAKEOVERRIDES))
 export PYTHON

@@ -25,9 +25,9 @@ from priolab.common.running import ProgramFailed, finished, piped
 from priolab.experiments.errors import ScenarioError, Unavailable
 from priolab.experiments.host.lock import alone
 from priolab.experiments.host.program_logs import last_lines
-from priolab.experiments.host.root_packages import CannotFetch, SuitePackages
 from priolab.experiments.host.root_version import OTHER_SUITE, version_in_root
 from priolab.experiments.host.roots import FORMAT, PackageRecord, Root, find_root, roots_folder
+from priolab.experiments.host.suite_packages import CannotFetch, SuitePackages
 from priolab.proxy.server import Server
 
 _PARTIAL = ".partial"
@@ -64,22 +64,21 @@ def obtain(server: Server, tell: Tell, *, renew: bool = False, extra: Sequence[s
             if not renew and (found := find_root(server, extra)):  # another process has made it meanwhile
                 return found
             with tempfile.TemporaryDirectory(prefix="apt-", suffix=_PARTIAL, dir=roots_folder()) as home:
-                return _make(server, suite, SuitePackages(suite, Path(home), os.environ.get("MIRROR")), tell, extra)
+                return _make(server, suite, SuitePackages(suite, Path(home)), tell, extra)
     except CannotFetch as error:
-        raise Unavailable(what, *reason_and_remedy(server, str(error))) from error
+        raise Unavailable(what, *reason_and_remedy(server, error)) from error
     except OSError as error:
         raise Unavailable(what, f"{error.filename}: {error.strerror}", "make room, or set XDG_CACHE_HOME") from error
 
 
-def reason_and_remedy(server: Server, complaint: str) -> tuple[str, str]:
-    """Returns why a server's root cannot be made, and what the user can do. complaint: apt's or dpkg's first error."""
+def reason_and_remedy(server: Server, error: CannotFetch) -> tuple[str, str]:
+    """Returns why a server's root cannot be made, and what the user can do."""
     suite = server.edition
-    if absent := _ABSENT.search(complaint):
+    if absent := _ABSENT.search(str(error)):
         is_elsewhere = server.suites and suite not in server.suites
         remedy = f"use SERVER={server.folder.name}@{server.suites[0]}" if is_elsewhere else OTHER_SUITE
         return f"{suite} has no package {absent[1]}", remedy
-    network = "check the suite's name and the network, or name a mirror: MIRROR=http://HOST/debian"
-    return f"the packages of {suite} cannot be fetched: {complaint.rstrip('.')}", network
+    return f"the packages of {suite} cannot be fetched: {str(error).rstrip('.')}", error.remedy
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 from priolab.client.webkit.names import resolve_only
 resolve_only("maps.test", sys.argv[1], Path(sys.argv[2]))
 print(subprocess.run(["getent", "hosts", "maps.test"], capture_output=True, text=True, check=True).stdout.split()[0])
-for name in ("other.test", "deb.debian.org"):
+for name in ("other.test", "archive.example"):
     try:
         print(socket.gethostbyname(name))
     except socket.gaierror as error:

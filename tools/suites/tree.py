@@ -8,9 +8,12 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from priolab.experiments.host.suite_packages import machine_sources
+from priolab.experiments.host.suite_sources import Source, debian_sources
 
 PACKAGES = ("ca-certificates", "git", "make", "python3")
 """The packages of a user who can clone the lab and run `make`."""
@@ -18,8 +21,6 @@ PACKAGES = ("ca-certificates", "git", "make", "python3")
 USER = "lab"
 _AUTHORITIES = Path("usr/local/share/ca-certificates")
 _BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
-_DEB822 = re.compile(r"^URIs:\s*(\S+)", re.MULTILINE)
-_ONE_LINE = re.compile(r"^deb\s+(?:\[[^]]*\]\s+)?(\S+)", re.MULTILINE)
 _PASSED_ON = re.compile(
     r"(?i)^(https?_proxy|no_proxy|pip_(?!find_links).*|npm_config_.*|.*_ca_bundle|ssl_cert_file|pip_cert)$"
 )
@@ -56,27 +57,13 @@ def trees_in(cache: Path, suite: str) -> Tree:
     return Tree(suite=suite, folder=cache / "priolab" / "suites" / suite)
 
 
-def uris(texts: Iterable[str]) -> list[str]:
-    """Return the archives in this machine's apt sources, in their order."""
-    found = [match for text in texts for match in (*_DEB822.findall(text), *_ONE_LINE.findall(text))]
-    return list(dict.fromkeys(found))
-
-
-def sources(suite: str, archives: Sequence[str]) -> str:
+def sources(suite: str, archives: Sequence[Source]) -> str:
     """Return a sources.list; a stable suite has security updates if this machine's apt sources have them."""
-    main = _main(archives)
-    security = next((uri for uri in archives if "security" in uri), None)
-    lines = [f"deb {main} {suite} main"]
-    if suite != "sid" and security:
-        lines.append(f"deb {security} {suite}-security main")
+    main, *security = archives
+    lines = [f"deb {main.uri} {suite} main"]
+    if suite != "sid":
+        lines += [f"deb {source.uri} {suite}-security main" for source in security]
     return "".join(f"{line}\n" for line in lines)
-
-
-def _main(archives: Sequence[str]) -> str:
-    for uri in archives:
-        if "security" not in uri:
-            return uri
-    raise CannotMake("this machine's apt sources name no archive of Debian")
 
 
 def passed_on(variables: Mapping[str, str]) -> dict[str, str]:
@@ -89,7 +76,9 @@ def make(tree: Tree) -> None:
     """Make a fresh copy of the bare file system, with this machine's network settings. Raises CannotMake."""
     if os.geteuid() != 0:
         raise CannotMake("it takes root: debootstrap makes a file system of root's, and apt in it becomes other users")
-    archives = uris(path.read_text() for path in _apt_sources())
+    archives = debian_sources(machine_sources(Path("/etc/apt")), None, None)
+    if not archives:
+        raise CannotMake("this machine's apt sources name no archive of Debian")
     if not tree.bare.exists():
         _debootstrap(tree, archives)
     if tree.root.exists():
@@ -141,17 +130,7 @@ def mounted_below(folder: Path, mountinfo: str) -> list[str]:
     return [point for point in points if Path(point).is_relative_to(folder)]
 
 
-def _apt_sources() -> list[Path]:
-    folder = Path("/etc/apt")
-    found = [
-        folder / "sources.list",
-        *sorted(folder.glob("sources.list.d/*.sources")),
-        *sorted(folder.glob("sources.list.d/*.list")),
-    ]
-    return [path for path in found if path.is_file()]
-
-
-def _debootstrap(tree: Tree, archives: Sequence[str]) -> None:
+def _debootstrap(tree: Tree, archives: Sequence[Source]) -> None:
     if shutil.which("debootstrap", path=f"{os.environ['PATH']}:/usr/sbin") is None:
         raise CannotMake("debootstrap is not installed; run `apt-get install debootstrap`")
     made = tree.folder / ".bare-new"
@@ -160,7 +139,7 @@ def _debootstrap(tree: Tree, archives: Sequence[str]) -> None:
     made.mkdir(parents=True, mode=0o755)
     log = tree.folder / "debootstrap.log"
     include = f"--include={','.join(PACKAGES)}"
-    command = ["debootstrap", "--force-check-gpg", "--variant=minbase", include, tree.suite, str(made), _main(archives)]
+    command = ["debootstrap", "--force-check-gpg", "--variant=minbase", include, tree.suite, str(made), archives[0].uri]
     with log.open("w") as output:
         done = subprocess.run(command, stdout=output, stderr=output, check=False)
     if done.returncode != 0:

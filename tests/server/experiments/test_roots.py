@@ -13,10 +13,10 @@ from priolab.experiments import cli
 from priolab.experiments.commands import suite_roots
 from priolab.experiments.commands.setup import set_up
 from priolab.experiments.errors import ScenarioError, Unavailable
-from priolab.experiments.host import root_packages, roots
+from priolab.experiments.host import roots, suite_packages
 from priolab.experiments.host.root_making import digest_of, obtain
-from priolab.experiments.host.root_sources import Source
 from priolab.experiments.host.roots import PackageRecord, Root, all_roots, find_root, root_at
+from priolab.experiments.host.suite_sources import Source
 from priolab.proxy.server import Server, catalogue
 from tests.server.experiments.suite import SUITE, LocalSuite
 
@@ -30,7 +30,7 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalSuite:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("MIRROR", raising=False)
     made = LocalSuite(tmp_path)
-    monkeypatch.setattr(root_packages, "machine_sources", lambda _: made.sources)
+    monkeypatch.setattr(suite_packages, "machine_sources", lambda _: made.sources)
     made.add("libtiny", "0.1", {"lib/tiny.txt": "merged"})
     made.add("tiny", "1.2.3-1", {"usr/sbin/tiny": f"#!/bin/sh\necho {VERSION}\n"}, depends="libtiny (>= 0.1)")
     return made
@@ -112,7 +112,7 @@ def test_a_suite_that_cannot_be_reached_is_one_line(
 ) -> None:
     """The line names the server, the cause and a remedy, within seconds."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(root_packages, "machine_sources", lambda _: [Source(uri=NOWHERE, trust=("Trusted: yes",))])
+    monkeypatch.setattr(suite_packages, "machine_sources", lambda _: [Source(uri=NOWHERE, trust=("Trusted: yes",))])
     with pytest.raises(Unavailable) as caught:
         _made(server)
     assert str(caught.value).startswith(f"SERVER=tiny@{SUITE} cannot be used here: the packages of {SUITE} cannot be")
@@ -179,7 +179,7 @@ def test_the_set_up_makes_a_root_or_says_one_line(
 ) -> None:
     """`make setup SERVER=nginx@sid` asks the suite; if it cannot be reached, the set-up fails with one line."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(root_packages, "machine_sources", lambda _: [Source(uri=NOWHERE, trust=("Trusted: yes",))])
+    monkeypatch.setattr(suite_packages, "machine_sources", lambda _: [Source(uri=NOWHERE, trust=("Trusted: yes",))])
     assert set_up(["servers", "SERVER=nginx@sid", "FABRIC=netns"], makes_environment=False) == 1
     out, err = capfd.readouterr()
     assert "setup: nginx@sid: asking for the packages of sid" in out

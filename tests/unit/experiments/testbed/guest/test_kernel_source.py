@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
+from priolab.experiments.errors import ScenarioError, Unavailable
+from priolab.experiments.host import suite_packages
 from priolab.experiments.testbed.guest import kernel_source
 from priolab.experiments.testbed.guest.kernel_patches.edit import Version
-from priolab.experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, mirrors, version_of
+from priolab.experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, version_of
 
 
 @pytest.fixture
@@ -18,7 +19,9 @@ def folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     (tmp_path / "cache/priolab/sources").mkdir(parents=True)
     (tmp_path / "src").mkdir()
     monkeypatch.setattr(kernel_source, "_DISTRIBUTION", tmp_path / "src")
-    monkeypatch.setattr(kernel_source, "_LISTS", tmp_path / "apt")
+    monkeypatch.delenv(suite_packages.VARIABLE, raising=False)
+    monkeypatch.setattr(suite_packages, "_ETC", tmp_path / "apt")
+    monkeypatch.setattr(suite_packages, "_DEBOOTSTRAP", ())
     return tmp_path
 
 
@@ -84,75 +87,27 @@ def test_the_distributions_source_stands_in(folders: Path) -> None:
     for name in ("linux-source-6.1.tar.xz", "linux-source-6.12.tar.xz"):
         (folders / "src" / name).touch()
     assert find(chosen(), _silent).name == "linux-source-6.12.tar.xz"
-    with pytest.raises(Unavailable, match=r"Linux 7\.2 .*no Debian archive"):
+    with pytest.raises(Unavailable, match=r"Linux 7\.2 .*no archive of Debian"):
         find(SourceChoice(version=(7, 2)), _silent)
 
 
 @pytest.mark.usefixtures("folders")
 def test_nothing_is_here() -> None:
-    """The error is one line with the missing source and the remedy."""
-    with pytest.raises(Unavailable, match=r"no Debian archive .* KERNEL=/path/linux-7\.2\.tar\.xz$"):
+    """The error is one line with the missing source, and with all that the user can give."""
+    given = r"MIRROR=http://HOST/debian, or install debootstrap.*KERNEL=/path/linux-7\.2\.tar\.xz$"
+    with pytest.raises(Unavailable, match=rf"^the source of Linux 7\.2 .*no archive of Debian.*{given}"):
         find(chosen(), _silent)
 
 
 def test_a_fetch_that_fails(monkeypatch: pytest.MonkeyPatch, folders: Path) -> None:
     """The error gives the message of apt-get, and no incomplete file is left."""
-    (folders / "apt").mkdir()
-    (folders / "apt/sources.list").write_text("deb http://127.0.0.1:9/debian bookworm main\n")
-    keyring = folders / "keyring.gpg"
-    keyring.touch()
-    monkeypatch.setattr(kernel_source, "_KEYRING", keyring)
+    monkeypatch.setenv(suite_packages.VARIABLE, "http://127.0.0.1:9/debian")
+    monkeypatch.setattr(suite_packages, "KEYRING", str(folders / "src"))
     programs = folders / "bin"
     programs.mkdir()
     (programs / "apt-get").write_text("#!/bin/sh\necho 'E: no archive today' >&2\nexit 100\n")
     (programs / "apt-get").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
-    with pytest.raises(Unavailable, match="E: no archive today"):
+    with pytest.raises(Unavailable, match="no archive today"):
         find(chosen(), _silent)
     assert list((folders / "cache/priolab/sources").iterdir()) == []
-
-
-def test_mirrors(tmp_path: Path) -> None:
-    """`mirrors` reads both formats of lists, and skips other archives and comments."""
-    (tmp_path / "sources.list.d").mkdir()
-    (tmp_path / "sources.list").write_text(
-        "# deb http://old.example/debian woody main\ndeb [arch=amd64] http://one.example/debian/ bookworm main\n"
-    )
-    (tmp_path / "sources.list.d/debian.sources").write_text(
-        "Types: deb\nURIs: http://two.example/debian\nSuites: trixie\n\n"
-        "Types: deb\nURIs: http://two.example/debian-security\nSuites: trixie-security\n"
-    )
-    (tmp_path / "sources.list.d/other.list").write_text("deb https://other.example/node_20.x nodistro main\n")
-    (tmp_path / "sources.list.d/saved.bak").write_text("deb http://three.example/debian sid main\n")
-    assert mirrors(tmp_path) == ["http://one.example/debian", "http://two.example/debian"]
-    assert mirrors(tmp_path / "nowhere") == []
-    assert mirrors(tmp_path, "debian-security") == ["http://two.example/debian-security"]
-
-
-@pytest.mark.parametrize(
-    ("suite", "archives"),
-    [
-        (
-            "bookworm",
-            [("http://a.example/debian", "bookworm"), ("http://b.example/debian-security", "bookworm-security")],
-        ),
-        ("sid", [("http://a.example/debian", "sid")]),
-    ],
-)
-def test_a_stable_suite_has_newer_sources_in_its_security_archive(
-    suite: str, archives: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Sources of a stable suite are also searched in its security archive, which may have newer ones.
-    For example, it had Linux 6.1.192 when the main archive had 6.1.176.
-    """
-    (tmp_path / "sources.list").write_text(
-        "deb http://a.example/debian trixie main\ndeb http://b.example/debian-security trixie-security main\n"
-    )
-    monkeypatch.setattr(kernel_source, "_LISTS", tmp_path)
-    assert list(kernel_source._archives(suite)) == archives
-
-
-def test_a_step_that_fails_is_told(folders: Path) -> None:
-    """The error gives the command, its exit code, and its last line."""
-    with pytest.raises(StepFailed, match=r"a step: sh -c ended with exit code 3: no more"):
-        kernel_source._run(["sh", "-c", "echo less >&2; echo no more >&2; exit 3"], folders, {}, "a step")

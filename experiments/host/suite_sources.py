@@ -2,8 +2,8 @@
 
 Rules:
 1. A machine with Debian's sources fetches other suites from the same addresses, and trusts them by the same keys.
-2. A machine without Debian's sources, such as one with Ubuntu, fetches suites from Debian's own servers, and trusts
-   them by the key ring of the package debian-archive-keyring.
+2. A machine without Debian's sources, such as one with Ubuntu, fetches suites from the archive that the user names, or
+   from the one that debootstrap uses. It trusts them by the key ring of the package debian-archive-keyring.
 3. A rolling suite has no updates and no security archive. Other suites have both.
 """
 
@@ -17,6 +17,7 @@ ROLLING = ("sid", "unstable", "experimental")
 _MAIN, _SECURITY = "debian", "debian-security"
 _OPTIONS = re.compile(r"\[([^\]]*)\]")
 _OPTION = re.compile(r"([a-z-]+)=(\S+)")
+_USUAL = re.compile(r"""^\s*DEF_MIRROR=["']?([a-z]+:[^"'\s$]+)""", re.MULTILINE)
 _KEPT = {"signed-by": "Signed-By", "trusted": "Trusted", "check-valid-until": "Check-Valid-Until"}
 
 
@@ -31,13 +32,6 @@ class Source:
     def kind(self) -> str:
         """The last part of the address, which is `debian` or `debian-security` for Debian's archives."""
         return self.uri.rstrip("/").rpartition("/")[2]
-
-
-DEBIAN = (
-    Source(uri=f"http://deb.debian.org/{_MAIN}", trust=(f"Signed-By: {KEYRING}",)),
-    Source(uri=f"http://deb.debian.org/{_SECURITY}", trust=(f"Signed-By: {KEYRING}",)),
-)
-"""Debian's own servers."""
 
 
 def one_line_sources(text: str) -> Iterator[Source]:
@@ -73,23 +67,39 @@ def _fields(stanza: str) -> Iterator[tuple[str, str]]:
         yield name.lower(), value.rstrip()
 
 
-def sources_for(suite: str, found: Iterable[Source], mirror: str | None) -> str:
-    """Returns the content of a file .sources for the suite.
+def debian_sources(found: Iterable[Source], mirror: str | None, usual: str | None) -> Sequence[Source]:
+    """Returns Debian's archive and, if there is one, its security archive; nothing if no archive is known.
 
-    found: this machine's sources. mirror: the address to use for the suite and its updates, without the security
-    archive; None for the addresses of this machine's sources.
+    found: this machine's sources. mirror: the address of the archive that the user names, which need not have a
+    security archive. usual: the address of the archive that debootstrap uses. A value that is missing is None.
     """
-    debian = [source for source in found if source.kind in (_MAIN, _SECURITY) and not source.uri.startswith("cdrom:")]
-    if not any(source.kind == _MAIN for source in debian):
-        debian = list(DEBIAN)
-    main = next(source for source in debian if source.kind == _MAIN)
+    own = [source for source in found if source.kind in (_MAIN, _SECURITY) and not source.uri.startswith("cdrom:")]
+    main = next((source for source in own if source.kind == _MAIN), None)
+    trusted = main or Source(uri="", trust=(f"Signed-By: {KEYRING}",))
     if mirror:
-        main = replace(main, uri=mirror)
-    stanzas = [_stanza(main, [suite] if suite in ROLLING else [suite, f"{suite}-updates"])]
-    security = next((source for source in debian if source.kind == _SECURITY), None)
-    if security and not mirror and suite not in ROLLING:
-        stanzas.append(_stanza(security, [f"{suite}-security"]))
-    return "\n".join(stanzas)
+        return [replace(trusted, uri=mirror)]
+    if main:
+        return [main, *[source for source in own if source.kind == _SECURITY][:1]]
+    if usual is None:
+        return []
+    archive = replace(trusted, uri=usual)
+    beside = f"{usual.rstrip('/').removesuffix(_MAIN)}{_SECURITY}"
+    return [archive, replace(trusted, uri=beside)] if archive.kind == _MAIN else [archive]
+
+
+def usual_archive(script: str) -> str | None:
+    """Returns the address that a script of debootstrap uses if it is given none; None if the script has none."""
+    found = _USUAL.search(script)
+    return found[1] if found else None
+
+
+def sources_for(suite: str, archives: Sequence[Source]) -> str:
+    """Returns the content of a file .sources for the suite. archives: the result of `debian_sources`, not empty."""
+    main, *security = archives
+    if suite in ROLLING:
+        return _stanza(main, [suite])
+    stanzas = [_stanza(main, [suite, f"{suite}-updates"])]
+    return "\n".join(stanzas + [_stanza(source, [f"{suite}-security"]) for source in security])
 
 
 def _stanza(source: Source, suites: Sequence[str]) -> str:

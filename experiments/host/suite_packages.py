@@ -1,4 +1,4 @@
-"""Fetches the packages of a Debian suite with everything that they depend on, by an apt of its own.
+"""Fetches packages of a Debian suite by an apt of its own, on a machine of any distribution that has apt.
 
 Rules:
 1. No right of root is needed, and nothing on this machine is installed or changed. This apt has its own state, cache
@@ -6,19 +6,34 @@ Rules:
    keys; it runs none of the hooks that other packages have put there.
 2. The list of installed packages is empty. So the C library, too, is fetched from the suite.
 3. apt checks the signature of the suite's lists, and the digest of each package.
+4. The archive's address is the environment variable MIRROR; without it that of Debian in this machine's sources;
+   without these the one that an installed debootstrap uses. The lab itself knows no address.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.host.apt import complaint
 from priolab.experiments.host.processes import die_with_parent
-from priolab.experiments.host.root_sources import Source, deb822_sources, one_line_sources, sources_for
 from priolab.experiments.host.search_path import find
+from priolab.experiments.host.suite_sources import (
+    KEYRING,
+    Source,
+    deb822_sources,
+    debian_sources,
+    one_line_sources,
+    sources_for,
+    usual_archive,
+)
+
+VARIABLE = "MIRROR"
+"""The environment variable with the address of Debian's archive. `make MIRROR=...` sets it."""
 
 _ETC = Path("/etc/apt")
+_DEBOOTSTRAP = (Path("/usr/sbin/debootstrap"), Path("/usr/share/debootstrap/functions"))
+_NAME_ONE = f"name a mirror: {VARIABLE}=http://HOST/debian"
 _UPDATE_S, _FETCH_S, _QUESTION_S = 300.0, 1800.0, 60.0
 _OWN_SETTINGS = ("Acquire::IndexTargets", "Acquire::Languages", "Acquire::Changelogs")
 _CONFIGURATION = """Dir::Etc::main "/dev/null";
@@ -44,22 +59,26 @@ Acquire::https::Timeout "30";
 
 
 class CannotFetch(Exception):
-    """The packages could not be fetched. The text is the first error in the output of apt-get."""
+    """The packages could not be fetched. The text is the reason, such as apt-get's first error. remedy: what to do."""
+
+    def __init__(self, reason: str, remedy: str = f"check the network, or {_NAME_ONE}") -> None:
+        self.remedy = remedy
+        super().__init__(reason)
 
 
 class SuitePackages:
-    """The packages of a suite. home: an empty folder for the files of this apt."""
+    """The packages of a suite."""
 
-    def __init__(self, suite: str, home: Path, mirror: str | None) -> None:
-        """mirror: the address of the suite's packages; None for one from this machine's sources. Raises CannotFetch."""
+    def __init__(self, suite: str, home: Path) -> None:
+        """home: an empty folder for the files of this apt. Raises CannotFetch."""
         for program in ("apt-get", "apt-config", "dpkg", "dpkg-deb"):
             if find(program) is None:
-                raise CannotFetch(f"{program} is not installed")
-        self._archives = home / "archives"
+                raise CannotFetch(f"{program} is not installed", f"install {program}")
+        self._home, self._archives = home, home / "archives"
         for folder in (home / "lists" / "partial", self._archives / "partial"):
             folder.mkdir(parents=True)
         (home / "status").touch()
-        (home / "suite.sources").write_text(sources_for(suite, machine_sources(_ETC), mirror))
+        (home / "suite.sources").write_text(sources_for(suite, _archives()))
         self._environment = os.environ | {"LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
         fetching = _of_fetching(self._run(["apt-config", "dump", "Acquire"], _QUESTION_S))
         architecture = self._run(["dpkg", "--print-architecture"], _QUESTION_S).strip()
@@ -82,15 +101,46 @@ class SuitePackages:
         said = self._run(["apt-get", "-q", "-y", "--print-uris", "install", *packages], _QUESTION_S)
         return sum(line.startswith("'") for line in said.splitlines())
 
-    def _run(self, command: Sequence[str], limit_s: float) -> str:
+    def fetch_alone(self, package: str, tell: Callable[[float], None]) -> Path:
+        """Fetches a package without those that it depends on; returns its file. Raises CannotFetch.
+
+        tell: called every half second with the fraction that is fetched, between 0 and 1.
+        """
+        said = self._run(["apt-get", "download", "--print-uris", package], _QUESTION_S).split()
+        size_bytes = int(said[2]) if len(said) > 2 else 0  # of the line 'ADDRESS' FILE SIZE DIGEST
+
+        def look() -> None:
+            here_bytes = sum(file.stat().st_size for file in self._home.rglob(f"{package}_*") if file.is_file())
+            tell(min(1.0, here_bytes / size_bytes) if size_bytes else 0.0)
+
+        self._run(["apt-get", "-q", "download", package], _FETCH_S, look)
+        (file,) = self._home.glob("*.deb")
+        return file
+
+    def _run(self, command: Sequence[str], limit_s: float, look: Callable[[], None] | None = None) -> str:
         try:
-            done = finished(command, limit_s, environment=self._environment, begin=die_with_parent)
+            done = finished(
+                command, limit_s, environment=self._environment, folder=self._home, look=look, begin=die_with_parent
+            )
         except ProgramFailed as error:
             raise CannotFetch(str(error)) from error
         if done.code != 0:
             said = complaint(done.out + done.errors).removeprefix("E: ")
             raise CannotFetch(said or f"{command[0]} ended with exit code {done.code}")
         return done.out
+
+
+def _archives() -> Sequence[Source]:
+    """Returns Debian's archives for this machine. Raises CannotFetch if none is known, or if its keys are missing."""
+    scripts = [file.read_text(errors="replace") for file in _DEBOOTSTRAP if file.is_file()]
+    usual = next((address for script in scripts if (address := usual_archive(script))), None)
+    found = debian_sources(machine_sources(_ETC), os.environ.get(VARIABLE), usual)
+    if not found:
+        reason = "no archive of Debian is among this machine's package sources"
+        raise CannotFetch(reason, f"{_NAME_ONE}, or install debootstrap, which knows one")
+    if f"Signed-By: {KEYRING}" in found[0].trust and not Path(KEYRING).exists():
+        raise CannotFetch(f"{KEYRING} does not exist", "run `apt-get install debian-archive-keyring`")
+    return found
 
 
 def machine_sources(etc: Path) -> Sequence[Source]:

@@ -1,11 +1,15 @@
 """Tests of apt's sources for another suite, derived from this machine's sources."""
 
-from priolab.experiments.host.root_sources import (
-    DEBIAN,
+import pytest
+
+from priolab.experiments.host.suite_sources import (
+    KEYRING,
     Source,
     deb822_sources,
+    debian_sources,
     one_line_sources,
     sources_for,
+    usual_archive,
 )
 
 DEB822 = """# a comment
@@ -61,9 +65,14 @@ def test_the_old_format_is_read_with_its_keys() -> None:
     ]
 
 
+MACHINE = debian_sources(one_line_sources(ONE_LINE), None, "http://usual.example/debian")
+UBUNTU = [Source(uri="http://ubuntu.example/ubuntu"), Source(uri="cdrom:[Debian]/debian")]
+BY_KEYRING = (f"Signed-By: {KEYRING}",)
+
+
 def test_another_suite_comes_from_this_machines_mirror() -> None:
     """The suite, its updates and its security archive come from the addresses, and by the keys, of the machine."""
-    assert sources_for("trixie", one_line_sources(ONE_LINE), None) == (
+    assert sources_for("trixie", MACHINE) == (
         "Types: deb\nURIs: http://mirror.example/debian\nSuites: trixie trixie-updates\nComponents: main\n"
         "Signed-By: /a.gpg /b.gpg\n\n"
         "Types: deb\nURIs: http://security.example/debian-security\nSuites: trixie-security\nComponents: main\n"
@@ -72,22 +81,39 @@ def test_another_suite_comes_from_this_machines_mirror() -> None:
 
 def test_a_rolling_suite_is_a_single_archive() -> None:
     """Sid has neither updates nor a security archive."""
-    text = sources_for("sid", one_line_sources(ONE_LINE), None)
+    text = sources_for("sid", MACHINE)
     assert text.count("Types:") == 1
     assert "Suites: sid\n" in text
 
 
-def test_without_debians_sources_debians_servers_are_used() -> None:
-    """A machine with another distribution takes Debian's servers and the key ring of debian-archive-keyring."""
-    ubuntu = [Source(uri="http://archive.example/ubuntu"), Source(uri="cdrom:[Debian]/debian")]
-    text = sources_for("trixie", ubuntu, None)
-    assert [line for line in text.splitlines() if line.startswith("URIs")] == [f"URIs: {each.uri}" for each in DEBIAN]
-    assert text.count(DEBIAN[0].trust[0]) == len(DEBIAN)
+def test_without_debians_sources_the_archive_of_debootstrap_is_used() -> None:
+    """A machine with another distribution takes debootstrap's archive and the key ring of debian-archive-keyring."""
+    main, security = debian_sources(UBUNTU, None, "http://usual.example/debian")
+    assert main == Source(uri="http://usual.example/debian", trust=BY_KEYRING)
+    assert security == Source(uri="http://usual.example/debian-security", trust=BY_KEYRING)
+    assert debian_sources(UBUNTU, None, "http://usual.example/other") == [
+        Source(uri="http://usual.example/other", trust=BY_KEYRING)
+    ]
+    assert debian_sources(UBUNTU, None, None) == []
 
 
 def test_a_named_mirror_stands_in_for_all_archives() -> None:
     """MIRROR replaces the address but not the keys; a mirror need not have the security archive."""
-    text = sources_for("trixie", one_line_sources(ONE_LINE), "http://near.example/debian")
-    assert "http://near.example/debian" in text
-    assert "/a.gpg /b.gpg" in text
-    assert "security" not in text
+    (own,) = debian_sources(one_line_sources(ONE_LINE), "http://near.example/debian", None)
+    assert own == Source(uri="http://near.example/debian", trust=("Signed-By: /a.gpg /b.gpg",))
+    (other,) = debian_sources(UBUNTU, "file:/srv/debian", "http://usual.example/debian")
+    assert other == Source(uri="file:/srv/debian", trust=BY_KEYRING)
+    assert "URIs: copy:/srv/debian\n" in sources_for("sid", [other])
+
+
+@pytest.mark.parametrize(
+    ("script", "address"),
+    [
+        ('VERSION=1\nDEF_MIRROR="http://usual.example/debian"\n', "http://usual.example/debian"),
+        ("\tDEF_MIRROR=file:/srv/debian\n", "file:/srv/debian"),
+        ('default_mirror () {\n\tDEF_MIRROR="$1"\n}\nMIRRORS="$DEF_MIRROR"\n', None),
+    ],
+)
+def test_the_archive_of_debootstrap(script: str, address: str | None) -> None:
+    """Its scripts assign the address to a variable."""
+    assert usual_archive(script) == address
