@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from priolab.common.running import ProgramFailed, finished
+from priolab.netem.availability import TRIAL, lack_of_netem
 from priolab.netem.control import HOME
 from priolab.netem.link import Link
-from priolab.netem.shaper import TRIAL, chosen, commands, devices, lack_of, lack_of_netem
+from priolab.netem.shaper import chosen, commands, devices, lack_of
 from priolab.netem.shaper_kind import Shaper
 
 FERRY = HOME / "ferry"

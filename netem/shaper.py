@@ -14,26 +14,7 @@ from priolab.netem.link import Link, Qdisc
 from priolab.netem.shaper_kind import Shaper
 from priolab.netem.tc import Command
 
-TRIAL: tuple[Command, ...] = (
-    ("tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"),
-    ("tc", "qdisc", "del", "dev", "lo", "root"),
-)
-"""Commands that fail if the place's kernel has no netem."""
-
-NO_NETEM = "this kernel has no sch_netem"
 NO_TRACES = "the kernel's netem cannot replay a trace"
-# Without extended error messages tc has only the number ENOENT.
-_REFUSALS = ("Error: Specified qdisc kind is unknown", "RTNETLINK answers: No such file or directory")
-
-
-def lack_of_netem(failure: str) -> str:
-    """Returns the reason why netem is not available. failure: the error of a command that needs netem.
-
-    Only certain errors prove that the kernel has no netem; after any other error the reason says that this is unknown.
-    """
-    if any(refusal in failure for refusal in _REFUSALS):
-        return NO_NETEM
-    return f"unknown if this kernel has sch_netem: {failure}"
 
 
 def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[Command]:

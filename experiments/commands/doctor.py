@@ -28,6 +28,7 @@ from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.testbed.fabric import Fabric
 from priolab.experiments.testbed.guest import kernel, kernel_source
 from priolab.experiments.testbed.guest.virtual import no_netem
+from priolab.netem.availability import NETEM
 from priolab.proxy.server import Server, catalogue
 from priolab.proxy.tuner.compiler import REMEDY
 
@@ -129,7 +130,7 @@ def _guest() -> list[Capability]:
     netem = Capability(
         name="netem in guest",
         present=lack is None,
-        detail=lack or "sch_netem",
+        detail=lack or NETEM,
         remedy="" if lack is None else "make kernel",
     )
     return [found, netem]

@@ -31,9 +31,10 @@ from priolab.experiments.scenario.scenario import Scenario, ShaperAt
 from priolab.experiments.testbed import tap
 from priolab.experiments.testbed.containers import docker_engine, own_files
 from priolab.experiments.testbed.containers.compose_override import ComposeOverride
+from priolab.experiments.testbed.containers.docker_engine import STEP_S
 from priolab.experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from priolab.experiments.testbed.containers.pictures import HIDDEN, ContainerPictures
-from priolab.experiments.testbed.containers.services import END_S, STEP_S, Services, granted
+from priolab.experiments.testbed.containers.services import END_S, Services, granted
 from priolab.experiments.testbed.places import (
     FRONT_PORT,
     ActiveCross,

@@ -1,12 +1,16 @@
 """Uses the Docker engine and compose through their command lines."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from priolab.common.patience import READY_S
 from priolab.experiments.errors import StepFailed, TimedOut, Unavailable
 from priolab.experiments.host import home, processes
+from priolab.experiments.host.processes import Process
 from priolab.experiments.host.programs import unknown
 from priolab.experiments.host.roots import Root
 from priolab.experiments.host.search_path import find
@@ -21,8 +25,12 @@ _LABEL = "com.docker.compose"
 _BUILD_S = 1800.0
 _PROBE_S = 30.0
 ANSWER_S = 120.0
+_RETRY_S = 0.1
 _IF_TOO_SLOW = "see whether the engine answers (`docker version`), and try again when this machine is less busy"
 _START_S = 120.0
+
+STEP_S = 60.0
+"""The most seconds that a command in a container may take."""
 
 
 def version(timeout_s: float = ANSWER_S) -> str:
@@ -258,6 +266,31 @@ if [ $quiet -lt 2 ]; then
     exit 1
 fi
 """
+
+
+def runs(container: str) -> bool:
+    """True if the container runs; False also if the engine does not say."""
+    with suppress(StepFailed):
+        return docker("inspect", "--format", "{{.State.Running}}", container) == "true"
+    return False
+
+
+def insist(attempt: Callable[[], str], process: Process, check_alive: Callable[[], None], log: Path | None) -> str:
+    """Repeats `attempt`, a command in a container, until it succeeds; returns the output. Raises StepFailed.
+
+    The first attempts may fail: the engine reports a container as running before the container can run a command.
+    process: the container. check_alive: called after each failure; its exception ends the attempts. log: the log for
+    the error; None for the log of the process.
+    """
+    end_s = time.monotonic() + READY_S
+    while True:
+        try:
+            return attempt()
+        except StepFailed as error:
+            process.wait(_RETRY_S)
+            check_alive()
+            if time.monotonic() > end_s:
+                raise StepFailed(process.name, error.reason, log or process.log) from error
 
 
 def exec_in(container: str, command: Sequence[str]) -> list[str]:

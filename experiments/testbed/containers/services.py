@@ -6,19 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from priolab.common.patience import BLAME_S, READY_S
-from priolab.experiments.errors import StepFailed
+from priolab.common.patience import BLAME_S
 from priolab.experiments.host import processes
 from priolab.experiments.host.processes import Process
 from priolab.experiments.testbed.containers import docker_engine
-
-STEP_S = 60.0
-"""The most seconds that a command in a container may take."""
+from priolab.experiments.testbed.containers.docker_engine import STEP_S
 
 END_S = 1.0
 """The most seconds until a container that has ended is reported."""
-
-_RETRY_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -72,18 +67,9 @@ class Services:
     def until(self, process: Process, service: str, command: Sequence[str], log: Path | None = None) -> str:
         """Repeats a command, which waits for the service, until the command succeeds. Returns the output.
 
-        Raises StepFailed. The first attempts may fail: the engine reports a container as running before the container
-        can run a command. log: the log for the error; None for the log of the process.
+        Raises StepFailed. process: the service's container. log: the log for the error; None for that of the process.
         """
-        end = time.monotonic() + READY_S
-        while True:
-            try:
-                return self.run(service, command)
-            except StepFailed as error:
-                process.wait(_RETRY_S)
-                self.check_alive()
-                if time.monotonic() > end:
-                    raise StepFailed(process.name, error.reason, log or process.log) from error
+        return docker_engine.insist(lambda: self.run(service, command), process, self.check_alive, log)
 
     def process(self, name: str, service: str, command: Sequence[str], log: Path, stdout: int | None = None) -> Process:
         """Starts a long-lived command in the container of a service. name: the name of the command in errors."""
@@ -94,12 +80,7 @@ class Services:
 
         check_alive: raises StepFailed if waiting is in vain. what: the name of this step in errors.
         """
-        processes.wait_until(lambda: self._runs(service), STEP_S, check_alive, what)
-
-    def _runs(self, service: str) -> bool:
-        with contextlib.suppress(StepFailed):
-            return docker_engine.docker("inspect", "--format", "{{.State.Running}}", self.ids[service]) == "true"
-        return False
+        processes.wait_until(lambda: docker_engine.runs(self.ids[service]), STEP_S, check_alive, what)
 
 
 def granted(capabilities: Sequence[str], command: Sequence[str]) -> list[str]:

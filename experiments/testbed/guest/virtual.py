@@ -27,7 +27,7 @@ from priolab.experiments.testbed.guest import kernel
 from priolab.experiments.testbed.guest.inside import QUIC, InGuest
 from priolab.experiments.testbed.namespaces.front_shaper_check import check_egress
 from priolab.experiments.testbed.namespaces.qdisc_check import check_qdisc
-from priolab.netem.link import Qdisc
+from priolab.netem.availability import NO_GUEST_KERNEL, lack_in_guest
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.server import absolute
 
@@ -82,7 +82,7 @@ class Virtual(InGuest):
         if not kernel.is_built():
             raise Unavailable(what, "the guest kernel is not built", "run `make kernel`")
         check_egress(scenario, shaper, no_netem)
-        check_qdisc(scenario, shaper, no_netem, _no_qdisc)
+        check_qdisc(scenario, shaper, no_netem, _lack_of_qdisc)
         if shaper is Shaper.FERRY and (lack := _no_ferry()):
             raise Unavailable(f"SHAPER={shaper}", lack, "run `make kernel` after installing ethtool")
         self._memory_folder(scenario)
@@ -232,12 +232,12 @@ def memory_room_mib(scenario: Scenario) -> int:
 def no_netem() -> str | None:
     """Returns the reason why guests have no netem; None if they have it."""
     if not kernel.is_built():
-        return "needs the guest kernel"
-    return _lack_of("NET_SCH_NETEM", "the guest kernel has no sch_netem")
+        return NO_GUEST_KERNEL
+    return _lack_of_qdisc("netem")
 
 
-def _no_qdisc(qdisc: Qdisc) -> str | None:
-    return _lack_of(f"NET_SCH_{qdisc.upper()}", f"the guest kernel has no sch_{qdisc}")
+def _lack_of_qdisc(qdisc: str) -> str | None:
+    return _lack_of(f"NET_SCH_{qdisc.upper()}", lack_in_guest(qdisc))
 
 
 def _no_ferry() -> str | None:

@@ -12,10 +12,11 @@ from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT
 from priolab.experiments.testbed.places import ActiveLink, Look, no_look
 from priolab.netem import counters
+from priolab.netem.availability import TRIAL, lack_of_netem
 from priolab.netem.control import tell_begin
 from priolab.netem.link import Link
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
-from priolab.netem.shaper import TRIAL, chosen, commands, devices, lack_of, lack_of_netem, stages, sysctls
+from priolab.netem.shaper import chosen, commands, devices, lack_of, stages, sysctls
 from priolab.netem.shaper_kind import Shaper
 from priolab.netem.stepped import changing, kernel_changes
 

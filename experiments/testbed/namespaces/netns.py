@@ -20,8 +20,8 @@ from priolab.experiments.testbed.namespaces.front_shaper_check import check_egre
 from priolab.experiments.testbed.namespaces.qdisc_check import check_qdisc
 from priolab.experiments.testbed.places import Places, run_label
 from priolab.netem import calibration
+from priolab.netem.availability import TRIAL, lack_of_netem, refusal
 from priolab.netem.link import Qdisc
-from priolab.netem.shaper import TRIAL, lack_of_netem
 from priolab.netem.shaper_kind import Shaper
 
 _OTHER = "use another FABRIC"
@@ -120,7 +120,7 @@ def _no_qdisc(qdisc: Qdisc) -> str | None:
     try:
         processes.run([*entering(), "tc", "qdisc", "add", "dev", "lo", "root", qdisc], step="looking for a qdisc")
     except StepFailed as error:
-        return f"this kernel refuses sch_{qdisc}: {error.reason}"
+        return refusal(qdisc, error.reason)
     return None
 
 

@@ -9,7 +9,6 @@ import pytest
 from priolab.netem import shaper, stepped, tc
 from priolab.netem.ferry import loops
 from priolab.netem.link import Link, Qdisc, RateStep
-from priolab.netem.shaper import NO_NETEM, lack_of_netem
 from priolab.netem.shaper_kind import Shaper
 
 LINK = Link(rate_bit_s=1_024_000, delay_ns=300_000_000, delay_up_ns=20_000_000)
@@ -125,25 +124,3 @@ def test_where_packets_are_counted(
     down = shaper.stages(link, "to-client", "to-front")["down"]
     assert (down.delay_line and (down.delay_line.device, down.delay_line.handle)) == delay_line
     assert [(stage.device, stage.handle) for stage in down.bottleneck] == bottleneck
-
-
-def test_the_trial_undoes_itself() -> None:
-    """The qdisc added to test for netem is deleted again."""
-    added, deleted = shaper.TRIAL
-    assert (added[2], deleted[2]) == ("add", "del")
-    assert added[3:6] == deleted[3:6]
-
-
-@pytest.mark.parametrize(
-    ("said", "lack"),
-    [
-        ("tc qdisc ended with 2: Error: Specified qdisc kind is unknown.", NO_NETEM),
-        ("tc qdisc ended with 2: RTNETLINK answers: No such file or directory", NO_NETEM),
-        ("unshare ended with 127: unshare: failed to execute tc: No such file or directory", None),
-        ("tc qdisc ended with 2: RTNETLINK answers: Operation not permitted", None),
-        ("tc is not installed", None),
-    ],
-)
-def test_only_the_kernel_can_say_that_it_has_no_netem(said: str, lack: str | None) -> None:
-    """netem is reported as missing only if the kernel refused the qdisc. Other errors are reported as they are."""
-    assert lack_of_netem(said) == (lack or f"unknown if this kernel has sch_netem: {said}")
