@@ -1,13 +1,18 @@
 """pyproject.toml: an installed lab has every package, and every data file that the packages read."""
 
+import re
+import runpy
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import yaml
+
 from priolab.experiments.host import home
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())
+TOOLS = DECLARED["tool"]["setuptools"]
 FOLDERS = TOOLS["package-dir"]
 """The folder of each package of `priolab`."""
 OF_A_CLONE = {"experiments/host/base-image.sh", "experiments/host/setup.sh"}
@@ -50,3 +55,30 @@ def test_the_folders_are_packages() -> None:
     """In the checkout, `priolab` has a link to the folder of each package, and to the files that images need."""
     links = {path.name: path.readlink() for path in (ROOT / "priolab").iterdir() if path.is_symlink()}
     assert links == {name: Path("..") / name for name in (*FOLDERS.values(), *home._SHARED)}
+
+
+def test_the_readme_for_a_package_index() -> None:
+    """Its links lead to the project's address; without an address they are plain text, and pictures are left out."""
+    readme = runpy.run_path(str(ROOT / "setup.py"))["readme"]
+    assert not re.findall(r"\]\((?!https?:|#)", readme(""))
+    addressed = readme("https://example.net/lab")
+    assert "](https://example.net/lab/blob/main/docs/guide/servers.md)" in addressed
+    assert "](https://example.net/lab/raw/main/docs/timeline.png)" in addressed
+
+
+def test_one_version_and_one_address() -> None:
+    """The citation has the version of the distribution, and the project's address once there is one."""
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == DECLARED["project"]["version"]
+    address = DECLARED["tool"]["address"]["project"]
+    assert citation.get("repository-code", "") == address
+
+
+def test_what_the_workflows_run_is_pinned() -> None:
+    """Each action of a workflow is named by its commit, and each file of .github is YAML."""
+    files = sorted((ROOT / ".github").rglob("*.yml"))
+    assert len(files) >= 6
+    for file in files:
+        assert yaml.safe_load(file.read_text())
+        for action in re.findall(r"uses: (\S+)", file.read_text()):
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action), (file, action)
