@@ -9,21 +9,25 @@ class Kind(StrEnum):
     """The kind of an event."""
 
     CONNECTED = "connected"
-    """The TCP connection is established."""
+    """The TCP connection is established. Over QUIC there is no such event."""
     SECURED = "secured"
     """The TLS or QUIC handshake is complete, and ALPN chose the plan's protocol."""
     LOAD_STARTED = "load-started"
+    """The client requests the page."""
     LOAD_FINISHED = "load-finished"
+    """The last stream of the load has ended."""
     REQUEST_SENT = "request-sent"
+    """`detail` is the request's priority: weight and place in the tree, the header field, or SPDY's level."""
     PRIORITY_SENT = "priority-sent"
-    """The client sent a frame that changes the priority of an open stream: PRIORITY or PRIORITY_UPDATE."""
+    """The client sent a frame that changes the priority of an open stream: PRIORITY or PRIORITY_UPDATE. `detail` is the
+    new priority."""
     HEADERS = "headers"
     """The response's HEADERS, or SPDY's SYN_REPLY, have arrived. Headers do not count as a first byte, because servers
-    send headers ahead of waiting DATA."""
+    send headers ahead of waiting DATA. `detail` is the status."""
     DATA_HEADER = "data-header"
-    """The header of a DATA frame has arrived; size_bytes is the frame's length field."""
+    """The nine bytes in front of a DATA frame have arrived; size_bytes is the frame's length field."""
     DATA = "data"
-    """A piece of a DATA frame's payload has arrived, padding excluded. The frame need not be complete."""
+    """Payload of a DATA frame is readable, padding excluded. The frame need not be complete."""
     WINDOW_OPENED = "window-opened"
     """A probe enlarged a window by size_bytes: the stream's window, or the connection's if there is no stream_id."""
     DISTURBED = "disturbed"
@@ -31,7 +35,9 @@ class Kind(StrEnum):
     another connection."""
     ENDED = "ended"
     RESET = "reset"
+    """The front reset the stream; `detail` is the error code."""
     GOAWAY = "goaway"
+    """The front sent GOAWAY; `detail` is the error code."""
 
 
 @dataclass(frozen=True, kw_only=True)
