@@ -18,8 +18,7 @@ page from the code.
 
 {scenario}
 
-`SERVER`, `PROGRAM`, `CONFIG`, `LOWAT` and `CLIENT` take several values, separated by commas. Each combination of the
-values of these knobs is an arm. `make sweep` takes several values of every knob in this table
+Each combination of values is an arm. `make sweep` takes several values of every knob in this table
 ([sweeps.md](../guide/sweeps.md)).
 
 ## How it is run
