@@ -12,7 +12,7 @@ from priolab.analysis.reports.markdown import head
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A check. compares: what with what. by: the functions that find the difference. test: the name of a test."""
+    """A check. compares: a value with its reference. by: the functions that compare. test: the name of a test."""
 
     name: str
     compares: str
@@ -29,7 +29,7 @@ _OF_LOGS = "tests/unit/analysis/loads/test_contradictions.py"
 CHECKS = (
     Check(
         name="pictures of the places",
-        compares="all settings of all places, before and after the loads, with what the lab asked for",
+        compares="all settings of all places, before and after the loads, with the lab's requests",
         by=(f"{_RUN}.checks.pictures.check_pictures",),
         test="tests/lab/test_drawn_lies.py::test_no_drawn_deviation_is_believed",
     ),
@@ -53,7 +53,7 @@ CHECKS = (
     ),
     Check(
         name="settings after the loads, in containers",
-        compares="LOWAT, send buffer and GSO with what they were before",
+        compares="LOWAT, send buffer and GSO with their values before",
         by=(f"{_SETTINGS}.check_unchanged",),
         test=f"{_UNIT}/test_settings.py::test_a_changed_setting_is_invalid",
     ),
@@ -95,7 +95,7 @@ CHECKS = (
     ),
     Check(
         name="the link's qdiscs, with QDISC or in containers",
-        compares="rate, times, limits, losses and ECN in the counters with the link asked for",
+        compares="rate, times, limits, losses and ECN in the counters with the requested link",
         by=(f"{_SETTINGS}.check_kept",),
         test=f"{_UNIT}/test_settings.py::test_a_qdisc_with_another_option_is_invalid",
     ),
@@ -107,13 +107,13 @@ CHECKS = (
     ),
     Check(
         name="calibration",
-        compares="round trip, rate and queue of the running link with the link asked for",
+        compares="round trip, rate and queue of the running link with the requested one",
         by=(f"{_RUN}.steps._calibrate", f"{_RUN}.second_hop.second_hop"),
         test=_LIES,
     ),
     Check(
         name="rate steps",
-        compares="the journal of the steps with the steps asked for",
+        compares="the journal of the steps with the requested steps",
         by=(f"{_RUN}.checks.rate_steps.check_steps",),
         test=f"{_UNIT}/test_rate_steps.py::test_a_step_that_is_not_what_was_asked",
     ),
@@ -137,7 +137,7 @@ CHECKS = (
     ),
     Check(
         name="datagrams that the link carried, over HTTP/3",
-        compares="their bytes with those that the client received or the bottleneck dropped",
+        compares="their bytes with the datagrams that the client received or the bottleneck dropped",
         by=(f"{_RUN}.checks.traffic.check_datagrams",),
         test=f"{_UNIT}/test_traffic.py::test_datagrams_of_somebody_else",
     ),
@@ -179,7 +179,7 @@ CHECKS = (
     ),
     Check(
         name="times of each log",
-        compares="each time with the one before it",
+        compares="each time with the previous one",
         by=(f"{_CONTRADICTIONS}._order",),
         test=f"{_OF_LOGS}::test_a_clock_that_steps_back",
     ),
@@ -191,7 +191,7 @@ CHECKS = (
     ),
     Check(
         name="causes before effects",
-        compares="arrivals and acknowledgments with what had been sent and had arrived",
+        compares="arrivals and acknowledgments with the bytes sent and arrived before",
         by=(f"{_CONTRADICTIONS}._transport",),
         test=f"{_OF_LOGS}::test_a_clock_that_is_off",
     ),
@@ -245,7 +245,7 @@ CHECKS = (
     ),
     Check(
         name="retransmissions",
-        compares="the packets that the front sent again with those that were dropped, or came twice",
+        compares="the packets that the front sent again with the dropped ones, and those that came twice",
         by=(f"{_LOADS}.retransmission_check.retransmission_contradictions",),
         test="tests/unit/analysis/loads/test_retransmission_check.py::test_a_single_packet_that_nobody_dropped",
     ),
