@@ -1,4 +1,4 @@
-"""How long the lab waits for others. A longer wait costs time only if something is wrong."""
+"""The longest times that the lab waits for others. A longer wait costs time only if something is wrong."""
 
 READY_S = 30
 """The wait until a server, the origin or a container answers after its start."""

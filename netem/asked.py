@@ -22,7 +22,7 @@ _TICK_NS = 64
 
 @dataclass(kw_only=True)
 class Asked:
-    """What commands asked for. settings: values by name. devices: the devices that they made.
+    """The requests of commands. settings: values by name. devices: the devices that they made.
 
     without_offloads: the devices whose offloads they changed. rules: the device and the table of each rule.
     """

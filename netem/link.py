@@ -34,7 +34,7 @@ class Qdisc(StrEnum):
     """The queueing disciplines of the bottleneck: how it orders packets, and when it drops or marks them."""
 
     FIFO = "fifo"
-    """One queue, which drops a packet that finds it full."""
+    """A single queue, which drops a packet that finds it full."""
     FQ_CODEL = "fq_codel"
     FQ = "fq"
     CAKE = "cake"

@@ -30,7 +30,7 @@ _INSTEAD: Mapping[str, re.Pattern[str]] = MappingProxyType(
         "origin_port": _PASSES,
     }
 )
-"""What a line looks like that sets a value itself, instead of having its placeholder."""
+"""The pattern of a line that sets a value itself, instead of having its placeholder."""
 
 _ADDRESS = re.compile(r":\d")
 _MOST_LETTERS = 80

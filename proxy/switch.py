@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 TLS, HTTP1, H2C = "tls", "http1", "h2c"
-"""What a listener takes, and what a front speaks with the second front: HTTP/1.1 and HTTP/2, both without TLS."""
+"""The protocols of a listener, and those with the second front: HTTP/1.1 and HTTP/2, both without TLS."""
 
 LEVELS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -1,4 +1,4 @@
-"""What `make test` says at its end: the slowest tests and the failed ones: `python -m tools.reports REPORT...`.
+"""Prints the end of `make test`, the slowest tests and the failed ones: `python -m tools.reports REPORT...`.
 
 The reports are pytest's, in JUnit's format. A test's time includes the set-up and teardown of its fixtures. If several
 tests share a fixture, its set-up is counted for the first of these tests, and its teardown for the last.

@@ -1,4 +1,4 @@
-"""What a client's signals ask for two responses: the signals in words, and the share that they ask for. Pure.
+"""Reads the order of two responses in a client's signals: the signals in words, and the share for which they ask. Pure.
 
 Rules:
 1. Weights ask for a share of everything sent while both streams are open (RFC 7540, 5.3). A stream gets what its parent
@@ -20,7 +20,7 @@ _INCREMENTAL = re.compile(r"\bi\b")
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What one kind of signals asks for. words: the signals of the two resources, the important one first.
+    """The request of one kind of signals. words: the signals of the two resources, the important one first.
 
     share: the important resource's part of all bytes sent while both streams are open, 0 to 1; None if the signals
     leave it to the server.

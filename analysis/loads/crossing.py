@@ -1,4 +1,4 @@
-"""When a byte of the TCP stream crossed the link, in the captures at both ends (CAPTURE=yes). Pure."""
+"""Finds the times at which a byte of the TCP stream crossed the link, in captures at both ends (CAPTURE=yes). Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Crossing:
 
     @property
     def recovery_ns(self) -> int:
-        """How long the byte waited to be sent again, and at the client for bytes before it."""
+        """The time for which the byte waited to be sent again, and at the client for bytes before it."""
         return self.sent_ns - self.first_sent_ns + self.complete_ns - self.arrived_ns
 
 

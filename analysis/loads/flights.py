@@ -193,8 +193,9 @@ def _taken(lost: list[_Range], room: float) -> tuple[list[_Range], list[_Range]]
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a load is. In segments: sent: the new ones that have been sent. acked: those of them that have been
-    acknowledged. largest: the largest window so far.
+    """The progress of a load, in segments. sent: the new segments that have been sent. acked: the acknowledged ones.
+
+    largest: the largest window so far.
     """
 
     sent: float

@@ -1,4 +1,4 @@
-"""What the samples and the client's arrivals show about the way of a byte. Pure."""
+"""Reads the way of a byte from the samples and the client's arrivals. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from priolab.common.formats.samples import SocketSample
 from priolab.common.packets import framed
 
 _OFF_PACKETS = 3
-"""By how many packets the samples of socket and queue may differ, because one is sampled after the other."""
+"""The packets by which the samples of socket and queue may differ, because one is sampled after the other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Looks:
 
     @property
     def _step_ns(self) -> int:
-        """How late a rate step may take effect while the byte is on its way: a packet is finished at the old rate."""
+        """The delay of a rate step while the byte is on its way: a packet is finished at the old rate."""
         rate, begins_ns = self.pipe.rate, self.sent.least_ns
         if rate is None or not rate.changes(begins_ns, self.record_ns):
             return 0
@@ -60,7 +60,7 @@ class Looks:
 
     @cached_property
     def apart_ns(self) -> int:
-        """How long after the samples of the queue the samples of the socket are taken; at most a sampling interval."""
+        """The time from a sample of the queue to the sample of the socket after it; at most a sampling interval."""
         begins_ns, ends_ns = self.sent.least_ns - 5 * self.look_ns, self.record_ns
         times = [sample.t_ns for sample in self.sockets]
         apart = [

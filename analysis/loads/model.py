@@ -91,7 +91,7 @@ class NoPrediction(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Writes:
-    """How a front writes to its socket.
+    """The way in which a front writes to its socket.
 
     record_bytes: the size of the front's TLS records. batch_bytes: the bytes that the front writes before it waits
     until the socket is writable; None if the front writes until the kernel accepts no more. begun_records: the least

@@ -212,7 +212,7 @@ class Transit:
 
     @cached_property
     def _due(self) -> Estimate | None:
-        """When the byte should have arrived if it was not lost; None if the samples do not tell.
+        """The time at which the byte should have arrived if it was not lost; None if the samples do not tell.
 
         Each sample from the time at which the byte's packet reached the bottleneck until the arrival shows how many
         bytes the bottleneck then held. Those sent behind the byte do not count. The bottleneck transmits the others
@@ -384,7 +384,7 @@ class Transit:
 
     @property
     def _record_due_ns(self) -> int:
-        """When the record would be complete if the link had transmitted its rest without a pause."""
+        """The time at which the record would be complete if the link had transmitted its rest without a pause."""
         left_bytes = framed(max(0, self.end - self.looks.had_bytes(self.looks.record_ns)), self.looks.mss_bytes)
         through_ns = self.looks.pipe.through_ns(self.looks.record_ns, left_bytes)
         return through_ns + self.looks.pipe.cross_ns(self.looks.layers, self.looks.record_ns, self.first_byte_ns)

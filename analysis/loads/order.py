@@ -10,7 +10,7 @@ _SPEAKS = (Kind.REQUEST_SENT, Kind.PRIORITY_SENT)
 
 
 class AskedOrder:
-    """Which of two resources of a load the client's signals put first."""
+    """The order in which the client's signals put two resources of a load."""
 
     def __init__(self, streams: Mapping[str, int], sayings: Sequence[Saying]) -> None:
         """streams: the number of each requested resource's stream. sayings: the signals, in the order of sending."""

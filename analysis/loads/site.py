@@ -27,7 +27,7 @@ from priolab.common.formats.reading import FolderError
 
 @dataclass(frozen=True, kw_only=True)
 class SiteLedger:
-    """Where the focal resource's first byte waited, as far as a client can tell. Times in nanoseconds.
+    """The waits of the focal resource's first byte, as far as a client can tell. Times in nanoseconds.
 
     wait_ns: from the request to the first byte; the sum of the other three, which the module explains.
     on_their_way_bytes: payload of the others that arrived within a round trip after the request. The server had sent

@@ -113,8 +113,8 @@ class Disturbance(StrEnum):
     RESET = "reset"
     """The client makes one more request, before the others, and resets its stream when all responses have begun."""
     CONNECTION = "connection"
-    """When all responses have begun, the client makes the same requests on another connection, with the opposite
-    priorities. It takes none of those responses."""
+    """The client makes the same requests on another connection, with the opposite priorities, when all responses have
+    begun. It takes none of the further responses."""
 
 
 @dataclass(frozen=True, kw_only=True)

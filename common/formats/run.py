@@ -159,7 +159,7 @@ class StepRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """Those observations in a run that the analysis needs.
+    """The observations in a run that the analysis needs.
 
     sndbuf_most_bytes, notsent_most_bytes: the largest send buffer, and the most unsent bytes, of all samples of the
     front's socket. socket_lowat: the values of TCP_NOTSENT_LOWAT that the samples found. clock_resolution_ns: the

@@ -124,7 +124,7 @@ class _Site:
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    """What the loads showed. round_trip_ns: the time of a TCP handshake."""
+    """The result of the loads. round_trip_ns: the time of a TCP handshake."""
 
     address: str
     round_trip_ns: int

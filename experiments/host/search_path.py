@@ -1,4 +1,4 @@
-"""Where the lab searches for programs."""
+"""The folders in which the lab searches for programs."""
 
 import os
 import shutil

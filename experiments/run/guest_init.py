@@ -70,8 +70,8 @@ _WRITABLE = (
     "/var/log/trafficserver",
     "/var/cache/trafficserver",
 )
-"""Where servers write by default, and POSIX semaphores are: empty, and writable for all users. Of /tmp the guest shows
-the host's files; TMPDIR names /run instead."""
+"""The usual folders of servers' files, and of POSIX semaphores: empty, and writable for all users. In /tmp the guest
+has the host's files; TMPDIR names /run instead."""
 _HOST_LINE = Path("/sys/module/um_arch/parameters/host_line")  # kernel_patches/host_line.py
 _LINE_BYTES = 4096
 

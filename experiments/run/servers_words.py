@@ -16,7 +16,7 @@ from priolab.experiments.results.run_folder import RunFolder
 
 _LOGS = ("error.log", "output.log")
 _CAUSED_BY_FRONTS = ("the client", "the front", "the second front")
-"""How the steps are named whose failures a front may have caused. If the origin or the link fails, a front only notices
+"""The names of the steps whose failures a front may have caused. If the origin or the link fails, a front only notices
 it."""
 
 

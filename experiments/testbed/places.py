@@ -121,7 +121,7 @@ class LiveSockets(Protocol):
 
     @property
     def samples(self) -> Mapping[str, Sequence[OptionsSample]]:
-        """What has been seen, by the name of the place. The first sample of a place is that of a new socket."""
+        """The samples, by the name of the place. The first sample of a place is that of a new socket."""
 
 
 @dataclass(frozen=True, kw_only=True)

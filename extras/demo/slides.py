@@ -33,7 +33,7 @@ _IMPORT = re.compile(r'(from|import) "\./([a-z_]+\.js)"')
 _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
 _STEP = "exporting slides"
 _OF_THE_LIVE_PAGE = tuple(f"<dt>{key}</dt>" for key in ("p", "s", "Esc"))
-"""How lines begin in the list of keys that have no effect in slides."""
+"""The beginnings of lines in the list of keys that have no effect in slides."""
 
 
 def add_to(parser: ArgumentParser) -> None:

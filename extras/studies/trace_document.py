@@ -56,7 +56,7 @@ class TraceArms:
 
     @property
     def regret_ms(self) -> float:
-        """How much later the first byte came with LOWAT=auto than with the best fixed value."""
+        """The time by which the first byte came later with LOWAT=auto than with the best fixed value."""
         return self.first_byte_ms[_AUTO] - self.first_byte_ms[self.best]
 
 

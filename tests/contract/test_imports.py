@@ -1,4 +1,4 @@
-"""What tests import: what tests share is in modules beside them, so that a test can be read and removed by itself."""
+"""The imports of tests: shared code is in modules beside them, so a test can be read and removed by itself."""
 
 import re
 

@@ -59,7 +59,7 @@ def _arm(done: Done, name: str) -> Mapping[str, Any]:
 
 
 def test_the_one_that_fares_worst_counts(done: Done) -> None:
-    """Of two important resources, the first comes after all other bytes: the verdict, and the ledger, are about it.
+    """The first of two important resources comes after all other bytes: verdict and ledger are about it.
 
     The second waits for the first, and has the link to itself.
     """

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("compose")
 
 _ONCE = ("FABRIC=compose", "DELAY=100ms", "RELOADS=0")
 _AGAIN = ("FABRIC=compose", "DELAY=100ms", "RELOADS=1")
-"""One reload, because on a slow machine processes are late with everything that they do for the first time."""
+"""A single reload, because on a slow machine processes are late with everything that they do for the first time."""
 
 _PROJECT = "label=com.docker.compose.project"
 _END_S = 60.0

@@ -129,7 +129,7 @@ def test_the_rate_of_cake_changes(done: Done) -> None:
 
 
 def test_cross_traffic_is_counted_apart_from_the_front(done: Done) -> None:
-    """What the link received from the cross traffic is not among the front's bytes, and most of it arrived."""
+    """The link's bytes of the cross traffic are not among the front's, and most of them arrived."""
     for name, flows in (("cross", 1), ("cross-managed", 2)):
         observed = _ok(done, name)["observed"]
         assert observed["cross_flows"][-1][1] == flows

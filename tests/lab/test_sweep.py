@@ -70,7 +70,7 @@ def test_an_interrupted_sweep_is_gone_on_with(lab: Lab) -> None:
 
 
 def test_a_guest_that_is_killed_loses_one_run(lab: Lab) -> None:
-    """Of the runs that guests began, one failed: the one that did not end. Other guests carry out all others."""
+    """A single run failed, the one that did not end. Other guests carry out all others."""
     sweep = subprocess.Popen(
         lab.sweep_command(*_WORDS, "REPEAT=2"),
         env=lab.environment,

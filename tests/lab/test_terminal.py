@@ -1,4 +1,4 @@
-"""What a user sees on a terminal while an experiment runs and afterwards, and what a pipe gets."""
+"""The output on a terminal and in a pipe, while an experiment runs and afterwards."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What make would run, without running it."""
+"""Reads the commands that make would run, without running them."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Which tests run: those of the core, or all others.
+"""Selects the tests to run: those of the core, or all others.
 
 `pytest --core` runs the tests outside of extras/, of whole experiments only those in _EXPERIMENTS, and as if the
 machine had the servers and programs of _CAPABILITIES alone. It notes the tests that passed. `pytest --rest` runs all

@@ -91,18 +91,18 @@ _PLAYS_OR_ENDED = """
 """
 
 NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
-"""What a browser reports when other tests make or remove network interfaces; the page tries again."""
+"""A browser's report when other tests make or remove network interfaces; the page tries again."""
 
 _BROWSERS_PAGE = "chrome-error://"
 """The beginning of the address of the page that the browser shows instead of a page on which it gives up."""
 
 _OWN_RELOAD = "is interrupted by another navigation"
-"""What a browser reports if something else begins to load the page: the page itself, which misses a script, or the
-browser, which tries again what it could not load.
+"""A browser's report if something else begins to load the page: the page itself, which misses a script, or the browser,
+which tries again what it could not load.
 """
 
 _REPLACED = "Not attached to an active page"
-"""What a browser reports when it is to reload a page that it is just replacing, for example after history.back()."""
+"""A browser's report when it is to reload a page that it is just replacing, for example after history.back()."""
 
 _NAVIGATIONS = 10
 _PAUSE_MS = 300

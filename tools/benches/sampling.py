@@ -22,7 +22,7 @@ _WAYS = ("10ms", "auto")
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What the samples of a run show.
+    """The result of a run's samples.
 
     unexplained: the fraction of the ledger's wait that no layer explains. moves: the number of samples in the film.
     largest_bytes: the most bytes that the front's kernel sent from a sample of the film to the next.

@@ -34,7 +34,7 @@ _EXPECTING = {"raises", "warns"}
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What pytest did with the functions: the numbers of cases, and the processor time of all its processes."""
+    """A run of the functions by pytest: the numbers of cases, and the processor time of all its processes."""
 
     passed: int
     skipped: int

@@ -36,7 +36,7 @@ _BATCH = 20
 _EVERY = {"1 ms": (1,), "10 ms": (10,) * 4, "100 ms": (100,) * 4}
 """For each SAMPLE: of how many samples one is kept, once for each first sample."""
 _STAMPS_NS = 50_000
-"""How long after the stamp of the capture's tap the client may read a packet in the guest."""
+"""The time after the stamp of the capture's tap within which the client reads a packet in the guest."""
 
 CAPTURED = ("CAPTURE=yes", "SAMPLE=1ms", "RELOADS=0")
 """The words of a run whose ledger from samples can be compared with the one from captures."""

@@ -41,7 +41,7 @@ _MORE = ("second", "third")
 """The further undisturbed runs on a real clock, for each way to run a server."""
 
 _MOST_TRIED = 3
-"""How many times as many deviations are drawn as are wanted, because some cannot be made."""
+"""The number of deviations to draw for each one that is wanted, because some cannot be made."""
 
 _REAL_PATH = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _OWN_ARM = "s|.* /mnt .*/\\([^/]*\\)[.]1$|\\1|p"

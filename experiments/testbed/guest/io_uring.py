@@ -1,4 +1,4 @@
-"""Who may use io_uring(7) in the guest: the run's own process, and nobody else.
+"""Reserves io_uring(7) in the guest for the run's own process.
 
 Node and Chromium would use it, too. But a process that has a ring and forks makes the guest's kernel panic. And servers
 should do in the guest what they do on most hosts.

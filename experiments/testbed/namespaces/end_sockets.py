@@ -56,7 +56,7 @@ class EndSockets:
 
     @property
     def samples(self) -> Mapping[str, Sequence[OptionsSample]]:
-        """What has been seen, by the place's name."""
+        """The samples, by the place's name."""
         return {name: journal.samples for name, journal in self._journals.items()}
 
     def _look_at(self, journal: OptionsJournal, pid: int, now_ns: int) -> None:

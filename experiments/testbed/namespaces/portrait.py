@@ -1,9 +1,9 @@
-"""What the lab asked of a place, to be compared with the place's picture (common/picture).
+"""The settings that a place should have, to be compared with the place's picture (common/picture).
 
 Rules:
 1. The reference is the place's picture before any server or link. In a guest it is read once, before the first run:
    every place of the same name begins with the same settings.
-2. Whoever changes a setting of a place declares it here, with the value asked for. Everything else must stay as it was.
+2. Whoever changes a setting of a place declares it here, with the requested value. Everything else must stay as it was.
 3. Devices that the lab adds later have the settings of the devices that it made before. What the kernel adds by itself
    with a device, such as routes, is taken from the first picture.
 """

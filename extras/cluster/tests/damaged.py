@@ -1,4 +1,4 @@
-"""What a cluster's head does with a damaged parcel (tools/campaigns/mutations.py)."""
+"""Damages parcels for a cluster's head (tools/campaigns/mutations.py)."""
 
 from pathlib import Path
 

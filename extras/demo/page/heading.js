@@ -18,7 +18,7 @@ export class Heading {
   constructor(shown, name) {
     const { arm, film } = shown;
     this.element = element("header", "arm-head");
-    /** What appears, and when. @type {{tMs: number, part: HTMLElement}[]} */
+    /** Parts that appear, and their times. @type {{tMs: number, part: HTMLElement}[]} */
     this.later = [];
     const endMs = film?.duration_ms ?? 0;
     const word = arm.verdict ?? arm.status;

@@ -61,7 +61,7 @@ export class Screen {
     if (styled.length) this._when(styled, (complete) => header.classList.toggle("styled", complete));
     else header.classList.add("styled");
     const texts = of("text");
-    /** What the page has when its text has begun: its header, and space for pictures. @type {SVGElement[]} */
+    /** The page when its text has begun: its header, and space for pictures. @type {SVGElement[]} */
     this.ofText = [header];
     const middle = [...of("picture"), ...of("words"), ...of("bar")];
     const columns = middle.length > 6 ? (width > height ? 7 : 4) : middle.length > 3 && width > height ? 2 : 1;

@@ -40,7 +40,7 @@ export class Wishes {
     this.settled = settled;
     /** @type {Asking | null} */
     this.asking = null;
-    /** What was asked for before a slider began to move: its runs go on until the slider rests. @type {Asking | null} */
+    /** The request before a slider began to move: its runs go on until the slider rests. @type {Asking | null} */
     this.left = null;
   }
 

@@ -1,4 +1,4 @@
-"""What the demo does with a damaged experiment (tools/campaigns/mutations.py)."""
+"""Damages experiments for the demo (tools/campaigns/mutations.py)."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What the notebooks do with a damaged experiment (tools/campaigns/mutations.py)."""
+"""Damages experiments for the notebooks (tools/campaigns/mutations.py)."""
 
 from pathlib import Path
 

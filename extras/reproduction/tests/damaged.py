@@ -1,4 +1,4 @@
-"""What `priolab reproduce` does with damaged experiments (tools/campaigns/mutations.py)."""
+"""Damages experiments for `priolab reproduce` (tools/campaigns/mutations.py)."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

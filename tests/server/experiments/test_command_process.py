@@ -157,7 +157,7 @@ def test_a_replaced_program_needs_another(work: Worker, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("kept")
 def test_only_some_are_kept(work: Worker) -> None:
-    """Of more processes than may be kept, the one that has been idle longest ends."""
+    """The process that has been idle longest ends if there are more than may be kept."""
     pids = [_pid(work(f"kind {number}")) for number in range(command_process.MOST_KEPT + 1)]
     assert _gone(pids[0])
     assert [_pid(work(f"kind {number}")) for number in range(1, len(pids))] == pids[1:]

@@ -153,7 +153,7 @@ def test_a_site_that_lacks_a_path(tmp_path: Path, capsys: pytest.CaptureFixture[
     ],
 )
 def test_what_is_in_its_way(words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line names the obstacle, and the exit code tells a wrong option from a failed probe."""
+    """A single line names the obstacle, and the exit code tells a wrong option from a failed probe."""
     assert main(["probe", *words]) == code
     err = capsys.readouterr().err
     assert said in err

@@ -26,7 +26,7 @@ _AT = {
     "bytes_sent": 200,
     "bytes_retrans": 208,
 }
-"""Where struct tcp_info (<linux/tcp.h>) has the fields of a SocketSample."""
+"""The places of a SocketSample's fields in struct tcp_info (<linux/tcp.h>)."""
 
 
 def _answer(info: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What people in a room see of the demo: screens, filmstrip, order of bytes, chapter marks, the end card, large type.
+"""The demo as people in a room see it: screens, filmstrip, order of bytes, chapter marks, the end card, large type.
 
 The tests read the drawing of the slides, which is that of the live page, and compare it with the films in the slides.
 """

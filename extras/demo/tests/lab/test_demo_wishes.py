@@ -236,7 +236,7 @@ def test_no_film_stays_when_there_is_none(made: MadeUp, at: Callable[..., Page])
 
 
 def test_a_lab_that_has_ended(made: MadeUp, browser: Browser) -> None:
-    """When the lab has ended, a changed knob shows the reason in place of the films; known films can still be shown."""
+    """A changed knob of a lab that has ended shows the reason in place of the films; known films can still be shown."""
     with browser.new_context() as context:
         page = context.new_page()
         navigate(page, lambda: page.goto(made.address))

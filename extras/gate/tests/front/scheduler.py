@@ -35,7 +35,7 @@ class Fault(StrEnum):
     MIXES_CONNECTIONS = "mixes-connections"
     """The priorities of all connections are in one table, by the number of the stream."""
     ONLY_FIRST_LOAD = "only-first-load"
-    """When the first streams that were open together have ended, later priorities are not read."""
+    """Later priorities are not read, once the first streams that were open together have ended."""
     DIES = "dies"
     """The process ends after some frames. This is no fault of the scheduler."""
 

@@ -79,7 +79,7 @@ def test_a_summary_that_cannot_be_written(capsys: pytest.CaptureFixture[str], mo
 
 
 def test_no_server(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where nothing listens, the command ends with one line."""
+    """The command ends with one line if nothing listens."""
     assert main(["gate", "https://127.0.0.1:1/x"]) == 1
     err = capsys.readouterr().err
     assert len(err.splitlines()) == 1

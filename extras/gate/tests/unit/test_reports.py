@@ -76,6 +76,6 @@ def test_no_check_could_be_made() -> None:
 
 @pytest.mark.parametrize("passed", [True, False])
 def test_passed(passed: bool) -> None:  # noqa: FBT001
-    """One failed check fails the gate."""
+    """A single failed check fails the gate."""
     findings = (FINDINGS[0], Finding(check=Reset(), passed=passed, reason=""))
     assert Result(target="x", title="y", findings=findings, took_s=1.0).passed is passed

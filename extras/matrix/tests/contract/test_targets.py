@@ -1,4 +1,4 @@
-"""What `make matrix` writes, and the servers that its set-up installs."""
+"""The files of `make matrix`, and the servers that its set-up installs."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the set-up of the whole matrix fetches."""
+"""The downloads of the whole matrix's set-up."""
 
 import pytest
 

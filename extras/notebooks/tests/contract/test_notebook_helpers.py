@@ -21,7 +21,7 @@ _GOLDEN = _TESTS / "golden" / "format-3"
 
 
 class Screen:
-    """What the helpers have shown, in place of a notebook. A line that is updated counts with each of its texts."""
+    """Collects what the helpers show, in place of a notebook. A line that is updated counts with each of its texts."""
 
     def __init__(self) -> None:
         self.shown: list[Any] = []

@@ -1,4 +1,4 @@
-"""What the extra's targets need of the machine."""
+"""The needs of the extra's targets of the machine."""
 
 from tests.support.make_targets import set_up
 

@@ -31,7 +31,7 @@ def test_a_window_that_fills_the_link_keeps_it_busy() -> None:
 
 
 def test_a_burst_loses_its_end() -> None:
-    """What does not fit into the queue is sent again two flights later, and what follows it waits for it."""
+    """Segments that do not fit into the queue are sent again two flights later, and the next ones wait for them."""
     small = path(pipe=10, queue=9)
     sender = Sender(window=16, slow_start_until=16, after_loss=0.5)
     burst, hidden, shown = islice(flights(sender, small), 3)

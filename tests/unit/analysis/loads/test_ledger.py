@@ -96,7 +96,7 @@ def test_a_resent_packet_is_its_name() -> None:
 
 
 def test_image_bytes_at_the_instant_the_script_exists() -> None:
-    """When the script becomes available, each image byte is in one layer; `ahead_bytes` are those before the script."""
+    """Each image byte is in one layer when the script becomes available; `ahead_bytes` are those before the script."""
     moment = made().at_available
     assert moment.t_ns == AVAILABLE_MS * MS
     assert (moment.received_bytes, moment.unsent_bytes) == (0, 100)

@@ -289,7 +289,7 @@ def test_gaps_by_hand() -> None:
 
 
 def test_gaps_of_a_hundred_and_one_pieces() -> None:
-    """One long gap among 100 is the longest gap, and changes the 99th percentile little."""
+    """A single long gap among 100 is the longest gap, and changes the 99th percentile little."""
     at_ms = [10 * index for index in range(100)] + [1990]
     load = stream_load([Chunk(at_ns=0, size_bytes=4, every_ns=10 * MS, count=101)], [(t_ms, 4) for t_ms in at_ms])
     gaps_ms = load.resources["tokens"].gaps_ms

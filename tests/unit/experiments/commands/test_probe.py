@@ -47,7 +47,7 @@ def test_a_url(url: str, means: tuple[str, int, str]) -> None:
     ],
 )
 def test_a_step_more_or_less_decides_nothing(steps: int, asked: int, swapped: int, word: str) -> None:
-    """One step of the window more or less does not change a dialect's result, even if there are few steps."""
+    """A step of the window more or less does not change a dialect's result, even if there are few steps."""
     probes = cycle((seen(steps, asked), seen(steps, swapped)))
     assert probe._answer(PLAIN, lambda _: next(probes)).word == word
 

@@ -80,7 +80,7 @@ def test_a_little_is_divided_evenly(waiting: int, side_by_side: int, expected: l
 
 
 def test_batches_become_smaller_toward_the_end() -> None:
-    """Of many runs the first batches are as large as allowed; the last batches divide what is left."""
+    """The first of many batches are as large as allowed; the last ones divide the other runs."""
     assert division([1.0] * 80).sizes == [27, 27, 13, 13]
     assert division([1.0] * 200).sizes == [40, 40, 40, 40, 13, 14, 7, 6]
 
@@ -123,7 +123,7 @@ def test_what_is_put_back_is_next() -> None:
 
 
 def test_only_the_fullest_of_the_other_batches_count() -> None:
-    """Of two commands side by side one is the other, so only the largest of what earlier batches have left counts."""
+    """A command has a single other one beside it, so only the largest remainder of earlier batches counts."""
     sweep = sweep_of({"LOWAT": ("none", "4096", "16384", "65536")})
     waiting = Waiting(list(sweep.runs().values()), sweep.manner, most=40)
     assert len(waiting.batch([0.0, 0.0], 2)) == 3

@@ -33,7 +33,7 @@ def test_a_signal_interrupts_once(number: signal.Signals) -> None:
 
 
 def test_a_signal_is_held_back_until_it_is_allowed() -> None:
-    """What is begun before `allow` is complete when Interrupted is raised."""
+    """Work begun before `allow` is complete when Interrupted is raised."""
     done = []
 
     def work() -> None:

@@ -68,7 +68,7 @@ def test_a_server_nobody_asked_for_stops_nobody(distribution: Distribution, word
 
 @pytest.mark.parametrize("words", [("SERVER=h2o",), ("SERVER=nginx,h2o",), ("SCENARIO=h2o",), ("SWEEP=modem",)])
 def test_a_server_that_was_asked_for_and_is_not_to_be_had(words: tuple[str, ...]) -> None:
-    """One line names the requested server without a package and the alternatives. Nothing is installed."""
+    """A single line names the requested server without a package and the alternatives. Nothing is installed."""
     plan = _plan(*words, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
     (line,) = plan.refusals
     assert line == (

@@ -48,7 +48,7 @@ deb [trusted=yes] http://other.example/apt stable main
 
 
 def test_the_new_format_is_read_with_its_keys() -> None:
-    """Of a file .sources, enabled archives of binary packages are read; a key inside the file stays whole."""
+    """Enabled archives of binary packages are read from a file .sources; a key inside the file stays whole."""
     main, security = deb822_sources(DEB822)
     assert main == Source(uri="http://mirror.example/debian", trust=("Signed-By: /keys/debian.gpg",))
     assert security.uri == "http://mirror.example/debian-security"
@@ -57,7 +57,7 @@ def test_the_new_format_is_read_with_its_keys() -> None:
 
 
 def test_the_old_format_is_read_with_its_keys() -> None:
-    """Of a file .list, options about keys are kept, in the form of the new format."""
+    """Options about keys are kept from a file .list, in the form of the new format."""
     assert list(one_line_sources(ONE_LINE)) == [
         Source(uri="http://mirror.example/debian", trust=("Signed-By: /a.gpg /b.gpg",)),
         Source(uri="http://security.example/debian-security"),

@@ -111,7 +111,7 @@ def test_no_results_folder_has_no_wrecks(tmp_path: Path) -> None:
 
 
 def test_one_claims_a_run(tmp_path: Path) -> None:
-    """Of several threads that claim the same runs at once, exactly one gets each run, and no file is left."""
+    """Each run goes to exactly one of several threads that claim the same runs at once, and no file is left."""
     folders = [RunFolder(tmp_path / str(number)) for number in range(200)]
     for folder in folders:
         folder.path.mkdir()

@@ -35,7 +35,7 @@ def test_all_that_is_missing_is_said(
     missing: Sequence[str],
     said: str,
 ) -> None:
-    """One line names all missing programs and their packages. Containers have their own tcpdump."""
+    """A single line names all missing programs and their packages. Containers have their own tcpdump."""
     monkeypatch.setattr(capture, "find", lambda program: None if program in missing else program)
     with pytest.raises(Unavailable) as caught:
         capture.check(own_tcpdump=own_tcpdump)

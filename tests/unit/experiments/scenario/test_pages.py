@@ -286,7 +286,7 @@ def test_a_copy_of_a_page_of_the_catalogue_has_a_name_of_its_own(tmp_path: Path)
     ],
 )
 def test_a_wrong_line(tmp_path: Path, line: str, words: str) -> None:
-    """One line names the file, the resource, the key, the value, and what is allowed."""
+    """A single line names the file, the resource, the key, the value, and what is allowed."""
     assert told(tmp_path, A + B + line).startswith(words)
 
 
@@ -318,7 +318,7 @@ def test_a_wrong_line(tmp_path: Path, line: str, words: str) -> None:
     ],
 )
 def test_a_wrong_value(tmp_path: Path, given: str, instead: str, words: str) -> None:
-    """One line names the resource, a required key, its value, and what is allowed."""
+    """A single line names the resource, a required key, its value, and what is allowed."""
     assert given in B
     assert told(tmp_path, A + B.replace(given, instead)).startswith(words)
 

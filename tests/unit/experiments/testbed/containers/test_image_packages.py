@@ -71,7 +71,7 @@ def test_a_new_image_is_asked_again(engine: _Engine) -> None:
 
 @pytest.mark.parametrize("damaged", ["", "{", "[]", '{"sha256:aa nodejs": 1, "sha256:bb nginx": null}'])
 def test_a_damaged_cache_is_written_anew(engine: _Engine, cache: Path, damaged: str) -> None:
-    """What the cache does not have as text is looked up, and the cache has it afterwards."""
+    """A value that the cache does not have as text is looked up, and the cache has it afterwards."""
     cache.parent.mkdir()
     cache.write_text(damaged)
     found = image_packages.versions(_WANTED)

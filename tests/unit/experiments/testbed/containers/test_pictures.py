@@ -28,7 +28,7 @@ class Engine:
 
 
 def test_a_change_in_a_container() -> None:
-    """What changes between two pictures makes the run invalid."""
+    """A change between two pictures makes the run invalid."""
     engine = Engine()
     pictures = ContainerPictures(engine.run)
     check_pictures(pictures.portrayed(), BEFORE)
