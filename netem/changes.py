@@ -37,8 +37,8 @@ class RateChanges:
         """Opens the journal, unless there are no steps.
 
         make: a function that sets the rate and returns the rate that it reads back. With None, the steps are only
-        recorded here, and the caller must make them: each exactly when due, or when the start of the measured load is
-        told if that is later.
+        recorded here, and the caller must make them: each exactly when due, or at the report that the measured load has
+        begun if that is later.
         """
         self._steps = steps
         self._told_ns = 0

@@ -6,8 +6,8 @@
 Rules:
 1. A flow is a TCP connection with the congestion control CC, whose sender always has bytes to send.
 2. The receiver reads all bytes as soon as they come, so that its window never limits a flow.
-3. The journal (common/formats/samples.py, CrossSample) counts the packets that reached the client's kernel, also those
-   that the receiver cannot read yet because an earlier packet is missing: all of them crossed the bottleneck.
+3. The journal (common/formats/samples.py, CrossSample) counts the packets that reached the client's kernel, also
+   packets that the receiver cannot read yet because an earlier one is missing: all of them crossed the bottleneck.
 4. Both programs run until SIGTERM. The journal appears when the receiver accepts connections.
 """
 

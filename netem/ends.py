@@ -182,7 +182,7 @@ class NearEnd:
         self._near.sendto(_REQUEST.pack(self._round, datagrams, size_bytes).ljust(_SMALL_PAYLOAD_BYTES), self._far)
 
     def _ask(self, datagrams: int, size_bytes: int) -> list[Arrival]:
-        """Requests a train of datagrams; returns those that arrive, in order. size_bytes: the payload of each."""
+        """Requests a train of datagrams; returns the arrivals, in order. size_bytes: the payload of each."""
         self._request(datagrams, size_bytes)
         asked = self._round
         arrivals: list[Arrival] = []

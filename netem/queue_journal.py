@@ -4,7 +4,8 @@ The ferry writes the same lines itself (netem/ferry/process.py).
 
 Rules:
 1. A line is written when a queue has changed since the last sample.
-2. `dropped` counts the packets that the bottleneck drops, but not those that the delay line loses because of `loss`.
+2. `dropped` counts the packets that the bottleneck drops, but not the packets that the delay line loses because of
+   `loss`.
 """
 
 import socket

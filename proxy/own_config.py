@@ -1,7 +1,7 @@
 """Checks a configuration of the user's own for a server of the lab: it must have the placeholders that a run fills in.
 
-Needed are those of NEEDED that the server's own template has. Placeholders of NATIVE, BUFFERING and RECORD may be
-absent; then these knobs must keep their defaults (experiments/scenario/constraints.py).
+A placeholder of NEEDED is required if the server's own template has it. Placeholders of NATIVE, BUFFERING and RECORD
+may be absent; then these knobs must keep their defaults (experiments/scenario/constraints.py).
 """
 
 import re

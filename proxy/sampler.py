@@ -9,8 +9,8 @@ Rules:
    open spare connections.
 4. Without an interval the socket is sampled only once, which is enough to check the settings of the socket.
 5. Until a process has the connection, the sampler searches for it every 0.1 s, and after ten seconds more and more
-   seldom, but at least every two seconds: on a slow link a handshake takes minutes. When the socket is seen for the
-   first time, the process is searched for soon.
+   seldom, but at least every two seconds: on a slow link a handshake takes minutes. At the first sample of the socket,
+   the search begins anew soon.
 6. While the kernel takes the samples of the socket in batches (common/batches.py), the sampler takes none itself.
 """
 

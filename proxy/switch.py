@@ -27,10 +27,10 @@ _VERSION = re.compile(r"\d+(\.\d+)+")
 class Switch:
     """A property of a server that a knob turns on or off, or sets to a size or a protocol.
 
-    name: the name of the server's option that sets the property; None if the server has no such option.
-    levels: template values by level. LEVELS has the levels; those that the server does not support are missing.
-    {bytes} in a value is a placeholder for the size.
-    since: by level, the server's first version that supports the level; missing if every version supports it.
+    name: the name of the server's option that sets the property; None if the server has no such option. levels:
+    template values by level. LEVELS has the levels; levels that the server does not support are missing. {bytes} in a
+    value is a placeholder for the size. since: by level, the server's first version that supports the level; missing if
+    every version supports it.
     """
 
     name: str | None

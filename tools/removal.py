@@ -39,7 +39,7 @@ def main() -> int:
 
 
 def missed(names: Sequence[str]) -> Iterator[str]:
-    """Takes the extras away together, with those that need them. Yields a text for each thing that fails without."""
+    """Takes the extras away, with others that need them. Yields a text for each thing that fails without."""
     needing = [name for name, said in extras().items() if {*names} & {*said.get("needs", ())}]
     gone = list(dict.fromkeys([*names, *needing]))
     print(f"without {', '.join(gone)}", file=sys.stderr, flush=True)

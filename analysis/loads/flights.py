@@ -31,8 +31,8 @@ _Range = tuple[float, float]
 class Path:
     """A link in segments of full size.
 
-    pipe: the segments that fill the link without a queue. queue: those that fit into the queue. segment_s: a segment's
-    transmission time. round_trip_s: the link's two delays.
+    pipe: the segments that fill the link without a queue. queue: the segments that fit into the queue. segment_s: a
+    segment's transmission time. round_trip_s: the link's two delays.
     """
 
     pipe: float
@@ -180,7 +180,7 @@ def _length(ranges: Iterable[_Range]) -> float:
 
 
 def _taken(lost: list[_Range], room: float) -> tuple[list[_Range], list[_Range]]:
-    """Divides lost ranges into those that fit into a window, and the rest."""
+    """Divides lost ranges into ranges that fit into a window, and the rest."""
     taken: list[_Range] = []
     rest: list[_Range] = []
     for begin, end in lost:

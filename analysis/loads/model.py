@@ -6,8 +6,8 @@ number of bytes that are ahead of the focal resource:
 
     first byte = time of the others' requests + delay + time until bytes ahead and the resource's first record are read
 
-The predicted time is never earlier than the oracle's bound for a whole TLS record. The bytes ahead are those that the
-front can no longer reorder when the origin has the resource, at most all bytes of the others:
+The predicted time is never earlier than the oracle's bound for a whole TLS record. The front can no longer reorder the
+bytes ahead when the origin has the resource. They are at most all bytes of the others:
 
     ahead = sent at once + unsent + refilled + begun
 

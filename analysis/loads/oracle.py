@@ -124,7 +124,7 @@ class Inversion:
     """The difference between a load and the oracle's bound for the load.
 
     late_ns: the time by which the focal resource's first byte came later than the bound. other_bytes: the bytes of the
-    others that came before this first byte, minus those that the bound allows; at least 0.
+    others that came before this first byte, minus the bytes that the bound allows; at least 0.
     """
 
     bound: Bound

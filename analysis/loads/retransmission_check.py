@@ -1,8 +1,8 @@
-"""Counts the packets that the front sent again against those that the link dropped. Pure.
+"""Compares the number of packets that the front sent again with the number that the link dropped. Pure.
 
 A kernel sends a segment again if it was lost, or taken for lost. If the client then has the segment twice, its kernel
 says so (D-SACK, RFC 2883), and the front's kernel counts that. So without LOSS every segment that was sent again was
-dropped by the bottleneck, or is counted as a duplicate. Each of both stands for at most one full segment.
+dropped by the bottleneck, or is counted as a duplicate. Either stands for at most one full segment.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
-"""The verdict: did bytes arrive in the order that the client asked for?
+"""Judges whether bytes arrived in the order that the client asked for: the verdict.
 
-The order asked for is the one that the client's signals put on the wire (order.py), not the page's word `important`.
-Each important resource is judged by itself, against its *rivals*: the resources that it was asked to precede or, if it
-was asked to precede none, the unimportant ones that were asked to precede it. A resource is no rival if one of the two
-waits for the other, if it was complete when the origin had the important resource, or if it was requested when the
-important resource was complete. The *high* side was asked for first, the other side is *low*.
+The order is that of the client's signals on the wire (order.py), not the page's word `important`. Each important
+resource is judged by itself, against its *rivals*: the resources that it should precede or, if there are none, the
+unimportant ones that should precede it. A resource is no rival if one of the two waits for the other, if it was
+complete when the origin had the important resource, or if it was requested when the important resource was complete.
+The *high* side was asked for first, the other side is *low*.
 
 For each important resource, the first rule that applies decides:
 1. undecided: no order was asked for between this resource and any other.

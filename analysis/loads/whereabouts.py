@@ -9,9 +9,9 @@ Front and client count positions in the same stream, and TCP keeps the order of 
     from `sent` to `handed`          unsent in the front's kernel
     bytes behind `handed`            in the front
 
-With cross traffic the parts of the link hold packets of other flows, too. Then the front's bytes on the link are those
-that were sent and have not arrived, at most as many as the link holds, and both parts hold the same share of them. So
-lost bytes count as on the link.
+With cross traffic the parts of the link hold packets of other flows, too. Then the front's bytes on the link are all
+that were sent and have not arrived, at most as many as the link holds. Both parts hold the same share of them. So lost
+bytes count as on the link.
 
 The link has two parts: the delay line and the bottleneck queue. The delay line is nearer to the front, except with
 SHAPER_AT=front, where the bottleneck is on the front's own egress.

@@ -45,7 +45,7 @@ class Tape:
 
 @dataclass(frozen=True, kw_only=True)
 class Looks:
-    """The samples of the front's socket, without those that show the same positions as the previous sample.
+    """The samples of the front's socket at which a position has changed.
 
     t_ms: the samples' times. handed, sent: the end of the bytes that the front had handed to its kernel, and that the
     kernel had sent, as positions in the TCP stream. near_from, far_from: the link consists of the bottleneck queue and

@@ -37,8 +37,8 @@ LOSS = 0.01
 class Knee:
     """The knee of a network: the recommended LOWAT, and the values of LOWAT that explain it.
 
-    reference: the value with which the goodput of the others is compared; None if there is no other value. best: the
-    value with the soonest script first byte of those that keep goodput. recommended: the largest value that is not
+    reference: the value with which the goodput of the others is compared; None if there is no other value. best: of the
+    values that keep goodput, the one with the soonest script first byte. recommended: the largest value that is not
     measurably later. best and recommended are None if no value has enough good runs. falls_at: the largest value with
     measurably less goodput than the reference; None if there is none. out: values that cost too much goodput. front:
     the best trade-offs of first byte, goodput and processor time, the smallest value first.

@@ -3,7 +3,7 @@
 Rules:
 1. Received frames are decoded from the bytes and times of the browser's socket, so that each piece of DATA has its TLS
    record, as with the lab's own client.
-2. Only the connection that carried the measured load is told of. A load begins with the request for the page.
+2. Events are of the connection that carried the measured load. A load begins with the request for the page.
 3. Requests that are not in the plan have events, too, with the path as the resource's name. The end of a
    load does not depend on their responses.
 4. All priority signals are in a single list, in the order in which they were sent, because signals within the

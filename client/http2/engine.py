@@ -217,7 +217,7 @@ class Http2Engine:
         return 0 if name is None else self._groups.get(name) or self._loads.open_stream(name) or 0
 
     def _change(self, names: Container[str], now_ns: int) -> list[Event]:
-        """Sends the plan's priority changes for those of the resources whose streams are open; returns the events."""
+        """Sends the plan's priority changes for the resources with open streams; returns the events."""
         events = []
         for change in self._plan.changes:
             stream_id = self._loads.open_stream(change.resource)

@@ -213,7 +213,7 @@ class Http3Engine:
         return self._loads.asked(stream_id, request, now_ns, f"priority: {field}" if field else None)
 
     def _change(self, names: Container[str], now_ns: int) -> list[Event]:
-        """Sends the plan's priority changes for those of the resources whose streams are open; returns the events."""
+        """Sends the plan's priority changes for the resources with open streams; returns the events."""
         events = []
         for change in self._plan.changes:
             stream_id = self._loads.open_stream(change.resource)

@@ -78,8 +78,8 @@ class _Pump:
     def until(self, done: Callable[[], bool], deadline: Deadline, quiet_ns: int | None = None) -> None:
         """Runs the engine until done() is true.
 
-        quiet_ns: the time after which the engine is told that nothing has arrived, in a probe; None for no probe.
-        Raises LoadFailed, and TransportFailed if the deadline has passed or the front's port is closed.
+        quiet_ns: the time without arrivals after which the engine is informed, in a probe; None for no probe. Raises
+        LoadFailed, and TransportFailed if the deadline has passed or the front's port is closed.
         """
         self.flush()
         quiet_from_ns = None if quiet_ns is None else time.monotonic_ns() + quiet_ns

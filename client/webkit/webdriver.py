@@ -19,7 +19,7 @@ class WebDriverError(Exception):
 
 
 class Session:
-    """A session with a browser. capabilities: what the browser said about itself."""
+    """A session with a browser. capabilities: the browser's description of itself."""
 
     def __init__(self, port: int, number: str, capabilities: Mapping[str, Any]) -> None:
         self.capabilities = capabilities

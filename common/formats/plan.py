@@ -168,7 +168,7 @@ class Plan:
         return next((each for each in self.requests if each.name == name), None)
 
     def due(self, after: str | None) -> tuple[Request, ...]:
-        """Returns the requests to send when the resource `after` is complete; with None, those that begin the load."""
+        """Returns the requests to send when the resource `after` is complete; with None, the first ones of the load."""
         return tuple(each for each in self.requests if each.after == after)
 
     def to_json(self) -> str:

@@ -7,11 +7,10 @@ Rules:
 2. Every dialect gets two probes. In one probe the client marks the first resource as more urgent, in the other probe
    the second resource. The difference between the two probes shows how the server follows the dialect. A dialect that
    sends weights gets two more, with weights that differ much (experiments/scenario/stimuli.py).
-3. All connections go to one address, eight at a time. Each connection is closed as soon as the order has been seen.
-   The command prints the number of probes before it begins them. A further connection, made before the probes,
-   measures the round trip. It uses TCP, also with --http3: a server that speaks HTTP/3 speaks HTTP/2 on the same port.
-4. If the server closes a connection before the order has been seen, the answer for the connection's dialect is
-   `refused`.
+3. All connections go to one address, eight at a time. Each connection is closed as soon as the order is known. The
+   command prints the number of probes before it begins them. A further connection, made before the probes, measures the
+   round trip. It uses TCP, also with --http3: a server that speaks HTTP/3 speaks HTTP/2 on the same port.
+4. If the server closes a connection before the order is known, the answer for the connection's dialect is `refused`.
 5. The whole command has one deadline: 30 s. If the round trip is so long that the probes need more time, the deadline
    is 1.5 times the time needed, five minutes at most. At the deadline, the command shows the answers that it has, names
    the missing answers, and fails.

@@ -39,7 +39,7 @@ class RunState:
         self.phase, self.began_s, self.folder = phase, now_s, folder
 
     def step(self, text: str, now_s: float) -> None:
-        """Notes a step that the run has told."""
+        """Notes a step that the run reports."""
         self.began_s = now_s if self.began_s is None else self.began_s
         if load := _LOAD.fullmatch(text):
             self._loading_since_s = self._loading_since_s or now_s

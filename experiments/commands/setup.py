@@ -179,7 +179,7 @@ def _have_installed(plan: SetupPlan, installer: apt.Installer) -> None:
 def _fetch_roots(request: SetupRequest) -> None:
     """Makes the roots of the servers that the request names with a suite, unless they exist. Raises LabError.
 
-    For tests, and for all servers, also makes those of the servers whose plain names stand for a suite.
+    For tests, and for all servers, also makes the roots of servers whose plain names stand for a suite.
     """
     if not request.runs_here or request.part is SetupPart.ENVIRONMENT:
         return

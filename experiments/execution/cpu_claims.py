@@ -37,7 +37,7 @@ class CpuClaim:
 
 
 def claim() -> CpuClaim:
-    """Claims the processor with the fewest claims among those that this process may use; breaks ties at random."""
+    """Claims the processor with the fewest claims of all that this process may use; breaks ties at random."""
     allowed = list(os.sched_getaffinity(0))
     candidates = random.sample(allowed, len(allowed))
     for number in range(_MOST):

@@ -157,8 +157,8 @@ def _finished(commands: dict[str, "_Command"], name: str, finish: jobs.Finish) -
 class _Command:
     """A process that carries out runs, and its progress.
 
-    names: the names of the runs on its list. waiting: all runs that have not begun; the command removes those that it
-    begins.
+    names: the names of the runs on its list. waiting: all runs that have not begun; the command removes a run when it
+    begins it.
     """
 
     def __init__(

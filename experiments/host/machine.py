@@ -95,7 +95,7 @@ def look(*, lacks_something: bool) -> Machine:
 
 
 def lacking(wants: Iterable[Want]) -> tuple[Want, ...]:
-    """Returns those of the wanted things of which this machine lacks a program or a file."""
+    """Returns the wanted things of which this machine lacks a program or a file."""
     return tuple(want for want in wants if not _is_there(want))
 
 

@@ -120,8 +120,8 @@ def is_named(browser: BrowserProgram, request: SetupRequest) -> bool:
 def npm_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
     """Returns servers that use npm packages.
 
-    needed: True for those that the request names. False for those that the request does not name, if the request is for
-    tests; otherwise none.
+    needed: True for the servers that the request names. False for the others, if the request is for tests; otherwise
+    none.
     """
     named = [server for server in servers.values() if server.npm and server.name in request.servers]
     if needed:
@@ -151,7 +151,7 @@ def wheel_servers(request: SetupRequest, servers: Mapping[str, Server], *, neede
 
 
 def _known(names: Iterable[str]) -> list[Server]:
-    """Returns the servers of the names that are those of servers. A later command reports the other names."""
+    """Returns the servers with these names. A later command reports names without a server."""
     found = []
     for name in sorted(names):
         with suppress(ValueError):

@@ -238,8 +238,8 @@ class Process:
     ) -> tuple[bool, bool]:
         """Waits for the program's end or until one of the descriptors is readable, timeout_s at most.
 
-        Returns (the program has ended, a descriptor was readable when the wait ended). wait: waits for
-        descriptors until a timeout in s, and returns those that are readable; it may return early with none.
+        Returns (the program has ended, a descriptor was readable when the wait ended). wait: waits for descriptors
+        until a timeout in s, and returns the readable ones; it may return early with none.
         """
         some = False
         if self._process.returncode is None:

@@ -37,7 +37,7 @@ class Root:
 
     path: the folder. program: the server's executable, as a path inside the root. version: the version that the server
     prints. digest: the digest of all packages' digests. made_at: the time in ISO 8601, to the microsecond. extra: the
-    packages that were asked for beside those of the server.
+    requested packages beside those of the server.
     """
 
     path: Path

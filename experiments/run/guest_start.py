@@ -2,9 +2,9 @@
 
 LIST is a file that names the run folders. OpenSSL mixes the memory addresses of its own data into its random numbers.
 The addresses depend on the names of folders and on the build of Python. So the client's OpenSSL gets the kernel's
-random numbers as they are. If it cannot be told so, it allocates this data before any other code of the lab is in
-memory. Then the addresses are at least the same in every guest of this checkout. For that, this file imports the
-standard library alone, is started by its path, and has no other argument.
+random numbers as they are. If that cannot be set, it allocates this data before any other code of the lab is in memory.
+Then the addresses are at least the same in every guest of this checkout. For that, this file imports the standard
+library alone, is started by its path, and has no other argument.
 """
 
 import _ssl

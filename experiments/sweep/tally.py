@@ -93,7 +93,7 @@ class Tally:
 
     @property
     def runs_done(self) -> int:
-        """The number of runs that have ended, including those that an earlier process completed."""
+        """The number of runs that have ended, with the runs of earlier processes."""
         return len(self._arms) - len(self._left)
 
     @property

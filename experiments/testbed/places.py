@@ -226,7 +226,7 @@ class Places(Protocol):
         """
 
     def portrayed(self) -> Sequence[Portrayed]:
-        """Returns, for each place, the settings that the lab asked for and those that are there."""
+        """Returns, for each place, the requested and the observed settings."""
 
     def start_origin(self, origin: "OriginSettings") -> AbstractContextManager["RunningOrigin"]:
         """Starts the origin and waits until it answers."""

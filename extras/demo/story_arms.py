@@ -52,7 +52,7 @@ def arm_of_knobs(knobs: Mapping[str, str]) -> Arm:
 
 
 def run_missing(arms: Sequence[Arm], manner: Manner, results: Path, report: Report) -> dict[str, FinishedArm]:
-    """Runs those of the arms that are not finished, as one experiment. Returns the finished arms by name.
+    """Runs the unfinished arms, as one experiment. Returns the finished arms by name.
 
     Raises LabError; StepFailed if a run is not ok.
     """
@@ -74,7 +74,7 @@ def _distinct(arms: Sequence[Arm]) -> tuple[Arm, ...]:
 
 
 def _found(arms: Sequence[Arm], manner: Manner, results: Path, finished: FinishedArms) -> dict[str, FinishedArm]:
-    """Returns those of the arms that are finished, by name."""
+    """Returns the finished arms, by name."""
     asked = {
         arm.name: Request(name=arm.name, arms=(arm,), repeat=1, manner=manner, results=results)
         for arm in _distinct(arms)

@@ -38,8 +38,8 @@ _OF_PAIRS = {
 class Finding:
     """The result of a check.
 
-    passed: True if the expectation holds; None if the check could not be made. reason: what was seen, or why nothing
-    was. error: True if a trial had no result. faults: the faults that the check names. frames: the frames that prove
+    passed: True if the expectation holds; None if the check could not be made. reason: the observation, or why there is
+    none. error: True if a trial had no result. faults: the faults that the check names. frames: the frames that prove
     it, or those until a trial failed. ledger: the ledger of a load, in words. folders: the run folders with all frames.
     """
 
@@ -54,7 +54,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The faults and what they mean, and what was seen."""
+        """The faults with their meanings, and the observation."""
         return "; ".join([*(f"{fault}: {MEANING[fault]}" for fault in self.faults), self.reason])
 
 

@@ -121,7 +121,7 @@ class Cell:
 
     @property
     def reading(self) -> Reading:
-        """The server's interpretation of the dialect: the one word for all weights that it was asked with."""
+        """The server's interpretation of the dialect: the one word for all weights."""
         return together(self.usual, probes_reading(self.probes, STRONG) if self.strong_shares else None)
 
     @property

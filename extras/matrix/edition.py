@@ -21,7 +21,7 @@ EDITION_FORMAT: Literal[1] = 1
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A cell. shares: the script's share of the window, 0 to 1, in the probe that asks for the script first, and in the
     one that asks for the image first. strong: the same with weights that differ much, if it was measured. outcomes: by
-    the kind of loads over the slow link (WAYS), those that were made.
+    the kind of loads over the slow link (WAYS), if they were made.
     """
 
     reading: Reading

@@ -1,6 +1,6 @@
 """Measures late urgent requests at servers that follow RFC 9218: `make late` writes late-urgent.md and .json.
 
-The servers are those that read RFC 9218 according to docs/measured/matrix.json: of each server the newest version.
+docs/measured/matrix.json decides which servers read RFC 9218; the newest version of each is measured.
 """
 
 import tempfile

@@ -55,8 +55,8 @@ class Matrix:
     """The whole matrix.
 
     date: the day of the newest measurement, as YYYY-MM-DD. fronts: by name; those of one server stand together, in the
-    order in which they were asked for. cells: by the names of front and dialect; each front has at least one. unasked:
-    loads without priorities, by front. absent: the servers that are not installed, with the reason.
+    order of the request. cells: by the names of front and dialect; each front has at least one. unasked: loads without
+    priorities, by front. absent: the servers that are not installed, with the reason.
     """
 
     date: str

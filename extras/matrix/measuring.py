@@ -150,7 +150,7 @@ def _server(text: str) -> Server:
 
 
 def _spoken(server: Server, named: Iterable[str]) -> list[str]:
-    """Returns those of the named dialects that the server's protocol has signals for, each kind of signals once."""
+    """Returns the named dialects for which the server's protocol has signals, each kind of signals once."""
     return [name for name in named if server.protocol == Protocol.HTTP2 or name in _OVER_HTTP3]
 
 

@@ -23,7 +23,7 @@ UNASKED = "without priorities"
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """A result that moved. name: the row. dialects: those whose cells moved alike; UNASKED alone for that order."""
+    """A result that moved. name: the row. dialects: the dialects with this move; UNASKED alone for that order."""
 
     name: str
     dialects: tuple[str, ...]

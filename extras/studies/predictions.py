@@ -85,7 +85,7 @@ def write(path: Path, report: Report) -> None:
 
 
 def _name(knobs: Mapping[str, str]) -> str:
-    """Returns the knobs of a drawn network in words, without those that have their default."""
+    """Returns the knobs of a drawn network in words, without defaults."""
     return " ".join(f"{name}={value}" for name, value in knobs.items() if value != KNOBS[name].default)
 
 

@@ -68,7 +68,7 @@ def _arm(case: Case, knobs: Mapping[str, str]) -> Arm:
 def measure(
     asked: Mapping[Case, Arm], results: Path, report: Report
 ) -> tuple[dict[Case, Mapping[str, Any]], dict[Case, Mapping[str, Any]]]:
-    """Runs arms in the guest, and repeats those that are not ok. Returns their summaries, and their browser.json.
+    """Runs arms in the guest, and repeats arms that are not ok. Returns their summaries, and their browser.json.
 
     Raises LabError, also if a run is still not ok.
     """

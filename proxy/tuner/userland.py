@@ -134,7 +134,7 @@ class Userland:
         self._stack.close()
 
     def look(self, now_ns: int) -> int:
-        """Scans for connections and samples those that are due; returns the time at which to call this method again."""
+        """Scans for connections and samples the due ones; returns the time at which to call this method again."""
         if now_ns >= self._next_scan_ns:
             began_ns = time.thread_time_ns()
             self._scan()

@@ -1,1 +1,1 @@
-"""The checks of a run's settings and traffic. A difference from what was asked for makes the run invalid."""
+"""The checks of a run's settings and traffic. A difference from the request makes the run invalid."""

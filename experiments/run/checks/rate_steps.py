@@ -25,9 +25,9 @@ class Span:
 
 
 def observed_steps(link: Link, folder: Path, span: Span) -> list[dict[str, Any]]:
-    """Returns for each rate step what was asked for and what the link's journal, a file in the folder, shows.
+    """Returns each rate step as requested, and as in the link's journal, a file in the folder.
 
-    Each entry has these keys. at_ns: the time of the step after the load's start. asked_bit_s: the rate asked for.
+    Each entry has these keys. at_ns: the time of the step after the load's start. asked_bit_s: the requested rate.
     rate_bit_s: the rate in the journal. late_ns: the lateness of the step. reason: why the link did not make the step;
     None if the link made the step.
     """

@@ -13,7 +13,7 @@ from priolab.experiments.errors import InvalidRun
 _GROW = ("SO_SNDBUF", "SO_RCVBUF", "TCP_NODELAY")
 """Options whose value only grows: TCP_NODELAY from off to on."""
 _CLAMP, _LEAST_PART = "TCP_WINDOW_CLAMP", 0.75
-"""The kernel's clamp follows its estimate of a packet's overhead, and moved by 4 % in all runs that were seen."""
+"""The kernel's clamp follows its estimate of a packet's overhead, and moved by 4 % in all observed runs."""
 _FREE = "TCP_NOTSENT_LOWAT"
 
 

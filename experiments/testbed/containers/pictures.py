@@ -33,7 +33,7 @@ class ContainerPictures:
         portrait.leave_open(changing)
 
     def portrayed(self) -> list[Portrayed]:
-        """Returns, for each service, the settings asked for and those that are there."""
+        """Returns, for each service, the requested and the observed settings."""
         seen = {service: json.loads(self._run(service, _READ)) for service in _SEEN}
         if not self._begun:
             self._begun = True

@@ -178,7 +178,7 @@ class Namespaces:
         return {place.name: place.picture() for place in self._places}
 
     def portrayed(self) -> Sequence[Portrayed]:
-        """Returns, for each place, the settings that the lab asked for and those that are there."""
+        """Returns, for each place, the requested and the observed settings."""
         return [place.portrayed() for place in self._places]
 
     def apply_settings(self, scenario: Scenario) -> None:
