@@ -77,9 +77,8 @@ class ProcessSample:
 
     lowat_bytes: the socket's own value; 0 if the sysctl applies. peer_port: the client's port, of the connection that
     has carried most bytes; None if none is established. cpu_ns, voluntary_switches, involuntary_switches, read_calls,
-    write_calls: totals of all threads of the process; threads that have ended count only for the calls, which are those
-    that proc(5) counts as read(2) and write(2). None if the kernel does not count them. sampler: the total cost of the
-    sampler.
+    write_calls: totals of all threads of the process; threads that have ended count only for the calls, read(2) and
+    write(2) in proc(5). None if the kernel does not count them. sampler: the total cost of the sampler.
     """
 
     t_ns: int

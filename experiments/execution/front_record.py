@@ -1,4 +1,4 @@
-"""Describes the front of a run for run.json, so that this file alone says which program ran, and from which files."""
+"""Describes the front of a run for run.json, so that this file alone names the program and its files."""
 
 from collections.abc import Mapping
 from pathlib import Path
