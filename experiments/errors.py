@@ -68,7 +68,7 @@ class TimedOut(StepFailed):
 
 
 class InvalidRun(LabError):
-    """A run whose result must not be used, because an observed value differs from the value asked for.
+    """A run whose result must not be used, because an observed value differs from the requested one.
 
     check: what was checked. asked, observed: the two values. remedy: what the user can do, if anything.
     """

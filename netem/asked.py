@@ -1,8 +1,8 @@
 """The settings of a place that follow from the commands of tc(8), ip(8) and ethtool(8) with which the lab makes a link.
 
 The names are those of a picture of the place (common/picture). An option that a command does not name has the value
-that stands for "off", so every option of netem, tbf and pfifo is asked for. Of the other qdiscs a command asks for
-the kind alone here; netem/disciplines.py compares their limits and ECN. Pure.
+that stands for "off", so every option of netem, tbf and pfifo has a requested value. Of the other qdiscs a command asks
+for the kind alone here; netem/disciplines.py compares their limits and ECN. Pure.
 """
 
 import re

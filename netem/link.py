@@ -182,7 +182,7 @@ class Link:
         return self.delay_ns + self.delay_up_ns
 
     def longest_silence_ns(self, burst_bytes: int) -> int:
-        """Returns the longest time in which nothing arrives at the client although the front has been asked for bytes.
+        """Returns the longest time between a request of bytes and the next arrival at the client.
 
         The link carries no other bytes than those of the front's answer, and loses none at random. Then this is the
         round trip with the answer's transmission. Where the bottleneck may drop packets it is three times as long, and

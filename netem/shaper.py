@@ -83,7 +83,7 @@ def lack_of(shaper: Shaper, link: Link) -> str | None:
 def chosen(
     asked: Shaper | None, link: Link, look_for_netem: Callable[[], str | None], usual: Shaper | None = None
 ) -> tuple[Shaper, str | None]:
-    """Returns the shaper of a link, and why SHAPER=auto does not stand for netem; None if it does, or is not asked for.
+    """Returns the shaper of a link, and why SHAPER=auto does not stand for netem; None if it does, or is not requested.
 
     asked: None for SHAPER=auto. look_for_netem: returns the reason why the kernel has no netem; None if it has. usual:
     what SHAPER=auto stands for without a trace; None to look for netem.

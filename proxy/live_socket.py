@@ -27,7 +27,7 @@ class LiveSocket:
 
     @property
     def holder(self) -> int | None:
-        """The id of the process that was last seen to have the connection; None if no process has been seen."""
+        """The id of the last process with the connection in a sample; None before the first sample."""
         return self._holder
 
     @property

@@ -76,9 +76,9 @@ def lateness_in(reason: str) -> str:
 def judgement(load: PageLoad, evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Judgement:
     """Returns the verdict on the measured load, with the rules for probes if the run is a probe.
 
-    The order asked for is the one that the client's signals put on the wire in this load. The reason of `kept` also
-    says how late the order was kept, if LOWAT does not explain it. Raises FolderError for a probe in which the client
-    never opened its flow-control window.
+    The order is that of the client's signals on the wire in this load. The reason of `kept` also says how late the
+    order was kept, if LOWAT does not explain it. Raises FolderError for a probe in which the client never opened its
+    flow-control window.
     """
     order = AskedOrder.of(evidence.events, load.number, evidence.groups)
     if scenario.plan == PROBE:

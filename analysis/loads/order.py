@@ -1,4 +1,4 @@
-"""The order that the client asked for in a load, by the priority signals that it put on the wire. Pure."""
+"""The order that the client asked for in a load, by its priority signals on the wire. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

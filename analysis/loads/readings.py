@@ -71,9 +71,9 @@ def reading(asked: float, swapped: float, *, doubt: float = 0.0) -> Reading:
 def together(usual: Reading, strong: Reading | None) -> Reading:
     """Returns the one word for two readings of the same dialect.
 
-    usual: the reading with weights that differ little. strong: the reading with weights that differ much; None if the
-    dialect was not asked for with such weights. A server is contrary if it is so once, because a client does not know
-    which weights turn it. It ignores a dialect if weights that differ much change nothing.
+    usual: the reading with weights that differ little. strong: the reading with weights that differ much; None without
+    probes of such weights. A server is contrary if it is so once, because a client does not know which weights turn it.
+    It ignores a dialect if weights that differ much change nothing.
     """
     if strong is None or strong is usual:
         return usual

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 class Passage:
     """A line of second/passages.jsonl: when the first byte of a response passed from the second front to the front.
 
-    path: the path asked for. port: the front's port of the connection. position_bytes: the bytes of the second front's
+    path: the requested path. port: the front's port of the connection. position_bytes: the bytes of the second front's
     TCP stream before this byte, which is the first of the response's body. requested_ns: when the front's kernel sent
     the request. sent_ns: when the second front's kernel first sent the byte. arrived_ns: when the front's kernel had
     the byte and all bytes before it. Times are of CLOCK_MONOTONIC.

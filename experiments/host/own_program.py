@@ -98,7 +98,7 @@ def _libraries(path: Path, loader: Path, what: str) -> tuple[Path, ...]:
 
 
 def version_said(command: Sequence[str], what: str) -> str:
-    """Returns the first line that the program prints when asked for its version. Raises Unavailable.
+    """Returns the first line that the program prints as its version. Raises Unavailable.
 
     command: the argument list that asks. what: the knob and its value, for errors.
     """

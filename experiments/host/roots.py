@@ -3,7 +3,7 @@
 Rules:
 1. A root is a folder SUITE-SERVER-DIGEST in the user's cache, beside its record SUITE-SERVER-DIGEST.json. The digest is
    that of the packages' digests, so a root of that name always has the same content.
-2. Once made (root_making.py), a root is used until a newer one is asked for (`priolab roots NAME@SUITE`). Then the
+2. Once made (root_making.py), a root is used until a newer one is requested (`priolab roots NAME@SUITE`). Then the
    suite is asked again, because suites change. The newest root is used; older ones stay.
 
 Uses the standard library alone, because the set-up runs before the Python environment exists.

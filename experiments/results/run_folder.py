@@ -107,7 +107,7 @@ class RunFolder:
 
     @property
     def run(self) -> Path:
-        """run.json: the scenario as asked for and as observed, status, times, verdict, metrics."""
+        """run.json: the scenario as requested and as observed, status, times, verdict, metrics."""
         return self.path / "run.json"
 
     @property

@@ -79,7 +79,7 @@ def run_arm(
     places: the namespaces or containers of client, link, front and origin. conditions: the order, the tolerance, and
     the alignment of the client's start. observed: a dict into which the function writes the settings and figures that
     it found (common/formats/run.py, Observed). tell: called with the name of each step. Raises StepFailed, Unavailable,
-    and InvalidRun if a setting asked for and the setting observed differ.
+    and InvalidRun if a requested and an observed setting differ.
     """
     arm = _Arm(folder, places, conditions, observed)
     with ExitStack() as stack:
@@ -172,7 +172,7 @@ class _Arm:
         return link
 
     def load(self, servers: _Servers, link: ActiveLink) -> tuple[Loaded, Sequence[Portrayed]]:
-        """Loads the pages beside cross traffic, capture and tuner if asked for; returns the last pictures, too."""
+        """Loads the pages beside cross traffic, capture and tuner if requested; returns the last pictures, too."""
         scenario, folder, places, hop = self.scenario, self._folder, self._places, servers.hop
         with (
             _crossing(places, scenario, link.shaper, folder, self._interval_ns) as cross,
@@ -195,7 +195,7 @@ class _Arm:
         return loaded, portrayed
 
     def check_loads(self, servers: _Servers, loaded: Loaded) -> None:
-        """Reads what was recorded beside the loads, and checks that the settings asked for held."""
+        """Reads what was recorded beside the loads, and checks that the requested settings held."""
         scenario, folder, observed = self.scenario, self._folder, self._observed
         if scenario.client.is_browser:
             observed |= observed_browser(folder, servers.environment.resolution_ns)

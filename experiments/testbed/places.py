@@ -42,7 +42,7 @@ class Addresses:
 
 @dataclass(frozen=True, kw_only=True)
 class Portrayed:
-    """A place's settings by name (common/picture). asked: what the lab asked for. seen: what is there.
+    """A place's settings by name (common/picture). asked: the lab's requests. seen: what is there.
 
     unusual: settings that the place began with, as NAME=VALUE, and that are not Linux's defaults: the machine's own.
     """

@@ -44,9 +44,9 @@ class DemoJob:
 
     words: the knobs on the command line of the job's process. claims: the numbers of the requests that want the result,
     each with True if the request can wait (see `is_background`). began_s: the time of the first request, by the
-    monotonic clock. ended_s: the time of the job's end; None before it. is_interrupted: True if the job's process was
-    asked to end, to be started again later. changed: the event that the next change of the job's state, text or claims
-    sets. state, text, shown: see News.
+    monotonic clock. ended_s: the time of the job's end; None before it. is_interrupted: True if the job's process is to
+    end, to be started again later. changed: the event that the next change of the job's state, text or claims sets.
+    state, text, shown: see News.
     """
 
     request: Request

@@ -1,4 +1,4 @@
-"""Compares the pictures of a run's places with what the lab asked for. Pure."""
+"""Compares the pictures of a run's places with the lab's requests. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +14,7 @@ _ROUNDED = 1e-4
 
 
 def differences(portrayed: Portrayed) -> Iterator[tuple[str, str | None, str | None]]:
-    """Yields name, value asked for and observed value of each setting that differs; None where there is none.
+    """Yields name, requested value and observed value of each setting that differs; None where there is none.
 
     What an object is comes before its other settings.
     """
@@ -25,7 +25,7 @@ def differences(portrayed: Portrayed) -> Iterator[tuple[str, str | None, str | N
 
 
 def check_pictures(places: Sequence[Portrayed], when: str) -> None:
-    """Checks that every setting of every place is as asked for. when: BEFORE or AFTER. Raises InvalidRun."""
+    """Checks that every setting of every place is as requested. when: BEFORE or AFTER. Raises InvalidRun."""
     for portrayed in places:
         for name, asked, seen in differences(portrayed):
             raise InvalidRun(f"{portrayed.place} {when}, {name}", asked, seen)

@@ -104,8 +104,8 @@ def check_connection(port: int, processes: Sequence[ProcessSample], load: range)
 def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     """Compares the scenario with the front's live connection. Raises InvalidRun.
 
-    A socket whose option TCP_NOTSENT_LOWAT is unset (0) takes its value from the sysctl. Only NATIVE=on and
-    LOWAT=auto may set the option. The send buffer begins at the size asked for, and the kernel only enlarges it.
+    A socket whose option TCP_NOTSENT_LOWAT is unset (0) takes its value from the sysctl. Only NATIVE=on and LOWAT=auto
+    may set the option. The send buffer begins at the requested size, and the kernel only enlarges it.
     """
     _agree("TCP_CONGESTION of the live socket", str(scenario.congestion_control), observed["congestion_control"])
     if scenario.native == "off" and scenario.lowat != LOWAT_AUTO:

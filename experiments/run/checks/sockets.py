@@ -18,7 +18,7 @@ _FREE = "TCP_NOTSENT_LOWAT"
 
 
 def changed(samples: Sequence[OptionsSample], *, own: bool = False) -> Iterator[tuple[str, str, str, str]]:
-    """Yields the socket, the option, the value asked for and the observed one, of each option that was changed.
+    """Yields the socket, the option, its requested and its observed value, for each changed option.
 
     samples: the first is that of a new socket. own: whether the program is a user's, and its first options are right.
     """

@@ -359,7 +359,7 @@ class Containers:
             self._mounts.collect("client")
 
     def portrayed(self) -> Sequence[Portrayed]:
-        """Returns the settings of each place but the origin's, as asked for and as they are."""
+        """Returns the settings of each place but the origin's, as requested and as they are."""
         return self._pictures.portrayed()
 
     def live_sockets(self, client: Process | None) -> AbstractContextManager[LiveSockets]:

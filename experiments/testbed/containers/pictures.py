@@ -2,7 +2,7 @@
 
 Rules:
 1. The reference is the first picture, which is read when everything runs: the engine makes a container's namespace and
-   its sysctls itself. So a change before the loads is found only in what the lab's commands of the link ask for.
+   its sysctls itself. So a change before the loads shows only in the options of the link's commands.
 2. The origin's image has no Python, so its namespace stays hidden (HIDDEN).
 """
 

@@ -86,7 +86,7 @@ def observed_at(counters: Mapping[str, Any]) -> ShaperAt:
 
 
 def check_at(scenario: Scenario, counters: Mapping[str, Any]) -> None:
-    """Checks that the bottleneck was at the place asked for, with the rate asked for. Raises InvalidRun."""
+    """Checks that the bottleneck was at the requested place, with the requested rate. Raises InvalidRun."""
     if (found := observed_at(counters)) is not scenario.shaper_at:
         raise InvalidRun("the place of the bottleneck", str(scenario.shaper_at), str(found))
     if found is ShaperAt.FRONT:

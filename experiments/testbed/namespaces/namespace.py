@@ -40,7 +40,7 @@ def _check(result: int, what: str) -> None:
 class Namespace:
     """A network namespace. A context manager, which closes the namespace's descriptor.
 
-    name: the name of the place, for errors. portrait: what the lab asked of the place.
+    name: the name of the place, for errors. portrait: the lab's requests of the place.
     """
 
     def __init__(self, name: str, *, forwards: bool = False) -> None:
@@ -159,7 +159,7 @@ class Namespace:
                 raise StepFailed(f"the picture of the {self.name} place", error.strerror or str(error)) from error
 
     def portrayed(self) -> Portrayed:
-        """Returns what the lab asked of the place, beside what is there. Raises StepFailed."""
+        """Returns the requested settings of the place, beside the observed ones. Raises StepFailed."""
         seen = self.picture()
         return Portrayed(place=self.name, asked=self.portrait.asked(seen), seen=seen, unusual=self.portrait.unusual())
 

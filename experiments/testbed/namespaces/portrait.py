@@ -55,7 +55,7 @@ class Portrait:
         self._open |= {*names}
 
     def asked(self, seen: Picture) -> Picture:
-        """Returns the settings asked for. seen: the picture of the place; what rule 3 takes from it is its first."""
+        """Returns the requested settings. seen: the picture of the place; what rule 3 takes from it is its first."""
         if self._first is None:
             self._first = seen
         asked = {**self._reference, **{name: each for name, each in self._declared.items() if self._exists(name, seen)}}
@@ -71,7 +71,7 @@ class Portrait:
         }
 
     def unusual(self) -> list[str]:
-        """Returns the settings that the machine brought along, and for which the lab asked for nothing else."""
+        """Returns the machine's own settings that the lab did not set."""
         return unusual({name: each for name, each in self._reference.items() if name not in self._declared})
 
     def _exists(self, name: str, seen: Picture) -> bool:
