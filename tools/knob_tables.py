@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from priolab.analysis.reports.markdown import head
+from priolab.analysis.reports.markdown import Table
 from priolab.experiments.execution.invocation import RUN_KNOBS, RunKnob
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS
@@ -33,8 +33,8 @@ def document() -> str:
 
 
 def _table(knobs: Iterable[Knob | RunKnob]) -> str:
-    rows = [f"| `{knob.name}` | `{knob.default}` | {knob.allowed} | {knob.meaning} |" for knob in knobs]
-    return "\n".join([*head("knob", "default", "allowed", "meaning"), *rows])
+    rows = tuple((f"`{knob.name}`", f"`{knob.default}`", knob.allowed, knob.meaning) for knob in knobs)
+    return Table(head=("knob", "default", "allowed", "meaning"), rows=rows).markdown()
 
 
 if __name__ == "__main__":

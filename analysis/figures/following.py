@@ -38,7 +38,7 @@ from priolab.analysis.figures.sheet import (
 )
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.reports.following import BAND, Seen, Step, steps
-from priolab.analysis.sweeps.words import milliseconds, rate
+from priolab.common.amounts import milliseconds, rate
 
 NAME = "following"
 """The name of the figure's files, without suffix."""

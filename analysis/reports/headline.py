@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from priolab.analysis.loads.findings import lateness_in
+from priolab.common.amounts import seconds
 from priolab.common.formats.run import Verdict
 from priolab.common.packets import RECORD_BYTES
 
@@ -62,15 +63,15 @@ def _of_one(arm: Arm) -> str:
         return _ended_badly(arm)
     if _is_alone(arm):
         last_ms = arm["resources"][arm["focal"]]["last_byte_ms"]
-        return f"{_focal(arm)} was complete at {_seconds(last_ms)} ({arm['verdict']})"
+        return f"{_focal(arm)} was complete at {seconds(last_ms)} ({arm['verdict']})"
     first_ms, late_ms = arm["first_byte_ms"], (arm["oracle"] or {}).get("inversion_ms")
-    at = f"first byte at {_seconds(first_ms)}"
+    at = f"first byte at {seconds(first_ms)}"
     if late_ms is None:
         return f"{_focal(arm)} came: {at} ({arm['verdict']})"
     if late_ms < _record_ms(arm):
         return f"{_focal(arm)} came as soon as possible: {at} ({arm['verdict']})"
     return (
-        f"{_focal(arm)} came {_difference(late_ms)} later than possible: {at}, not {_seconds(first_ms - late_ms)} "
+        f"{_focal(arm)} came {_difference(late_ms)} later than possible: {at}, not {seconds(first_ms - late_ms)} "
         f"({arm['verdict']})"
     )
 
@@ -89,12 +90,12 @@ def _of_two(arm: Arm, before: Arm) -> str:
     told, other_told = _verdict(arm), _verdict(before)
     verdicts = f"{told} in both" if told == other_told else f"{told}, not {other_told}"
     if abs(first_ms - other_ms) < max(_record_ms(arm), _record_ms(before)):
-        times = f"{_seconds(first_ms)} and {_seconds(other_ms)}"
+        times = f"{seconds(first_ms)} and {seconds(other_ms)}"
         return f"{name} {came} as soon in {arm['name']} as in {before['name']}: {edge} at {times} ({verdicts})"
     word = "sooner" if first_ms < other_ms else "later"
     return (
         f"{name} {came} {_difference(abs(first_ms - other_ms))} {word} in {arm['name']} than in {before['name']}: "
-        f"{edge} at {_seconds(first_ms)}, not {_seconds(other_ms)} ({verdicts})"
+        f"{edge} at {seconds(first_ms)}, not {seconds(other_ms)} ({verdicts})"
     )
 
 
@@ -122,10 +123,6 @@ def _record_ms(arm: Arm) -> float:
     """Returns the time that the arm's link needs for one TLS record, in milliseconds; at least 1."""
     rate_bit_s = arm["scenario"]["rate_bit_s"]
     return _LEAST_MS if rate_bit_s is None else max(_LEAST_MS, RECORD_BYTES * 8 / rate_bit_s * 1000)
-
-
-def _seconds(time_ms: float) -> str:
-    return f"{time_ms / 1000:.2f} s"
 
 
 def _difference(time_ms: float) -> str:

@@ -1,23 +1,57 @@
-"""Markdown for the documents that the lab writes: paragraphs and rows of tables. Pure."""
+"""Markdown for the documents that the lab writes: paragraphs, tables, and marked places that a measurement fills. Pure.
 
-from collections.abc import Iterable
+A document is written by hand. A marked place in it is `<!-- measured: NAME -->text<!-- end -->`, in a line or in lines
+of its own. The marks do not show where the document is read.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from textwrap import fill
 
-_WIDTH = 118
+_WIDTH = 120
+_PLACE = re.compile(r"<!-- measured: ([\w-]+) -->(\n?)(.*?)\n?<!-- end -->", re.DOTALL)
+_MARK = re.compile(r"^<!-- (?:measured: [\w-]+|end) -->\n|<!-- (?:measured: [\w-]+|end) -->", re.MULTILINE)
 
 
 def filled(text: str, hanging: str = "") -> str:
-    """Returns a paragraph in lines of at most 118 characters. hanging: what all lines but the first begin with."""
+    """Returns a paragraph in lines of at most 120 characters. hanging: what all lines but the first begin with."""
     return fill(text, _WIDTH, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
 
 
-def head(*columns: str) -> list[str]:
-    """Returns the first two lines of a table. Figures stand on the right in a column whose name ends with a colon."""
-    names = (f" {name.removesuffix(':')} " if name else " " for name in columns)
-    marks = ("---:" if name.endswith(":") else "---" for name in columns)
-    return [f"|{'|'.join(names)}|", f"|{'|'.join(marks)}|"]
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table: headings, and rows of cells. A column whose heading ends with a colon has its cells on the right."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def markdown(self) -> str:
+        """Returns the table in Markdown."""
+        names = tuple(name.removesuffix(":") for name in self.head)
+        marks = tuple("---:" if name.endswith(":") else "---" for name in self.head)
+        return "\n".join(
+            f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in (names, marks, *self.rows)
+        )
 
 
-def row(cells: Iterable[str]) -> str:
-    """Returns a row of a table."""
-    return f"| {' | '.join(cells)} |"
+def places(document: str) -> dict[str, str]:
+    """Returns the text of each marked place of a document, by name."""
+    return {place[1]: place[3] for place in _PLACE.finditer(document)}
+
+
+def with_places(document: str, texts: Mapping[str, str]) -> str:
+    """Returns a document with new texts in its marked places, by name. Raises ValueError if these have other names."""
+    if differing := texts.keys() ^ places(document).keys():
+        raise ValueError(f"not both in the document and measured: {', '.join(sorted(differing))}")
+
+    def place(old: re.Match[str]) -> str:
+        name, line_end = old[1], old[2]
+        return f"<!-- measured: {name} -->{line_end}{texts[name]}{line_end if texts[name] else ''}<!-- end -->"
+
+    return _PLACE.sub(place, document)
+
+
+def without_marks(document: str) -> str:
+    """Returns a document as its readers see it: without the marks."""
+    return _MARK.sub("", document)

@@ -6,6 +6,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import WORDS
 from priolab.analysis.records.runs import Experiment, Run, load_run, read_experiment
 from priolab.analysis.reports.advice import advice
 from priolab.common.formats.page import MAPS
@@ -45,6 +47,12 @@ def typical(runs: Sequence[Run]) -> Run | None:
     """Returns the repetition with the median first byte of the focal resource; None if no repetition is ok."""
     good = sorted((run for run in runs if run.status == "ok"), key=lambda run: run.record.measured.first_byte_ms)
     return good[(len(good) - 1) // 2] if good else None
+
+
+def longest_part(ledger: Mapping[str, Any]) -> str:
+    """Returns the longest part of a wait in words, and its seconds. ledger: that of an arm in a summary."""
+    largest = ledger["largest"]
+    return f"{WORDS[Layer(largest)]}, {ledger['parts_ms'][largest] / 1000:.2f}"
 
 
 def _worst(statuses: Any) -> str:

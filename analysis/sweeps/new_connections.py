@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from priolab.analysis.sweeps import table
+from priolab.analysis.reports.markdown import Table
 from priolab.analysis.sweeps.steered import LATER
-from priolab.analysis.sweeps.words import milliseconds
+from priolab.common.amounts import milliseconds
 
 UNSET = "unset"
 AUTO = "LOWAT=auto"
@@ -63,4 +63,4 @@ def markdown(found: Sequence[NewConnection]) -> str:
         )
         for each in found
     )
-    return table.Table(head=head, rows=rows).markdown()
+    return Table(head=head, rows=rows).markdown()

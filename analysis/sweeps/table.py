@@ -7,33 +7,20 @@ column's name, and an empty cell for an unknown value.
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from priolab.analysis.reports.markdown import Table
 from priolab.analysis.sweeps import words
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.measures import COSTS, Measure
+from priolab.common.amounts import UNKNOWN, milliseconds
 
-_UNKNOWN = "-"
 _NOT_MEASURED = "not measured"
 _SURE = 0.95
 _PARTS = ("median", "low", "high")
 
 Document = Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table: headings, and rows of cells."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def markdown(self) -> str:
-        """Returns the table in Markdown."""
-        lines = [self.head, ("---",) * len(self.head), *self.rows]
-        return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines)
 
 
 def of_networks(summary: Document) -> Table:
@@ -176,11 +163,11 @@ def _network(network: Document) -> tuple[str, ...]:
     chosen, unset = _value(network, knee["recommended"]), _value(network, "none")
     return (
         network["network"],
-        knee["recommended"] or _UNKNOWN,
+        knee["recommended"] or UNKNOWN,
         _cell(chosen, Measure.FIRST_BYTE),
         _cell(unset, Measure.FIRST_BYTE),
         _cell(chosen, Measure.GOODPUT),
-        knee["goodput_falls_at"] or ("none of these" if knee["goodput_held_against"] else _UNKNOWN),
+        knee["goodput_falls_at"] or ("none of these" if knee["goodput_held_against"] else UNKNOWN),
         _no_difference(network["no_difference"][Measure.FIRST_BYTE]),
     )
 
@@ -207,21 +194,21 @@ def _auto(network: Document, judgement: Document) -> tuple[str, ...]:
     return (
         network["network"],
         judgement["value"],
-        _milliseconds(judgement["script_first_byte_ms"]),
-        f"{best}: {_milliseconds(judgement['best_fixed_ms'])}" if best else _UNKNOWN,
-        _UNKNOWN if ratio is None else f"{ratio:.2f}",
+        milliseconds(judgement["script_first_byte_ms"]),
+        f"{best}: {milliseconds(judgement['best_fixed_ms'])}" if best else UNKNOWN,
+        UNKNOWN if ratio is None else f"{ratio:.2f}",
         _ANSWERS[judgement["near"]],
-        _UNKNOWN if part is None else f"{part:.1%}",
+        UNKNOWN if part is None else f"{part:.1%}",
         _ANSWERS[judgement["keeps_goodput"]],
         _no_difference(network["no_difference"][Measure.FIRST_BYTE]),
     )
 
 
-_ANSWERS = {True: "yes", False: "no", None: _UNKNOWN}
+_ANSWERS = {True: "yes", False: "no", None: UNKNOWN}
 
 
 def _no_difference(spread: Document) -> str:
-    grain = words.milliseconds(spread["grain"])
+    grain = milliseconds(spread["grain"])
     if spread["pair"] is None or spread["pair"] <= spread["grain"]:
         return grain
     ratio = inf if spread["pair_ratio"] is None else spread["pair_ratio"]
@@ -232,7 +219,7 @@ def _value(network: Document, wanted: str | None) -> Document | None:
     return next((value for value in network["values"] if value["value"] == wanted), None)
 
 
-def _cell(value: Document | None, measure: Measure, unknown: str = _UNKNOWN) -> str:
+def _cell(value: Document | None, measure: Measure, unknown: str = UNKNOWN) -> str:
     found = value["measured"][measure] if value else None
     return unknown if found is None else words.interval(measure, Estimate(**found))
 
@@ -243,7 +230,7 @@ def _both(value: Document, one: Measure, other: Measure) -> str:
 
 
 def _against(found: Document | None) -> str:
-    return str(found["words"]) if found else _UNKNOWN
+    return str(found["words"]) if found else UNKNOWN
 
 
 def _coverage(summary: Document) -> float:
@@ -261,7 +248,3 @@ def _with_ledger(summary: Document) -> tuple[int, int]:
     values = [value for network in summary["networks"] for value in network["values"]]
     measured = [value["measured"][Measure.SEND_QUEUE] for value in values]
     return sum(each["repetitions"] for each in measured if each), sum(value["ok"] for value in values)
-
-
-def _milliseconds(time_ms: float | None) -> str:
-    return _UNKNOWN if time_ms is None else words.milliseconds(time_ms)

@@ -9,27 +9,12 @@ from priolab.analysis.sweeps.network_knobs import NONE
 from priolab.analysis.sweeps.networks import Level, Network
 from priolab.analysis.sweeps.spread import Difference
 from priolab.analysis.sweeps.steered import Judgement
+from priolab.common.amounts import milliseconds, rate
 
 ARTICLE = "131072"
 """The LOWAT of the article, and of most recipes since the article."""
 
 _FIRST = Measure.FIRST_BYTE
-_SECOND_MS = 1000.0
-
-
-def milliseconds(time_ms: float) -> str:
-    """Formats a time in milliseconds, or in seconds if it is a second or longer."""
-    if abs(time_ms) >= _SECOND_MS:
-        return f"{time_ms / 1000:.2f} s"
-    return f"{time_ms:.0f} ms" if abs(time_ms) >= 10 else f"{time_ms:.1f} ms"
-
-
-def rate(rate_bit_s: float) -> str:
-    """Formats a rate with three or four significant digits."""
-    for unit, size in (("Gbit/s", 10**9), ("Mbit/s", 10**6)):
-        if rate_bit_s >= size:
-            return f"{rate_bit_s / size:.3g} {unit}"
-    return f"{rate_bit_s / 1000:.4g} kbit/s" if rate_bit_s >= 1000 else f"{rate_bit_s:.0f} bit/s"
 
 
 def amount(measure: Measure, value: float) -> str:

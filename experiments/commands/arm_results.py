@@ -9,9 +9,10 @@ from rich.table import Table
 
 from priolab.analysis.loads.ledger import sentence
 from priolab.analysis.reports.headline import headline
+from priolab.common.amounts import kibibytes, seconds
 from priolab.common.formats.run import LedgerRecord
 from priolab.experiments.commands.printable import shown
-from priolab.experiments.commands.tables import bare_table, seconds
+from priolab.experiments.commands.tables import bare_table
 
 _VERDICT = re.compile(r"\b(?:kept|inverted)\b")
 _STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", "failed": "bold red"}
@@ -118,10 +119,6 @@ def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     }
 
 
-def _kib(size_bytes: float | None) -> str:
-    return "-" if size_bytes is None else f"{size_bytes / 1024:.0f} KiB"
-
-
 def _of_oracle(arm: Mapping[str, Any], key: str) -> float | None:
     """Returns the oracle's value for this key; None if the arm has no oracle."""
     found: float | None = (arm["oracle"] or {}).get(key)
@@ -135,8 +132,8 @@ _COLUMNS = (
     _Column(heading="{important}\nlast", cell=lambda arm: seconds(arm["important_last_byte_ms"])),
     _Column(heading="{others}\nfirst", cell=lambda arm: seconds(arm["others_first_byte_ms"])),
     _Column(heading="{others}\nlast", cell=lambda arm: seconds(arm["others_last_byte_ms"])),
-    _Column(heading="{others}\nbefore", cell=lambda arm: _kib(arm["other_bytes_before"])),
-    _Column(heading="{others}\nneedless", cell=lambda arm: _kib(_of_oracle(arm, "inversion_bytes"))),
+    _Column(heading="{others}\nbefore", cell=lambda arm: kibibytes(arm["other_bytes_before"])),
+    _Column(heading="{others}\nneedless", cell=lambda arm: kibibytes(_of_oracle(arm, "inversion_bytes"))),
     _Column(heading="wall\ntime", cell=lambda arm: f"{arm['wall_s']:.1f} s"),
 )
 """The columns of the table of arms.

@@ -15,11 +15,6 @@ def bare_table(*headings: str) -> Table:
     return Table(*headings, box=None, pad_edge=False, header_style="bold")
 
 
-def seconds(time_ms: float | None) -> str:
-    """Formats a time in milliseconds as seconds; None as a dash."""
-    return "-" if time_ms is None else f"{time_ms / 1000:.2f} s"
-
-
 def put(console: Console, table: Table, *, names: int = 1) -> None:
     """Prints a table. A terminal that is too narrow gets it in parts; the first columns are repeated in each part.
 

@@ -12,9 +12,10 @@ from rich.table import Table
 
 from priolab.analysis.reports.summary import arms
 from priolab.analysis.sweeps.network_knobs import network_of
+from priolab.common.amounts import seconds
 from priolab.common.formats.sweep import SweepArmRecord, SweepRecord
 from priolab.experiments.commands.printable import shown
-from priolab.experiments.commands.tables import bare_table, seconds
+from priolab.experiments.commands.tables import bare_table
 from priolab.experiments.execution.cost import link_s
 from priolab.experiments.sweep.grid import Point
 

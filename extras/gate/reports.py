@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from priolab.analysis.reports.markdown import head
+from priolab.analysis.reports.markdown import Table
 from priolab.extras.gate.judging import Finding, Result
 
 _WORDS = {True: "pass", False: "FAIL", None: "not checked"}
@@ -78,8 +78,8 @@ def _plain(text: str) -> str:
 def summary(result: Result) -> str:
     """Returns the result in Markdown: a table of the checks, and the frames of the failed ones."""
     parts = [f"## priolab gate: {_cell(verdict(result))}", "", f"Expectations: {_cell(result.title)}.", ""]
-    parts += head("check", "result", "what was seen")
-    parts += [f"| {_cell(each.check.name)} | {_WORDS[each.passed]} | {_cell(each.text)} |" for each in result.findings]
+    rows = [(_cell(each.check.name), _WORDS[each.passed], _cell(each.text)) for each in result.findings]
+    parts.append(Table(head=("check", "result", "what was seen"), rows=tuple(rows)).markdown())
     for each in result.findings:
         if each.passed is False and (proof := list(_proof(each))):
             parts += ["", f"<details><summary>{_cell(each.check.name)}: the frames</summary>", "", "```"]
@@ -89,7 +89,7 @@ def summary(result: Result) -> str:
 
 
 def _cell(text: str) -> str:
-    """Returns a text that cannot end a cell of a table, or begin a tag of HTML."""
-    for letter, escaped in (("&", "&amp;"), ("<", "&lt;"), ("|", "\\|"), ("\n", " ")):
+    """Returns a text that cannot end a line of a table, or begin a tag of HTML."""
+    for letter, escaped in (("&", "&amp;"), ("<", "&lt;"), ("\n", " ")):
         text = text.replace(letter, escaped)
     return text

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from priolab.analysis.loads.probe import Probe
 from priolab.analysis.loads.readings import DIFFERENCE
+from priolab.common.amounts import seconds
 from priolab.extras.matrix.cells import STRONG, Cell, Pair
 from priolab.extras.matrix.matrix import Front, Matrix
 from priolab.extras.matrix.words import WAYS, own_order_words, probe_words, reading_words
@@ -125,6 +126,6 @@ def _crossed(pair: Pair | None) -> str:
         return ""
     asked, swapped = pair.asked, pair.swapped
     return (
-        f"{asked.before:.0%} of the image before the script, which ends at {asked.script_last_ms / 1000:.2f} s;"
-        f" {swapped.script_last_ms / 1000:.2f} s if the image is asked for first"
+        f"{asked.before:.0%} of the image before the script, which ends at {seconds(asked.script_last_ms)};"
+        f" {seconds(swapped.script_last_ms)} if the image is asked for first"
     )

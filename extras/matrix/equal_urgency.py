@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from priolab.analysis.loads.probe import Probe
-from priolab.analysis.reports.markdown import filled, head, row
+from priolab.analysis.reports.markdown import Table, filled
 
 
 class Case(StrEnum):
@@ -115,10 +115,10 @@ def sequels_from(document: Mapping[str, Any]) -> Sequels:
     }
 
 
-def table(found: Sequels) -> list[str]:
-    """Returns the lines of a Markdown table: a row for each server."""
-    rows = [row([f"`{server}`", *(cases[case].words for case in Case)]) for server, cases in found.items()]
-    return [*head(*_HEAD), *rows]
+def table(found: Sequels) -> str:
+    """Returns a Markdown table: a row for each server."""
+    rows = tuple((f"`{server}`", *(cases[case].words for case in Case)) for server, cases in found.items())
+    return Table(head=_HEAD, rows=rows).markdown()
 
 
 def reading(found: Sequels) -> list[str]:

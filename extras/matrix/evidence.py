@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from urllib.parse import quote
 
+from priolab.common.amounts import seconds
 from priolab.extras.matrix.cells import Cell, Pair
 from priolab.extras.matrix.crossing import Crossing
 from priolab.extras.matrix.matrix import Matrix
@@ -89,7 +90,7 @@ def _lines(matrix: Matrix, cell: Cell, sent: Sent, runs: str) -> Iterator[str]:
 
 
 def _crossed(crossing: Crossing) -> str:
-    ends = f"script {crossing.script_last_ms / 1000:.2f} s, image {crossing.image_last_ms / 1000:.2f} s"
+    ends = f"script {seconds(crossing.script_last_ms)}, image {seconds(crossing.image_last_ms)}"
     return f"{crossing_words(crossing)}; complete: {ends}"
 
 

@@ -1,9 +1,8 @@
-"""Measures late urgent requests at servers that follow RFC 9218: `make late` writes late-urgent.md and .json.
+"""Measures late urgent requests at servers that follow RFC 9218: `make late` fills late-urgent.md and writes .json.
 
 docs/measured/matrix.json decides which servers read RFC 9218; the newest version of each is measured.
 """
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,10 @@ from priolab.analysis.reports.summary import summarize
 from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.options import writing
+from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.host.home import ROOT
-from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.matrix import equal_urgency, late_document, matrix_files
 from priolab.extras.matrix.cells import Layer
@@ -122,21 +120,18 @@ def probes(servers: Sequence[str], results: Path, report: Report) -> Sequels:
     return made
 
 
-def write(path: Path, report: Report) -> None:
-    """Runs all arms, and writes the document and beside it .json with the probes' frames. Raises LabError."""
-    check_document(path, _STEP)
+def _measure(results: Path, report: Report) -> Findings:
     matrix = matrix_files.earlier(_MATRIX)
     if matrix is None:
         raise StepFailed(_STEP, f"{_MATRIX.with_suffix('.json')} is missing; `make matrix` makes it")
     servers = fronts(matrix)
-    with tempfile.TemporaryDirectory(prefix="priolab-late-") as folder:
-        results = Path(folder)
-        late, pieces = (measure(page, servers, results, report) for page in _PAGES)
-        equals = probes([server for server, buffering in servers if buffering == "on"], results, report)
-    text = late_document.document(late, pieces, equals, COMPARED)
-    write_document(path, text.encode(), _STEP)
-    write_document(path.with_suffix(".json"), equal_urgency.dumped(equals).encode(), _STEP)
-    report.say(text)
+    late, pieces = (measure(page, servers, results, report) for page in _PAGES)
+    equals = probes([server for server, buffering in servers if buffering == "on"], results, report)
+    return Findings(
+        places=late_document.places(late, pieces, equals, COMPARED),
+        beside={"late-urgent.json": equal_urgency.dumped(equals).encode()},
+    )
 
 
-add_to = writing(write)
+STUDY = Study(name="late-urgent", step=_STEP, measure=_measure)
+add_to = STUDY.add_to

@@ -1,62 +1,19 @@
-"""Writes late-urgent.md: late urgent requests, small pieces and equal urgencies at servers of RFC 9218. Pure."""
+"""The marked places of docs/measured/late-urgent.md: late urgent requests, and two responses of one urgency. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from priolab.analysis.loads.layer import Layer
-from priolab.analysis.loads.ledger import WORDS
-from priolab.analysis.reports.markdown import filled, head, row
+from priolab.analysis.reports.markdown import Table, filled
+from priolab.analysis.reports.summary import longest_part
+from priolab.common.amounts import seconds
 from priolab.common.formats.run import Verdict
 from priolab.extras.matrix import equal_urgency
 from priolab.extras.matrix.equal_urgency import Sequels
 
-_LATE_HEAD = head("server", "LOWAT", "verdict", "script waited:", "possible:", "longest part")
-_PIECES_HEAD = head(
-    "server",
-    "LOWAT",
-    "verdict",
-    "first piece:",
-    "last piece:",
-    "longest gap:",
-    "longest part of the first piece's wait",
-)
-_INTRODUCTION = (
-    "Servers that follow RFC 9218 are often shown with a few large responses that are all requested at once. Then every"
-    " byte of them waits in the server until the network can take it, and the order is right. Real pages differ in two"
-    " ways: the important request comes late, and the other responses are smaller than the kernel's send buffer. By the"
-    " time of the request the kernel has all their bytes, and no scheduler can change their order any more."
-)
-_MADE = (
-    "`make late` makes this page. Each row is one run in the guest over the default link, 128 kB/s and 300 ms. The"
-    " client sends RFC 9218 alone: the header field `priority`, and SETTINGS_NO_RFC7540_PRIORITIES. The servers are"
-    " those that follow it according to [matrix.md](matrix.md), each in its newest version. nginx does not read RFC"
-    " 9218; it stands here for comparison."
-)
-_LATE = (
-    "`PAGE=late` has six images of 120 KiB, requested at once with the urgency 5, and a script of 100 KiB, requested"
-    " 0.6 s after them with the urgency 0. All images together are a sixth of the send buffer. *Waited* is the time"
-    " from the moment at which the origin had the script until the client could use its first byte; *possible* is the"
-    " shortest such time, whatever server and kernel do."
-)
-_PIECES = (
-    "`PAGE=tokens` has a stream of 400 small pieces, as a language model writes them, beside a bulk download of 1.4 MB."
-    " The stream has urgency 1 and the flag `incremental`, the download urgency 6. The origin writes a piece of 40"
-    " bytes every 20 ms from 0.2 s on, so the last one is written 8.2 s after its request. The times count from the"
-    " load's first request. *Gap* is the time between two pieces that come one after the other."
-)
-_READING = (
-    "A wait *in the front, still reorderable* is short, because the next free place is the script's. A wait *in the"
-    " front's output queue* means that the server fixed the order of its bytes before the kernel took them."
-)
-_EQUALS = (
-    "Two responses of the same urgency: two that are `incremental`, two that are not, and one of each. As in the"
-    " probes of the matrix, both wait for a closed flow-control window, which the client opens by 8 KiB at a time. So"
-    " the server alone decides, and kernel and link have no effect. According to RFC 9218, 10, incremental responses of"
-    " one urgency should share, and others should come one after the other, in the order of the streams. It leaves open"
-    " what one of each should do. *The first* is the response that was requested first. late-urgent.json has the"
-    " recorded bytes."
-)
+_LATE_HEAD = ("server", "LOWAT", "verdict", "script waited:", "possible:", "longest part")
+_PIECES_TIMES = ("first piece:", "last piece:", "longest gap:")
+_PIECES_HEAD = ("server", "LOWAT", "verdict", *_PIECES_TIMES, "longest part of the first piece's wait")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,30 +29,30 @@ INVALID = "invalid"
 _Arms = Mapping[Case, Mapping[str, Any]]
 
 
-def document(late: _Arms, pieces: _Arms, equals: Sequels, compared: str) -> str:
-    """Returns the text of docs/measured/late-urgent.md.
+def places(late: _Arms, pieces: _Arms, equals: Sequels, compared: str) -> dict[str, str]:
+    """Returns the marked places.
 
     late, pieces: the arms of the summaries for the two pages; the arm of an invalid run has the key INVALID alone, with
     the reason. equals: the probes of two responses of the same urgency. compared: the server that does not read RFC
     9218.
     """
-    lines = ["# The late urgent request", "", filled(_INTRODUCTION), "", filled(_MADE), ""]
-    lines += ["## A script that is requested late", "", filled(_LATE), "", *_LATE_HEAD]
-    lines += [_late_row(case, arm) for case, arm in late.items()]
-    lines += ["", filled(f"{_kept(late, compared)} {_READING}"), *_invalid(late), ""]
-    lines += ["## Small pieces", "", filled(_PIECES), "", *_PIECES_HEAD]
-    lines += [_pieces_row(case, arm) for case, arm in pieces.items()]
-    lines += ["", filled(_kept(pieces, compared)), *_invalid(pieces), "", *equal_section(equals, compared)]
-    return "\n".join(lines) + "\n"
+    return {
+        "late": Table(head=_LATE_HEAD, rows=tuple(_late_row(case, arm) for case, arm in late.items())).markdown(),
+        "late-kept": filled(_kept(late, compared)),
+        "late-invalid": _invalid(late),
+        "pieces": Table(
+            head=_PIECES_HEAD, rows=tuple(_pieces_row(case, arm) for case, arm in pieces.items())
+        ).markdown(),
+        "pieces-kept": filled(_kept(pieces, compared)),
+        "pieces-invalid": _invalid(pieces),
+        **equal_places(equals, compared),
+    }
 
 
-def equal_section(equals: Sequels, compared: str) -> list[str]:
-    """Returns the lines of the section about two responses of the same urgency. equals, compared: as for document."""
+def equal_places(equals: Sequels, compared: str) -> dict[str, str]:
+    """Returns the places about two responses of the same urgency. equals, compared: as for places."""
     follow = {server: cases for server, cases in equals.items() if not _is_compared(server, compared)}
-    lines = ["## The flag `incremental` alone", "", filled(_EQUALS), "", *equal_urgency.table(equals)]
-    for paragraph in equal_urgency.reading(follow):
-        lines += ["", paragraph]
-    return lines
+    return {"equals": equal_urgency.table(equals), "equals-order": "\n\n".join(equal_urgency.reading(follow))}
 
 
 def _is_compared(server: str, compared: str) -> bool:
@@ -124,41 +81,31 @@ def _kept(arms: _Arms, compared: str) -> str:
     return " ".join(told)
 
 
-def _invalid(arms: _Arms) -> list[str]:
-    """Returns a paragraph about the invalid runs, and an empty line before it; nothing if there are none."""
+def _invalid(arms: _Arms) -> str:
+    """Returns a paragraph about the invalid runs; an empty text if there are none."""
     told = [f"{_told(case)}, LOWAT={case.lowat}: {arm[INVALID]}" for case, arm in arms.items() if INVALID in arm]
-    return ["", filled(f"Invalid runs, which the lab does not judge: {'; '.join(told)}.")] if told else []
+    return filled(f"Invalid runs, which the lab does not judge: {'; '.join(told)}.") if told else ""
 
 
-def _late_row(case: Case, arm: Mapping[str, Any]) -> str:
+def _late_row(case: Case, arm: Mapping[str, Any]) -> tuple[str, ...]:
     if INVALID in arm:
-        return row([*_named(case), "invalid", *[""] * 3])
-    ledger = arm["ledger"]
-    waited_ms, early_ms = ledger["wait_ms"], arm["first_byte_ms"] - arm["oracle"]["first_byte_ms"]
-    return row([*_named(case), arm["verdict"], _s(waited_ms), _s(waited_ms - early_ms), _longest(ledger)])
+        return (*_named(case), "invalid", *[""] * 3)
+    waited_ms, early_ms = arm["ledger"]["wait_ms"], arm["first_byte_ms"] - arm["oracle"]["first_byte_ms"]
+    times = (seconds(waited_ms), seconds(waited_ms - early_ms))
+    return (*_named(case), arm["verdict"], *times, f"{longest_part(arm['ledger'])} s")
 
 
-def _pieces_row(case: Case, arm: Mapping[str, Any]) -> str:
+def _pieces_row(case: Case, arm: Mapping[str, Any]) -> tuple[str, ...]:
     if INVALID in arm:
-        return row([*_named(case), "invalid", *[""] * 4])
-    times = [_s(arm[name]) for name in ("first_byte_ms", "important_last_byte_ms")]
-    gap_ms = arm["resources"]["tokens"]["gap_longest_ms"]
-    return row([*_named(case), arm["verdict"], *times, _s(gap_ms), _longest(arm["ledger"])])
-
-
-def _longest(ledger: Mapping[str, Any]) -> str:
-    largest = ledger["largest"]
-    return f"{WORDS[Layer(largest)]}, {_s(ledger['parts_ms'][largest])}"
+        return (*_named(case), "invalid", *[""] * 4)
+    times_ms = (arm["first_byte_ms"], arm["important_last_byte_ms"], arm["resources"]["tokens"]["gap_longest_ms"])
+    return (*_named(case), arm["verdict"], *map(seconds, times_ms), f"{longest_part(arm['ledger'])} s")
 
 
 def _told(case: Case) -> str:
     return _named(case)[0].replace(", ", " with ")
 
 
-def _named(case: Case) -> Sequence[str]:
+def _named(case: Case) -> tuple[str, str]:
     off = ", `BUFFERING=off`" if case.buffering == "off" else ""
     return f"`{case.server}`{off}", case.lowat.replace("none", "unset")
-
-
-def _s(time_ms: float) -> str:
-    return f"{time_ms / 1000:.2f} s"

@@ -6,7 +6,6 @@ Rules:
 2. A document that is replaced is kept only if a verdict, a share or a version differs from the new one's.
 3. If both have the same date, an edition of that date stays as it is. So an edition has the verdicts of the last
    document of its day, or of the first one as long as no later day has a document.
-4. The new document shows what moved since the newest edition.
 """
 
 import os
@@ -15,12 +14,12 @@ from pathlib import Path
 
 from priolab.analysis.records.runs import Run
 from priolab.common.formats import files
-from priolab.common.formats.reading import read_document
+from priolab.experiments.commands.study import filled_document
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.extras.matrix import page, text
 from priolab.extras.matrix.document import document, dumped, matrix_from
-from priolab.extras.matrix.edition import EDITION_FORMAT, Edition, dumped_edition, edition, same_but_for_the_date
+from priolab.extras.matrix.edition import dumped_edition, edition, same_but_for_the_date
 from priolab.extras.matrix.matrix import Matrix
 
 STEP = "matrix"
@@ -40,15 +39,6 @@ def earlier(path: Path) -> Matrix | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise StepFailed(STEP, f"{file} is no matrix that this version reads; move it away") from None
-
-
-def newest_edition(path: Path, date: str) -> Edition | None:
-    """Returns the newest edition beside a document, up to a date; None if there is none. Raises FolderError.
-
-    path: the document's .md file. date: as YYYY-MM-DD.
-    """
-    fitting = sorted(file for file in _editions(path).glob("????-??-??.json") if file.stem <= date)
-    return read_document(fitting[-1], Edition, format_number=EDITION_FORMAT) if fitting else None
 
 
 def link_runs(results: Path, runs: Iterable[Run]) -> Path:
@@ -74,7 +64,7 @@ def _editions(path: Path) -> Path:
 
 
 def write_all(path: Path, found: Matrix, before: Matrix | None, runs: Path) -> list[Path]:
-    """Writes a document, keeps the verdicts of the one before; returns the files written. Raises LabError, FolderError.
+    """Writes a document, keeps the verdicts of the one before; returns the files written. Raises StepFailed.
 
     path: the document's .md file. before: the matrix of the document that is replaced. runs: the folder of link_runs.
     """
@@ -85,10 +75,9 @@ def write_all(path: Path, found: Matrix, before: Matrix | None, runs: Path) -> l
             made[file] = dumped_edition(edition(before))
             check_document(file, STEP)  # makes the folder
             write_document(file, made[file].encode(), STEP)
-    past = newest_edition(path, found.date)
     made |= {
-        path: text.document(found, past, path.with_suffix(".html").name),
-        path.with_suffix(".html"): page.html(found, past, os.path.relpath(runs, path.parent)),
+        path: filled_document(STEP, text.places(found, path.with_suffix(".html").name)),
+        path.with_suffix(".html"): page.html(found, os.path.relpath(runs, path.parent)),
         path.with_suffix(".json"): dumped(document(found)),
     }
     for each, made_text in made.items():

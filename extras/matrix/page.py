@@ -14,10 +14,8 @@ from priolab.analysis.loads.readings import Reading
 from priolab.extras.matrix.cells import Cell, Layer
 from priolab.extras.matrix.changes import Change, changes, unchanged
 from priolab.extras.matrix.crossing import Crossing
-from priolab.extras.matrix.edition import Edition, edition
 from priolab.extras.matrix.evidence import WAY_NAMES, Sent, evidence
 from priolab.extras.matrix.matrix import Front, Matrix
-from priolab.extras.matrix.moves import Moves, moves
 from priolab.extras.matrix.notes import notes
 from priolab.extras.matrix.timelines import Timelines
 from priolab.extras.matrix.words import MARKS, anchor, measured_words, reading_words
@@ -31,12 +29,8 @@ RUNS = "../../results/matrix-runs"
 _INKS = f":root {{ --ink: {INK}; --quiet: {QUIET}; --grid: {GRID}; }}"
 
 
-def html(matrix: Matrix, past: Edition | None = None, runs: str = RUNS) -> str:
-    """Returns the HTML document.
-
-    past: the edition since which it shows what moved; None without an older one. runs: the path from the document to
-    the folder with links to the runs.
-    """
+def html(matrix: Matrix, runs: str = RUNS) -> str:
+    """Returns the HTML document. runs: the path from the document to the folder with links to the runs."""
     longest_ms = max(each.spans[-1].last_ms for cell in matrix.cells.values() for _, each in _crossings(matrix, cell))
     timelines = Timelines(longest_ms)
     sent = Sent(matrix)
@@ -76,7 +70,7 @@ time axis); <b>unset</b> and <b>lowat</b>, the bytes that arrived over the slow 
 of {timelines.longest_ms / 1000:.1f}&nbsp;s. If the server does not follow a dialect, unset and lowat show loads without
 priorities. A cell's <b>evidence</b> has the frames, the command that makes its runs again, and the runs' folders on the
 machine where it was given.</p>
-{absent}{_moved(moves(past, edition(matrix))) if past else ""}
+{absent}
 {_changes(matrix)}
 {_notes(matrix)}
 {sent.section()}
@@ -162,22 +156,6 @@ def _crossings(matrix: Matrix, cell: Cell) -> list[tuple[str, Crossing]]:
         return [("unset", unasked.control), ("lowat", unasked.lowat)]
     pairs = ((name, getattr(cell, way)) for way, name in WAY_NAMES.items())
     return [(name, pair.asked) for name, pair in pairs if pair]
-
-
-def _moved(moved: Moves) -> str:
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("server", "dialects", f"on {moved.since}", "now"))
-    rows = "".join(
-        f'<tr><th scope="row">{escape(each.name)}</th><td>{escape(", ".join(each.dialects))}</td>'
-        f"<td>{escape(each.was)}</td><td>{escape(each.now)}</td></tr>\n"
-        for each in moved.cells
-    )
-    told = "".join(f"<p>{escape(sentence)}</p>\n" for sentence in moved.sentences)
-    shown = f"""<div class="scroll" tabindex="0" role="region" aria-label="moves"><table class="plain">
-<thead><tr>{head}</tr></thead>
-<tbody>
-{rows}</tbody>
-</table></div>"""
-    return f"<h2>What moved since {escape(moved.since)}</h2>\n{told}{shown if rows else ''}"
 
 
 def _changes(matrix: Matrix) -> str:

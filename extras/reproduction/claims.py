@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from priolab.common.amounts import kibibytes
 from priolab.common.formats.run import Verdict
 from priolab.extras.reproduction.article import Compared
 from priolab.extras.reproduction.figures import Figures
@@ -96,7 +97,7 @@ def slow_link(control: Figures) -> Claim:
         f"the script; {_verdict(control)}.",
         numbers=[
             _compared("script first byte", "seconds later", f"{control.script_first_s:.2f} s"),
-            _compared("image by then", "nearly all there", _kib(control.image_before_bytes)),
+            _compared("image by then", "nearly all there", kibibytes(control.image_before_bytes)),
             _compared(
                 _BEHIND,
                 "1.3 s, on Google's own pages: map tiles after the minimap's image",
@@ -225,11 +226,7 @@ def _buffer(load: LoadSeen) -> str:
 
 
 def _buffer_size(load: LoadSeen) -> str:
-    return "unknown" if load.sndbuf_bytes is None else _kib(load.sndbuf_bytes)
-
-
-def _kib(size_bytes: int) -> str:
-    return f"{size_bytes / 1024:.0f} KiB"
+    return "unknown" if load.sndbuf_bytes is None else kibibytes(load.sndbuf_bytes)
 
 
 def _compared(what: str, article: str, here: str) -> Compared:

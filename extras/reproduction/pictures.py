@@ -9,6 +9,7 @@ from priolab.analysis.figures.picture import drawn
 from priolab.analysis.figures.sheet import Declaration, heading, sheet
 from priolab.analysis.records.runs import Experiment, Run
 from priolab.analysis.reports.summary import typical
+from priolab.common.amounts import kibibytes
 from priolab.extras.reproduction import charts, claims
 from priolab.extras.reproduction.figures import Figures
 from priolab.extras.reproduction.loads import LoadSeen, loads_seen
@@ -123,7 +124,7 @@ def _table(figures: Sequence[Figures]) -> list[list[str]]:
                 seconds(each.script_first_s),
                 seconds(each.script_last_s),
                 seconds(each.image_last_s),
-                f"{each.image_before_bytes / 1024:.0f} KiB",
+                kibibytes(each.image_before_bytes),
             ]
             for each in figures
         ),
@@ -135,13 +136,9 @@ def _by_load(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen]) -> list
         return [
             [f"script first byte, LOWAT {name}", *(f"{load.first_byte_s:.2f} s" for load in loads)],
             ["verdict", *(str(load.verdict) for load in loads)],
-            ["send buffer", *(_kib(load.sndbuf_bytes) for load in loads)],
-            ["unsent in the send buffer", *(_kib(load.unsent_bytes) for load in loads)],
+            ["send buffer", *(kibibytes(load.sndbuf_bytes) for load in loads)],
+            ["unsent in the send buffer", *(kibibytes(load.unsent_bytes) for load in loads)],
         ]
 
     head = ["", *(f"load {load.number}" for load in control)]
     return [head, *rows("unset", control), *rows(str(LOWAT_BYTES), treatment)]
-
-
-def _kib(size_bytes: int | None) -> str:
-    return "-" if size_bytes is None else f"{size_bytes / 1024:.0f} KiB"

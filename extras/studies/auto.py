@@ -1,4 +1,4 @@
-"""Measures how good LOWAT=auto is: `make auto` writes docs/measured/auto.md and, beside it, following.svg and .png.
+"""Measures how good LOWAT=auto is: `make auto` fills docs/measured/auto.md, and draws following.svg and .png.
 
 The study has five parts:
 1. A sweep of the default grid, with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).
@@ -12,8 +12,6 @@ The study reuses existing results of the same code and programs, and resumes int
 """
 
 import argparse
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from priolab.analysis.figures.following import NAME, Followed, save
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import Experiment, Run
 from priolab.analysis.reports import following
+from priolab.analysis.reports.markdown import places
 from priolab.analysis.sweeps.folder import load_sweep
 from priolab.analysis.sweeps.moment_means import MomentMeans
 from priolab.analysis.sweeps.networks import Network, networks
@@ -30,26 +29,22 @@ from priolab.analysis.sweeps.summary import summarize
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import given_words
+from priolab.experiments.commands.study import Findings, Study, document_of
 from priolab.experiments.execution.invocation import check_only, request_from
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.execution.request import Arm, Request
-from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.sweep import command
 from priolab.experiments.sweep.sweep import Sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
-from priolab.extras.studies import moments
-from priolab.extras.studies.auto_document import Study, text
+from priolab.extras.studies import auto_document, moments
+from priolab.extras.studies.auto_document import AutoResults
 from priolab.extras.studies.short_round_trips import EVERYWHERE, new_connections
-from priolab.extras.studies.trace_document import with_traces
+from priolab.extras.studies.traces import about_auto
 
 MAY_BE_CHOSEN = ("FABRIC", "SHAPER", "RESULTS")
 """The knobs that a user may set. The study itself sets all other knobs."""
 
-_TRACES = "traces.md"
-"""The document in the same folder whose section about LOWAT=auto is a part of this one."""
-
-_STEP = "auto"
 _SWEEP = "auto"
 _SEED = 101
 """The first seed of the runs with recommended values. The sweep does not use these seeds."""
@@ -90,37 +85,38 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def _do(options: argparse.Namespace, report: Report) -> int:
-    return 0 if write(options, given_words(options, report), report) else 1
-
-
-def write(options: argparse.Namespace, words: Words, report: Report) -> bool:
-    """Runs experiments that have no results yet, and writes options.file and its picture.
-
-    words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Returns True if the results confirm all that the
-    lab claims about LOWAT=auto. Raises LabError, also if a run is not ok.
-    """
+    words = given_words(options, report)
     check_only(words, MAY_BE_CHOSEN, f"the knobs of `priolab auto`: {', '.join(MAY_BE_CHOSEN)}")
-    path: Path = options.file
-    check_document(path, _STEP)
+
+    def measure(scratch: Path, report: Report) -> Findings:
+        return _measure(scratch, options, words, report)
+
+    return 0 if Study(name="auto", step="auto", measure=measure).write(options.file, report) else 1
+
+
+def _measure(scratch: Path, options: argparse.Namespace, words: Words, report: Report) -> Findings:
+    """Runs experiments that have no results yet. The findings hold if they confirm what the lab claims about auto.
+
+    words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Raises LabError, also if a run is not ok.
+    """
     folder, wanted = _swept([_SWEEP], options, words, report)
     summary = summarize(load_sweep(folder))
     at_moments = _at_moments(summary, options, words, report)
     kept = _put_back(summary, wanted, report)
     seen = _steps(words, report)
-    study = Study(
+    found = AutoResults(
         summary=summary,
         at_moments=at_moments,
         kept=kept,
         followed={each.name: each.seen for each in seen},
         new=new_connections(words, report),
     )
-    _draw([each for name in _DRAWN for each in seen if each.name == name], path.parent)
-    document = text(study, STEPS, EVERYWHERE)
-    if (traces := path.with_name(_TRACES)).exists():
-        document = with_traces(document, traces.read_text())
-    write_document(path, document.encode(), _STEP)
-    report.say(document)
-    return study.holds
+    of_traces = about_auto(places(document_of("traces")))
+    return Findings(
+        places={**auto_document.places(found, STEPS, EVERYWHERE), **of_traces},
+        beside=_pictures([each for name in _DRAWN for each in seen if each.name == name], scratch),
+        holds=found.holds,
+    )
 
 
 def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report) -> tuple[Path, Sweep]:
@@ -198,10 +194,8 @@ def _experiment(request: Request, report: Report) -> Experiment:
     return run_checked(request, report)
 
 
-def _draw(arms: Sequence[Followed], folder: Path) -> None:
-    """Draws how the arms followed the link's rate, into the folder. Keeps no HTML file, which would have a megabyte."""
+def _pictures(arms: Sequence[Followed], scratch: Path) -> dict[str, bytes]:
+    """Draws how the arms followed the link's rate. Leaves out the HTML file, which has a megabyte."""
     headline = [f"{name}={value}" for name, value in STEPS.items()]
-    with tempfile.TemporaryDirectory(prefix="priolab-auto-") as scratch:
-        for drawn in save(arms, headline, Path(scratch)):
-            if drawn.suffix != ".html":
-                shutil.copy(drawn, folder / f"{NAME}{drawn.suffix}")
+    drawn = [file for file in save(arms, headline, scratch) if file.suffix != ".html"]
+    return {f"{NAME}{file.suffix}": file.read_bytes() for file in drawn}

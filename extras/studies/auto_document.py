@@ -1,11 +1,11 @@
-"""Writes docs/measured/auto.md: the findings about LOWAT=auto, in words and tables. Pure."""
+"""The findings about LOWAT=auto, and the marked places of docs/measured/auto.md that have them. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import fill
 from typing import Any
 
 from priolab.analysis.reports.following import BAND, ROUND_TRIPS, Seen, Step, steps
+from priolab.analysis.reports.markdown import Table, filled
 from priolab.analysis.sweeps import new_connections as new
 from priolab.analysis.sweeps import table
 from priolab.analysis.sweeps.moment_means import MomentMeans
@@ -13,17 +13,19 @@ from priolab.analysis.sweeps.network_knobs import AUTO
 from priolab.analysis.sweeps.new_connections import NewConnection
 from priolab.analysis.sweeps.promise import Kept
 from priolab.analysis.sweeps.steered import LATER
-from priolab.analysis.sweeps.words import milliseconds, rate
+from priolab.common.amounts import UNKNOWN, milliseconds, rate
 
 _AUTO = "LOWAT=auto"
 _BY_DEFAULT = "LOWAT=auto, in the kernel"
 """The only arm of LOWAT=auto that must follow the link's changing rate. The document reports the other arms, too."""
 
 _MS = 10**6
+_MOMENTS_HEAD = ("network", "JS_DELAY", "auto", "best fixed", "ratio", "near", "best fixed is faster than auto")
+_STEPS_HEAD = ("", "new rate", "two round trips", "LOWAT correct after", "unsent bytes correct after", "followed")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study:
+class AutoResults:
     """The measurements about LOWAT=auto.
 
     summary: the summary of the sweep. at_moments: for each network, the times of the script's first byte with each of
@@ -61,77 +63,56 @@ class Study:
         )
 
 
-def text(study: Study, knobs: Mapping[str, str], new_knobs: Mapping[str, str]) -> str:
-    """Returns the text of docs/measured/auto.md.
+def places(found: AutoResults, knobs: Mapping[str, str], new_knobs: Mapping[str, str]) -> dict[str, str]:
+    """Returns the marked places of docs/measured/auto.md, but for those about traces.
 
     knobs: the knobs of the loads in which the link's rate changes. new_knobs: those of all loads on new connections.
     """
-    parts = [*_grid(study), *_promises(study), *new_connections(study.new, new_knobs), *_following(study, knobs)]
-    return "\n\n".join(["# LOWAT=auto, measured", *parts]) + "\n"
+    summary, auto, means = found.summary, found.summary["auto"], found.at_moments
+    kept = [all(each.holds for each in measured) for measured in found.kept.values()]
+    of_auto = table.of_auto(summary)
+    assert of_auto is not None, "the sweep has LOWAT=auto among its values"
+    return {
+        "repetitions": str(summary["repeat"]),
+        "fabric": f"`{summary['fabric']}`",
+        "later": f"{LATER:.0%}",
+        "near": f"{auto['near']} of {auto['judged']}",
+        "goodput-kept": str(auto["keep_goodput"]),
+        "ratio": f"{auto['worst_ratio']:.2f}",
+        "grid": of_auto.markdown(),
+        "losses": _paragraphs(_losses(summary)),
+        "moments": str(max((len(each.moments_ms) for each in means.values()), default=0)),
+        "moments-near": _near(means.values()),
+        "moments-ratio": f"{max((each.ratio for each in means.values()), default=1):.2f}",
+        "moments-missed": _paragraphs(_missed(summary, means)),
+        "moments-means": Table(head=_MOMENTS_HEAD, rows=tuple(map(_mean, means.items()))).markdown(),
+        "confirmed": f"{sum(kept)} of {len(kept)}",
+        "not-confirmed": _paragraphs(_broken(found.kept)),
+        "new-knobs": f"`{_words(new_knobs)}`",
+        "new-near": _near(found.new),
+        "new": new.markdown(found.new),
+        "steps-knobs": f"`{_words(knobs)}`",
+        "round-trips": str(ROUND_TRIPS),
+        "band": f"{BAND:.0%}",
+        "steps": Table(head=_STEPS_HEAD, rows=tuple(_followed(found.followed))).markdown(),
+    }
 
 
-def _prose(words: str) -> str:
-    return fill(words, width=120, break_long_words=False, break_on_hyphens=False)
+def _paragraphs(texts: Iterable[str]) -> str:
+    return "\n\n".join(map(filled, texts))
 
 
-def _grid(study: Study) -> Iterator[str]:
-    summary = study.summary
-    auto = summary["auto"]
-    yield _prose(
-        "Made by `make auto`. [tuner.md](../guide/tuner.md) explains LOWAT=auto; this page has the measurements. "
-        "The last section, on traces, is made by `make traces` ([traces.md](traces.md)). Times and goodputs are "
-        f"medians of {summary['repeat']} repetitions with different seeds, in the fabric "
-        f"`{summary['fabric']}`."
-    )
-    yield "## Against the best fixed value"
-    yield _prose(
-        "The best fixed value of a network is found by measuring every LOWAT of the sweep. Auto gets no information "
-        "about the link. *Ratio*: the time of the script's first byte with auto, divided by the time with the best "
-        f"fixed value. *Near*: with auto the script's first byte is at most {LATER:.0%}, or one TLS record's time, "
-        "later than with the best fixed value. *Goodput, of unset*: goodput as a percentage of the goodput with LOWAT "
-        "unset. *Kept*: this percentage is at least 99 %. *Noise band*: the difference of first bytes that may be "
-        "chance, from an A/A pair (the same scenario with other seeds), and at least the time of one TLS record."
-    )
-    yield _prose(
-        f"**Near in {auto['near']} of {auto['judged']} networks, goodput kept in {auto['keep_goodput']}**; the largest "
-        f"ratio is {auto['worst_ratio']:.2f}."
-    )
-    found = table.of_auto(summary)
-    assert found is not None, "the sweep has LOWAT=auto among its values"
-    yield found.markdown()
-    yield from map(_prose, _losses(summary))
-    yield from _at_other_moments(study)
+def _words(knobs: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in knobs.items())
 
 
-def _at_other_moments(study: Study) -> Iterator[str]:
-    found = study.at_moments
-    if not found:
-        return
-    moments = len(next(iter(found.values())).moments_ms)
-    near = sum(means.is_near for means in found.values())
-    yield "### With other delays of the script"
-    yield _prose(
-        "The server writes whole packet buffers, and the script waits for the end of the current one. The wait "
-        "depends on the time at which the origin has the script (JS_DELAY), so with a single JS_DELAY a LOWAT may be "
-        f"the best by chance. So each LOWAT was measured with {moments} values of JS_DELAY, spread evenly over the "
-        "time that two packet buffers take at the link's rate. The table has the mean times of the script's first "
-        "byte. Here the best fixed value is the LOWAT with the smallest mean."
-    )
-    yield _prose(
-        f"**Near in {near} of {len(found)} networks**; the largest ratio is "
-        f"{max(means.ratio for means in found.values()):.2f}."
-    )
-    yield from (
-        _prose(_missed(network, judgement, found[network["network"]]))
-        for network in study.summary["networks"]
-        for judgement in network["auto"]
-        if judgement["near"] is False and network["network"] in found
-    )
-    head = ("network", "JS_DELAY", "auto", "best fixed", "ratio", "near", "best fixed is faster than auto")
-    yield table.Table(head=head, rows=tuple(_mean(name, means) for name, means in found.items())).markdown()
+def _near(found: Iterable[MomentMeans | NewConnection]) -> str:
+    near = [each.is_near for each in found]
+    return f"{sum(near)} of {len(near)}"
 
 
-def _mean(name: str, means: MomentMeans) -> tuple[str, ...]:
+def _mean(of: tuple[str, MomentMeans]) -> tuple[str, ...]:
+    name, means = of
     return (
         name,
         f"{means.moments_ms[0]} to {means.moments_ms[-1]} ms",
@@ -143,20 +124,27 @@ def _mean(name: str, means: MomentMeans) -> tuple[str, ...]:
     )
 
 
-def _missed(network: Mapping[str, Any], judgement: Mapping[str, Any], means: MomentMeans) -> str:
-    """Returns a sentence about a network in which auto's first byte in the sweep is not near the best fixed value's."""
-    lucky = judgement["best_fixed"]
-    told = (
-        f"In {network['network']} the script's first byte with auto is not near that with LOWAT={lucky}, if JS_DELAY "
-        f"is {means.moments_ms[0]} ms"
-    )
-    if lucky not in means.first_bytes_ms:
-        return f"{told}. LOWAT={lucky} was not measured with every JS_DELAY."
-    return (
-        f"{told}. Of the {len(means.moments_ms)} values of JS_DELAY, LOWAT={lucky} is faster than auto with "
-        f"{means.sooner(lucky)}. The mean first byte is {milliseconds(means.mean_ms(lucky))} with LOWAT={lucky}, and "
-        f"{milliseconds(means.mean_ms(AUTO))} with auto."
-    )
+def _missed(summary: Mapping[str, Any], found: Mapping[str, MomentMeans]) -> Iterator[str]:
+    """Yields sentences about each network in which auto's first byte in the sweep is not near the best fixed value's.
+
+    found: the means over several delays, by the network's name.
+    """
+    for network in summary["networks"]:
+        for judgement in network["auto"]:
+            if judgement["near"] is False and (means := found.get(network["network"])):
+                lucky = judgement["best_fixed"]
+                told = (
+                    f"In {network['network']} the script's first byte with auto is not near that with LOWAT={lucky}, if"
+                    f" JS_DELAY is {means.moments_ms[0]} ms"
+                )
+                if lucky not in means.first_bytes_ms:
+                    yield f"{told}. LOWAT={lucky} was not measured with every JS_DELAY."
+                else:
+                    yield (
+                        f"{told}. Of the {len(means.moments_ms)} values of JS_DELAY, LOWAT={lucky} is faster than auto"
+                        f" with {means.sooner(lucky)}. The mean first byte is {milliseconds(means.mean_ms(lucky))} with"
+                        f" LOWAT={lucky}, and {milliseconds(means.mean_ms(AUTO))} with auto."
+                    )
 
 
 def _losses(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -171,70 +159,25 @@ def _losses(summary: Mapping[str, Any]) -> Iterator[str]:
                 )
 
 
-def _promises(study: Study) -> Iterator[str]:
-    kept = [all(each.holds for each in found) for found in study.kept.values()]
-    yield "## The recommended values, measured again"
-    yield _prose(
-        "`priolab knee` recommends a value for each network ([choosing.md](../guide/choosing.md)). These values were "
-        f"measured again with new seeds: **{sum(kept)} of {len(kept)} are confirmed**. A value is confirmed if the "
-        "script's first byte and the goodput are within the sweep's intervals, widened by the noise band."
-    )
-    for name, found in study.kept.items():
+def _broken(kept: Mapping[str, Sequence[Kept]]) -> Iterator[str]:
+    """Yields a sentence for each network in which new runs do not confirm the recommended value."""
+    for name, found in kept.items():
         if broken := [each.words for each in found if not each.holds]:
-            yield _prose(f"{name}: {'; '.join(broken)}.")
+            yield f"{name}: {'; '.join(broken)}."
 
 
-def new_connections(found: Sequence[NewConnection], knobs: Mapping[str, str]) -> Iterator[str]:
-    """Yields the section about the cautious tuner on new connections. knobs: the knobs of all its loads."""
-    near = sum(each.is_near for each in found)
-    yield "## The cautious tuner, on new connections"
-    yield _prose(
-        "`priolab tune` applies the law with [caution](../guide/tuner.md#never-worse-than-without): it lowers a value "
-        "a second later than LOWAT=auto, so its first values matter more. Each run is one load on a new connection "
-        f"(`{_words(knobs)}`), with round trips of 1 to 20 ms. The table has the time of the script's first byte, "
-        "which the origin has after 200 ms. *Near*: with the cautious tuner in the kernel the first byte is at most "
-        f"{LATER:.0%}, or one TLS record's time, later than with auto. *Goodput, of unset*: with the cautious tuner in "
-        "the kernel, and beside the server. The tuner beside the server finds a new connection after up to 100 ms; "
-        "until then a server may write as if LOWAT were unset."
-    )
-    yield _prose(f"**Near in {near} of {len(found)} networks.**")
-    yield new.markdown(found)
-
-
-def _words(knobs: Mapping[str, str]) -> str:
-    return " ".join(f"{name}={value}" for name, value in knobs.items())
-
-
-def _following(study: Study, knobs: Mapping[str, str]) -> Iterator[str]:
-    yield "## When the rate changes"
-    yield (
-        "![Unsent bytes and their bound by LOWAT, as time at the link's rate, for LOWAT=auto and fixed values,\n"
-        "while the link's rate drops to a tenth and rises again.](following.png)"
-    )
-    yield _prose(
-        f"Each arm is one load with `{_words(knobs)}`. LOWAT should "
-        f"follow a change of the rate within {ROUND_TRIPS} round trips. A round trip ends when all bytes that had been "
-        "sent before its beginning are acknowledged. LOWAT is correct if the largest number of unsent bytes that it "
-        f"allows, LOWAT and one packet buffer, needs TARGET_DELAY at the link's rate, give or take {BAND:.0%}. The "
-        "unsent bytes are correct if sending them needs about TARGET_DELAY. The columns *correct after* have the time "
-        "from the change of the rate until LOWAT, or the unsent bytes, are correct and stay correct. *Followed*: LOWAT "
-        f"is correct after at most {ROUND_TRIPS} round trips. `analysis/reports/following.py` has the rules."
-    )
-    head = ("", "new rate", "two round trips", "LOWAT correct after", "unsent bytes correct after", "followed")
-    rows = [
-        (name if step is found[0] else "", *_row(step))
-        for name, seen in study.followed.items()
-        for found in [steps(seen)]
-        for step in found
-    ]
-    yield table.Table(head=head, rows=tuple(rows)).markdown()
+def _followed(followed: Mapping[str, Seen]) -> Iterator[tuple[str, ...]]:
+    """Yields a row for each change of the rate in each arm."""
+    for name, seen in followed.items():
+        for number, step in enumerate(steps(seen)):
+            yield ("" if number else name, *_row(step))
 
 
 def _row(step: Step) -> tuple[str, ...]:
     two = step.round_trips_ns[-1] if len(step.round_trips_ns) == ROUND_TRIPS else None
     return (
         rate(step.rate_bit_s),
-        "-" if two is None else milliseconds(two / _MS),
+        UNKNOWN if two is None else milliseconds(two / _MS),
         *map(_after, (step.lowat_ns, step.unsent_ns)),
         "yes" if step.is_followed else "no",
     )

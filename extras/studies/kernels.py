@@ -6,24 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from priolab.analysis.records.runs import load_experiment
-from priolab.analysis.reports.markdown import head
+from priolab.analysis.reports.markdown import Table
 from priolab.analysis.reports.summary import summarize
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
+from priolab.experiments.commands.study import Findings
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.request import Arm, Manner, Request
 from priolab.experiments.results.journal_lines import JOURNALS, lines
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.testbed.guest import kernel, kernel_source
-from priolab.extras.studies.agreement_document import compare, markdown
+from priolab.extras.studies.comparison import compare, markdown
 from priolab.netem.shaper_kind import Shaper
 
-TITLE = "## Kernels"
 _REPEATS = 10
 
 
-def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bool]:
-    """Returns the comparison as Markdown, and True if all figures agree and all repeats are identical.
+def compared(arms: Sequence[Arm], results: Path, report: Report) -> Findings:
+    """Returns the comparison. It holds if all figures agree and all repeats are identical.
 
     Runs each arm ten times on each kernel, with the same seed. Builds missing kernels. Raises LabError.
     """
@@ -46,34 +46,23 @@ def section(arms: Sequence[Arm], results: Path, report: Report) -> tuple[str, bo
             summaries[name] = summarize(load_experiment(folders[0]))
             identical[name] = all(len({_journals(folder, arm.name) for folder in folders}) == 1 for arm in arms)
     rows = compare(summaries, fraction=0.0)
-    repeats = ", ".join(f"{name} {'yes' if same else '**no**'}" for name, same in identical.items())
-    told = [
-        TITLE,
-        "",
-        "The arms of the table above, in guests with several kernels, with netem and SEED=1. The figures of a row",
-        "agree if no two of them differ by more than the time of one TLS record.",
-        "",
-        markdown(rows),
-        f"In each kernel every arm was run {_REPEATS} times in fresh guests, with the same seed. *Yes* after a",
-        f"kernel's name: these runs have the same files byte for byte ({', '.join(JOURNALS)}; times counted from the",
-        f"beginning of the run). {repeats}.",
-        "",
-        "The table below shows which changes the lab makes in each kernel's source. A kernel with an empty cell",
-        "does not need the change. A *stop* interrupts a program of the guest, so that the guest's kernel can serve",
-        "a system call or a page fault.",
-        "",
-        *_table(sources),
-    ]
-    return "\n".join(told) + "\n", all(row.agrees for row in rows) and all(identical.values())
+    return Findings(
+        places={
+            "kernels": markdown(rows),
+            "kernel-repeats": str(_REPEATS),
+            "journals": ", ".join(JOURNALS),
+            "identical": ", ".join(f"{name} {'yes' if same else '**no**'}" for name, same in identical.items()),
+            "changes": _changes(sources),
+        },
+        holds=all(row.agrees for row in rows) and all(identical.values()),
+    )
 
 
-def _table(sources: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Returns a Markdown table with a row for each change and a column for each kernel."""
-    rows = dict.fromkeys(row for cells in sources.values() for row in cells)
-    return [
-        *head("", *sources),
-        *(f"| {row} | {' | '.join(cells.get(row, '') for cells in sources.values())} |" for row in rows),
-    ]
+def _changes(sources: Mapping[str, Mapping[str, str]]) -> str:
+    """Returns a Markdown table with a row for each change of the source and a column for each kernel."""
+    names = dict.fromkeys(name for cells in sources.values() for name in cells)
+    rows = tuple((name, *(cells.get(name, "") for cells in sources.values())) for name in names)
+    return Table(head=("", *sources), rows=rows).markdown()
 
 
 def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:

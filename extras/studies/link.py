@@ -1,24 +1,23 @@
-"""Measures what the bottleneck's queueing discipline does to LOWAT's effect: `make link` writes docs/measured/link.md.
+"""Measures what the bottleneck's queueing discipline does to LOWAT's effect: `make link` fills docs/measured/link.md.
 
 Each discipline is measured with a deep queue, alone and beside a bulk flow, each with LOWAT unset and with LOWAT.
 """
 
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from priolab.analysis.reports.summary import summarize
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.reports.markdown import Table
+from priolab.analysis.reports.summary import longest_part, summarize
+from priolab.common.packets import PACKET_BYTES
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.options import writing
+from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.request import Arm
-from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
-from priolab.extras.studies import link_document
-from priolab.extras.studies.link_document import Case, Measured
 from priolab.netem.link import Qdisc
 
-_STEP = "the link's disciplines"
 _DEEP = "1000"
 _SHARED = {"fifo": "100"}
 """QUEUE beside a bulk flow, if it is not _DEEP. In a fifo of 1000 packets, which the flow fills, loads take minutes."""
@@ -27,48 +26,65 @@ _NEEDS_NEW_TC = (Qdisc.DUALPI2,)
 _QDISCS = tuple(qdisc for qdisc in Qdisc if qdisc not in _NEEDS_NEW_TC)
 _LOWAT = KNOBS["LOWAT"].default
 
-
-def arms() -> dict[Case, Arm]:
-    """Returns the arms of all cases."""
-    found = {}
-    for cross in (0, 1):
-        for qdisc in _QDISCS:
-            queue = _SHARED.get(qdisc, _DEEP) if cross else _DEEP
-            for ecn in (False, True) if qdisc is Qdisc.FQ_CODEL and not cross else (False,):
-                for lowat in ("none", _LOWAT):
-                    case = Case(qdisc=qdisc, queue=queue, ecn=ecn, cross=cross, lowat=lowat)
-                    found[case] = Arm(name=_name(case), knobs=with_defaults(_knobs(case)))
-    return found
+Measured = Mapping[str, Any]
+"""An arm in the summary of an experiment."""
 
 
-def _knobs(case: Case) -> Mapping[str, str]:
-    return {
-        "QDISC": case.qdisc,
-        "QUEUE": case.queue,
-        "ECN": "on" if case.ecn else "off",
-        "CROSS": str(case.cross),
-        "LOWAT": case.lowat,
-    }
+def arms() -> list[Arm]:
+    """Returns the arms, in the order of the tables' rows."""
+    return [
+        _arm(qdisc, _SHARED.get(qdisc, _DEEP) if cross else _DEEP, ecn, cross, lowat)
+        for cross in (0, 1)
+        for qdisc in _QDISCS
+        for ecn in (("off", "on") if qdisc is Qdisc.FQ_CODEL and not cross else ("off",))
+        for lowat in ("none", _LOWAT)
+    ]
 
 
-def _name(case: Case) -> str:
-    return "-".join([case.qdisc, *(["ecn"] if case.ecn else []), *(["cross"] if case.cross else []), case.lowat])
+def _arm(qdisc: str, queue: str, ecn: str, cross: int, lowat: str) -> Arm:
+    knobs = {"QDISC": qdisc, "QUEUE": queue, "ECN": ecn, "CROSS": str(cross), "LOWAT": lowat}
+    return Arm(name="-".join(knobs.values()), knobs=with_defaults(knobs))
 
 
-def measure(results: Path, report: Report) -> Mapping[Case, Measured]:
-    """Runs all arms in the guest. Raises LabError, also if a run is not ok."""
+def findings(measured: Iterable[tuple[Arm, Measured]]) -> Findings:
+    """Returns the tables. measured: the arms, each with that of the experiment's summary."""
+    alone, shared = [], []
+    for arm, seen in measured:
+        if arm.knobs["CROSS"] == "0":
+            alone.append((*_beginning(arm, seen), *_end(seen)))
+        else:
+            parts_ms = seen["ledger"]["parts_ms"]
+            behind = [f"{parts_ms[layer] / 1000:.2f}" for layer in (Layer.QUEUE, Layer.CROSS)]
+            shared.append((*_beginning(arm, seen), *behind, *_end(seen)))
+    head = ("link", "LOWAT", "verdict", "script first byte:", "possible:")
+    held_s = int(_DEEP) * PACKET_BYTES * 8 / KNOBS["RATE"].parse(KNOBS["RATE"].default)
+    return Findings(
+        places={
+            "queue": f"{held_s:.1f} s",
+            "alone": Table(
+                head=(*head, "longest part of the script's wait", "unexplained:"), rows=tuple(alone)
+            ).markdown(),
+            "shared": Table(
+                head=(*head, "own:", "others:", "longest part", "unexplained:"), rows=tuple(shared)
+            ).markdown(),
+        }
+    )
+
+
+def _beginning(arm: Arm, seen: Measured) -> list[str]:
+    shown = ("QDISC", "QUEUE", *(["ECN"] if arm.knobs["ECN"] == "on" else []))
+    link = " ".join(f"{name}={arm.knobs[name]}" for name in shown)
+    first, possible = (f"{ms / 1000:.2f}" for ms in (seen["first_byte_ms"], seen["oracle"]["first_byte_ms"]))
+    return [f"`{link}`", arm.knobs["LOWAT"].replace("none", "unset"), seen["verdict"], first, possible]
+
+
+def _end(seen: Measured) -> list[str]:
+    return [longest_part(seen["ledger"]), f"{1 - seen['ledger']['explained']:.1%}"]
+
+
+def _measure(results: Path, report: Report) -> Findings:
     asked = arms()
-    found = {arm["name"]: arm for arm in summarize(run_in_guest("link", list(asked.values()), results, report))["arms"]}
-    return {case: found[arm.name] for case, arm in asked.items()}
+    return findings(zip(asked, summarize(run_in_guest("link", asked, results, report))["arms"], strict=True))
 
 
-def write(path: Path, report: Report) -> None:
-    """Runs all arms and writes the document. Raises LabError."""
-    check_document(path, _STEP)
-    with tempfile.TemporaryDirectory(prefix="priolab-link-") as results:
-        text = link_document.document(measure(Path(results), report))
-    write_document(path, text.encode(), _STEP)
-    report.say(text)
-
-
-add_to = writing(write)
+add_to = Study(name="link", step="the link's disciplines", measure=_measure).add_to

@@ -1,32 +1,31 @@
-"""Compares predictions with measurements in the virtual fabric: `make model` writes docs/measured/model.md.
+"""Compares predictions with measurements in the virtual fabric: `make model` fills docs/measured/model.md.
 
 The study has two parts: cases that were looked at when the model was made, and networks that were drawn by seed
 afterwards (extras/studies/networks.py).
 """
 
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill
+from statistics import median
 from typing import Any
 
 from priolab.analysis.loads import model
+from priolab.analysis.reports.markdown import Table
 from priolab.analysis.reports.summary import summarize
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.options import writing
+from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.invocation import split_words
 from priolab.experiments.execution.request import Arm, Manner, Request
-from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.experiments.run.fabrics import choose
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
 from priolab.extras.studies import networks
 from priolab.extras.studies.networks import draw
-from priolab.extras.studies.predictions_document import Compared, compared
 
 _FABRIC = "virtual"
-_STEP = "the model's error"
-_LOOKED_AT = 480
+_NEAR = 0.1
 _SEED, _NETWORKS = 3, 150
 _DEADLINE_NS = 3600 * 10**9
 _CASES = (
@@ -70,18 +69,100 @@ _CASES = (
 """The cases that are predicted and measured. They vary each term of the model."""
 
 
-def write(path: Path, report: Report) -> None:
-    """Predicts and runs all cases, and writes the document. Raises LabError."""
-    check_document(path, _STEP)
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """The measured and the predicted time of the focal resource's first byte, in one arm."""
+
+    arm: str
+    measured_ms: float
+    predicted_ms: float
+
+    @property
+    def error(self) -> float:
+        """The prediction's error as a fraction of the measured time; positive if the prediction is too late."""
+        return (self.predicted_ms - self.measured_ms) / self.measured_ms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """The comparison for an experiment. reasons: why arms without a prediction have none, one for each of them."""
+
+    rows: Sequence[Row]
+    reasons: Sequence[str]
+
+    def places(self, name: str) -> dict[str, str]:
+        """Returns the marked places of the document about this experiment. name: the beginning of their names."""
+        errors = [abs(row.error) for row in self.rows]
+        cells = [
+            (row.arm, f"{row.measured_ms:.0f}", f"{row.predicted_ms:.0f}", f"{row.error:+.1%}") for row in self.rows
+        ]
+        found = {
+            "predicted": f"{len(errors)} of {len(errors) + len(self.reasons)}",
+            "median": f"{median(errors):.1%}",
+            "largest": f"{max(errors):.1%}",
+            "near": f"{sum(error <= _NEAR for error in errors)} of the errors are at most {_NEAR:.0%}",
+            "within": f"{sum(error <= model.LARGEST_ERROR for error in errors)} at most {model.LARGEST_ERROR:.0%}",
+            "table": Table(head=("arm", "measured:", "predicted:", "error:"), rows=tuple(cells)).markdown(),
+        }
+        return {f"{name}-{place}": text for place, text in found.items()}
+
+    @property
+    def declined(self) -> str:
+        """A Markdown list of the causes for which there is no prediction, each with the number of arms."""
+        causes = Counter(reason.partition(": ")[2].partition(" may ")[0] or reason for reason in self.reasons)
+        return "\n".join(f"- {cause}: {count}" for cause, count in causes.most_common())
+
+
+def compared(summary: Mapping[str, Any]) -> Compared:
+    """Compares the arms of a summary (priolab.analysis.reports.summary) that are ok."""
+    reasons = [arm["prediction"]["reason"] for arm in summary["arms"] if arm["status"] == "ok" and arm["prediction"]]
+    return Compared(rows=rows(summary), reasons=[reason for reason in reasons if reason is not None])
+
+
+def rows(summary: Mapping[str, Any]) -> list[Row]:
+    """Returns a row for each arm of a summary (priolab.analysis.reports.summary) that is ok and has a prediction."""
+    return [
+        Row(
+            arm=arm["name"],
+            measured_ms=arm["first_byte_ms"],
+            predicted_ms=arm["prediction"]["first_byte_ms"],
+        )
+        for arm in summary["arms"]
+        if arm["status"] == "ok" and arm["prediction"] and arm["prediction"]["first_byte_ms"] is not None
+    ]
+
+
+def median_error(found: Iterable[Row]) -> float:
+    """Returns the median of the absolute values of the rows' errors."""
+    return median(abs(row.error) for row in found)
+
+
+def findings(known: Compared, new: Compared) -> Findings:
+    """Returns the results. known: for the cases; new: for the drawn networks."""
+    return Findings(
+        places={
+            "model": _docstring(model.__doc__),
+            **known.places("known"),
+            "networks": str(_NETWORKS),
+            "seed": str(_SEED),
+            "drawing": _docstring(networks.__doc__),
+            **new.places("drawn"),
+            "declined": new.declined,
+        }
+    )
+
+
+def _docstring(text: str | None) -> str:
+    """Returns a docstring without its first paragraph, as a block of Markdown."""
+    return f"```\n{(text or '').partition(chr(10) * 2)[2].strip()}\n```"
+
+
+def _measure(results: Path, report: Report) -> Findings:
     cases = [_arm(words, split_words(words.split())) for words in _CASES]
     drawn = [_arm(_name(knobs), knobs) for knobs in draw(_SEED, _NETWORKS)]
-    with tempfile.TemporaryDirectory(prefix="priolab-model-") as results:
-        known, new = (
-            compared(_run(name, arms, Path(results), report)) for name, arms in (("cases", cases), ("drawn", drawn))
-        )
-    text = _document(known, new)
-    write_document(path, text.encode(), _STEP)
-    report.say(text)
+    return findings(
+        *(compared(_run(name, arms, results, report)) for name, arms in (("cases", cases), ("drawn", drawn)))
+    )
 
 
 def _name(knobs: Mapping[str, str]) -> str:
@@ -101,49 +182,4 @@ def _run(name: str, arms: Sequence[Arm], results: Path, report: Report) -> Mappi
     return summarize(run_checked(request, report))
 
 
-def _document(known: Compared, new: Compared) -> str:
-    meaning = (model.__doc__ or "").partition("\n\n")[2].strip()
-    drawing = (networks.__doc__ or "").partition("\n\n")[2].strip()
-    looked_at = f"{_LOOKED_AT} networks that were drawn like those below, with the seeds 1 and 2"
-    parts = [
-        "# The model",
-        _prose(
-            "The model computes the time of the script's first byte from the scenario, without a run. This is the "
-            "docstring of `analysis/loads/model.py`:"
-        ),
-        f"```\n{meaning}\n```",
-        _prose(
-            "`make model` compares predictions with measurements, in the virtual fabric. Each scenario runs once. The "
-            "tables have the time of the script's first byte, in milliseconds from the request of the measured load's "
-            "page."
-        ),
-        "## Scenarios that were known",
-        _prose(
-            f"The terms of the model were found by looking at these runs, and at {looked_at}. The numbers of records "
-            f"that a server has begun were measured in the drawn networks. {known.words}"
-        ),
-        known.table,
-        "## Networks that nobody had looked at",
-        _prose(
-            f"These {_NETWORKS} networks were drawn with the seed {_SEED} after the last change of the model. From the "
-            "docstring of `extras/studies/networks.py`:"
-        ),
-        f"```\n{drawing}\n```",
-        _prose(new.words),
-        new.table,
-        "### No prediction",
-        _prose("The model declines if the first byte may come too early or too late for a reason that it cannot know:"),
-        new.declined,
-        _prose(
-            "Every run records its prediction (`prediction` in the summary). The lab's tests compare the measurements "
-            "of their runs, and those of other drawn networks, with the predictions."
-        ),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _prose(words: str) -> str:
-    return fill(words, width=120, break_long_words=False, break_on_hyphens=False)
-
-
-add_to = writing(write)
+add_to = Study(name="model", step="the model's error", measure=_measure).add_to

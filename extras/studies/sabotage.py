@@ -1,9 +1,8 @@
-"""Measures the scenarios that spoil the effect of LOWAT: `make sabotage` writes docs/measured/sabotage.md.
+"""Measures the scenarios that spoil the effect of LOWAT: `make sabotage` fills docs/measured/sabotage.md.
 
 These scenarios are the sabotage catalogue. Each is measured without and with its cure.
 """
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,20 +10,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from priolab.analysis.reports.summary import summarize
+from priolab.analysis.reports.markdown import Table, filled
+from priolab.analysis.reports.summary import longest_part, summarize
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.options import writing
+from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.request import Arm, arms_for
-from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.experiments.scenario.named import LAYERS, Card, Entry, catalogue, sabotage
 from priolab.experiments.scenario.scenario import Scenario
-from priolab.extras.studies import sabotage_document
-from priolab.extras.studies.sabotage_document import Spoiler
 
-_STEP = "the sabotage catalogue"
 PLAIN = "maps"
 """The scenario whose effect the scenarios of the sabotage catalogue spoil."""
+
+_HEAD = ("", "verdict", "script first byte", "script last byte", "image last byte")
+_LABELS = ("LOWAT unset", "with LOWAT")
 
 
 class Role(StrEnum):
@@ -75,6 +74,18 @@ class SabotageResults:
         """Returns the summary's arm for a role of the catalogue's entry `name`. Raises KeyError."""
         return self.arms[self._names[name, role]]
 
+    def table(self, entry: Entry) -> str:
+        """Returns the table of an entry's arms."""
+        labels = [*_LABELS, *(f"{entry.card.cure}, {label}" for label in _LABELS if entry.card)]
+        rows = tuple(_row(label, self.of(entry.name, role)) for label, role in zip(labels, _knobs(entry), strict=False))
+        return Table(head=(*_HEAD, "longest part of the script's wait"), rows=rows).markdown()
+
+
+def _row(label: str, arm: Mapping[str, Any]) -> tuple[str, ...]:
+    times_ms = (arm["script"]["first_byte_ms"], arm["script"]["last_byte_ms"], arm["image"]["last_byte_ms"])
+    longest = longest_part(arm["ledger"]) if arm["ledger"] else "-"
+    return (label, arm["verdict"], *(f"{time_ms / 1000:.2f}" for time_ms in times_ms), longest)
+
 
 def measure(results: Path, report: Report) -> SabotageResults:
     """Runs all arms in the guest. Raises LabError, also if a run is not ok."""
@@ -83,37 +94,27 @@ def measure(results: Path, report: Report) -> SabotageResults:
     return SabotageResults(arms={arm["name"]: arm for arm in summary["arms"]})
 
 
-def document(found: SabotageResults) -> str:
-    """Returns the text of docs/measured/sabotage.md."""
-    spoiled = [
-        (spoiler(entry, entry.card), [found.of(name, role) for role in _knobs(entry)])
-        for name, entry in sabotage().items()
-        if entry.card
-    ]
-    plain = [found.of(PLAIN, role) for role in (Role.CONTROL, Role.TREATMENT)]
-    return sabotage_document.document(plain, spoiled)
+def places(found: SabotageResults) -> dict[str, str]:
+    """Returns the table of the unspoiled scenario, and the sections of the others."""
+    sections = [f"{words(entry, entry.card)}\n\n{found.table(entry)}" for entry in sabotage().values() if entry.card]
+    return {PLAIN: found.table(catalogue()[PLAIN]), "spoiled": "\n\n".join(sections)}
 
 
-def spoiler(entry: Entry, card: Card) -> Spoiler:
-    """Returns the text of a catalogue entry and its card, in the form that the document needs."""
-    return Spoiler(
-        name=entry.name,
-        title=entry.title,
-        knobs=" ".join(f"{name}={value}" for name, value in entry.knobs.items()),
-        see=card.see,
-        layer=LAYERS[card.layer],
-        tell=card.tell,
-        cure=card.cure,
-    )
+def words(entry: Entry, card: Card) -> str:
+    """Returns the title and the card of an entry, in Markdown."""
+    told = {
+        "See": card.see,
+        "Layer": f"{LAYERS[card.layer]}.",
+        "How to recognize it": card.tell,
+        "Cure": f"`{card.cure}`",
+    }
+    knobs = " ".join(f"{name}={value}" for name, value in entry.knobs.items())
+    items = "\n".join(filled(f"- **{name}**: {text}", hanging="  ") for name, text in told.items())
+    return f"## {entry.name}\n\n{filled(f'{entry.title}: `{knobs}`.')}\n\n{items}"
 
 
-def write(path: Path, report: Report) -> None:
-    """Runs all arms and writes the document. Raises LabError."""
-    check_document(path, _STEP)
-    with tempfile.TemporaryDirectory(prefix="priolab-sabotage-") as results:
-        text = document(measure(Path(results), report))
-    write_document(path, text.encode(), _STEP)
-    report.say(text)
+def _measure(results: Path, report: Report) -> Findings:
+    return Findings(places=places(measure(results, report)))
 
 
-add_to = writing(write)
+add_to = Study(name="sabotage", step="the sabotage catalogue", measure=_measure).add_to

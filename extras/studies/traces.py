@@ -1,45 +1,90 @@
-"""Measures LOWAT=auto on synthetic traces: `make traces` writes traces.md, and a section of auto.md."""
+"""Measures LOWAT=auto on synthetic traces: `make traces` fills docs/measured/traces.md, and a section of auto.md."""
 
-import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean, median
 
 from priolab.analysis.records.runs import Experiment, Run
+from priolab.analysis.reports.markdown import Table, places, with_places
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.options import writing
+from priolab.experiments.commands.study import Findings, Study, document_of
 from priolab.experiments.execution.invocation import request_from
-from priolab.experiments.results.run_folder import check_document, write_document
-from priolab.extras.studies.trace_document import TraceArms, document, with_traces
 from priolab.netem.synthetic import KINDS, synthetic
 
-AUTO = "auto.md"
-"""The document that has a section about traces, in the same folder."""
-
-_STEP = "the traces"
+_EVEN_PLACE = "even"
 _SEEDS = range(1, 6)
 _DURATION_MS = 20_000
 _FIXED = (4096, 16_384, 65_536, 131_072, 524_288)
-_KNOBS = {"DELAY": "30ms", "SIZE": "4M", "QUEUE": "100", "SAMPLE": "100ms"}
+_KNOBS = {"DELAY": "30ms", "SIZE": "4M", "QUEUE": "100"}
+_SAMPLE = {"SAMPLE": "100ms"}
 _EVERY_MS = 10
-_EVEN = {"CONTROL": "no", "LOWAT": "16384", "SHAPER": "ferry", "SAMPLE": "100ms"}
+_EVEN = {"CONTROL": "no", "LOWAT": "16384", "SHAPER": "ferry"}
 _PACKET_BITS = 1514 * 8
+_AUTO, _UNSET = "auto", "none"
+_REGRET = ("regret, median:", "regret, largest:")
 
 
-def write(path: Path, report: Report) -> None:
-    """Runs experiments without results, and writes the document and its section of auto.md. Raises LabError."""
-    check_document(path, _STEP)
-    with tempfile.TemporaryDirectory(prefix="priolab-traces-") as scratch:
-        even = _even(Path(scratch), report)
-        arms = [_arms(kind, seed, Path(scratch), report) for kind in KINDS for seed in _SEEDS]
-    text = document(even, arms, " ".join(f"{name}={value}" for name, value in _KNOBS.items() if name != "SAMPLE"))
-    write_document(path, text.encode(), _STEP)
-    auto = path.with_name(AUTO)
-    if auto.exists():
-        write_document(auto, with_traces(auto.read_text(), text).encode(), _STEP)
+@dataclass(frozen=True, kw_only=True)
+class TraceArms:
+    """The arms of one trace. first_byte_ms: the time of the focal resource's first byte, by LOWAT.
+
+    kind: the kind of the trace, of which others differ by their seed. goodput: with auto, as a fraction of the goodput
+    with LOWAT unset.
+    """
+
+    kind: str
+    first_byte_ms: Mapping[str, float]
+    goodput: float
+
+    @property
+    def best(self) -> str:
+        """The fixed LOWAT with the soonest first byte."""
+        return min(
+            (name for name in self.first_byte_ms if name not in (_AUTO, _UNSET)), key=self.first_byte_ms.__getitem__
+        )
+
+    @property
+    def regret_ms(self) -> float:
+        """How much later the first byte came with LOWAT=auto than with the best fixed value."""
+        return self.first_byte_ms[_AUTO] - self.first_byte_ms[self.best]
+
+
+def findings(even: Mapping[str, tuple[float, float]], arms: Sequence[TraceArms]) -> Findings:
+    """Returns the results. even: by figure, its value with even opportunities and with the same rate, in ms."""
+    kinds = list(dict.fromkeys(each.kind for each in arms))
+    pairs = tuple((name, f"{trace:.1f} ms", f"{rate:.1f} ms") for name, (trace, rate) in even.items())
+    head = ("trace", "LOWAT unset:", "best fixed value:", "auto:", *_REGRET, "goodput, of unset:")
+    rows = tuple(_row(kind, [each for each in arms if each.kind == kind]) for kind in kinds)
+    found = {
+        _EVEN_PLACE: Table(head=("", "trace:", "rate:"), rows=pairs).markdown(),
+        "trace-seeds": str(len(arms) // len(kinds)),
+        "trace-knobs": f"`{' '.join(f'{name}={value}' for name, value in _KNOBS.items())}`",
+        "traces": Table(head=head, rows=rows).markdown(),
+    }
+    auto = document_of("auto")
+    beside = {"auto.md": with_places(auto, places(auto) | about_auto(found)).encode()} if auto else {}
+    return Findings(places=found, beside=beside)
+
+
+def about_auto(traces: Mapping[str, str]) -> dict[str, str]:
+    """Returns those places of traces.md that auto.md has, too. traces: all places of traces.md, by name."""
+    return {name: text for name, text in traces.items() if name != _EVEN_PLACE}
+
+
+def _row(kind: str, arms: Sequence[TraceArms]) -> tuple[str, ...]:
+    unset_ms, auto_ms = (mean(each.first_byte_ms[name] for each in arms) for name in (_UNSET, _AUTO))
+    best_ms = mean(each.first_byte_ms[each.best] for each in arms)
+    values = ", ".join(sorted({each.best for each in arms}, key=int))
+    regrets_ms = [each.regret_ms for each in arms]
+    times = (f"{unset_ms:.0f} ms", f"{best_ms:.0f} ms ({values})", f"{auto_ms:.0f} ms")
+    regrets = (f"{median(regrets_ms):.0f} ms", f"{max(regrets_ms):.0f} ms")
+    return (kind, *times, *regrets, f"{mean(each.goodput for each in arms):.1%}")
 
 
 def _experiment(words: dict[str, str], report: Report) -> Experiment:
-    return run_checked(request_from({"REUSE": "yes", "FABRIC": "virtual", **words}), report)
+    return run_checked(request_from({"REUSE": "yes", "FABRIC": "virtual", **_SAMPLE, **words}), report)
 
 
 def _even(folder: Path, report: Report) -> dict[str, tuple[float, float]]:
@@ -65,13 +110,18 @@ def _arms(kind: str, seed: int, folder: Path, report: Report) -> TraceArms:
     trace = synthetic(kind, seed=seed, duration_ms=_DURATION_MS)
     file = folder / trace.name
     file.write_text(trace.to_text())
-    runs = _experiment({**_KNOBS, "TRACE": str(file), "LOWAT": ",".join(["auto", *map(str, _FIXED)])}, report).runs
-    by_lowat = {"none" if (lowat := run.scenario.lowat) is None else str(lowat): run for run in runs}
+    runs = _experiment({**_KNOBS, "TRACE": str(file), "LOWAT": ",".join([_AUTO, *map(str, _FIXED)])}, report).runs
+    by_lowat = {_UNSET if (lowat := run.scenario.lowat) is None else str(lowat): run for run in runs}
     return TraceArms(
         kind=kind,
         first_byte_ms={name: run.record.measured.first_byte_ms for name, run in by_lowat.items()},
-        goodput=by_lowat["none"].record.measured.complete_ms / by_lowat["auto"].record.measured.complete_ms,
+        goodput=by_lowat[_UNSET].record.measured.complete_ms / by_lowat[_AUTO].record.measured.complete_ms,
     )
 
 
-add_to = writing(write)
+def _measure(results: Path, report: Report) -> Findings:
+    arms = [_arms(kind, seed, results, report) for kind in KINDS for seed in _SEEDS]
+    return findings(_even(results, report), arms)
+
+
+add_to = Study(name="traces", step="the traces", measure=_measure).add_to

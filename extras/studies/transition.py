@@ -1,6 +1,5 @@
-"""Measures today's browsers at fronts that read RFC 7540 and RFC 9218: `make transition` writes transition.md."""
+"""Measures today's browsers at fronts that read RFC 7540 and RFC 9218: `make transition` fills transition.md."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,15 +7,14 @@ from typing import Any
 from priolab.analysis.reports.summary import summarize
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.options import writing
+from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.errors import InvalidRun
 from priolab.experiments.execution.request import Arm
-from priolab.experiments.results.run_folder import check_document, read_json, write_document
+from priolab.experiments.results.run_folder import read_json
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.studies import transition_document
 from priolab.extras.studies.transition_document import Case, Front, Sent
 
-_STEP = "the browsers' priorities"
 CLIENTS = ("chromium", "firefox", "webkit")
 _PAGES = ("news", "maps")
 _LOWATS = ("none", "16384")
@@ -95,15 +93,10 @@ def sent(browsers: Mapping[Case, Mapping[str, Any]], clients: Sequence[str] = CL
     return {client: Sent(browser=by_place[client, plain], told=by_place[client, told]) for client in clients}
 
 
-def write(path: Path, report: Report) -> None:
-    """Runs all arms and writes the document. Raises LabError."""
-    check_document(path, _STEP)
-    with tempfile.TemporaryDirectory(prefix="priolab-transition-") as results:
-        _, browsers = measure(signal_cases(), Path(results), report)
-        arms, _ = measure(cases(), Path(results), report)
-    text = transition_document.document(sent(browsers), _FRONTS, arms, _PAGES)
-    write_document(path, text.encode(), _STEP)
-    report.say(text)
+def _measure(results: Path, report: Report) -> Findings:
+    _, browsers = measure(signal_cases(), results, report)
+    arms, _ = measure(cases(), results, report)
+    return Findings(places=transition_document.places(sent(browsers), _FRONTS, arms, _PAGES))
 
 
-add_to = writing(write)
+add_to = Study(name="transition", step="the browsers' priorities", measure=_measure).add_to

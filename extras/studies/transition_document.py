@@ -1,40 +1,18 @@
-"""Writes transition.md: what browsers ask for, and what a site loses when its front moves to RFC 9218. Pure."""
+"""The marked places of docs/measured/transition.md: what browsers ask for, and what a move to RFC 9218 costs. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from priolab.analysis.loads.verdict import NO_ORDER
-from priolab.analysis.reports.markdown import filled, head, row
+from priolab.analysis.reports.markdown import Table, filled
+from priolab.common.amounts import kibibytes, seconds
 
 _TREE, _FIELD = "RFC 7540", "RFC 9218"
 _UNSET = "none"
-
-_INTRODUCTION = (
-    "Servers are moving from the priorities of RFC 7540, weights and dependencies in HEADERS and PRIORITY frames, to"
-    " those of RFC 9218, the header field `priority` and PRIORITY_UPDATE frames. A front that moves does not only read"
-    " other bytes: a browser that sends both kinds of signals need not ask for the same order in both. This page shows"
-    " what today's browsers send, and what becomes of two pages when their front moves."
-)
-_MADE = (
-    "`make transition` makes this page, figures in sentences included. Each row of the later tables is one run in the"
-    " guest over the default link, 128 kB/s and 300 ms, and shows the third load of the page. The browsers are"
-    " headless, with an empty cache; the lab changes none of their settings for priorities. The signals are read from"
-    " the frames that the browsers sent (client/browser.json in each run). Two runs of a browser are not equal"
-    " ([chromium.md](../guide/chromium.md)), so a difference of some tenths of a second between two rows may be chance."
-)
-_SENT = (
-    "`PAGE=signals` has a style sheet, a script, a picture and a `fetch()`, each without a hint, with"
-    ' `fetchpriority="high"`, and with `fetchpriority="low"` (for `fetch()` the option `priority`). *Then* are frames'
-    " that the browser sent later for the same request. No entry in a column means that the browser sent nothing. By"
-    " RFC 7540 a request without a weight has weight 16, and depends on the root."
-)
-_LOST = (
-    "*Reads* are the priorities that the front follows ([matrix.md](matrix.md)). *First* is the first byte of the"
-    " important resource that the ledger follows; *complete* is the last byte of all important resources; *others* is"
-    " the last byte of the other resources. All times count from the request of the page."
-)
+_SIGNALS_HEAD = ("resource", "RFC 7540, in HEADERS", "RFC 9218, header field", "then")
+_PAGE_HEAD = ("browser", "front", "reads", "LOWAT", "verdict", "first:", "complete:", "others:")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,41 +49,33 @@ class Sent:
     told: Mapping[str, Any]
 
 
-def document(
+def places(
     sent: Mapping[str, Sent], fronts: Sequence[Front], arms: Mapping[Case, Mapping[str, Any]], pages: Sequence[str]
-) -> str:
-    """Returns the text of docs/measured/transition.md.
-
-    sent: by CLIENT. arms: the arms of the summaries. pages: the pages' names, in the order of their sections.
-    """
-    lines = ["# From RFC 7540 to RFC 9218, with today's browsers", "", filled(_INTRODUCTION), "", filled(_MADE), ""]
-    lines += ["## What the browsers send", "", filled(_SENT), ""]
-    for client, each in sent.items():
-        lines += [*_signals(client, each), ""]
+) -> dict[str, str]:
+    """Returns the marked places. sent: by CLIENT. arms: the arms of the summaries. pages: the pages' names."""
+    found = {f"{client}-{place}": text for client, each in sent.items() for place, text in _signals(each)}
     for page in pages:
-        lines += [f"## What `{page}` loses", "", *([filled(_LOST), ""] if page == pages[0] else [])]
-        for client in sent:
-            told = _told(page, client, sent[client].browser["product"], fronts, arms)
-            lines += [*(f"- {filled(each, '  ')}" for each in told)]
-        lines += ["", *_table(page, sent, fronts, arms), ""]
-    return "\n".join(lines).rstrip() + "\n"
+        told = (each for client in sent for each in _told(page, client, sent[client].browser["product"], fronts, arms))
+        found[f"{page}-moves"] = "\n".join(filled(f"- {each}", hanging="  ") for each in told)
+        found[page] = Table(head=_PAGE_HEAD, rows=tuple(_rows(page, sent, fronts, arms))).markdown()
+    return found
 
 
-def _signals(client: str, sent: Sent) -> Iterable[str]:
+def _signals(sent: Sent) -> Iterator[tuple[str, str]]:
+    """Yields the places about a browser's signals: their names, and their texts."""
     browser = sent.browser
-    yield f"### {browser['product']} (`CLIENT={client}`)"
-    yield ""
-    yield from head("resource", "RFC 7540, in HEADERS", "RFC 9218, header field", "then")
-    for request in _first_load(browser):
-        field = f"`{request['field']}`" if request["field"] else ""
-        yield row([_called(request), _position(request), field, "; ".join(map(_later, request["later"]))])
-    yield ""
-    said = "sends" if browser["no_rfc7540_priorities"] else "does not send"
-    yield filled(
-        f"The browser {said} SETTINGS_NO_RFC7540_PRIORITIES. In both loads together it sent {_frames(browser)}. To a"
-        f" front that sends SETTINGS_NO_RFC7540_PRIORITIES=1 it sent {_frames(sent.told)}; in the HEADERS to that front"
-        f" it {_still(sent.told)}. A stream's flow-control window is {browser['stream_window_bytes'] // 2**10} KiB."
-    )
+    yield "product", browser["product"]
+    yield "signals", Table(head=_SIGNALS_HEAD, rows=tuple(map(_signal, _first_load(browser)))).markdown()
+    yield "settings", "sends" if browser["no_rfc7540_priorities"] else "does not send"
+    yield "frames", _frames(browser)
+    yield "told-frames", _frames(sent.told)
+    yield "told", _still(sent.told)
+    yield "window", kibibytes(browser["stream_window_bytes"])
+
+
+def _signal(request: Mapping[str, Any]) -> tuple[str, ...]:
+    field = f"`{request['field']}`" if request["field"] else ""
+    return (_called(request), _position(request), field, "; ".join(map(_later, request["later"])))
 
 
 def _first_load(browser: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -149,18 +119,17 @@ def _frames(browser: Mapping[str, Any]) -> str:
     return f"{' and '.join(numbers)} frames"
 
 
-def _table(
+def _rows(
     page: str, clients: Iterable[str], fronts: Sequence[Front], arms: Mapping[Case, Mapping[str, Any]]
-) -> Iterable[str]:
-    yield from head("browser", "front", "reads", "LOWAT", "verdict", "first:", "complete:", "others:")
+) -> Iterator[tuple[str, ...]]:
     for client in clients:
         for front in fronts:
             for case, arm in arms.items():
                 if (case.page, case.client, case.server) == (page, client, front.server):
                     times = ("first_byte_ms", "important_last_byte_ms", "others_last_byte_ms")
                     lowat = "unset" if case.lowat == _UNSET else case.lowat
-                    named = [f"`{client}`", f"`{front.server}`", front.reads, lowat, _verdict(arm)]
-                    yield row([*named, *(_s(arm[name]) for name in times)])
+                    named = (f"`{client}`", f"`{front.server}`", front.reads, lowat, _verdict(arm))
+                    yield (*named, *(seconds(arm[name]) for name in times))
 
 
 def _verdict(arm: Mapping[str, Any]) -> str:
@@ -169,7 +138,7 @@ def _verdict(arm: Mapping[str, Any]) -> str:
 
 def _told(
     page: str, client: str, product: str, fronts: Sequence[Front], arms: Mapping[Case, Mapping[str, Any]]
-) -> Iterable[str]:
+) -> Iterator[str]:
     """Yields the sentences about a page and a browser, with figures from the arms."""
     ends = {
         (case.server, case.lowat): arm["important_last_byte_ms"]
@@ -182,8 +151,8 @@ def _told(
             median(ends[front.server, lowat] for front in fronts if front.reads == reads) for reads in (_TREE, _FIELD)
         ]
     words = [
-        f"with LOWAT {'unset' if lowat == _UNSET else f'at {lowat}'} after {_s(before)} at the fronts that read"
-        f" {_TREE}, and after {_s(after)} at those that read {_FIELD}"
+        f"with LOWAT {'unset' if lowat == _UNSET else f'at {lowat}'} after {seconds(before)} at the fronts that read"
+        f" {_TREE}, and after {seconds(after)} at those that read {_FIELD}"
         for lowat, (before, after) in by_lowat.items()
     ]
     yield f"With {product} the important resources are complete {'; '.join(words)} (medians)."
@@ -191,12 +160,8 @@ def _told(
         if front.moved_from is None:
             continue
         moves = [
-            f"from {_s(ends[front.moved_from, lowat])} to {_s(ends[front.server, lowat])}"
+            f"from {seconds(ends[front.moved_from, lowat])} to {seconds(ends[front.server, lowat])}"
             f" with LOWAT {'unset' if lowat == _UNSET else f'at {lowat}'}"
             for lowat in by_lowat
         ]
         yield f"`{front.moved_from}` to `{front.server}`, {product}: complete {', '.join(moves)}."
-
-
-def _s(time_ms: float) -> str:
-    return f"{time_ms / 1000:.2f} s"

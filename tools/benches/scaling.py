@@ -1,6 +1,6 @@
 """Measures the cost of a million arms: `make scaling`, or `python -m tools.benches.scaling FILE`.
 
-Writes four tables between two comments in the document: where a run's processor time goes, what samples show, the cost
+Fills four marked places of the document with tables: where a run's processor time goes, what samples show, the cost
 of one run, and of a million runs. Processor times depend on the machine's processor; the other figures do not depend
 on the machine.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priolab.analysis.records.runs import load_experiment
-from priolab.analysis.reports.markdown import head
+from priolab.analysis.reports.markdown import Table, places, with_places
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.execution.local import Local
 from priolab.experiments.execution.pace import used_s
@@ -42,7 +42,7 @@ _SHOWN = 10_000
 _TASKS = 200
 _BATCH = 10
 """The most runs in a task that the head gives to Dask (extras/cluster/cluster.py)."""
-_BEGIN, _END = "<!-- measured -->\n", "<!-- end of what was measured -->\n"
+_PLACES = ("parts", "samples", "one-run", "million-runs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,7 +240,7 @@ def _parts(scratch: Path) -> str:
     return _table("where the processor time goes", _CASES, rows)
 
 
-def _document(cases: list[_Case], shared: _Shared) -> str:
+def _costs(cases: list[_Case], shared: _Shared) -> tuple[str, str]:
     """Returns the tables of one run and of a million runs, as Markdown."""
     head_s = shared.filing_s + shared.receiving_s
     measured = [
@@ -278,12 +278,11 @@ def _document(cases: list[_Case], shared: _Shared) -> str:
         ("cores that one head can serve", [f"{(each.guest_s + each.beside_s) / head_s:,.0f}" for each in cases]),
     ]
     names = [case.name for case in cases]
-    return f"{_table('one run', names, measured)}\n{_table('a million runs', names, million)}"
+    return _table("one run", names, measured), _table("a million runs", names, million)
 
 
 def _table(heading: str, names: Sequence[str], rows: list[tuple[str, list[str]]]) -> str:
-    lines = head(heading, *names)
-    return "\n".join([*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows), ""])
+    return Table(head=(heading, *names), rows=tuple((name, *cells) for name, cells in rows)).markdown()
 
 
 def _span(hours: float) -> str:
@@ -300,18 +299,17 @@ def main() -> None:
         print(json.dumps(_show(Path(words[0]), Path(words[1]))))
     else:
         path = Path(what)
-        before, _, rest = path.read_text().partition(_BEGIN)
-        after = rest.partition(_END)[2]
-        if not rest:
-            raise StepFailed("scaling", f"{path} has no line {_BEGIN.strip()}")
+        text = path.read_text()
+        if {*_PLACES} != places(text).keys():
+            raise StepFailed("scaling", f"{path} has other marked places than {', '.join(_PLACES)}")
         scratch = Path(tempfile.mkdtemp(prefix="priolab-scaling-"))
         try:
             samples = _table("what samples show", *sampling.table(scratch))
-            tables = f"{_parts(scratch)}\n{samples}\n{_document(*_measure(scratch))}"
+            tables = (_parts(scratch), samples, *_costs(*_measure(scratch)))
         finally:
             shutil.rmtree(scratch)
-        write_document(path, f"{before}{_BEGIN}{tables}{_END}{after}".encode(), "scaling")
-        print(tables)
+        write_document(path, with_places(text, dict(zip(_PLACES, tables, strict=True))).encode(), "scaling")
+        print("\n\n".join(tables))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ checks that are not registered.
 
 from dataclasses import dataclass
 
-from priolab.analysis.reports.markdown import head
+from priolab.analysis.reports.markdown import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +267,5 @@ CHECKS = (
 
 def table() -> str:
     """Returns the table of docs/reference/checks.md."""
-    lines = head("check", "compares", "a test that makes it fail")
-    lines += [f"| {check.name} | {check.compares} | {check.test.replace('::', ', `')}` |" for check in CHECKS]
-    return "\n".join(lines) + "\n"
+    rows = tuple((check.name, check.compares, f"{check.test.replace('::', ', `')}`") for check in CHECKS)
+    return Table(head=("check", "compares", "a test that makes it fail"), rows=rows).markdown() + "\n"

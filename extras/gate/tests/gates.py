@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from priolab.analysis.reports.markdown import head
+from priolab.analysis.reports.markdown import Table
 from priolab.extras.gate.tests.front.gates import NAMES, gates
 from priolab.extras.gate.tests.front.scheduler import Fault
 from tools.campaigns.reliability import write
@@ -57,13 +57,9 @@ def _batch(faults: list[Fault], repeat: int, seed: int, right: Counter[Fault], m
 
 
 def _write(right: Counter[Fault], made: Counter[Fault], took_s: float) -> None:
-    lines = [
-        f"{made.total()} gates by `make gates`, of ten runs in the guest each, in {took_s / 60:.0f} minutes.",
-        "",
-        *head("front", "gates:", "judged rightly:"),
-    ]
-    lines += [f"| {fault if fault in NAMES else 'sound'} | {count} | {right[fault]} |" for fault, count in made.items()]
-    write("gates", "\n".join(lines) + "\n")
+    told = f"{made.total()} gates by `make gates`, of ten runs in the guest each, in {took_s / 60:.0f} minutes."
+    rows = tuple((fault if fault in NAMES else "sound", str(count), str(right[fault])) for fault, count in made.items())
+    write("gates", f"{told}\n\n{Table(head=('front', 'gates:', 'judged rightly:'), rows=rows).markdown()}\n")
 
 
 if __name__ == "__main__":

@@ -136,7 +136,7 @@ def _rows(name: str) -> list[list[str]]:
     """Return the cells of a scenario's table in docs/measured/sabotage.md, without its heading."""
     text = page_of("studies", "sabotage.md")
     section = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("| ") and not line.startswith("| |")]
+    lines = [line for line in section.splitlines() if line.startswith("| ") and not line.startswith(("|  |", "| ---"))]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 

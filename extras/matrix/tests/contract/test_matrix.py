@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from priolab.analysis.reports.markdown import places
+from priolab.common.formats.reading import read_document
 from priolab.extras.matrix import page, text
 from priolab.extras.matrix.document import document, dumped, matrix_from
-from priolab.extras.matrix.edition import dumped_edition
+from priolab.extras.matrix.edition import EDITION_FORMAT, Edition, dumped_edition
 from priolab.extras.matrix.matrix import Matrix
-from priolab.extras.matrix.matrix_files import newest_edition
 from tests.support.documented import DOCS, documented
 from tests.support.schemas import validator
 
@@ -76,9 +77,8 @@ def test_every_verdict_follows_from_frames(recorded: Matrix) -> None:
 def test_documents_of_one_matrix(recorded: Matrix) -> None:
     """docs/measured/matrix.md, .html and .json are those of the recorded frames."""
     assert (DOCS / "matrix.json").read_text() == dumped(documented())
-    past = newest_edition(DOCS / "matrix.md", recorded.date)
-    assert (DOCS / "matrix.md").read_text() == text.document(recorded, past)
-    assert (DOCS / "matrix.html").read_text() == page.html(recorded, past)
+    assert places((DOCS / "matrix.md").read_text()) == text.places(recorded)
+    assert (DOCS / "matrix.html").read_text() == page.html(recorded)
 
 
 def test_the_frames_are_whole(recorded: Matrix) -> None:
@@ -118,6 +118,5 @@ def test_what_is_sent(recorded: Matrix) -> None:
 def test_the_editions() -> None:
     """Each kept edition can be read, has the date of its file, and is written as it would be again."""
     for file in (DOCS / "matrix").glob("*"):
-        kept = newest_edition(DOCS / "matrix.md", file.stem)
-        assert kept is not None
+        kept = read_document(file, Edition, format_number=EDITION_FORMAT)
         assert (kept.date, dumped_edition(kept)) == (file.stem, file.read_text())

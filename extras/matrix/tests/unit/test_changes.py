@@ -19,7 +19,7 @@ def test_a_change_of_the_reading() -> None:
     assert (reading.what, reading.was, reading.now) == (What.READING, "strict", "ignored 0:0 %")
     assert (reading.shown_was, reading.shown_now) == ("script 100 B", "image 100 B")
     assert (own.what, own.was, own.now) == (What.OWN_ORDER, "shared 50:50 %", "first come, first served 0:100 %")
-    told = text.document(matrix(*cells))
+    told = text.places(matrix(*cells))["changes"]
     assert "### nginx 1.0 to nginx@sid 2.0" in told
     assert "| nothing in the way | plain, chrome | strict | ignored 0:0 % | script 100 B | image 100 B |" in told
 
@@ -64,5 +64,5 @@ def test_notes() -> None:
     assert note.frames.startswith(
         "Frames of nginx in plain+reprioritize: LOWAT=16384, script asked for first: image 100 B,"
     )
-    assert "**nginx** in plain+reprioritize: " in text.document(matrix(turned))
+    assert "**nginx** in plain+reprioritize: " in text.places(matrix(turned))["notes"]
     assert not list(notes(matrix(cell())))

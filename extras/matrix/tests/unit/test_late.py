@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from priolab.analysis.reports.markdown import places as marked
 from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.study import document_of
 from priolab.experiments.errors import LabError
 from priolab.experiments.execution.request import Arm
 from priolab.extras.matrix import late
-from priolab.extras.matrix.late_document import INVALID, Case, document
+from priolab.extras.matrix.late_document import INVALID, Case, places
 from priolab.extras.matrix.tests.unit.made_up import NOTHING, cell, matrix
 
 FIELD = "header+no7540"
@@ -43,14 +45,15 @@ def test_arms() -> None:
 def test_an_invalid_run() -> None:
     """An invalid run has a row without numbers, and its reason in a sentence; no sentence judges it."""
     case = Case(server="apache@sid", buffering="on", lowat="16384")
-    text = document({case: {INVALID: "the request came late"}}, {case: {INVALID: "too"}}, {}, "nginx")
-    assert "| `apache@sid` | 16384 | invalid |  |  |  |" in text
-    assert "does not judge: `apache@sid`, LOWAT=16384: the request came late." in text
-    assert "keeps the order" not in text
+    told = places({case: {INVALID: "the request came late"}}, {case: {INVALID: "too"}}, {}, "nginx")
+    assert "| `apache@sid` | 16384 | invalid |  |  |  |" in told["late"]
+    assert told["late-invalid"].endswith("does not judge: `apache@sid`, LOWAT=16384: the request came late.")
+    assert told["late-kept"] == ""
+    assert told.keys() == marked(document_of("late-urgent")).keys()
 
 
 def test_without_a_matrix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without docs/measured/matrix.json one line says what makes it."""
     monkeypatch.setattr(late, "_MATRIX", tmp_path / "matrix.md")
     with pytest.raises(LabError, match=r"matrix\.json is missing; `make matrix` makes it"):
-        late.write(tmp_path / "late.md", Report(aside=True))
+        late.STUDY.write(tmp_path / "late.md", Report(aside=True))

@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from priolab.common.formats.reading import FolderError
+from priolab.common.formats.reading import read_document
 from priolab.experiments.errors import LabError
 from priolab.extras.matrix.document import document, dumped
-from priolab.extras.matrix.edition import edition
+from priolab.extras.matrix.edition import EDITION_FORMAT, Edition, edition
 from priolab.extras.matrix.matrix import Matrix
-from priolab.extras.matrix.matrix_files import earlier, link_runs, newest_edition, write_all
+from priolab.extras.matrix.matrix_files import earlier, link_runs, write_all
 from priolab.extras.matrix.tests.unit.made_up import NOTHING, OLD, cell, matrix
+
+
+def kept(path: Path, date: str) -> Edition:
+    """Return the edition of a document on a date."""
+    return read_document(path.with_suffix("") / f"{date}.json", Edition, format_number=EDITION_FORMAT)
 
 
 def made(path: Path, found: Matrix) -> list[str]:
@@ -21,7 +26,7 @@ def made(path: Path, found: Matrix) -> list[str]:
 
 
 def test_editions(tmp_path: Path) -> None:
-    """A document with other verdicts than before keeps the earlier ones, and shows what moved since then."""
+    """A document with other verdicts than before keeps the earlier ones."""
     path, usual = tmp_path / "matrix.md", ["matrix.md", "matrix.html", "matrix.json"]
     old = replace(matrix(OLD), date="2026-10-01")
     assert earlier(path) is None
@@ -31,12 +36,9 @@ def test_editions(tmp_path: Path) -> None:
     assert path.with_suffix(".json").read_bytes() == again
     same = replace(old, date="2026-10-02")
     assert made(path, same) == usual
-    assert "What moved" not in path.read_text()
     other = replace(matrix(cell(lowat=NOTHING)), date="2026-11-24")
     assert made(path, other) == ["matrix/2026-10-02.json", *usual]
-    assert newest_edition(path, other.date) == edition(same)
-    assert "## What moved since 2026-10-02" in path.read_text()
-    assert "<h2>What moved since 2026-10-02</h2>" in path.with_suffix(".html").read_text()
+    assert kept(path, same.date) == edition(same)
 
 
 def test_editions_of_one_day(tmp_path: Path) -> None:
@@ -45,10 +47,9 @@ def test_editions_of_one_day(tmp_path: Path) -> None:
     second, third = matrix(cell(90, 10)), matrix(cell(80, 20))
     for each in (first, second, third):
         made(path, each)
-    assert newest_edition(path, first.date) == edition(first)
+    assert kept(path, first.date) == edition(first)
     made(path, replace(first, date="2026-12-01"))
-    assert newest_edition(path, "2026-12-01") == edition(third)
-    assert newest_edition(path, "2026-10-01") is None
+    assert kept(path, first.date) == edition(third)
 
 
 def test_another_folder(tmp_path: Path) -> None:
@@ -57,9 +58,7 @@ def test_another_folder(tmp_path: Path) -> None:
     path = tmp_path / "docs" / "matrix"
     write_all(path, matrix(OLD), None, tmp_path / "r" / "matrix-runs")
     assert 'href="../r/matrix-runs/nginx.plain.probe-spdy/"' in path.with_suffix(".html").read_text()
-    made(path, matrix(cell(lowat=NOTHING)))
-    assert newest_edition(path, OLD.version or "") is None
-    assert newest_edition(path, matrix(OLD).date) == edition(matrix(OLD))
+    assert "matrix-editions/2026-11-24.json" in made(path, matrix(cell(lowat=NOTHING)))
 
 
 @pytest.mark.parametrize(
@@ -73,15 +72,6 @@ def test_something_else_is_there(tmp_path: Path, content: str) -> None:
         earlier(path)
     assert str(caught.value).endswith("matrix.json is no matrix that this version reads; move it away")
     assert "\n" not in str(caught.value)
-
-
-def test_a_damaged_edition(tmp_path: Path) -> None:
-    """An edition that cannot be read gives one line with its name."""
-    folder = tmp_path / "matrix"
-    folder.mkdir()
-    (folder / "2026-10-01.json").write_text('{"format": 7}')
-    with pytest.raises(FolderError, match=r"2026-10-01\.json: format 7; this version reads format 1"):
-        newest_edition(tmp_path / "matrix.md", "2026-11-24")
 
 
 def test_documents_without_the_newer_keys(tmp_path: Path) -> None:

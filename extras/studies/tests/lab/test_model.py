@@ -1,12 +1,11 @@
 """The predictor, compared with shared experiments in the guest, and with networks that are drawn."""
 
-import re
-
 import pytest
 
-from priolab.experiments.host.home import ROOT
+from priolab.analysis.reports.markdown import places
+from priolab.experiments.commands.study import document_of
 from priolab.extras.studies.networks import draw
-from priolab.extras.studies.predictions_document import Row, compared, median_error, rows
+from priolab.extras.studies.predictions import Row, compared, median_error, rows
 from tests.support.shared_runs import Runs
 from tests.support.variations import variations
 
@@ -42,9 +41,7 @@ def test_drawn_networks_keep_the_published_error(run: Runs) -> None:
 
     Most of them have a prediction. The others, and those that were once wrong, have one that is near, or a reason.
     """
-    _, _, drawn = (ROOT / "docs/measured/model.md").read_text().partition("## Networks that nobody had looked at")
-    published = re.search(r"the largest\s([0-9.]+)%", drawn)
-    assert published is not None
+    published = float(places(document_of("model"))["drawn-largest"].removesuffix("%")) / 100
     networks = {f"drawn-{number}": words(knobs) for number, knobs in enumerate(draw(_SEED, _NETWORKS))}
     done = run.together({**networks, **_REPORTED}, "SAMPLE=none")
     assert done.summary is not None, done.trouble
@@ -52,7 +49,7 @@ def test_drawn_networks_keep_the_published_error(run: Runs) -> None:
     assert len(found.rows) + len(found.reasons) == len(networks) + len(_REPORTED), done.trouble
     assert len(found.rows) >= 0.6 * len(networks)
     assert all("the first byte may come after" in reason for reason in found.reasons)
-    assert {row.arm: row.error for row in found.rows if abs(row.error) > float(published[1]) / 100} == {}
+    assert {row.arm: row.error for row in found.rows if abs(row.error) > published} == {}
 
 
 def words(knobs: dict[str, str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from priolab.extras.studies.agreement_document import compare, markdown
+from priolab.extras.studies.comparison import compare, markdown
 from tests.support.builders import scenario
 
 RATE_BIT_S = 1_024_000  # a TLS record takes 128 ms
@@ -71,6 +71,6 @@ def test_an_arm_of_which_a_repetition_failed_has_no_figure() -> None:
 def test_the_table() -> None:
     """The table has whole milliseconds, `agree` or `differ` in each row, and a dash for a missing figure."""
     lines = markdown(compare({"virtual, netem": summary(2900.4), "netns, ferry": summary(None)})).splitlines()
-    assert lines[0] == "| arm | figure | virtual, netem | netns, ferry | largest difference | allowed | |"
+    assert lines[0] == "| arm | figure | virtual, netem | netns, ferry | largest difference | allowed |  |"
     assert lines[2] == "| cubic, control | script first byte | 2900 | - | - | 128 | **differ** |"
     assert lines[3] == "| cubic, control | script last byte | 9000 | 9000 | 0 | 270 | agree |"

@@ -6,6 +6,7 @@ import pytest
 
 from priolab.analysis.figures.following import Followed, draw
 from priolab.analysis.reports.following import Seen
+from priolab.analysis.reports.markdown import places as marked
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.folder import load_sweep
 from priolab.analysis.sweeps.measures import Measure
@@ -13,7 +14,9 @@ from priolab.analysis.sweeps.moment_means import MomentMeans
 from priolab.analysis.sweeps.new_connections import AUTO, BESIDE, IN_KERNEL, UNSET, NewConnection, Result
 from priolab.analysis.sweeps.promise import Kept
 from priolab.analysis.sweeps.summary import summarize
-from priolab.extras.studies.auto_document import Study, _after, text
+from priolab.experiments.commands.study import document_of
+from priolab.extras.studies.auto_document import AutoResults, _after, places
+from priolab.extras.studies.traces import about_auto
 from tests.support.declarations import valid
 from tests.support.followed import FAST_BIT_S, SLOW_BIT_S, right_bytes, seen
 from tests.support.sweeps import knobs, write_run, write_sweep
@@ -22,7 +25,9 @@ _IN_TIME = [(0, right_bytes(FAST_BIT_S)), (1390, right_bytes(SLOW_BIT_S)), (3030
 _FIRST_BYTES_MS = {"none": 6700.0, "16384": 1000.0}
 
 
-def study(folder: Path, *, auto_ms: float = 1100, lucky: bool = True, kept_ms: float = 1000, late_ms: int = 0) -> Study:
+def study(
+    folder: Path, *, auto_ms: float = 1100, lucky: bool = True, kept_ms: float = 1000, late_ms: int = 0
+) -> AutoResults:
     """Returns a study with one network.
 
     auto_ms: the script's first byte with LOWAT=auto. lucky: True if the best fixed value is faster with the script at
@@ -47,7 +52,7 @@ def study(folder: Path, *, auto_ms: float = 1100, lucky: bool = True, kept_ms: f
     kept = Kept(measure=Measure.FIRST_BYTE, found=Estimate.of([kept_ms]), low=990, high=1010)
     late = [*_IN_TIME[:2], (3030 + late_ms, right_bytes(FAST_BIT_S))]
     followed: dict[str, Seen] = {"LOWAT=auto, in the kernel": seen(late), "LOWAT=131072": seen([(0, 131_072)])}
-    return Study(
+    return AutoResults(
         summary=summary,
         at_moments={network: means},
         kept={network: [kept]},
@@ -75,14 +80,15 @@ def test_it_says_what_was_found(tmp_path: Path) -> None:
     """The document has each network, the promised limits and each rate step; the study's claims hold."""
     found = study(tmp_path / "sweep")
     assert found.holds
-    told = text(found, {"RATE": "100mbit"}, {"RELOADS": "0"})
-    assert "**Near in 1 of 1 networks, goodput kept in 1**" in told
-    assert "**1 of 1 are confirmed**" in told
-    assert "| LOWAT=auto, in the kernel | 10 Mbit/s | 400 ms | 390 ms | never | yes |" in told
-    assert "| LOWAT=131072 | 10 Mbit/s | 400 ms | never | never | no |" in told
-    assert "(`RELOADS=0`)" in " ".join(told.split())
-    assert "| RATE=2mbit DELAY=1ms | 3.09 s | 690 ms | 699 ms | 700 ms | 3.09 s | yes | 100.0%, beside 100.0% |" in told
-    assert max(len(line) for line in told.splitlines() if not line.startswith("|")) <= 120
+    told = places(found, {"RATE": "100mbit"}, {"RELOADS": "0"})
+    assert (told["near"], told["goodput-kept"], told["confirmed"]) == ("1 of 1", "1", "1 of 1")
+    assert "| LOWAT=auto, in the kernel | 10 Mbit/s | 400 ms | 390 ms | never | yes |" in told["steps"]
+    assert "| LOWAT=131072 | 10 Mbit/s | 400 ms | never | never | no |" in told["steps"]
+    assert told["new-knobs"] == "`RELOADS=0`"
+    cells = "3.09 s | 690 ms | 699 ms | 700 ms | 3.09 s | yes | 100.0%, beside 100.0% |"
+    assert f"| RATE=2mbit DELAY=1ms | {cells}" in told["new"]
+    with_those_of_traces = told | about_auto(marked(document_of("traces")))
+    assert with_those_of_traces.keys() == marked(document_of("auto")).keys()
 
 
 @pytest.mark.parametrize(
@@ -103,12 +109,14 @@ def test_a_miss_is_named_with_its_reason(tmp_path: Path) -> None:
     """
     by_chance = study(tmp_path / "one", auto_ms=1300)
     assert by_chance.holds
-    told = " ".join(text(by_chance, {}, {}).split())
-    assert "not near that with LOWAT=16384, if JS_DELAY is 200 ms. Of the 2 values of JS_DELAY, LOWAT=16384" in told
-    assert "**Near in 1 of 1 networks**; the largest ratio is 1.04." in told
+    told = places(by_chance, {}, {})
+    missed = " ".join(told["moments-missed"].split())
+    assert "not near that with LOWAT=16384, if JS_DELAY is 200 ms. Of the 2 values of JS_DELAY, LOWAT=16384" in missed
+    assert (told["moments-near"], told["moments-ratio"]) == ("1 of 1", "1.04")
     late = study(tmp_path / "two", auto_ms=1300, lucky=False)
     assert not late.holds
-    assert "**Near in 0 of 1 networks**; the largest ratio is 1.30." in text(late, {}, {})
+    told = places(late, {}, {})
+    assert (told["moments-near"], told["moments-ratio"]) == ("0 of 1", "1.30")
 
 
 @pytest.mark.parametrize("trouble", [{"kept_ms": 1020}, {"late_ms": 20}])
@@ -116,7 +124,7 @@ def test_a_broken_promise_is_not_passed_over(tmp_path: Path, trouble: dict[str, 
     """The study does not hold if new runs are outside the promised limits, or if LOWAT follows a rate step too late."""
     found = study(tmp_path / "sweep", **trouble)  # type: ignore[arg-type]
     assert not found.holds
-    told = text(found, {}, {})
+    told = places(found, {}, {})["not-confirmed"]
     assert ("outside of the sweep's limits" in told) is ("kept_ms" in trouble)
 
 

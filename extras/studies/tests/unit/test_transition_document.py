@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from priolab.analysis.loads.verdict import NO_ORDER
-from priolab.extras.studies.transition_document import Case, Front, Sent, document
+from priolab.analysis.reports.markdown import places as marked
+from priolab.experiments.commands.study import document_of
+from priolab.extras.studies.transition import CLIENTS
+from priolab.extras.studies.transition_document import Case, Front, Sent, places
 
 _FRONTS = (
     Front(server="old", reads="RFC 7540"),
@@ -39,8 +42,8 @@ _IMAGE = _request("image", field="u=5, i", later=[_RAISED, _UPDATED])
 
 
 @pytest.fixture
-def text() -> str:
-    """Returns the document of one browser and one page."""
+def told() -> Mapping[str, str]:
+    """Returns the places of one browser and one page."""
     sent = Sent(
         browser=_browser(_FETCH, _IMAGE, _PAGE, PRIORITY=1), told=_browser(_PAGE, _request("page", field="u=0", load=2))
     )
@@ -55,13 +58,19 @@ def text() -> str:
         for server, complete_ms in _COMPLETE_MS.items()
         for lowat in ("none", "16384")
     }
-    return document({"lynx": sent}, _FRONTS, arms, ("news",))
+    return places({"lynx": sent}, _FRONTS, arms, ("news",))
+
+
+def test_the_places_are_those_of_the_document(told: Mapping[str, str]) -> None:
+    """The document has these places for each browser and each page."""
+    of_browser = [name.removeprefix("lynx") for name in told if name.startswith("lynx")]
+    expected = {f"{client}{name}" for client in CLIENTS for name in of_browser}
+    assert marked(document_of("transition")).keys() == expected | {"news", "news-moves", "maps", "maps-moves"}
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "### Lynx 3 (`CLIENT=lynx`)",
         "| page | weight 256, exclusive, on the root | `u=0, i` |  |",
         "| image |  | `u=5, i` | PRIORITY weight 220, exclusive, on the root; PRIORITY_UPDATE `u=1` |",
         "| fetch, high | weight 22, on page |  |  |",
@@ -70,37 +79,36 @@ def text() -> str:
         "| `lynx` | `new` | RFC 9218 | 16384 | kept | 1.00 s | 9.00 s | 12.35 s |",
     ],
 )
-def test_rows(text: str, line: str) -> None:
+def test_rows(told: Mapping[str, str], line: str) -> None:
     """Each request and each arm has a row."""
-    assert line in text.splitlines()
+    assert line in f"{told['lynx-signals']}\n{told['news']}".splitlines()
 
 
-def test_figures_in_sentences(text: str) -> None:
+def test_figures_in_sentences(told: Mapping[str, str]) -> None:
     """The sentences have the medians of the fronts of each RFC, and the move of one server."""
-    words = " ".join(text.split())
+    words = " ".join(told["news-moves"].split())
     assert "with LOWAT at 16384 after 3.00 s at the fronts that read RFC 7540, and after 9.00 s at those" in words
     assert "with LOWAT unset after 3.50 s at the fronts" in words
     assert (
         "`old` to `new`, Lynx 3: complete from 2.50 s to 9.50 s with LOWAT unset, from 2.00 s to 9.00 s with" in words
     )
-    assert "it sent 1 PRIORITY and no PRIORITY_UPDATE frames. To a front that" in words
-    assert "in the HEADERS to that front it sends no weights" in words
-    assert text.index("| page |") < text.index("| image |") < text.index("| fetch, high |")
+    assert told["lynx-frames"] == "1 PRIORITY and no PRIORITY_UPDATE frames"
+    assert (told["lynx-told"], told["lynx-settings"]) == ("sends no weights", "does not send")
+    assert (told["lynx-product"], told["lynx-window"]) == ("Lynx 3", "64 KiB")
+    signals = told["lynx-signals"]
+    assert signals.index("| page |") < signals.index("| image |") < signals.index("| fetch, high |")
 
 
 @pytest.mark.parametrize(
     ("request_said", "words"),
     [
-        ({"weight": 22}, "it still sends weights."),
-        ({"field": "u=1"}, "it sends no weights."),
-        (
-            {},
-            "it sends neither weights nor header fields once it has these SETTINGS. So it asks such a front",
-        ),
+        ({"weight": 22}, "still sends weights"),
+        ({"field": "u=1"}, "sends no weights"),
+        ({}, "sends neither weights nor header fields once it has these SETTINGS. So it asks such a front"),
     ],
 )
 def test_what_a_told_browser_does(request_said: Mapping[str, Any], words: str) -> None:
     """The sentence about a front with SETTINGS_NO_RFC7540_PRIORITIES=1 does not depend on the first load."""
     told = _browser(_PAGE, _request("page", load=2, **request_said))
-    text = " ".join(document({"lynx": Sent(browser=_browser(_PAGE), told=told)}, (), {}, ()).split())
-    assert words in text
+    found = places({"lynx": Sent(browser=_browser(_PAGE), told=told)}, (), {}, ())
+    assert found["lynx-told"].startswith(words)

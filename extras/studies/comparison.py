@@ -11,7 +11,8 @@ from typing import Any
 from msgspec import convert
 
 from priolab.analysis.records.rate import Rate
-from priolab.analysis.reports.markdown import head
+from priolab.analysis.reports.markdown import Table
+from priolab.common.amounts import UNKNOWN
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.common.packets import RECORD_BYTES
 
@@ -87,14 +88,14 @@ def _row(
 def markdown(rows: Sequence[Row]) -> str:
     """Returns a Markdown table with a line for each row: the times, the largest and the allowed difference, in ms."""
     ways = list(rows[0].by_way)
-    lines = [*head("arm", "figure", *(f"{way}:" for way in ways), "largest difference:", "allowed:", "")]
-    for row in rows:
-        values = " | ".join(_ms(row.by_way[way]) for way in ways)
-        verdict = "agree" if row.agrees else "**differ**"
-        difference = _ms(row.difference_ms)
-        lines.append(f"| {row.arm} | {row.figure} | {values} | {difference} | {_ms(row.allowed_ms)} | {verdict} |")
-    return "\n".join(lines) + "\n"
+    head = ("arm", "figure", *(f"{way}:" for way in ways), "largest difference:", "allowed:", "")
+    return Table(head=head, rows=tuple(_cells(row, ways) for row in rows)).markdown()
+
+
+def _cells(row: Row, ways: Sequence[str]) -> tuple[str, ...]:
+    times = (*(row.by_way[way] for way in ways), row.difference_ms, row.allowed_ms)
+    return (row.arm, row.figure, *map(_ms, times), "agree" if row.agrees else "**differ**")
 
 
 def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0f}"
+    return UNKNOWN if value is None else f"{value:.0f}"

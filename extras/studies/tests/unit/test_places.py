@@ -1,0 +1,53 @@
+"""Tests of the studies whose tables follow from the arms of a summary: they fill the places of their documents."""
+
+from typing import Any
+
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.reports.markdown import places
+from priolab.experiments.commands.study import document_of
+from priolab.extras.studies import link, predictions, two_hops
+
+_ARM: dict[str, Any] = {
+    "verdict": "kept",
+    "first_byte_ms": 2960.0,
+    "oracle": {"first_byte_ms": 810.0},
+    "ledger": {
+        "largest": Layer.PENDING,
+        "parts_ms": {Layer.PENDING: 1330.0, Layer.UNSENT: 600.0, Layer.QUEUE: 20.0, Layer.CROSS: 5.0},
+        "explained": 0.999,
+    },
+}
+
+
+def test_link() -> None:
+    """Each discipline has rows alone and beside a bulk flow; beside it the wait in the queue is divided."""
+    found = link.findings([(arm, _ARM) for arm in link.arms()]).places
+    assert found.keys() == places(document_of("link")).keys()
+    assert [found[name].count("\n| `QDISC") for name in ("alone", "shared")] == [12, 10]
+    end = "in the front, still reorderable, 1.33 | 0.1% |"
+    assert f"| `QDISC=fq_codel QUEUE=1000 ECN=on` | unset | kept | 2.96 | 0.81 | {end}" in found["alone"]
+    assert f"| `QDISC=fifo QUEUE=100` | 131072 | kept | 2.96 | 0.81 | 0.02 | 0.01 | {end}" in found["shared"]
+
+
+def test_two_hops() -> None:
+    """Each case has its command, and a row for each of four arms with the wait at each hop."""
+    assert {*two_hops.CASES} == places(document_of("two-hops")).keys()
+    command, table = two_hops.place("client", [_ARM] * 4).split("\n\n")
+    assert command == "    make experiment VIA=nginx LOWAT=none,131072 VIA_LOWAT=none,131072"
+    cells = "2.96 | 0.81 | 0.00 | 0.00 | 1.93 | 0.02 | in the front, still reorderable, 1.33 |"
+    assert table.splitlines()[3] == f"| unset | 131072 | kept | {cells}"
+
+
+def test_predictions() -> None:
+    """The document has the errors of both parts, the model's own words, and the reasons without a prediction."""
+    rows = [predictions.Row(arm=f"LOWAT {ms}", measured_ms=100, predicted_ms=ms) for ms in (99, 120, 130)]
+    compared = predictions.Compared(rows=rows, reasons=["LOWAT 7: the queue may hold 1 to 2 s"])
+    found = predictions.findings(compared, compared).places
+    documented = places(document_of("model"))
+    assert found.keys() == documented.keys()
+    assert [found[f"known-{name}"] for name in ("predicted", "median", "largest")] == ["3 of 4", "20.0%", "30.0%"]
+    assert found["drawn-near"] == "1 of the errors are at most 10%"
+    assert found["drawn-within"] == "2 at most 25%"
+    assert found["drawn-table"].endswith("\n| LOWAT 130 | 100 | 130 | +30.0% |")
+    assert found["declined"] == "- the queue: 1"
+    assert (found["model"], found["drawing"]) == (documented["model"], documented["drawing"])
