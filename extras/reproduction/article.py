@@ -12,7 +12,6 @@ TRANSLATED = "The pitfall that Google Maps fell into between SPDY and Linux"
 """The article's title in English."""
 
 BLOG = "ぼちぼち日記"
-BLOG_IN_LATIN = "Bochibochi Nikki"
 DATE = "early 2014"
 RETOLD = "Prioritization Only Works When There's Pending Data to Prioritize"
 """The title of the post that the article retells, by Will Chan."""
@@ -20,8 +19,6 @@ RETOLD = "Prioritization Only Works When There's Pending Data to Prioritize"
 _RETELLS = f"It retells Will Chan's “{RETOLD}”, and repeats it in a set-up of its own."
 
 CITATION = f"“{TITLE}” ({TRANSLATED}), on the blog {BLOG}, {DATE}. {_RETELLS}"
-CITATION_IN_LATIN = f"“{TRANSLATED}” (the title in English), on the Japanese blog {BLOG_IN_LATIN}, {DATE}. {_RETELLS}"
-"""The citation without Japanese letters, for drawings: not every machine has a font for them."""
 
 NO_COUNTERPART = "-"
 

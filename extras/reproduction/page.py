@@ -1,6 +1,6 @@
 """Writes the reproduction's page: each picture with its numbers, the article's report and the judgement. Pure.
 
-The page is a self-contained HTML file, which prints on sheets of A4. `drawing` makes PNG and PDF of the same page.
+The page is a self-contained HTML file, which a browser prints on sheets of A4.
 """
 
 import re
@@ -131,15 +131,10 @@ def _section(number: int, picture: Picture) -> str:
 <div><h3>{HERE}</h3><p>{escape(claim.here)}</p></div>
 </div>
 {_beside(claim.numbers)}
-<div class="scroll">{inlined(picture.svg, f"picture-{number}-")}</div>
+<div class="scroll">{_inlined(picture.svg, f"picture-{number}-")}</div>
 <div class="scroll">{_table(picture.table)}</div>
-<p class="quiet">{escape(criterion(claim))}</p>{note}
+<p class="quiet">{escape(f"Counts as {claim.word.removeprefix('not ')} if {claim.criterion}.")}</p>{note}
 </section>"""
-
-
-def criterion(claim: Claim) -> str:
-    """Returns the sentence that says when the claim counts as reproduced."""
-    return f"Counts as {claim.word.removeprefix('not ')} if {claim.criterion}."
 
 
 def _beside(rows: Sequence[Compared]) -> str:
@@ -154,22 +149,11 @@ def _table(rows: Sequence[Sequence[str]], name: str = "") -> str:
     return "\n".join([*lines, "</table>"])
 
 
-# --- charts in other documents ---------------------------------------------------------------------------------------
-
 _ROOT = re.compile(r"<svg\b[^>]*>")
 _SIZES = ("width", "height", "x", "y")
 
 
-def size(svg: str) -> tuple[float, float]:
-    """Returns width and height of an SVG document."""
-    root = _ROOT.search(svg)
-    assert root, "not an SVG document"
-    box = re.search(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', root[0])
-    assert box, "an SVG document without a viewBox"
-    return float(box[1]), float(box[2])
-
-
-def inlined(svg: str, prefix: str, place: str = "") -> str:
+def _inlined(svg: str, prefix: str) -> str:
     """Returns an SVG to be embedded: without its head and size, with a prefix for its ids, which must be unique."""
     root = _ROOT.search(svg)
     assert root, "not an SVG document"
@@ -180,4 +164,4 @@ def inlined(svg: str, prefix: str, place: str = "") -> str:
     body = re.sub(r'\bid="', f'id="{prefix}', body)
     body = re.sub(r"url\(#", f"url(#{prefix}", body)
     body = re.sub(r'href="#', f'href="#{prefix}', body)
-    return f"{tag[:-1]} {place}>{body}"
+    return f"{tag}{body}"

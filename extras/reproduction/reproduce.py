@@ -7,8 +7,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
-import vl_convert
-
 from priolab.analysis.figures.arms import CLIENTS
 from priolab.analysis.records.runs import Experiment, load_environment
 from priolab.experiments.commands.checked_run import run_checked
@@ -19,7 +17,7 @@ from priolab.experiments.execution.command_process import keep_guests
 from priolab.experiments.execution.invocation import check_only, request_from
 from priolab.experiments.execution.request import Request
 from priolab.experiments.results.run_folder import write_document
-from priolab.extras.reproduction import drawing, page, paper
+from priolab.extras.reproduction import page
 from priolab.extras.reproduction.article import Compared, SetUp, set_up
 from priolab.extras.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
 from priolab.netem import units
@@ -49,7 +47,7 @@ def _do(options: Namespace, report: Report) -> int:
 
 
 def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> bool:
-    """Runs the arms, and writes index.html, reproduction.png and, on sheets of A4, reproduction.pdf. Raises LabError.
+    """Runs the arms, and writes index.html. Raises LabError.
 
     Returns True if every picture shows what the article reports. A run that is not ok is an error, because the pictures
     need every run.
@@ -64,8 +62,9 @@ def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> boo
     for claim in (picture.claim for picture in document.pictures):
         report.say(f"{claim.title}: {claim.word}", "bold green" if claim.holds else "bold red")
         report.say(f"    {claim.here}")
-    for path in _write(document, folder):
-        report.say(f"page: {path}")
+    file = folder / "index.html"
+    write_document(file, page.html(document).encode(), "reproduce")
+    report.say(f"page: {file}")
     return document.holds
 
 
@@ -105,15 +104,3 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StepFailed("reproduce", f"{folder} cannot be made: {error.strerror}") from error
-
-
-def _write(document: page.Page, folder: Path) -> list[Path]:
-    sheets = [vl_convert.svg_to_pdf(sheet) for sheet in drawing.sheets(document)]
-    contents = {
-        "index.html": page.html(document).encode(),
-        "reproduction.png": vl_convert.svg_to_png(drawing.column(document), scale=1),
-        "reproduction.pdf": paper.joined(sheets),
-    }
-    for name, content in contents.items():
-        write_document(folder / name, content, "reproduce")
-    return [folder / name for name in contents]

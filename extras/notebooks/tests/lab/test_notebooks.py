@@ -65,15 +65,11 @@ def _shown(notebook: Notebook) -> list[list[list[str]]]:
 
 
 def test_the_articles_pictures_are_reproduced(results: Path, tmp_path: Path) -> None:
-    """All figures are reproduced on a page in three forms; a second call takes all experiments from the first."""
+    """All figures are reproduced on a page; a second call takes all experiments from the first."""
     done = _reproduce(results, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.findall(r": (not \w+)$", done.stdout, re.MULTILINE) == []
     assert (tmp_path / "index.html").read_text().count('class="stamp yes"') == 5
-    assert (tmp_path / "reproduction.png").read_bytes().startswith(b"\x89PNG")
-    document = (tmp_path / "reproduction.pdf").read_bytes()
-    assert document.startswith(b"%PDF")
-    assert 1 < document.count(b"/MediaBox [0 0 595.276 841.89]") == document.count(b"/MediaBox") < 6
     assert "ぼちぼち日記" in (tmp_path / "index.html").read_text()
     again = _reproduce(results, tmp_path)
     assert again.stdout.count("taken from ") == 3

@@ -2,15 +2,13 @@
 
 import re
 from dataclasses import replace
-from itertools import pairwise
-from xml.etree import ElementTree
 
 import pytest
 
 from priolab.analysis.figures.picture import drawn
 from priolab.analysis.figures.sheet import Declaration
 from priolab.common.formats.run import Verdict
-from priolab.extras.reproduction import charts, claims, drawing
+from priolab.extras.reproduction import charts, claims
 from priolab.extras.reproduction.article import BLOG, DATE, TITLE, TRANSLATED, Compared
 from priolab.extras.reproduction.claims import Claim, chosen
 from priolab.extras.reproduction.figures import Figures
@@ -225,41 +223,6 @@ def test_the_html_is_alone() -> None:
 
 
 def test_the_article_is_named() -> None:
-    """The HTML has the article's title, blog and date; the drawing has them without Japanese letters."""
+    """The HTML has the article's title, blog and date."""
     text = re.sub("<[^>]*>", "", html(page(claim())))
     assert [words for words in (TITLE, TRANSLATED, BLOG, DATE, "Will Chan's") if words not in text] == []
-    drawn_text = " ".join(ElementTree.fromstring(drawing.column(page(claim()))).itertext())
-    assert [words for words in (TRANSLATED, "Bochibochi Nikki", DATE) if words not in drawn_text] == []
-    assert all(ord(letter) < 0x3000 for letter in drawn_text)
-
-
-def blocks(svg: str) -> list[tuple[float, float]]:
-    """Return top and bottom of each block of a drawing, the highest first."""
-    root = ElementTree.fromstring(svg)
-    groups = [child for child in root if child.tag.endswith("}g")]
-    tops = [float(re.findall(r"[\d.]+", group.attrib["transform"])[1]) for group in groups]
-    return [(top, top + float(group.attrib["data-height"])) for top, group in zip(tops, groups, strict=True)]
-
-
-def test_the_drawing_holds_everything() -> None:
-    """The drawing is well-formed XML with its pictures one below the other; nothing begins below its lower edge."""
-    svg = drawing.column(page(claim(), claim(holds=False)))
-    spans = blocks(svg)
-    assert len(spans) == 3
-    assert all(above < below for (_, above), (below, _) in pairwise(spans))
-    assert spans[-1][1] < float(ElementTree.fromstring(svg).attrib["height"])
-    for words in ("nginx &amp; co", "nginx 1.5.10", "seconds later", "6.7 s", "not reproduced"):
-        assert words in svg
-
-
-@pytest.mark.parametrize("count", [1, 5, 30])
-def test_sheets_are_a4(count: int) -> None:
-    """Each sheet has the size of A4; every block is on one sheet, inside its edges; the sheets are numbered."""
-    svgs = drawing.sheets(page(*[claim()] * count))
-    assert sum(len(blocks(svg)) for svg in svgs) == count + 1
-    for number, svg in enumerate(svgs, start=1):
-        root = ElementTree.fromstring(svg)
-        assert (root.attrib["width"], root.attrib["height"]) == ("595.276", "841.89")
-        assert max(bottom for _, bottom in blocks(svg)) < float(root.attrib["viewBox"].split()[3]) - 50
-        assert f">{number} of {len(svgs)}<" in svg
-    assert (len(svgs) > 1) == (count > 1)
