@@ -29,3 +29,13 @@ def rate(rate_bit_s: float) -> str:
 def kibibytes(size_bytes: float | None) -> str:
     """Formats a size in bytes as KiB."""
     return UNKNOWN if size_bytes is None else f"{size_bytes / 1024:.0f} KiB"
+
+
+def kilobytes(rate_bit_s: int) -> str:
+    """Formats a rate in kilobytes per second, such as `128 kB/s`."""
+    return f"{plain(rate_bit_s / 8000)} kB/s"
+
+
+def plain(number: float, digits: int = 3) -> str:
+    """Formats a number with at most `digits` digits after the point, and without an exponent."""
+    return f"{number:,.{digits}f}".rstrip("0").rstrip(".")

@@ -8,6 +8,8 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
+from priolab.common.amounts import kilobytes, plain
+
 _LONGEST = 100  # the most characters of a value
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?|\.\d+)([a-z%]*)", re.ASCII)
 
@@ -77,14 +79,9 @@ def parse_fraction(text: str) -> float:
 
 def format_rate(rate_bit_s: int) -> str:
     """Formats a rate in kbit/s and in kB/s, so that nobody takes one for the other: `1,024 kbit/s = 128 kB/s`."""
-    return f"{_plain(rate_bit_s / 1000, 3)} kbit/s = {_plain(rate_bit_s / 8000, 3)} kB/s"
+    return f"{plain(rate_bit_s / 1000)} kbit/s = {kilobytes(rate_bit_s)}"
 
 
 def format_time(time_ns: int) -> str:
     """Formats a time in milliseconds, without needless digits: `300 ms`."""
-    return f"{_plain(time_ns / 10**6, 6)} ms"
-
-
-def _plain(number: float, digits: int) -> str:
-    """Formats a number with at most `digits` digits after the point and without an exponent."""
-    return f"{number:,.{digits}f}".rstrip("0").rstrip(".")
+    return f"{plain(time_ns / 10**6, 6)} ms"

@@ -1,35 +1,18 @@
-"""Writes docs/reference/knobs.md, the tables of all knobs: `make knobs`, or this module with the file's name."""
+"""Fills docs/reference/knobs.md with the tables of all knobs: `make knobs`, or this module with the file's name."""
 
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from priolab.analysis.reports.markdown import Table
+from priolab.analysis.reports.markdown import Table, with_places
 from priolab.experiments.execution.invocation import RUN_KNOBS, RunKnob
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS
 
-_HEAD = """# Knobs
 
-Knobs are settings, given as `NAME=VALUE` after `make experiment` or `.venv/bin/priolab run`. `make knobs` writes this
-page from the code.
-
-## What is measured
-
-{scenario}
-
-Each combination of values is an arm. `make sweep` takes several values of every knob in this table
-([sweeps.md](../guide/sweeps.md)).
-
-## How it is run
-
-{run}
-"""
-
-
-def document() -> str:
-    """Returns docs/reference/knobs.md as Markdown."""
-    return _HEAD.format(scenario=_table(KNOBS.values()), run=_table(RUN_KNOBS.values()))
+def document(before: str) -> str:
+    """Returns docs/reference/knobs.md with the tables. before: the text of the page, in which they may be old."""
+    return with_places(before, {"scenario": _table(KNOBS.values()), "run": _table(RUN_KNOBS.values())})
 
 
 def _table(knobs: Iterable[Knob | RunKnob]) -> str:
@@ -38,4 +21,5 @@ def _table(knobs: Iterable[Knob | RunKnob]) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(document())
+    page = Path(sys.argv[1])
+    page.write_text(document(page.read_text()))

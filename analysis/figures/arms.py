@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from priolab.analysis.figures.words import kilobytes, plain
 from priolab.analysis.loads.bookkeeping import NoLedger, ledger
 from priolab.analysis.loads.findings import judgement
 from priolab.analysis.loads.ledger import Ledger
@@ -17,6 +16,7 @@ from priolab.analysis.records.link_words import link_words
 from priolab.analysis.records.rate import steps_of
 from priolab.analysis.records.runs import Evidence, Experiment, Layers, Run
 from priolab.analysis.reports.summary import typical
+from priolab.common.amounts import kilobytes, plain
 from priolab.common.formats.scenario import ScenarioRecord
 
 CLIENTS: Mapping[str, str] = MappingProxyType(

@@ -6,7 +6,7 @@ from priolab.analysis.figures import lettering
 from priolab.analysis.figures.lettering import Label
 from priolab.analysis.figures.palette import QUIET
 from priolab.analysis.figures.sheet import SMALL, WIDTH, Declaration, Panel
-from priolab.analysis.figures.words import kilobytes
+from priolab.common.amounts import kilobytes
 from priolab.common.formats.run import Observed
 
 _LINE_PX = 1.5

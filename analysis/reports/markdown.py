@@ -1,7 +1,8 @@
-"""Markdown for the documents that the lab writes: paragraphs, tables, and marked places that a measurement fills. Pure.
+"""Markdown for the documents that the lab writes: paragraphs, tables, and marked places that a program fills. Pure.
 
 A document is written by hand. A marked place in it is `<!-- measured: NAME -->text<!-- end -->`, in a line or in lines
-of its own. The marks do not show where the document is read.
+of its own; `copied` in place of `measured` if the text is in the code already. The marks do not show where the document
+is read.
 """
 
 import re
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 from textwrap import fill
 
 _WIDTH = 120
-_PLACE = re.compile(r"<!-- measured: ([\w-]+) -->(\n?)(.*?)\n?<!-- end -->", re.DOTALL)
-_MARK = re.compile(r"^<!-- (?:measured: [\w-]+|end) -->\n|<!-- (?:measured: [\w-]+|end) -->", re.MULTILINE)
+_PLACE = re.compile(r"(<!-- (?:measured|copied): ([\w-]+) -->)(\n?)(.*?)\n?<!-- end -->", re.DOTALL)
+_MARK = re.compile(r"<!-- (?:(?:measured|copied): [\w-]+|end) -->")
+_MARK_ALONE = re.compile(rf"^{_MARK.pattern}\n", re.MULTILINE)
 
 
 def filled(text: str, hanging: str = "") -> str:
@@ -37,7 +39,7 @@ class Table:
 
 def places(document: str) -> dict[str, str]:
     """Returns the text of each marked place of a document, by name."""
-    return {place[1]: place[3] for place in _PLACE.finditer(document)}
+    return {place[2]: place[4] for place in _PLACE.finditer(document)}
 
 
 def with_places(document: str, texts: Mapping[str, str]) -> str:
@@ -46,12 +48,12 @@ def with_places(document: str, texts: Mapping[str, str]) -> str:
         raise ValueError(f"not both in the document and measured: {', '.join(sorted(differing))}")
 
     def place(old: re.Match[str]) -> str:
-        name, line_end = old[1], old[2]
-        return f"<!-- measured: {name} -->{line_end}{texts[name]}{line_end if texts[name] else ''}<!-- end -->"
+        mark, name, line_end, _ = old.groups()
+        return f"{mark}{line_end}{texts[name]}{line_end if texts[name] else ''}<!-- end -->"
 
     return _PLACE.sub(place, document)
 
 
 def without_marks(document: str) -> str:
     """Returns a document as its readers see it: without the marks."""
-    return _MARK.sub("", document)
+    return _MARK.sub("", _MARK_ALONE.sub("", document))

@@ -18,6 +18,7 @@ from priolab.common.formats.scenario import ScenarioRecord
 from priolab.experiments.commands.durations import about
 from priolab.experiments.commands.printable import shown
 from priolab.experiments.commands.tables import bare_table, put
+from priolab.experiments.execution.invocation import joined_words
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Request
 from priolab.experiments.scenario.named import LAYERS, Entry
@@ -312,8 +313,7 @@ def _fronts(scenario: Scenario) -> str:
 
 def _lines_of(entry: Entry) -> Iterator[str]:
     """Yields the lines about a named scenario, in rich's markup."""
-    knobs = " ".join(f"{name}={value}" for name, value in entry.knobs.items())
-    yield f"[bold]{shown(entry.name)}[/]  {shown(knobs)}"
+    yield f"[bold]{shown(entry.name)}[/]  {shown(joined_words(entry.knobs))}"
     yield f"    {shown(entry.title)}."
     yield f"    Expect: {shown(entry.expect)}."
     if entry.card:

@@ -188,6 +188,11 @@ def split_words(words: Iterable[str]) -> dict[str, str]:
     return knobs
 
 
+def joined_words(knobs: Mapping[str, str]) -> str:
+    """Returns knobs as they are given on a command line: `LOWAT=16384 SERVER=h2o`."""
+    return " ".join(f"{name}={value}" for name, value in knobs.items())
+
+
 def ignored(words: Sequence[str]) -> Iterator[str]:
     """Yields a sentence for each value without effect.
 

@@ -5,6 +5,7 @@ from itertools import groupby
 from urllib.parse import quote
 
 from priolab.analysis.loads.readings import Reading
+from priolab.common.amounts import kibibytes
 from priolab.extras.matrix.cells import Cell, Layer
 from priolab.extras.matrix.crossing import Crossing
 from priolab.extras.matrix.matrix import Matrix
@@ -81,4 +82,4 @@ def _pieces(pieces: Sequence[tuple[str, int]]) -> str:
 
 
 def _size(size_bytes: int) -> str:
-    return f"{size_bytes / 1024:.0f} KiB" if size_bytes >= 1024 else f"{size_bytes} B"
+    return kibibytes(size_bytes) if size_bytes >= 1024 else f"{size_bytes} B"

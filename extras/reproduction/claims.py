@@ -93,7 +93,7 @@ def slow_link(control: Figures) -> Claim:
         article="At 128Kbps and 300 msec the script came seconds later, when the image was nearly all there, although "
         "the script had the higher priority.",
         here=f"Script first byte {control.script_first_s:.2f} s, where {control.possible_s:.2f} s was possible; image "
-        f"last byte {control.image_last_s:.2f} s. {control.image_before_bytes / 1024:.0f} KiB of the image came before "
+        f"last byte {control.image_last_s:.2f} s. {kibibytes(control.image_before_bytes)} of the image came before "
         f"the script; {_verdict(control)}.",
         numbers=[
             _compared("script first byte", "seconds later", f"{control.script_first_s:.2f} s"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from priolab.analysis.figures.arms import CLIENTS
 from priolab.analysis.records.runs import Experiment, load_environment
+from priolab.common.amounts import kibibytes
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
@@ -91,7 +92,7 @@ def _set_up(experiment: Experiment) -> list[Compared]:
             client=client,
             link=f"{units.format_rate(scenario.rate_bit_s)}, {units.format_time(scenario.delay_ns)}",
             held_back=f"{scenario.script_delay_ns / 1e9:g} s",
-            sizes=f"{scenario.size_bytes / 1024:.0f} KiB each; the image is named first",
+            sizes=f"{kibibytes(scenario.size_bytes)} each; the image is named first",
             congestion_control=scenario.congestion_control,
             fabric=f"{experiment.record.fabric}, {run.observed.shaper}",
             run=experiment.record.started_at[:10],

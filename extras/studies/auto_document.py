@@ -14,6 +14,7 @@ from priolab.analysis.sweeps.new_connections import NewConnection
 from priolab.analysis.sweeps.promise import Kept
 from priolab.analysis.sweeps.steered import LATER
 from priolab.common.amounts import UNKNOWN, milliseconds, rate
+from priolab.experiments.execution.invocation import joined_words
 
 _AUTO = "LOWAT=auto"
 _BY_DEFAULT = "LOWAT=auto, in the kernel"
@@ -88,10 +89,10 @@ def places(found: AutoResults, knobs: Mapping[str, str], new_knobs: Mapping[str,
         "moments-means": Table(head=_MOMENTS_HEAD, rows=tuple(map(_mean, means.items()))).markdown(),
         "confirmed": f"{sum(kept)} of {len(kept)}",
         "not-confirmed": _paragraphs(_broken(found.kept)),
-        "new-knobs": f"`{_words(new_knobs)}`",
+        "new-knobs": f"`{joined_words(new_knobs)}`",
         "new-near": _near(found.new),
         "new": new.markdown(found.new),
-        "steps-knobs": f"`{_words(knobs)}`",
+        "steps-knobs": f"`{joined_words(knobs)}`",
         "round-trips": str(ROUND_TRIPS),
         "band": f"{BAND:.0%}",
         "steps": Table(head=_STEPS_HEAD, rows=tuple(_followed(found.followed))).markdown(),
@@ -100,10 +101,6 @@ def places(found: AutoResults, knobs: Mapping[str, str], new_knobs: Mapping[str,
 
 def _paragraphs(texts: Iterable[str]) -> str:
     return "\n\n".join(map(filled, texts))
-
-
-def _words(knobs: Mapping[str, str]) -> str:
-    return " ".join(f"{name}={value}" for name, value in knobs.items())
 
 
 def _near(found: Iterable[MomentMeans | NewConnection]) -> str:

@@ -17,7 +17,7 @@ from priolab.analysis.reports.summary import summarize
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
-from priolab.experiments.execution.invocation import split_words
+from priolab.experiments.execution.invocation import joined_words, split_words
 from priolab.experiments.execution.request import Arm, Manner, Request
 from priolab.experiments.run.fabrics import choose
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
@@ -167,7 +167,7 @@ def _measure(results: Path, report: Report) -> Findings:
 
 def _name(knobs: Mapping[str, str]) -> str:
     """Returns the knobs of a drawn network in words, without defaults."""
-    return " ".join(f"{name}={value}" for name, value in knobs.items() if value != KNOBS[name].default)
+    return joined_words({name: value for name, value in knobs.items() if value != KNOBS[name].default})
 
 
 def _arm(words: str, knobs: Mapping[str, str]) -> Arm:

@@ -15,6 +15,7 @@ from priolab.analysis.reports.summary import longest_part, summarize
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
+from priolab.experiments.execution.invocation import joined_words
 from priolab.experiments.execution.request import Arm, arms_for
 from priolab.experiments.scenario.named import LAYERS, Card, Entry, catalogue, sabotage
 from priolab.experiments.scenario.scenario import Scenario
@@ -108,9 +109,8 @@ def words(entry: Entry, card: Card) -> str:
         "How to recognize it": card.tell,
         "Cure": f"`{card.cure}`",
     }
-    knobs = " ".join(f"{name}={value}" for name, value in entry.knobs.items())
     items = "\n".join(filled(f"- **{name}**: {text}", hanging="  ") for name, text in told.items())
-    return f"## {entry.name}\n\n{filled(f'{entry.title}: `{knobs}`.')}\n\n{items}"
+    return f"## {entry.name}\n\n{filled(f'{entry.title}: `{joined_words(entry.knobs)}`.')}\n\n{items}"
 
 
 def _measure(results: Path, report: Report) -> Findings:

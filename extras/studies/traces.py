@@ -10,7 +10,7 @@ from priolab.analysis.reports.markdown import Table, places, with_places
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study, document_of
-from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.invocation import joined_words, request_from
 from priolab.netem.synthetic import KINDS, synthetic
 
 _EVEN_PLACE = "even"
@@ -60,7 +60,7 @@ def findings(even: Mapping[str, tuple[float, float]], arms: Sequence[TraceArms])
     found = {
         _EVEN_PLACE: Table(head=("", "trace:", "rate:"), rows=pairs).markdown(),
         "trace-seeds": str(len(arms) // len(kinds)),
-        "trace-knobs": f"`{' '.join(f'{name}={value}' for name, value in _KNOBS.items())}`",
+        "trace-knobs": f"`{joined_words(_KNOBS)}`",
         "traces": Table(head=head, rows=rows).markdown(),
     }
     auto = document_of("auto")

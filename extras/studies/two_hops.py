@@ -16,6 +16,7 @@ from priolab.analysis.reports.summary import longest_part, summarize
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
+from priolab.experiments.execution.invocation import joined_words
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
 
@@ -58,9 +59,8 @@ def measure(name: str, results: Path, report: Report) -> Experiment:
 def place(name: str, arms: Sequence[Mapping[str, Any]]) -> str:
     """Returns the command of a case and the table of its arms. arms: those of the experiment's summary."""
     knobs = {**CASES[name], **dict.fromkeys(("LOWAT", "VIA_LOWAT"), f"none,{_LOWAT}")}
-    words = " ".join(f"{knob}={value}" for knob, value in knobs.items())
     rows = tuple(_row(lowats, arm) for lowats, arm in zip(_LOWATS, arms, strict=True))
-    return f"    make experiment {words}\n\n{Table(head=_HEAD, rows=rows).markdown()}"
+    return f"    make experiment {joined_words(knobs)}\n\n{Table(head=_HEAD, rows=rows).markdown()}"
 
 
 def _row(lowats: Sequence[str], arm: Mapping[str, Any]) -> tuple[str, ...]:

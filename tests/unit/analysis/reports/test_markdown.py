@@ -8,6 +8,7 @@ import pytest
 from priolab.analysis.reports.markdown import Table, places, with_places, without_marks
 from priolab.experiments.host.home import ROOT
 
+_PAGES = [ROOT / "docs/reference/knobs.md", *sorted(ROOT.glob("docs/measured/*.md"))]
 _DOCUMENT = """# A study
 
 In <!-- measured: near -->2 of 3<!-- end --> networks.
@@ -17,7 +18,7 @@ In <!-- measured: near -->2 of 3<!-- end --> networks.
 | --- |
 <!-- end -->
 
-<!-- measured: losses -->
+<!-- copied: losses -->
 <!-- end -->
 """
 
@@ -48,12 +49,14 @@ def test_readers_see_no_marks() -> None:
     assert without_marks(_DOCUMENT) == "# A study\n\nIn 2 of 3 networks.\n\n| a |\n| --- |\n\n"
 
 
-@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/measured/*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [ROOT / "docs/reference/knobs.md", *sorted(ROOT.glob("docs/measured/*.md"))], ids=lambda page: page.stem
+)
 def test_marks_of_the_documents(page: Path) -> None:
     """Each mark belongs to a place. A line that begins with one has nothing else: Markdown would take it for HTML."""
     text = page.read_text()
     lines = [line for line in text.splitlines() if line.startswith("<!--")]
-    assert [line for line in lines if not re.fullmatch(r"<!-- (measured: [\w-]+|end) -->", line)] == []
+    assert [line for line in lines if not re.fullmatch(r"<!-- ((measured|copied): [\w-]+|end) -->", line)] == []
     assert "<!--" not in without_marks(text)
     assert with_places(text, places(text)) == text
     assert places(text)

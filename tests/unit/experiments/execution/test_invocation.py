@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.errors import ScenarioError
-from priolab.experiments.execution.invocation import ignored, request_from, split_words
+from priolab.experiments.execution.invocation import ignored, joined_words, request_from, split_words
 from priolab.experiments.execution.request import arms_for
 from priolab.experiments.scenario.named import read_entry
 
@@ -15,6 +15,7 @@ def test_split_words() -> None:
     words = ["swap", "LOWAT=16384", "CONTROL=no", "RESULTS=a=b", "LOWAT=none"]
     assert split_words(words) == {"SCENARIO": "swap", "LOWAT": "none", "CONTROL": "no", "RESULTS": "a=b"}
     assert split_words([]) == {}
+    assert joined_words(split_words(words)) == "SCENARIO=swap LOWAT=none CONTROL=no RESULTS=a=b"
 
 
 def test_knobs_that_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
