@@ -1,13 +1,14 @@
 """Writes the matrix as one HTML file, which needs no network: to sort, to filter, with small timelines.
 
-Pure, but for the style and the script, which it reads from page.css and page.js. All results are in the page without
-its script, too; the script sorts rows and hides rows, columns and cells.
+Pure, but for page.html, page.css and page.js, which it reads: frame and prose, style, script. All results are in the
+page without its script, too; the script sorts rows and hides rows, columns and cells.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import groupby
 from pathlib import Path
+from string import Template
 
 from priolab.analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
 from priolab.analysis.loads.readings import Reading
@@ -36,50 +37,22 @@ def html(matrix: Matrix, runs: str = RUNS) -> str:
     sent = Sent(matrix)
     rows = "\n".join(_row(matrix, front, timelines, sent, runs) for front in matrix.fronts.values())
     absent = "".join(f"<p class='quiet'>{escape(server)}: {escape(why)}.</p>" for server, why in matrix.absent.items())
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>Who keeps the order?</title>
-<style>
-{_INKS}
-{_file("page.css")}</style>
-</head>
-<body>
-{timelines.definitions()}
-<main>
-<h1>Who keeps the order?</h1>
-<p>A row is a server in one version, a column a dialect. In each cell the client asks the server in the dialect to send
-the script before the image: in a probe, in which only the client's window limits the server, and over a slow link with
-a large send buffer, with LOWAT unset and with LOWAT set. The dialect firefox is history: Firefox sent it until version
-127. {escape(measured_words(matrix))}</p>
-<p class="quiet keys">{_key()}</p>
-{_form(matrix)}
-<p class="quiet" id="count" role="status"></p>
-<div class="scroll" tabindex="0" role="region" aria-label="the matrix"><table id="matrix">
-<thead><tr>{_head(matrix)}</tr></thead>
-<tbody>
-{rows}
-</tbody>
-</table></div>
-<p class="quiet">In each cell: <b>window</b>, the order of the bytes that the server sent as the window was opened (no
-time axis); <b>unset</b> and <b>lowat</b>, the bytes that arrived over the slow link, LOWAT unset and LOWAT=16384;
-<b>native</b>, the same with the server's own mechanism in place of LOWAT. Unset, lowat and native share one time axis
-of {timelines.longest_ms / 1000:.1f}&nbsp;s. If the server does not follow a dialect, unset and lowat show loads without
-priorities. A cell's <b>evidence</b> has the frames, the command that makes its runs again, and the runs' folders on the
-machine where it was given.</p>
-{absent}
-{_changes(matrix)}
-{_notes(matrix)}
-{sent.section()}
-</main>
-<script>
-{_file("page.js")}</script>
-</body>
-</html>
-"""
+    return Template(_file("page.html")).substitute(
+        inks=_INKS,
+        style=_file("page.css"),
+        definitions=timelines.definitions(),
+        measured=escape(measured_words(matrix)),
+        key=_key(),
+        form=_form(matrix),
+        head=_head(matrix),
+        rows=rows,
+        longest_s=f"{timelines.longest_ms / 1000:.1f}",
+        absent=absent,
+        changes=_changes(matrix),
+        notes=_notes(matrix),
+        sent=sent.section(),
+        script=_file("page.js"),
+    )
 
 
 def _file(name: str) -> str:
