@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from math import comb
 from statistics import median
-from typing import Self
+from typing import Annotated, Self
+
+from msgspec import Meta
 
 _TAIL_PER_MILLE = 25
 
@@ -31,8 +33,8 @@ class Estimate:
     median: float
     low: float
     high: float
-    repetitions: int
-    coverage: float
+    repetitions: Annotated[int, Meta(ge=1)]
+    coverage: Annotated[float, Meta(ge=0, le=1)]
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Self:

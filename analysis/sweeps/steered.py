@@ -25,21 +25,20 @@ LATER = 0.15
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """The judgement of LOWAT=auto in a network.
+    """The judgement of LOWAT=auto in a network, as the summary has it.
 
-    value: `auto`, with TARGET_DELAY if the sweep has several. best: the best fixed value. left_out: fixed values that
-    lose too much goodput. ratio: auto's script first byte as a multiple of the best fixed value's. goodput_part: auto's
-    goodput as a fraction of the goodput with LOWAT unset. is_near, keeps_goodput: None if not known.
+    value: `auto`, with TARGET_DELAY if the sweep has several. best_fixed: the best fixed value. left_out: fixed values
+    that lose too much goodput. ratio: auto's script first byte as a multiple of the best fixed value's. goodput_part:
+    auto's goodput as a fraction of the goodput with LOWAT unset. near, keeps_goodput: None if not known.
     """
 
-    network: str
     value: str
-    auto_ms: float | None
-    best: str | None
-    best_ms: float | None
+    script_first_byte_ms: float | None
+    best_fixed: str | None
+    best_fixed_ms: float | None
     left_out: tuple[str, ...]
     ratio: float | None
-    is_near: bool | None
+    near: bool | None
     goodput_part: float | None
     keeps_goodput: bool | None
 
@@ -61,14 +60,13 @@ def _judge(network: Network, auto: Level, best: Level | None, left_out: Sequence
         is_near = ratio <= 1 + LATER or auto_ms - best_ms <= network.record_ms
     part = goodput_part(auto, network.unset) if auto.is_good and network.unset else None
     return Judgement(
-        network=network.name,
         value=auto.value,
-        auto_ms=auto_ms,
-        best=best.value if best else None,
-        best_ms=best_ms,
+        script_first_byte_ms=auto_ms,
+        best_fixed=best.value if best else None,
+        best_fixed_ms=best_ms,
         left_out=tuple(left_out),
         ratio=ratio,
-        is_near=is_near,
+        near=is_near,
         goodput_part=part,
         keeps_goodput=None if part is None else part >= 1 - LOSS,
     )

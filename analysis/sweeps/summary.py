@@ -1,13 +1,18 @@
-"""Makes the summary of a sweep, in a stable format (docs/reference/results.md). schema.py has its JSON Schema. Pure."""
+"""Makes the summary of a sweep, in a stable format (docs/reference/results.md), which its types declare. Pure.
+
+`msgspec.json.schema(Summary)` is its JSON Schema. Keys are added over time, never renamed or removed.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from math import isinf
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, to_builtins
 
 from priolab.analysis.sweeps import words
 from priolab.analysis.sweeps.bootstrap import Estimate
-from priolab.analysis.sweeps.folder import Sweep
+from priolab.analysis.sweeps.folder import Sweep, Trouble
 from priolab.analysis.sweeps.knee import Knee, find
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.networks import Level, Network, networks
@@ -15,167 +20,231 @@ from priolab.analysis.sweeps.promise import PROMISED, promised
 from priolab.analysis.sweeps.spread import Spread
 from priolab.analysis.sweeps.steered import Judgement, judge
 
-SUMMARY_FORMAT = 1
+SUMMARY_FORMAT: Literal[1] = 1
 """The version of the summary's format. The format of sweep.json has its own version."""
 
 _DIGITS = 6
+_DIGITS_OF_COVERAGE = 4
 _LARGEST_SEED = 2**32 - 1
+_Whole = Annotated[int, Meta(ge=0)]
+
+
+class _Runs(Struct, frozen=True, kw_only=True):
+    asked: _Whole
+    ok: _Whole
+    troubles: list[Trouble]
+
+
+class _Made(Struct, frozen=True, kw_only=True):
+    fabric: str
+    repeat: Annotated[int, Meta(ge=1)]
+    first_seed: _Whole
+    last_seed: _Whole
+
+
+class _Pair(Struct, frozen=True, kw_only=True):
+    value: str
+    repetitions: tuple[_Whole, _Whole]
+
+
+class _Band(Struct, frozen=True, kw_only=True):
+    pair: float | None
+    pair_ratio: float | None
+    pair_part: float | None
+    grain: float
+
+
+class _Against(Struct, frozen=True, kw_only=True):
+    difference: float
+    measurable: bool
+    words: str
+
+
+class _Value(Struct, frozen=True, kw_only=True):
+    value: str
+    lowat: _Whole | None
+    asked: _Whole
+    ok: _Whole
+    measured: Mapping[Measure, Estimate | None]
+    against_unset: Mapping[Measure, _Against | None]
+    on_front: bool
+
+
+class _Range(Struct, frozen=True, kw_only=True):
+    low: float
+    high: float
+
+
+class _Knee(Struct, frozen=True, kw_only=True):
+    recommended: str | None
+    reason: str
+    best: str | None
+    front: list[str]
+    left_out: list[str]
+    left_out_words: str | None
+    goodput_held_against: str | None
+    goodput_falls_at: str | None
+    goodput_falls_words: str
+    documentation: str
+    put_back: list[str] | None
+    promise: Mapping[Measure, _Range] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judgement(Judgement):
+    words: str
+
+
+class _Network(Struct, frozen=True, kw_only=True):
+    network: str
+    knobs: Mapping[str, str]
+    made: _Made
+    pair: _Pair | None
+    no_difference: Mapping[Measure, _Band]
+    no_difference_words: str
+    values: list[_Value]
+    knee: _Knee
+    auto: list[_Judgement]
+
+
+class _Overall(Struct, frozen=True, kw_only=True):
+    judged: _Whole
+    near: _Whole
+    keep_goodput: _Whole
+    unknown: _Whole
+    worst_ratio: float | None
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """The summary of a sweep. docs/reference/results.md explains the keys."""
+
+    format: Literal[1] = SUMMARY_FORMAT
+    sweep: str
+    name: str
+    fabric: str
+    finished: bool
+    repeat: Annotated[int, Meta(ge=1)]
+    runs: _Runs
+    networks: list[_Network]
+    auto: _Overall | None
 
 
 def summarize(sweep: Sweep) -> dict[str, Any]:
     """Returns the summary of a sweep, which `priolab knee --json` prints. Raises FolderError."""
     found = networks(sweep)
-    troubles = [asdict(trouble) for arm in sweep.arms for trouble in arm.troubles]
+    troubles = [trouble for arm in sweep.arms for trouble in arm.troubles]
     asked = sum(arm.asked for arm in sweep.arms)
     judgements = [judgement for network in found for judgement in judge(network)]
-    return {
-        "format": SUMMARY_FORMAT,
-        "sweep": sweep.record.sweep,
-        "name": sweep.record.name,
-        "fabric": sweep.record.fabric,
-        "finished": sweep.is_finished,
-        "repeat": sweep.record.repeat,
-        "runs": {"asked": asked, "ok": asked - len(troubles), "troubles": troubles},
-        "networks": [_network(network, _made(sweep)) for network in found],
-        "auto": _overall(judgements),
-    }
+    summary = Summary(
+        sweep=sweep.record.sweep,
+        name=sweep.record.name,
+        fabric=sweep.record.fabric,
+        finished=sweep.is_finished,
+        repeat=sweep.record.repeat,
+        runs=_Runs(asked=asked, ok=asked - len(troubles), troubles=troubles),
+        networks=[_network(network, _made(sweep)) for network in found],
+        auto=_overall(judgements) if judgements else None,
+    )
+    document: dict[str, Any] = _rounded(to_builtins(summary))
+    return document
 
 
-def _made(sweep: Sweep) -> dict[str, Any]:
+def _rounded(value: Any, digits: int = _DIGITS) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _rounded(each, _DIGITS_OF_COVERAGE if key == "coverage" else digits) for key, each in value.items()
+        }
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return round(value, digits) if isinstance(value, float) else value
+
+
+def _made(sweep: Sweep) -> _Made:
     """Returns the sweep's fabric and the range of its seeds. The seeds of twins follow those of the other arms."""
     first, repeat = sweep.record.seed, sweep.record.repeat
-    return {
-        "fabric": sweep.record.fabric,
-        "repeat": repeat,
-        "first_seed": first,
-        "last_seed": first + 2 * repeat - 1,
-    }
+    return _Made(fabric=sweep.record.fabric, repeat=repeat, first_seed=first, last_seed=first + 2 * repeat - 1)
 
 
-def _network(network: Network, made: Mapping[str, Any]) -> dict[str, Any]:
+def _network(network: Network, made: _Made) -> _Network:
     knee = find(network)
-    return {
-        "network": network.name,
-        "knobs": dict(network.knobs),
-        "made": dict(made),
-        "pair": _pair(network),
-        "no_difference": {measure: _spread(knee.spreads[measure]) for measure in Measure},
-        "no_difference_words": words.no_difference(network, knee),
-        "values": [_value(network, knee, level) for level in network.levels],
-        "knee": _knee(network, knee, made),
-        "auto": [_judgement(judgement) for judgement in judge(network)],
-    }
+    return _Network(
+        network=network.name,
+        knobs=network.knobs,
+        made=made,
+        pair=_pair(*network.pair) if network.pair else None,
+        no_difference={measure: _band(knee.spreads[measure]) for measure in Measure},
+        no_difference_words=words.no_difference(network, knee),
+        values=[_value(network, knee, level) for level in network.levels],
+        knee=_knee(network, knee, made),
+        auto=[_Judgement(**vars(judgement), words=words.judgement(judgement)) for judgement in judge(network)],
+    )
 
 
-def _pair(network: Network) -> dict[str, Any] | None:
-    if network.pair is None:
-        return None
-    original, twin = network.pair
-    return {"value": original.value, "repetitions": [original.repetitions, twin.repetitions]}
+def _pair(original: Level, twin: Level) -> _Pair:
+    return _Pair(value=original.value, repetitions=(original.repetitions, twin.repetitions))
 
 
-def _spread(spread: Spread) -> dict[str, Any]:
+def _band(spread: Spread) -> _Band:
     ratio = None if spread.ratio is None or isinf(spread.ratio) else spread.ratio
-    return {
-        "pair": _round(spread.amount),
-        "pair_ratio": _round(ratio),
-        "pair_part": _round(spread.part),
-        "grain": _round(spread.grain),
-    }
+    return _Band(pair=spread.amount, pair_ratio=ratio, pair_part=spread.part, grain=spread.grain)
 
 
-def _value(network: Network, knee: Knee, level: Level) -> dict[str, Any]:
-    compared: dict[str, dict[str, Any] | None] = dict.fromkeys(PROMISED)
+def _value(network: Network, knee: Knee, level: Level) -> _Value:
+    compared: dict[Measure, _Against | None] = dict.fromkeys(PROMISED)
     for measure in PROMISED:
         if level.is_good and network.unset is not None and level is not network.unset:
             found = knee.against(level, network.unset, measure)
-            compared[measure] = {
-                "difference": _round(found.amount),
-                "measurable": found.is_measurable,
-                "words": words.difference(measure, found),
-            }
-    return {
-        "value": level.value,
-        "lowat": level.lowat_bytes,
-        "asked": level.asked,
-        "ok": level.repetitions,
-        "measured": {measure: _estimate(level.estimates.get(measure)) for measure in Measure},
-        "against_unset": compared,
-        "on_front": level in knee.front,
-    }
+            told = words.difference(measure, found)
+            compared[measure] = _Against(difference=found.amount, measurable=found.is_measurable, words=told)
+    return _Value(
+        value=level.value,
+        lowat=level.lowat_bytes,
+        asked=level.asked,
+        ok=level.repetitions,
+        measured={measure: level.estimates.get(measure) for measure in Measure},
+        against_unset=compared,
+        on_front=level in knee.front,
+    )
 
 
-def _knee(network: Network, knee: Knee, made: Mapping[str, Any]) -> dict[str, Any]:
+def _knee(network: Network, knee: Knee, made: _Made) -> _Knee:
     chosen = knee.recommended
-    return {
-        "recommended": chosen.value if chosen else None,
-        "reason": words.reason(network, knee),
-        "best": knee.best.value if knee.best else None,
-        "front": [level.value for level in knee.front],
-        "left_out": [level.value for level in network.thin],
-        "left_out_words": words.left_out(network),
-        "goodput_held_against": knee.reference.value if knee.reference else None,
-        "goodput_falls_at": knee.falls_at.value if knee.falls_at else None,
-        "goodput_falls_words": words.falls(network, knee),
-        "documentation": words.documentation(network, knee),
-        "put_back": [*network.words, f"LOWAT={chosen.value}", *_anew(made)] if chosen else None,
-        "promise": _promise(knee, chosen) if chosen else None,
-    }
+    return _Knee(
+        recommended=chosen.value if chosen else None,
+        reason=words.reason(network, knee),
+        best=knee.best.value if knee.best else None,
+        front=[level.value for level in knee.front],
+        left_out=[level.value for level in network.thin],
+        left_out_words=words.left_out(network),
+        goodput_held_against=knee.reference.value if knee.reference else None,
+        goodput_falls_at=knee.falls_at.value if knee.falls_at else None,
+        goodput_falls_words=words.falls(network, knee),
+        documentation=words.documentation(network, knee),
+        put_back=[*network.words, f"LOWAT={chosen.value}", *_anew(made)] if chosen else None,
+        promise=_promise(knee, chosen) if chosen else None,
+    )
 
 
-def _anew(made: Mapping[str, Any]) -> list[str]:
+def _anew(made: _Made) -> list[str]:
     """Returns knobs for new runs: as many repetitions as in the sweep, its fabric, and seeds that it did not use."""
-    repeat, seed = made["repeat"], made["last_seed"] + 1
-    if seed + repeat - 1 > _LARGEST_SEED:
-        seed = made["first_seed"] - repeat
-    return [f"REPEAT={repeat}", f"SEED={seed}", f"FABRIC={made['fabric']}"]
+    seed = made.last_seed + 1
+    if seed + made.repeat - 1 > _LARGEST_SEED:
+        seed = made.first_seed - made.repeat
+    return [f"REPEAT={made.repeat}", f"SEED={seed}", f"FABRIC={made.fabric}"]
 
 
-def _promise(knee: Knee, chosen: Level) -> dict[str, Any]:
+def _promise(knee: Knee, chosen: Level) -> dict[Measure, _Range]:
     ranges = {measure: promised(chosen.estimate(measure), knee.spreads[measure]) for measure in PROMISED}
-    return {measure: {"low": _round(low), "high": _round(high)} for measure, (low, high) in ranges.items()}
+    return {measure: _Range(low=low, high=high) for measure, (low, high) in ranges.items()}
 
 
-def _judgement(judgement: Judgement) -> dict[str, Any]:
-    return {
-        "value": judgement.value,
-        "script_first_byte_ms": _round(judgement.auto_ms),
-        "best_fixed": judgement.best,
-        "best_fixed_ms": _round(judgement.best_ms),
-        "left_out": list(judgement.left_out),
-        "ratio": _round(judgement.ratio),
-        "near": judgement.is_near,
-        "goodput_part": _round(judgement.goodput_part),
-        "keeps_goodput": judgement.keeps_goodput,
-        "words": words.judgement(judgement),
-    }
-
-
-def _overall(judgements: Sequence[Judgement]) -> dict[str, Any] | None:
-    """Sums up the judgements of all networks; None if LOWAT=auto was not tried."""
-    if not judgements:
-        return None
+def _overall(judgements: Sequence[Judgement]) -> _Overall:
+    """Sums up the judgements of all networks."""
     ratios = [judgement.ratio for judgement in judgements if judgement.ratio is not None]
-    return {
-        "judged": len(judgements),
-        "near": sum(judgement.is_near is True for judgement in judgements),
-        "keep_goodput": sum(judgement.keeps_goodput is True for judgement in judgements),
-        "unknown": sum(judgement.is_near is None or judgement.keeps_goodput is None for judgement in judgements),
-        "worst_ratio": _round(max(ratios, default=None)),
-    }
-
-
-def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
-    if estimate is None:
-        return None
-    return {
-        "median": _round(estimate.median),
-        "low": _round(estimate.low),
-        "high": _round(estimate.high),
-        "repetitions": estimate.repetitions,
-        "coverage": round(estimate.coverage, 4),
-    }
-
-
-def _round(value: float | None) -> float | None:
-    return None if value is None else round(value, _DIGITS)
+    return _Overall(
+        judged=len(judgements),
+        near=sum(judgement.near is True for judgement in judgements),
+        keep_goodput=sum(judgement.keeps_goodput is True for judgement in judgements),
+        unknown=sum(judgement.near is None or judgement.keeps_goodput is None for judgement in judgements),
+        worst_ratio=max(ratios, default=None),
+    )

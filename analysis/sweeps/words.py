@@ -157,15 +157,15 @@ def no_difference(network: Network, knee: Knee) -> str:
 
 def judgement(found: Judgement) -> str:
     """Compares LOWAT=auto with the best fixed value, in a sentence."""
-    if found.auto_ms is None:
+    if found.script_first_byte_ms is None:
         return f"LOWAT={found.value}: no run is ok."
-    told = f"LOWAT={found.value}: the script's first byte comes at {milliseconds(found.auto_ms)}"
-    if found.ratio is None or found.best_ms is None:
+    told = f"LOWAT={found.value}: the script's first byte comes at {milliseconds(found.script_first_byte_ms)}"
+    if found.ratio is None or found.best_fixed_ms is None:
         told += "; there is no fixed value to compare it with"
     else:
-        near = "near" if found.is_near else "not near"
+        near = "near" if found.near else "not near"
         told += (
-            f", {near} the {milliseconds(found.best_ms)} with the best fixed value, {found.best} (ratio "
+            f", {near} the {milliseconds(found.best_fixed_ms)} with the best fixed value, {found.best_fixed} (ratio "
             f"{found.ratio:.2f})"
         )
     if found.goodput_part is None:

@@ -7,23 +7,27 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from priolab.analysis.figures import knee, picture
 from priolab.analysis.records.runs import Run, load_experiment, load_run
 from priolab.analysis.reports.summary import arms
 from priolab.analysis.reports.summary import summarize as summarize_experiment
-from priolab.analysis.sweeps import schema, table
+from priolab.analysis.sweeps import table
 from priolab.analysis.sweeps.folder import Sweep, load_sweep
 from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.networks import networks
+from priolab.analysis.sweeps.summary import Summary as SummaryRecord
 from priolab.analysis.sweeps.summary import summarize
 from priolab.experiments import cli
 from tests.contract.conftest import GOLDEN_SWEEP, Summary
 from tests.support.declarations import valid
 from tests.support.schemas import validator
 from tests.support.sweeps import knobs, write_run, write_sweep
+
+SCHEMA = msgspec.json.schema(SummaryRecord)
 
 
 @pytest.fixture
@@ -34,7 +38,7 @@ def copy(tmp_path: Path) -> Path:
 
 def test_the_summary_has_its_schema(summary: Summary) -> None:
     """The summary conforms to its schema; a summary without a promised limit does not."""
-    check = validator(schema.SUMMARY)
+    check = validator(SCHEMA)
     check.validate(summary)
     damaged = json.loads(json.dumps(summary))
     del damaged["networks"][0]["knee"]["promise"]["goodput_bit_s"]["low"]
@@ -186,7 +190,7 @@ def steered(tmp_path: Path) -> Sweep:
 def test_auto_is_judged_over_all_networks(steered: Sweep) -> None:
     """LOWAT=auto has a table and a part of the summary; the notes name the missing run and the lack of repetitions."""
     found = summarize(steered)
-    validator(schema.SUMMARY).validate(json.loads(json.dumps(found)))
+    validator(SCHEMA).validate(json.loads(json.dumps(found)))
     assert found["auto"] == {"judged": 1, "near": 1, "keep_goodput": 1, "unknown": 0, "worst_ratio": 1.1}
     auto = table.of_auto(found)
     assert auto is not None
@@ -234,7 +238,7 @@ def test_the_command_for_programs(copy: Path, capsys: pytest.CaptureFixture[str]
     before = sorted(copy.iterdir())
     assert cli.main(["knee", str(copy), "--json"]) == 1
     summary = json.loads(capsys.readouterr().out)
-    validator(schema.SUMMARY).validate(summary)
+    validator(SCHEMA).validate(summary)
     assert summary["runs"]["troubles"] == [
         {"run": "loss-0-lowat-4096.2", "status": "missing", "reason": "the run has not begun"}
     ]

@@ -16,9 +16,9 @@ def judged(auto: Level, curve: Curve = FIXED) -> Judgement:
 def test_the_best_keeps_goodput() -> None:
     """A fixed LOWAT that loses goodput cannot be the best: 4096 has the earliest first byte, but loses 5 %."""
     found = judged(level("auto", 1149, 991))
-    assert (found.best, found.left_out) == ("16384", ("4096",))
+    assert (found.best_fixed, found.left_out) == ("16384", ("4096",))
     assert found.ratio == 1.149
-    assert found.is_near
+    assert found.near
     assert found.keeps_goodput
 
 
@@ -28,7 +28,7 @@ def test_too_late_and_too_slow() -> None:
     Goodput is not kept if it is more than 1 % lower than with LOWAT unset.
     """
     found = judged(level("auto", 1151, 989))
-    assert found.is_near is False
+    assert found.near is False
     assert found.keeps_goodput is False
     assert judgement(found) == (
         "LOWAT=auto: the script's first byte comes at 1.15 s, not near the 1.00 s with the best fixed value, 16384 "
@@ -42,18 +42,18 @@ def test_a_record_later_is_near() -> None:
     The time may be more than 15 %.
     """
     curve: Curve = {"16384": (20, 1000), "none": (100, 1000)}
-    assert judged(level("auto", 30, 1000), curve).is_near
-    assert judged(level("auto", 31, 1000), curve).is_near is False
+    assert judged(level("auto", 30, 1000), curve).near
+    assert judged(level("auto", 31, 1000), curve).near is False
 
 
 def test_what_is_not_known_is_not_judged() -> None:
     """A judgement is None if the runs of auto, of fixed values or of LOWAT unset are missing."""
-    assert judged(lost("auto")).is_near is None
+    assert judged(lost("auto")).near is None
     assert judgement(judged(lost("auto"))) == "LOWAT=auto: no run is ok."
     alone = judged(level("auto", 1000, 1000), {"none": (6700, 1000)})
-    assert (alone.is_near, alone.keeps_goodput) == (None, True)
+    assert (alone.near, alone.keeps_goodput) == (None, True)
     without = judged(level("auto", 1000, 1000), {"4096": (900, 950), "16384": (1000, 995)})
-    assert (without.best, without.is_near, without.keeps_goodput) == ("4096", True, None)
+    assert (without.best_fixed, without.near, without.keeps_goodput) == ("4096", True, None)
 
 
 def test_every_way_of_steering_is_judged() -> None:
