@@ -30,11 +30,15 @@ class UnknownKnob(ScenarioError):
         LabError.__init__(self, f"{name} is not a knob; {hint}")
 
 
-class GridError(ScenarioError):
-    """Knob values of a sweep that are not allowed, or allowed only with a further option. text: the whole message."""
+class Unfit(ScenarioError):
+    """Values that are allowed, but not together. text: the whole message."""
 
     def __init__(self, text: str) -> None:
         LabError.__init__(self, text)
+
+
+class GridError(Unfit):
+    """Knob values of a sweep that are not allowed, or allowed only with a further option. text: the whole message."""
 
 
 class Unavailable(LabError):

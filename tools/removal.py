@@ -40,7 +40,7 @@ def main() -> int:
 
 def missed(names: Sequence[str]) -> Iterator[str]:
     """Takes the extras away, with others that need them. Yields a text for each thing that fails without."""
-    needing = [name for name, said in extras().items() if {*names} & {*said.get("needs", ())}]
+    needing = [name for name, said in extras().items() if {*names} & {*said.needs}]
     gone = list(dict.fromkeys([*names, *needing]))
     print(f"without {', '.join(gone)}", file=sys.stderr, flush=True)
     with _copy() as copy:
@@ -59,7 +59,7 @@ def missed(names: Sequence[str]) -> Iterator[str]:
 
 def _words(name: str) -> Iterator[str]:
     """Yields the words by which `priolab` and make name an extra: its commands, and its targets with a description."""
-    yield from extras()[name].get("commands", ())
+    yield from extras()[name].commands
     targets = ROOT / "extras" / name / "targets.mk"
     if targets.exists():
         yield from re.findall(r"^([a-z-]+):.*## ", targets.read_text(), re.MULTILINE)
@@ -71,7 +71,7 @@ def _named(text: str) -> set[str]:
 
 def _take_away(name: str, copy: Path) -> None:
     said = extras(copy)[name]
-    places = (f"extras/{name}", *said.get("pages", ()), *said.get("elsewhere", ()))
+    places = (f"extras/{name}", *said.pages, *said.elsewhere)
     subprocess.run(["git", "rm", "-rqf", *places], cwd=copy, check=True)
     project = copy / "pyproject.toml"
     lines = project.read_text().splitlines(keepends=True)

@@ -1,41 +1,58 @@
-"""Finds the extras that are there: packages in extras/, each with a file extra.toml. None is imported before its use.
+"""Finds the extras that are there: packages in extras/ with a file extra.toml. None is imported before its use."""
 
-A file extra.toml has these keys:
-
-    about              what the extra is for, in a sentence
-    needs              names of other extras that it imports; none by default
-    pages, elsewhere   documents and other files of the checkout that belong to it
-    executor           the class of an executor on other machines, as MODULE:CLASS
-    bench              a module whose function `main` is a part of `make bench`
-    [commands.NAME]    a command of `priolab`: `help`, in a line, and `module`
-
-The modules are named within the extra's package.
-"""
-
-import tomllib
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from msgspec import Struct
+
+from priolab.experiments.declared import declared, read_toml
 from priolab.experiments.host.home import ROOT
 
 
-def extras(root: Path = ROOT) -> Mapping[str, Mapping[str, Any]]:
-    """Returns the contents of all files extra.toml below a root, by the extra's name."""
-    return {file.parent.name: tomllib.loads(file.read_text()) for file in sorted(root.glob("extras/*/extra.toml"))}
+class ExtraCommand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A command of an extra. help: a line. module: the module that adds the command's options."""
+
+    help: str
+    module: str
+
+
+class Extra(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of a file extra.toml. Modules are named within the extra's package.
+
+    about: a sentence that says what the extra is for. needs: the names of other extras that it imports. pages,
+    elsewhere: documents and other files of the checkout that belong to it. executor: the class of an executor on other
+    machines, as MODULE:CLASS. bench: a module whose function `main` is a part of `make bench`. commands: the commands
+    of `priolab`, by name.
+    """
+
+    about: str
+    needs: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    executor: str | None = None
+    bench: str | None = None
+    commands: Mapping[str, ExtraCommand] = {}
+
+
+def extras(root: Path = ROOT) -> Mapping[str, Extra]:
+    """Returns the extras below a root, by name. Raises ScenarioError."""
+    files = sorted(root.glob("extras/*/extra.toml"))
+    return {file.parent.name: declared(str(file), read_toml("extra", file), Extra) for file in files}
 
 
 def commands() -> Iterator[tuple[str, str, str]]:
     """Yields the name, the help and the module of each command of an extra."""
     for extra, said in extras().items():
-        for name, command in said.get("commands", {}).items():
-            yield name, command["help"], _full(extra, command["module"])
+        for name, command in said.commands.items():
+            yield name, command.help, _full(extra, command.module)
 
 
-def parts(key: str) -> list[Any]:
-    """Imports and returns the modules or classes that extras name under a key, such as `bench` or `executor`."""
-    return [_imported(_full(extra, said[key])) for extra, said in extras().items() if key in said]
+def parts(key: Literal["bench", "executor"]) -> list[Any]:
+    """Imports and returns the modules or classes that extras name under a key."""
+    named = {extra: getattr(said, key) for extra, said in extras().items()}
+    return [_imported(_full(extra, module)) for extra, module in named.items() if module]
 
 
 def _full(extra: str, module: str) -> str:

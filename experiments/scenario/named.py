@@ -4,21 +4,21 @@ An entry with a card is a scenario that spoils the effect of LOWAT. The entries 
 """
 
 import difflib
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from priolab.analysis.loads.layer import Layer
-from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed
+from priolab.experiments.declared import Word, declared, read_toml
 from priolab.experiments.errors import ScenarioError
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
-_KEYS = ("title", "expect", "knobs", "card")
 _NEAR = 0.7  # least similarity for a suggestion; with less, RATE would be suggested for REPEAT, an execution option
 
 LAYERS: Mapping[str, str] = MappingProxyType(
@@ -49,18 +49,20 @@ waits.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Card:
+_Text = Annotated[str, Meta(min_length=1, description="a text that is not empty")]
+
+
+class Card(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The explanation of how a scenario spoils the effect of LOWAT.
 
     see: the symptom. layer: the layer that causes the symptom, a key of LAYERS. tell: how to recognize this cause.
     cure: words KNOB=VALUE that restore the effect; None if the card names no cure.
     """
 
-    see: str
-    layer: str
-    tell: str
-    cure: str | None = None
+    see: _Text
+    layer: Annotated[str, Meta(pattern=rf"^({'|'.join(LAYERS)})\Z", description=", ".join(LAYERS))]
+    tell: _Text
+    cure: _Text | None = None
 
     @property
     def cure_knobs(self) -> Mapping[str, str]:
@@ -81,6 +83,13 @@ class Entry:
     title: str
     expect: str
     knobs: Mapping[str, str]
+    card: Card | None = None
+
+
+class _File(Struct, kw_only=True, forbid_unknown_fields=True):
+    title: str | None = None
+    expect: str = ""
+    knobs: Annotated[Mapping[str, Word], Meta(description="a table of KNOB = value")] = {}
     card: Card | None = None
 
 
@@ -120,43 +129,21 @@ def read_entry(path: Path) -> Entry:
 
 def _read(path: Path) -> Entry:
     where = f"SCENARIO={path}"
-    try:
-        document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
-    except (OSError, ValueError) as error:
-        raise ScenarioError("SCENARIO", str(path), f"a readable TOML file ({error})") from error
-    _check_keys(where, document, _KEYS)
-    table = document.get("knobs", {})
-    if not isinstance(table, dict):
-        raise ScenarioError(f"{where}: knobs", repr(table), "a table of KNOB = value")
-    _check_knobs(where, table)
-    knobs = {name: str(value) for name, value in table.items()}
-    title, expect = str(document.get("title", path.stem)), str(document.get("expect", ""))
-    card = _card(f"{where}: card", document["card"]) if "card" in document else None
-    return Entry(name=path.stem, title=title, expect=expect, knobs=knobs, card=card)
+    read = declared(where, read_toml("SCENARIO", path), _File)
+    _check_knobs(where, read.knobs)
+    if read.card:
+        _check_cure(f"{where}: card: cure", read.card)
+    knobs = {name: str(value) for name, value in read.knobs.items()}
+    return Entry(name=path.stem, title=read.title or path.stem, expect=read.expect, knobs=knobs, card=read.card)
 
 
-def _card(where: str, table: Any) -> Card:
-    names = [field.name for field in fields(Card)]
-    if not isinstance(table, dict) or not all(isinstance(value, str) and value for value in table.values()):
-        raise ScenarioError(where, repr(table), f"a table of {', '.join(names)}, each a text")
-    _check_keys(where, table, names)
-    if missing := [name for name in names[:-1] if name not in table]:
-        raise ScenarioError(where, repr(table), f"a table that also has {', '.join(missing)}")
-    card = Card(**table)
-    if card.layer not in LAYERS:
-        raise ScenarioError(f"{where}: layer", card.layer, ", ".join(LAYERS))
+def _check_cure(where: str, card: Card) -> None:
     words = (card.cure or "").split()
     if bare := [word for word in words if "=" not in word]:
-        raise ScenarioError(f"{where}: cure", bare[0], "words KNOB=VALUE")
+        raise ScenarioError(where, bare[0], "words KNOB=VALUE")
     if len(card.cure_knobs) < len(words):
-        raise ScenarioError(f"{where}: cure", str(card.cure), "each knob once")
-    _check_knobs(f"{where}: cure", card.cure_knobs)
-    return card
-
-
-def _check_keys(where: str, table: Mapping[str, Any], known: Any) -> None:
-    if unknown := sorted(set(table) - set(known)):
-        raise ScenarioError(where, ", ".join(unknown), f"the keys {', '.join(known)}")
+        raise ScenarioError(where, str(card.cure), "each knob once")
+    _check_knobs(where, card.cure_knobs)
 
 
 def _check_knobs(where: str, table: Mapping[str, Any]) -> None:

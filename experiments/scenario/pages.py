@@ -5,20 +5,22 @@ complete. It has a table `[[resource]]` for each request, in the order of the re
 keys.
 """
 
-import re
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, Literal, Self
+
+from msgspec import Meta, Struct
 
 from priolab.client.priorities import http2_weight
-from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed, printable
+from priolab.common.formats.files import printable
 from priolab.common.formats.page import Chunk, Page, Resource
+from priolab.experiments.declared import declared, read_toml
 from priolab.experiments.errors import ScenarioError
+from priolab.experiments.scenario.knob import size
 from priolab.netem import units, words
 
 _CATALOGUE = Path(__file__).resolve().parent / "pages"
@@ -26,32 +28,11 @@ SIZE_MOST = 64 * 1024 * 1024
 _RESOURCES_MOST = 100
 _PIECES_MOST = 10_000
 _BYTES_MOST = 2**30
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}", re.ASCII)
-_PATH = re.compile(r"(?!.*/\.{0,2}/|.*/\.{1,2}$)/[A-Za-z0-9._~/-]{0,99}", re.ASCII)  # as a browser requests it
-_SITE_PATH = re.compile(r"/[!-~]{0,499}", re.ASCII)
-_TITLE_MOST = 200
-_READY_MOST = 40
-_SHOWN_MOST = 60
-_TYPE = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+-]+(; charset=utf-8)?", re.ASCII)
 _HTML, _SCRIPT, _JPEG = "text/html", "text/javascript", "image/jpeg"
 _SUFFIXES = {_JPEG: ".jpg", _SCRIPT: ".js", "text/css": ".css"}
 _TAGGED = (_JPEG, _SCRIPT, "text/css")
 _LEAST = {_JPEG: 2048, _SCRIPT: 256, "text/css": 16}
 _HTML_BYTES, _TAG_BYTES, _FETCHING_BYTES, _HINT_BYTES = 400, 36, 660, 21  # upper bounds of what backend/page.mjs writes
-_REQUIRED = object()
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Key:
-    """A key of a table in a page file.
-
-    parse: turns the value in the file into the value of the page; raises ValueError. allowed: the allowed values, for
-    errors. default: the value if the table lacks the key; _REQUIRED if the table must have the key.
-    """
-
-    parse: Callable[[Any], Any]
-    allowed: str
-    default: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,77 +43,102 @@ class Parameters:
     script_delay_ns: int
 
 
-def _text(pattern: re.Pattern[str]) -> Callable[[Any], str]:
-    def parse(value: Any) -> str:
-        if not isinstance(value, str) or not pattern.fullmatch(value):
+class _Size(int):
+    """A number of bytes, from 1 to SIZE_MOST."""
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        if type(value) not in (int, str):
             raise ValueError
-        return value
-
-    return parse
+        return cls(_BYTES(str(value)))
 
 
-def _type(value: Any) -> str:
-    found = _text(_TYPE)(value)
-    if found.startswith("image/") and found != _JPEG:
-        raise ValueError
-    return found
+class _Time(int):
+    """A time in nanoseconds."""
 
-
-def _whole(least: int, most: int) -> Callable[[Any], int]:
-    def parse(value: Any) -> int:
-        if type(value) is not int or not least <= value <= most:
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        if isinstance(value, cls):
+            return value
+        if not isinstance(value, str):
             raise ValueError
-        return value
-
-    return parse
+        return cls(words.parse_delay_ns(value))
 
 
-def _size(value: Any) -> int:
-    if isinstance(value, str):
-        value = int(value) if value.isascii() and value.isdigit() else units.parse_size_bytes(value)
-    return _whole(1, SIZE_MOST)(value)
+class _Line(str):
+    """A text of one line. most: the largest number of characters."""
+
+    most = 200
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        if not (isinstance(value, str) and value.isprintable() and 1 <= len(value) <= cls.most):
+            raise ValueError
+        return cls(value)
 
 
-def _time(value: Any) -> int:
-    if not isinstance(value, str):
-        raise ValueError
-    return words.parse_delay_ns(value)
+class _ShortLine(_Line):
+    most = 40
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
+_BYTES = size(1, SIZE_MOST)
 _TIMES = "a time such as 200ms, from 0ms to 60s"
-_CHUNK_KEYS: Mapping[str, _Key] = {
-    "at": _Key(parse=_time, allowed=_TIMES, default=_REQUIRED),
-    "bytes": _Key(parse=_size, allowed="1 byte to 64M", default=_REQUIRED),
-    "every": _Key(parse=_time, allowed=_TIMES, default=0),
-    "count": _Key(parse=_whole(1, _PIECES_MOST), allowed=f"1 to {_PIECES_MOST}", default=1),
-}
-_NAMES = "1 to 40 characters of a-z, 0-9 and -"
-_KEYS: dict[str, _Key] = {
-    "name": _Key(parse=_text(_NAME), allowed=_NAMES, default=_REQUIRED),
-    "type": _Key(parse=_type, allowed="a content type such as text/css; for images, image/jpeg", default=_REQUIRED),
-    "path": _Key(parse=_text(_PATH), allowed="a path such as /image.jpg, without empty parts, . and .."),
-    "size": _Key(parse=_size, allowed="1 byte to 64M, or SIZE"),
-    "delay": _Key(parse=_time, allowed=f"{_TIMES}, or JS_DELAY", default=0),
-    "important": _Key(parse=_flag, allowed="true, false", default=False),
-    "urgency": _Key(parse=_whole(0, 7), allowed="0 to 7", default=3),
-    "incremental": _Key(parse=_flag, allowed="true, false", default=False),
-    "weight": _Key(parse=_whole(1, 256), allowed="1 to 256"),
-    "depends_on": _Key(parse=_text(_NAME), allowed="the name of another resource"),
-    "after": _Key(parse=_text(_NAME), allowed="the name of an earlier resource of the page"),
-    "wait": _Key(parse=_time, allowed=_TIMES, default=0),
-    "chunks": _Key(parse=lambda value: value, allowed="a list of tables {at, bytes, every, count}"),
-    "fetchpriority": _Key(parse=_text(re.compile("high|low|auto")), allowed="high, low, auto"),
-    "headers": _Key(parse=_time, allowed=_TIMES),
-}
-_SITE_KEYS = _KEYS | {
-    "path": _Key(parse=_text(_SITE_PATH), allowed="a path such as /image.jpg, or /image?width=200"),
-}
+_AFTER, _DEPENDS_ON = "the name of an earlier resource of the page", "the name of another resource"
+_NAME = r"^[a-z0-9][a-z0-9-]{0,39}\Z"
+_PATH = r"^(?!.*/\.{0,2}/|.*/\.{1,2}\Z)/[A-Za-z0-9._~/-]{0,99}\Z"  # as a browser requests it
+_SITE_PATH = r"^/[!-~]{0,499}\Z"
+_TYPE = r"^(?!image/(?!jpeg\Z))[a-z0-9.+-]+/[a-z0-9.+-]+(; charset=utf-8)?\Z"
+
+_Times = Annotated[_Time, Meta(description=_TIMES)]
+
+
+class _Chunk(Struct, forbid_unknown_fields=True, kw_only=True):
+    at: _Times
+    bytes: Annotated[_Size, Meta(description="1 byte to 64M")]
+    every: _Times = _Time(0)
+    count: Annotated[int, Meta(ge=1, le=_PIECES_MOST, description=f"1 to {_PIECES_MOST}")] = 1
+
+
+class _Resource(Struct, forbid_unknown_fields=True, kw_only=True):
+    name: Annotated[str, Meta(pattern=_NAME, description="1 to 40 characters of a-z, 0-9 and -")]
+    type: Annotated[str, Meta(pattern=_TYPE, description="a content type such as text/css; for images, image/jpeg")]
+    path: (
+        Annotated[str, Meta(pattern=_PATH, description="a path such as /image.jpg, without empty parts, . and ..")]
+        | None
+    ) = None
+    size: Annotated[_Size, Meta(description="1 byte to 64M, or SIZE")] | None = None
+    delay: Annotated[_Time, Meta(description=f"{_TIMES}, or JS_DELAY")] = _Time(0)
+    important: bool = False
+    urgency: Annotated[int, Meta(ge=0, le=7, description="0 to 7")] = 3
+    incremental: bool = False
+    weight: Annotated[int, Meta(ge=1, le=256, description="1 to 256")] | None = None
+    depends_on: Annotated[str, Meta(pattern=_NAME, description=_DEPENDS_ON)] | None = None
+    after: Annotated[str, Meta(pattern=_NAME, description=_AFTER)] | None = None
+    wait: _Times = _Time(0)
+    chunks: Annotated[
+        tuple[_Chunk, ...], Meta(min_length=1, description="a list of tables {at, bytes, every, count}")
+    ] = ()
+    fetchpriority: Literal["high", "low", "auto"] | None = None
+    headers: Annotated[_Time, Meta(description=_TIMES)] | None = None
+
+
+class _SiteResource(_Resource, kw_only=True):
+    path: (
+        Annotated[str, Meta(pattern=_SITE_PATH, description="a path such as /image.jpg, or /image?width=200")] | None
+    ) = None
+
+
+_TABLES = Meta(min_length=1, max_length=_RESOURCES_MOST, description=f"1 to {_RESOURCES_MOST} tables [[resource]]")
+
+
+class _File(Struct, forbid_unknown_fields=True, kw_only=True):
+    title: Annotated[_Line, Meta(description=f"a line of 1 to {_Line.most} characters")] | None = None
+    ready: Annotated[_ShortLine, Meta(description=f"a line of 1 to {_ShortLine.most} characters")] | None = None
+    resource: Annotated[tuple[_Resource, ...], _TABLES]
+
+
+class _SiteFile(_File, kw_only=True):
+    resource: Annotated[tuple[_SiteResource, ...], _TABLES]
 
 
 @cache
@@ -143,7 +149,7 @@ def catalogue() -> Mapping[str, Path]:
 
 def page_titles() -> Mapping[str, str]:
     """Returns the title of each page of the catalogue, by the page's name."""
-    return {name: str(_document(path).get("title", name)) for name, path in catalogue().items()}
+    return {name: str(read_toml("PAGE", path).get("title", name)) for name, path in catalogue().items()}
 
 
 def page_of(text: str, parameters: Parameters) -> Page:
@@ -178,35 +184,36 @@ def read_page(path: Path, parameters: Parameters, *, of_site: bool = False) -> P
     of_site: True for a page of a running site, see `site_page`.
     """
     where = f"PAGE={printable(str(path))}"
-    document = _document(path)
-    _check_keys(where, document, ("title", "ready", "resource"))
-    tables = document.get("resource")
-    if not isinstance(tables, list) or not 1 <= len(tables) <= _RESOURCES_MOST:
-        given = f"{len(tables)} tables" if isinstance(tables, list) else "nothing" if tables is None else _shown(tables)
-        raise ScenarioError(f"{where}: resource", given, f"1 to {_RESOURCES_MOST} tables [[resource]]")
-    used: list[str] = []
-    resources: list[Resource] = []
-    for number, table in enumerate(tables, start=1):
-        resources.append(_resource(f"{where}: resource {number}", table, parameters, used, of_site=of_site))
+    document = read_toml("PAGE", path)
+    used = _put_in(document.get("resource"), parameters)
+    read = declared(where, document, _SiteFile if of_site else _File)
+    resources = [
+        _resource(f"{where}: resource {number} ({each.name})", each, of_site=of_site)
+        for number, each in enumerate(read.resource, start=1)
+    ]
     page = Page(
         name=_name(path),
-        title=_line(where, document, "title", _TITLE_MOST) or printable(path.stem),
-        ready=_line(where, document, "ready", _READY_MOST) or Page.ready,
-        parameters=tuple(dict.fromkeys(used)),
+        title=read.title or printable(path.stem),
+        ready=read.ready or Page.ready,
+        parameters=tuple(used),
         resources=tuple(resources),
     )
     _check_page(where, page, of_site=of_site)
     return page
 
 
-def _document(path: Path) -> Mapping[str, Any]:
-    try:
-        document: Mapping[str, Any] = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
-    except (OSError, ValueError) as error:
-        raise ScenarioError(
-            "PAGE", printable(str(path)), f"a readable TOML file ({getattr(error, 'strerror', None) or error})"
-        ) from error
-    return document
+def _put_in(tables: Any, parameters: Parameters) -> dict[str, None]:
+    """Puts the parameters in place of their names in the tables of a file. Returns the names, in order."""
+    used: dict[str, None] = {}
+    for table in tables if isinstance(tables, list) else ():
+        for key, name, value in (
+            ("size", "SIZE", parameters.size_bytes),
+            ("delay", "JS_DELAY", _Time(parameters.script_delay_ns)),
+        ):
+            if isinstance(table, dict) and table.get(key) == name:
+                table[key] = value
+                used[name] = None
+    return used
 
 
 def _name(path: Path) -> str:
@@ -218,69 +225,34 @@ def _name(path: Path) -> str:
     return printable(path.stem if known is None or known == path.resolve() else path.name)
 
 
-def _line(where: str, document: Mapping[str, Any], key: str, most: int) -> str | None:
-    """Returns the text of one line that the page file has for a key; None if the file does not have the key.
-
-    where: the name of the file, for errors. most: the largest number of characters. Raises ScenarioError.
-    """
-    text = document.get(key)
-    if key in document and not (isinstance(text, str) and text.isprintable() and 1 <= len(text) <= most):
-        raise ScenarioError(f"{where}: {key}", _shown(text), f"a line of 1 to {most} characters")
-    return text
-
-
-def _shown(value: Any) -> str:
-    """Returns a value as an error message shows it: on one line, and shortened."""
-    text = printable(str(value))
-    return text if len(text) <= _SHOWN_MOST else f"{text[:_SHOWN_MOST]}..."
-
-
-def _resource(where: str, table: Any, parameters: Parameters, used: list[str], *, of_site: bool) -> Resource:
-    if not isinstance(table, dict):
-        raise ScenarioError(where, _shown(table), f"a table of {', '.join(_KEYS)}")
-    if "name" in table:
-        where = f"{where} ({_shown(table['name'])})"
-    named = {
-        key: (knob, value)
-        for key, knob, value in (
-            ("size", "SIZE", parameters.size_bytes),
-            ("delay", "JS_DELAY", parameters.script_delay_ns),
-        )
-        if table.get(key) == knob
-    }
-    used += [knob for knob, _ in named.values()]
-    keys = _SITE_KEYS if of_site else _KEYS
-    read = _read(where, {key: value for key, value in table.items() if key not in named}, keys)
-    read |= {key: value for key, (_, value) in named.items()}
-    chunks = tuple(_chunks(where, read.pop("chunks")))
-    kind = read.pop("type")
-    size = read.pop("size")
-    size_bytes = size or 1 if of_site and not chunks else _size_bytes(where, size, kind, chunks)
-    if chunks and read["delay"]:
+def _resource(where: str, read: _Resource, *, of_site: bool) -> Resource:
+    chunks = _chunks(where, read.chunks)
+    size_bytes = read.size or 1 if of_site and not chunks else _size_bytes(where, read.size, read.type, chunks)
+    if chunks and read.delay:
         raise ScenarioError(
-            f"{where}: delay", str(table["delay"]), "no delay with chunks, which have times of their own"
+            f"{where}: delay", units.format_time(read.delay), "no delay with chunks, which have times of their own"
         )
-    first_ns = chunks[0].at_ns if chunks else read["delay"]
-    if read["headers"] is not None and read["headers"] > first_ns:
+    first_ns = chunks[0].at_ns if chunks else read.delay
+    if read.headers is not None and read.headers > first_ns:
         allowed = f"at most {first_ns / 10**6:.15g}ms, the time of the response's first byte"
-        raise ScenarioError(f"{where}: headers", str(table["headers"]), allowed)
-    name, urgency = read["name"], read["urgency"]
+        raise ScenarioError(f"{where}: headers", units.format_time(read.headers), allowed)
+    suffix = _SUFFIXES.get(_plain(read.type), "")
     return Resource(
-        name=name,
-        path=read["path"] or ("/" if kind.startswith(_HTML) else f"/{name}{_SUFFIXES.get(_plain(kind), '')}"),
-        content_type=kind,
+        name=read.name,
+        path=read.path or ("/" if read.type.startswith(_HTML) else f"/{read.name}{suffix}"),
+        content_type=read.type,
         size_bytes=size_bytes,
-        delay_ns=read["delay"],
-        important=read["important"],
-        urgency=urgency,
-        incremental=read["incremental"],
-        weight=read["weight"] or http2_weight(urgency),
-        depends_on=read["depends_on"],
-        after=read["after"],
-        wait_ns=read["wait"],
+        delay_ns=read.delay,
+        important=read.important,
+        urgency=read.urgency,
+        incremental=read.incremental,
+        weight=read.weight or http2_weight(read.urgency),
+        depends_on=read.depends_on,
+        after=read.after,
+        wait_ns=read.wait,
         chunks=chunks,
-        headers_ns=read["headers"],
-        fetchpriority=read["fetchpriority"],
+        headers_ns=read.headers,
+        fetchpriority=read.fetchpriority,
     )
 
 
@@ -288,15 +260,8 @@ def _plain(kind: str) -> str:
     return kind.partition(";")[0]
 
 
-def _chunks(where: str, value: Any) -> list[Chunk]:
-    if value is None:
-        return []
-    if not isinstance(value, list) or not value or not all(isinstance(each, dict) for each in value):
-        raise ScenarioError(f"{where}: chunks", _shown(value), _KEYS["chunks"].allowed)
-    made = []
-    for number, table in enumerate(value, start=1):
-        read = _read(f"{where}: chunk {number}", table, _CHUNK_KEYS)
-        made.append(Chunk(at_ns=read["at"], size_bytes=read["bytes"], every_ns=read["every"], count=read["count"]))
+def _chunks(where: str, read: Sequence[_Chunk]) -> tuple[Chunk, ...]:
+    made = tuple(Chunk(at_ns=each.at, size_bytes=each.bytes, every_ns=each.every, count=each.count) for each in read)
     if sum(chunk.count for chunk in made) > _PIECES_MOST:
         raise ScenarioError(
             f"{where}: chunks", f"{sum(chunk.count for chunk in made)} pieces", f"at most {_PIECES_MOST} pieces"
@@ -317,28 +282,6 @@ def _size_bytes(where: str, size: int | None, kind: str, chunks: Sequence[Chunk]
         given = "nothing" if size is None else str(size)
         raise ScenarioError(f"{where}: size", given, f"{least} to 64M bytes for {_plain(kind)}")
     return size
-
-
-def _read(where: str, table: Mapping[str, Any], keys: Mapping[str, _Key]) -> dict[str, Any]:
-    """Reads a table of a page file: returns the value of each key, or the key's default. Raises ScenarioError."""
-    _check_keys(where, table, keys)
-    found = {}
-    for name, key in keys.items():
-        if name not in table:
-            if key.default is _REQUIRED:
-                raise ScenarioError(f"{where}: {name}", "nothing", key.allowed)
-            found[name] = key.default
-            continue
-        try:
-            found[name] = key.parse(table[name])
-        except (ValueError, TypeError, AttributeError):
-            raise ScenarioError(f"{where}: {name}", _shown(table[name]), key.allowed) from None
-    return found
-
-
-def _check_keys(where: str, table: Mapping[str, Any], known: Any) -> None:
-    if unknown := sorted(set(table) - set(known)):
-        raise ScenarioError(where, _shown(", ".join(unknown)), f"the keys {', '.join(known)}")
 
 
 def _html_bytes(page: Page, html: Resource) -> int:
@@ -368,9 +311,9 @@ def _check_page(where: str, page: Page, *, of_site: bool) -> None:
         if resource.path == "/ready" or resource.path in {other.path for other in seen.values()}:
             raise ScenarioError(f"{here}: path", resource.path, "a path that no other resource has, and not /ready")
         if resource.after is not None and resource.after not in seen:
-            raise ScenarioError(f"{here}: after", resource.after, _KEYS["after"].allowed)
+            raise ScenarioError(f"{here}: after", resource.after, _AFTER)
         if resource.depends_on is not None and resource.depends_on not in set(names) - {resource.name}:
-            raise ScenarioError(f"{here}: depends_on", resource.depends_on, _KEYS["depends_on"].allowed)
+            raise ScenarioError(f"{here}: depends_on", resource.depends_on, _DEPENDS_ON)
         seen[resource.name] = resource
         least = 0 if of_site else _html_bytes(page, resource)
         if resource.content_type.startswith(_HTML) and resource.size_bytes < least:

@@ -3,21 +3,23 @@
 The named sweeps are such files, in the folder `catalogue` of this package.
 """
 
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
-from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed
+from msgspec import Meta, Struct
+
+from priolab.experiments.declared import Word, declared, read_toml
 from priolab.experiments.errors import GridError, ScenarioError
 from priolab.experiments.execution.invocation import unknown_knob
 from priolab.experiments.host.setup_request import RUN_WORDS
 from priolab.experiments.scenario.knobs import KNOBS
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
+_List = Annotated[tuple[Word, ...], Meta(description="a list of values; a single value must be under [knobs]")]
 _TABLES: Mapping[str, tuple[str, ...]] = {"grid": tuple(KNOBS), "knobs": tuple(KNOBS), "run": RUN_WORDS}
 
 
@@ -46,47 +48,40 @@ def named(text: str) -> SweepFile:
     return catalogue()[text]
 
 
+class _File(Struct, kw_only=True, forbid_unknown_fields=True):
+    title: str | None = None
+    grid: Annotated[Mapping[str, _List], Meta(description="a table, [grid]")] = {}
+    knobs: Annotated[Mapping[str, Word], Meta(description="a table, [knobs]")] = {}
+    run: Annotated[Mapping[str, Word], Meta(description="a table, [run]")] = {}
+
+
 def read(path: Path) -> SweepFile:
     """Reads the file. Checks keys and types, but not yet values. Raises ScenarioError."""
-    try:
-        document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
-    except (OSError, ValueError) as error:
-        raise ScenarioError("SWEEP", str(path), f"a readable TOML file ({error})") from error
-    if unknown := set(document) - {"title", *_TABLES}:
-        raise ScenarioError(f"SWEEP={path}", ", ".join(sorted(unknown)), f"the keys title, {', '.join(_TABLES)}")
-    lists = {name: _words(f"{path}: {name}", value) for name, value in _table(path, document, "grid")}
-    single = {name: (_word(f"{path}: {name}", value),) for name, value in _table(path, document, "knobs")}
-    if both := sorted(set(lists) & set(single)):
+    document = read_toml("SWEEP", path)
+    for key in _TABLES:
+        _check_names(path, document, key)
+    found = declared(f"SWEEP={path}", document, _File)
+    if both := sorted({*found.grid} & {*found.knobs}):
         raise GridError(f"{path}: {', '.join(both)} is both under [grid] and under [knobs]; keep one entry")
     return SweepFile(
         name=path.stem,
-        title=str(document.get("title", path.stem)),
-        values=lists | single,
-        run={name: _word(f"{path}: {name}", value) for name, value in _table(path, document, "run")},
+        title=found.title or path.stem,
+        values={name: tuple(map(_text, values)) for name, values in found.grid.items()}
+        | {name: (_text(value),) for name, value in found.knobs.items()},
+        run={name: _text(value) for name, value in found.run.items()},
     )
 
 
-def _table(path: Path, document: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
-    """Yields the entries of a table of the document. Raises ScenarioError for a name that the table may not have."""
-    table = document.get(key, {})
-    if not isinstance(table, dict):
-        raise ScenarioError(f"{path}: {key}", repr(table), f"a table, [{key}]")
-    for name, value in table.items():
+def _check_names(path: Path, document: Mapping[str, Any], key: str) -> None:
+    """Raises GridError for a name that a table may not have."""
+    table = document.get(key)
+    for name in table if isinstance(table, dict) else ():
         if name not in _TABLES[key]:
             places = [f"[{other}]" for other, names in _TABLES.items() if name in names]
             if not places:
                 raise GridError(f"{path}: {unknown_knob(name, [*KNOBS, *RUN_WORDS])}")
             raise GridError(f"{path}: {name} must be under {' or '.join(places)}, not under [{key}]")
-        yield name, value
 
 
-def _words(where: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise ScenarioError(where, repr(value), "a list of values; a single value must be under [knobs]")
-    return tuple(_word(where, each) for each in value)
-
-
-def _word(where: str, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ScenarioError(where, repr(value), "text or a number")
+def _text(value: str | float) -> str:
     return str(value).strip()

@@ -1,12 +1,14 @@
 """The story of the presenter's mode: steps, each with a pair of arms, and a closing slide without arms."""
 
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
+from priolab.experiments.declared import declared, read_toml
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.extras.demo.plain_names import plain
 
@@ -26,10 +28,10 @@ class StoryStep:
     text: str
     compare: str
     values: tuple[str, str]
-    knobs: Mapping[str, str]
+    knobs: Mapping[str, str] = field(default_factory=dict)
     speed: float
     say: str
-    minute: str | None
+    minute: str | None = None
 
     @property
     def arms(self) -> tuple[dict[str, str], dict[str, str]]:
@@ -62,36 +64,25 @@ class Closing:
         return dict(vars(self))
 
 
+class _Story(Struct, frozen=True, kw_only=True):
+    steps: tuple[StoryStep, ...]
+    closing: Closing
+
+
 @cache
 def steps() -> tuple[StoryStep, ...]:
     """Returns the steps of the story. Raises ScenarioError for unknown or conflicting knobs."""
-    told = tuple(_step(document) for document in _document()["steps"])
-    for step in told:
+    for step in _story().steps:
         for arm in step.arms:
             scenario_from(arm)
-    return told
+    return _story().steps
+
+
+def closing() -> Closing:
+    """Returns the closing slide."""
+    return _story().closing
 
 
 @cache
-def closing() -> Closing:
-    """Returns the closing slide."""
-    document = _document()["closing"]
-    return Closing(**{**document, "points": tuple(document["points"])})
-
-
-def _document() -> Mapping[str, Any]:
-    return tomllib.loads(_FILE.read_text())
-
-
-def _step(document: Mapping[str, Any]) -> StoryStep:
-    first, second = document["values"]
-    return StoryStep(
-        title=document["title"],
-        text=document["text"],
-        compare=document["compare"],
-        values=(first, second),
-        knobs=dict(document.get("knobs", {})),
-        speed=float(document["speed"]),
-        say=document["say"],
-        minute=document.get("minute"),
-    )
+def _story() -> _Story:
+    return declared(str(_FILE), read_toml("the story", _FILE), _Story)

@@ -173,9 +173,9 @@ class Late(_Check, frozen=True, kw_only=True, tag="late"):
     """
 
     page: str = "maps"
-    lowat: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] = 16384
+    lowat: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1, description=f"1 to {2**32 - 1}")] = 16384
     native: bool = False
-    loads: Annotated[int, msgspec.Meta(ge=1, le=10)] = 3
+    loads: Annotated[int, msgspec.Meta(ge=1, le=10, description="1 to 10")] = 3
     must: Literal["kept"] = "kept"
 
     def trials(self) -> Iterator[Trial]:
@@ -200,7 +200,9 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     format: Literal[1]
     title: str = "expectations"
-    check: Annotated[tuple[Check, ...], msgspec.Meta(min_length=1, max_length=50)]
+    check: Annotated[
+        tuple[Check, ...], msgspec.Meta(min_length=1, max_length=50, description="1 to 50 tables [[check]]")
+    ]
 
     def __post_init__(self) -> None:
         names = [each.name for each in self.check]

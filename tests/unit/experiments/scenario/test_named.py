@@ -33,10 +33,16 @@ def test_a_card_is_read(tmp_path: Path) -> None:
     ("text", "named"),
     [
         ('card = "x"', "a table of see, layer, tell, cure"),
-        ('[card]\nsee = "x"\nlayer = "origin"', "a table that also has tell"),
-        (_CARD.replace('"much"', "1"), "each a text"),
-        (_CARD.replace('"much"', '""'), "each a text"),
-        (_CARD.replace("tls_record", "gremlins"), "gremlins"),
+        (
+            '[card]\nsee = "x"\nlayer = "origin"',
+            "card: tell=nothing is not allowed; allowed: a text that",
+        ),
+        (_CARD.replace('"much"', "1"), "card: see=1 is not allowed; allowed: a text"),
+        (_CARD.replace('"much"', '""'), "card: see= is not allowed; allowed: a text"),
+        (
+            _CARD.replace("tls_record", "gremlins"),
+            "card: layer=gremlins is not allowed; allowed: second",
+        ),
         (_CARD + 'cured = "x"', "cured"),
         (_CARD + 'cure = "LOWATT=1"', "LOWATT"),
         (_CARD + 'cure = "REPEAT=5"', "REPEAT"),
