@@ -6,6 +6,7 @@ nothing from the layers above; `lint-imports` checks the imports.
 
 FLOORS = (
     ("errors",),
+    ("declared",),
     ("scenario",),
     ("host",),
     ("results",),

@@ -62,7 +62,7 @@ def _breaks(text: str, width: int) -> list[int]:
 
 
 if TYPE_CHECKING:
-    from priolab.experiments.commands.live_lines import Line
+    from priolab.experiments.commands.work import Row
     from priolab.experiments.host.machine import Capability, LinkOption
 
 _WIDTH_OF_A_FILE = 160
@@ -122,17 +122,18 @@ class Report:
         line: Callable[[], str],
         *,
         is_plain: bool = True,
-        below: "Callable[[int], Sequence[Line]]" = lambda _: (),
+        style: str = "",
+        rows: "Callable[[], Sequence[Row]]" = tuple,
     ) -> Iterator[Callable[[], None]]:
         """Shows a line that changes; yields a function to call after a change. line: returns the present line.
 
-        A terminal shows the line live. below: receives the terminal's width, returns further lines for a terminal. In a
+        A terminal shows the line live, in this style. rows: returns the arms or runs that a terminal shows below. In a
         file or pipe, the function prints the line, at most once in five seconds, or not at all if is_plain is False.
         """
         if self.is_live:
-            from priolab.experiments.commands.live import live
+            from priolab.experiments.commands.live_lines import live
 
-            with live(self._console, lambda width, _: [(line(), ""), *below(width)]):
+            with live(self._console, lambda: (line(), style), rows):
                 yield lambda: None
             return
         shown_s = time.monotonic()
@@ -182,17 +183,16 @@ class Report:
         if not self.is_live:
             yield self._plain_progress(started, steps=steps)
             return
-        from priolab.experiments.commands.experiment_display import arms_at_work, display
+        from priolab.experiments.commands import planned_work
 
-        arms = arms_at_work(request)
-        with display(self._console, request.name, arms, started):
-            yield Progress(
-                step=lambda name, text: arms.step(name, text, time.monotonic()),
-                ended=lambda name, status, _: arms.ended(name, status, time.monotonic()),
-                reused=self.reused,
-                begun=lambda name, folder: arms.begun(name, folder, time.monotonic()),
-                carried_out=arms.carried_out,
-            )
+        work = planned_work.work_of_experiment(request)
+
+        def head() -> str:
+            now_s = time.monotonic()
+            return planned_work.head(request.name, work, now_s, now_s - started)
+
+        with self.ticking(head, style="bold", rows=lambda: work.of_arms(time.monotonic())):
+            yield planned_work.noted_in(work, self.reused)
 
     @contextmanager
     def busy(self, doing: str) -> Iterator[None]:

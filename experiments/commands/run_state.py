@@ -20,19 +20,19 @@ _LEAST_S, _LEAST_SHARE = 0.5, 0.05
 
 @dataclass(kw_only=True)
 class RunState:
-    """A run, waiting or later. Its methods are called when something happens, at the time `now_s`.
+    """A run at work. Its methods are called when something happens, at the time `now_s`.
 
-    link_s: the expected link time of its loads, in seconds. folder: where its files grow. status: None before its end.
+    cost_s: its expected cost, with the start of its guest. link_s: the expected link time of its loads. Both are in
+    seconds. folder: where its files grow.
     """
 
+    cost_s: float
     link_s: float
     phase: str = WAITING
     began_s: float | None = None
     folder: Path | None = None
-    status: str | None = None
     loads_are_over: bool = False
     _loading_since_s: float | None = None
-    _wall_s: float = 0.0
 
     def begun(self, phase: str, folder: Path, now_s: float) -> None:
         """Notes that the run has begun in this folder. phase: its first one."""
@@ -52,19 +52,14 @@ class RunState:
         """Notes that the run's command is over, and that its files are evaluated now."""
         self.phase, self.loads_are_over = EVALUATING, True
 
-    def ended(self, status: str, now_s: float) -> None:
-        """Notes the status of the run, which is complete."""
-        self._wall_s = self.wall_s(now_s)
-        self.phase = self.status = status
-
     @property
     def is_loading(self) -> bool:
         """True while the pages are loaded."""
-        return self._loading_since_s is not None and not self.loads_are_over and self.status is None
+        return self._loading_since_s is not None and not self.loads_are_over
 
     def wall_s(self, now_s: float) -> float:
         """Returns the wall time of the run so far, in seconds."""
-        return self._wall_s if self.status or self.began_s is None else now_s - self.began_s
+        return 0.0 if self.began_s is None else now_s - self.began_s
 
     def loads_left_s(self, link_s: float | None, now_s: float) -> float | None:
         """Returns the wall time left for the loads, in seconds; None if too little link time has passed.

@@ -81,7 +81,7 @@ class Local:
         self.runs_per_command = manner.fabric.runs_per_command
         self._manner = manner
         self._meanwhile = meanwhile
-        self._progress = progress
+        self.progress = progress
         self._tools: Mapping[FrontKey, Tools] = {}
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[FrontKey, Tools]:
@@ -109,7 +109,7 @@ class Local:
     ) -> Iterator[jobs.Task]:
         fabric = self._manner.fabric
         while runs := self._listed(waiting, folders, commands.values()):
-            command = commands[runs[0].name] = _Command(runs, folders, waiting, self._manner, self._progress)
+            command = commands[runs[0].name] = _Command(runs, folders, waiting, self._manner, self.progress)
             run_folders = [(run.arm.scenario, folders.building(run)) for run in runs]
             yield jobs.Task(
                 name=runs[0].name,

@@ -6,11 +6,11 @@ with the virtual clock, otherwise wall time. The user's cache keeps the pace by 
 
 import os
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
+from statistics import fmean
 
 from priolab.experiments.host.cache import recall, remember
 from priolab.experiments.scenario.scenario import Scenario
@@ -21,15 +21,9 @@ _LEAST_S = 5.0
 """The shortest time from which a pace is computed, in seconds."""
 
 _SLOWEST = 100.0
-_PROBE_S = 0.1
-_PROBE = f"""
-import os, sys, time
-os.sched_setaffinity(0, {{int(sys.argv[1])}})
-began_s, used_s = time.monotonic(), time.process_time()
-while time.monotonic() < began_s + {_PROBE_S}:
-    pass
-print((time.process_time() - used_s) / (time.monotonic() - began_s))
-"""
+_LOAD = Path("/proc/loadavg")
+_READINGS, _APART_S = 20, 0.005
+"""The number of readings of the kernel's count of runnable threads, and the time before each."""
 
 
 def spent_s(fabric: Fabric, side_by_side: int) -> float:
@@ -76,19 +70,13 @@ def learn(name: str, *, took_s: float, cost_s: float) -> None:
 
 
 def free(jobs: int) -> float:
-    """Measures which share of a processor each of several busy jobs gets now: 1 if nothing else runs.
+    """Estimates which share of a processor each of several busy jobs will get: 1 if nothing else runs.
 
-    Like a job of the lab, each process of the measurement has a processor and a session of its own. A process that
-    fails counts as 1.
+    The kernel counts the threads that run or want to run (proc_loadavg(5)), this one among them.
     """
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _PROBE, str(cpu)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        for cpu in sorted(os.sched_getaffinity(0))[:jobs]
-    ]
-    shares = [float(process.communicate()[0] or 1) for process in processes]
-    return min(1.0, max(1 / _SLOWEST, sum(shares) / len(shares)))
+    counts = []
+    for _ in range(_READINGS):
+        time.sleep(_APART_S)
+        running, _, _ = _LOAD.read_text().split()[3].partition("/")
+        counts.append(int(running) - 1)
+    return min(1.0, (os.cpu_count() or 1) / (jobs + fmean(counts)))

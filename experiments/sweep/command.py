@@ -3,25 +3,23 @@
 import argparse
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import RunRecord
-from priolab.experiments.commands import link_clock
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.live_lines import Line
 from priolab.experiments.commands.options import add_words
+from priolab.experiments.commands.planned_work import noted_in, tally, work_of
+from priolab.experiments.commands.work import Work
 from priolab.experiments.errors import LabError, Unavailable
 from priolab.experiments.execution import pace
 from priolab.experiments.execution.conclusion import Ending, Run
-from priolab.experiments.execution.cost import cost_s, link_s
 from priolab.experiments.execution.executor import Executor
 from priolab.experiments.execution.invocation import words_of_make
 from priolab.experiments.execution.local import Local, bearable
-from priolab.experiments.execution.progress import Progress
 from priolab.experiments.host import extras
 from priolab.experiments.host.home import pip_install
 from priolab.experiments.host.installed import lack_of
@@ -29,10 +27,8 @@ from priolab.experiments.results.run_folder import wrecks
 from priolab.experiments.sweep import estimate, table
 from priolab.experiments.sweep.folder import SweepFolder, record_of, unfinished, wreck_in_words
 from priolab.experiments.sweep.listing import announce
-from priolab.experiments.sweep.runs_at_work import RunsAtWork
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import SweepRequest, sweep_request_from
-from priolab.experiments.sweep.tally import Tally
 from priolab.proxy.server import server_of
 
 
@@ -54,10 +50,9 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
     in_images = "FABRIC=compose" in [*options.words, *words]
     request = sweep_request_from(options.words, over=words, is_absent=partial(_is_absent, in_images=in_images))
     wanted = sweep_from(request, yes=options.yes)
-    at_work = _at_work(wanted)
-    with _executor(wanted, options.scheduler, at_work) as executor:
+    with _executor(wanted, options.scheduler) as executor:
         try:
-            folder = make(request, wanted, executor, options, report, at_work)
+            folder = make(request, wanted, executor, options, report)
         except LabError as error:
             report.complain(str(error))
             if options.kept:
@@ -75,73 +70,50 @@ def _is_absent(name: str, *, in_images: bool) -> bool:
     return not server.in_images if in_images else lack_of(server) is not None
 
 
-def make(
-    request: SweepRequest,
-    wanted: Sweep,
-    executor: Executor,
-    options: argparse.Namespace,
-    report: Report,
-    at_work: RunsAtWork | None = None,
-) -> Path:
+def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argparse.Namespace, report: Report) -> Path:
     """Runs or resumes the sweep, or reuses a finished sweep. Returns the sweep's folder. Raises LabError.
 
-    Once the folder exists, options.kept is a function that says, for an error message, what the folder holds. at_work:
-    hears from the executor of runs that begin; a terminal shows them.
+    Once the folder exists, options.kept is a function that says, for an error message, what the folder holds.
     """
-    at_work = at_work or _at_work(wanted)
     announce(request, report)
     about = estimate_here(request, wanted.scenarios, executor)
-    tally = tally_of(wanted, about)
+    work = work_of_sweep(wanted, about)
     report.say(about.words)
     report.say(f"fabric: {wanted.manner.fabric.name} ({wanted.manner.fabric_reason})")
-    began_s = 0.0
+    if isinstance(executor, Local):
+        executor.progress = noted_in(work, report.reused)
+    began_s = spent_s = 0.0
 
     def opened(folder: SweepFolder) -> None:
-        nonlocal began_s
-        _opened(options, report, tally, folder)
-        began_s = pace.spent_s(wanted.manner.fabric, executor.side_by_side)
+        nonlocal began_s, spent_s
+        _opened(options, report, work, folder)
+        began_s, spent_s = time.monotonic(), pace.spent_s(wanted.manner.fabric, executor.side_by_side)
 
-    def below(width: int) -> Sequence[Line]:
-        return at_work.lines(time.monotonic(), width)
+    def line() -> str:
+        now_s = time.monotonic()
+        return tally(work, now_s, now_s - began_s)
 
-    with report.ticking(lambda: tally.line(time.monotonic()), below=below) as tick:
+    with report.ticking(line, rows=lambda: work.at_work(time.monotonic())) as tick:
         progress = SweepProgress(
-            step=report.say,
-            opened=opened,
-            ended=partial(_ended, report, tally, at_work, tick),
-            reused=report.reused,
+            step=report.say, opened=opened, ended=partial(_ended, report, work, tick), reused=report.reused
         )
         folder = run_sweep(wanted, executor, progress)
     options.kept = lambda: f"{folder} is complete"
-    if not tally.runs_left:
-        report.say(tally.line(time.monotonic()))
-    if isinstance(executor, Local) and tally.statuses["ok"] == request.runs:
-        took_s = pace.spent_s(wanted.manner.fabric, executor.side_by_side) - began_s
+    if not work.runs_left:
+        report.say(line())
+    if isinstance(executor, Local) and work.statuses["ok"] == request.runs:
+        took_s = pace.spent_s(wanted.manner.fabric, executor.side_by_side) - spent_s
         pace.learn(pace.kind(wanted.scenarios, wanted.manner.fabric), took_s=took_s, cost_s=about.cost_s)
     return folder
 
 
-def _at_work(wanted: Sweep) -> RunsAtWork:
-    return RunsAtWork(
-        links_s={point.arm.name: link_s(point.arm.scenario) for point in wanted.points},
-        starting="starting the guest" if wanted.manner.fabric.virtual_clock else "starting",
-        link_clock=link_clock.link_s,
-    )
-
-
-def _executor(wanted: Sweep, scheduler: str | None, at_work: RunsAtWork) -> AbstractContextManager[Executor]:
+def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Executor]:
     """Returns the executor: this machine or, if a scheduler is given, its Dask cluster. Raises Unavailable.
 
-    at_work: hears of runs that begin on this machine. scheduler: the address of a Dask scheduler, tcp://HOST:PORT.
+    scheduler: the address of a Dask scheduler, tcp://HOST:PORT.
     """
     if scheduler is None:
-        progress = Progress(
-            step=lambda name, text: at_work.step(name, text, time.monotonic()),
-            ended=lambda *_: None,
-            begun=lambda name, folder: at_work.begun(name, folder, time.monotonic()),
-            carried_out=at_work.carried_out,
-        )
-        return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric), progress=progress))
+        return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)))
     try:
         clusters = extras.parts("executor")  # takes 0.25 s
     except ModuleNotFoundError as error:
@@ -177,28 +149,19 @@ def is_sweep(folder: Path) -> bool:
     return record_of(folder) is not None
 
 
-def tally_of(wanted: Sweep, about: estimate.TimeEstimate) -> Tally:
-    """Returns a tally in which no run of the sweep has ended. about: the estimate of the sweep's time."""
-    clock, sample = wanted.manner.fabric.virtual_clock, wanted.manner.sample
-    runs, machine = wanted.runs(), about.machine
-    starts = min(about.batches, machine.side_by_side)
-    of_starts_s = (about.batches - starts) * machine.start_s / len(runs)
-    seconds = {
-        point.arm.name: machine.slowness
-        * (of_starts_s + cost_s(point.arm.scenario, virtual_clock=clock, sample=sample))
-        for point in wanted.points
-    }
-    return Tally(
-        arms={name: run.arm.name for name, run in runs.items()},
-        estimates_s={name: seconds[run.arm.name] for name, run in runs.items()},
-        start_s=machine.start_s * machine.slowness,
-        starts=starts,
-        side_by_side=machine.side_by_side,
-        now_s=time.monotonic(),
+def work_of_sweep(wanted: Sweep, about: estimate.TimeEstimate) -> Work:
+    """Returns the progress of a sweep before its first run. about: the estimate of the sweep's time."""
+    return work_of(
+        [point.arm for point in wanted.points],
+        {name: run.arm.name for name, run in wanted.runs().items()},
+        wanted.manner,
+        jobs=about.machine.side_by_side,
+        slowness=about.machine.slowness,
+        batches=about.batches,
     )
 
 
-def _opened(options: argparse.Namespace, report: Report, tally: Tally, folder: SweepFolder) -> None:
+def _opened(options: argparse.Namespace, report: Report, work: Work, folder: SweepFolder) -> None:
     """Reports the complete runs in the sweep's folder. From now on an interruption loses only unfinished runs."""
     done = folder.done()
     if done:
@@ -206,7 +169,7 @@ def _opened(options: argparse.Namespace, report: Report, tally: Tally, folder: S
     for wreck in wrecks(folder.path.parent):
         report.say(wreck_in_words(wreck), "yellow")
     options.kept = lambda: _kept(folder)
-    tally.begin(time.monotonic(), done)
+    work.done_before(done)
 
 
 def _kept(folder: SweepFolder) -> str:
@@ -216,18 +179,10 @@ def _kept(folder: SweepFolder) -> str:
     return f"{there}; the same command resumes the sweep" if there else "nothing was kept"
 
 
-def _ended(
-    report: Report,
-    tally: Tally,
-    at_work: RunsAtWork,
-    tick: Callable[[], None],
-    run: Run,
-    ending: Ending,
-    record: RunRecord,
-) -> None:
-    at_work.ended(run.name)
-    tally.ended(run.name, record)
+def _ended(report: Report, work: Work, tick: Callable[[], None], run: Run, ending: Ending, record: RunRecord) -> None:
+    loads_s = sum(load.complete_ms for load in record.loads) / 1000
+    work.ended(run.name, record.status, time.monotonic(), wall_s=record.wall_s, link_s=loads_s)
     if ending.status != "ok":
         report.say(f"{run.name}: {ending.status} - {ending.reason}", "red")
-    if tally.runs_left:
+    if work.runs_left:
         tick()

@@ -2,13 +2,14 @@
 
 The estimate assumes that all jobs are at work until the last run. It uses three figures: the cost of a run
 (`execution/cost.py`), the machine's pace, and the share of its processors that is free (`execution/pace.py`). While the
-sweep runs, finished runs correct the estimate of the remaining time (`tally.py`).
+sweep runs, finished runs correct the time left (`commands/work.py`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from priolab.experiments.commands.durations import duration
 from priolab.experiments.execution.cost import GUEST_S, cost_s, link_s
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.sampling import Sample
@@ -82,15 +83,3 @@ def of_all(scenarios: Sequence[Scenario], runs: int, machine: Machine, *, sample
         batches=batches,
         machine=machine,
     )
-
-
-def duration(seconds: float) -> str:
-    """Formats a time for people, in two units at most: `45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`."""
-    minutes = round(seconds / 60)
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if minutes < 60:
-        return f"{minutes} min"
-    if minutes < 48 * 60:
-        return f"{minutes // 60} h {minutes % 60} min"
-    return f"{minutes // 1440} d {minutes % 1440 // 60} h"

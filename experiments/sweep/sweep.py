@@ -13,6 +13,7 @@ from typing import Any
 from priolab.common.formats.experiment import ExperimentRecord
 from priolab.common.formats.run import RunRecord
 from priolab.common.formats.sweep import SweepArmRecord, SweepRecord
+from priolab.experiments.commands.durations import duration
 from priolab.experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
 from priolab.experiments.execution import pace
 from priolab.experiments.execution.conclusion import Ending, Run
@@ -262,6 +263,6 @@ def _too_many(request: SweepRequest) -> str:
     about = f"{request.runs:,} runs: {counted(grid.combinations, 'arm')} and {counted(grid.networks, 'twin')}"
     about += f", {request.run['REPEAT']} times each"
     if possible:
-        about += f"; about {estimate.duration(estimate_here(request, possible).wall_s)} on this machine"
+        about += f"; about {duration(estimate_here(request, possible).wall_s)} on this machine"
     remedy = "divide the grid" if request.runs > _MOST else "`priolab sweep` with --yes runs it all the same"
     return f"the grid has {about}; {remedy}"

@@ -24,7 +24,7 @@ from priolab.experiments.execution.local import Local
 from priolab.experiments.execution.pace import used_s
 from priolab.experiments.host.processes import die_with_parent
 from priolab.experiments.results.run_folder import write_document
-from priolab.experiments.sweep.command import tally_of
+from priolab.experiments.sweep.command import work_of_sweep
 from priolab.experiments.sweep.sweep import SweepProgress, begin, estimate_here, fingerprint_of, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 from priolab.experiments.sweep.table import arm_results
@@ -129,7 +129,7 @@ def _plan(arms: int, scratch: Path) -> dict[str, float]:
     sweep = sweep_from(request, yes=True)
     tools = Local(sweep.manner, 1).prepare(sweep.scenarios, lambda _: None)
     with begin(sweep, scratch, fingerprint_of(sweep, tools)) as folder:
-        tally_of(sweep, estimate_here(request, sweep.scenarios))
+        work_of_sweep(sweep, estimate_here(request, sweep.scenarios))
         runs = sweep.runs()
         assert len(runs) == len(folder.order)
         size = (folder.path / "sweep.json").stat().st_size

@@ -38,7 +38,7 @@ def test_a_list_of_names() -> None:
         "priolab.experiments.host.wheel_fetching",
         "priolab.netem.shaper",
     }
-    assert not found & {"priolab.experiments.commands.arms_at_work", "priolab.experiments.commands.live_lines"}
+    assert not found & {"priolab.experiments.commands.work", "priolab.experiments.commands.live_lines"}
 
 
 def test_an_experiment_outside_of_its_places() -> None:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.commands.arms_at_work import ArmsAtWork, Planned
 from priolab.experiments.commands.durations import about, clock
 from priolab.experiments.commands.live_lines import lines
+from priolab.experiments.commands.planned_work import head
+from priolab.experiments.commands.work import Planned, Work
 
 PLACES = "places of client, link, front and origin"
 
@@ -16,15 +17,12 @@ class Experiment:
 
     def __init__(self, *arms: str, repeat: int = 1, side_by_side: int = 2, pace: float | None = 1.0) -> None:
         self.clocks: dict[str, float] = {}
-        self.arms = ArmsAtWork(
-            runs=[
-                Planned(name=f"{arm}.{number}", arm=arm, cost_s=4.0, link_s=40.0)
-                for number in range(1, repeat + 1)
-                for arm in arms
-            ],
+        self.arms = Work(
+            arms=dict.fromkeys(arms, Planned(cost_s=4.0, link_s=40.0)),
+            runs={f"{arm}.{number}": arm for number in range(1, repeat + 1) for arm in arms},
             side_by_side=side_by_side,
-            starting="starting the guest",
-            pace=pace,
+            slowness=pace,
+            start_s=1.0,
             link_clock=lambda folder: self.clocks.get(str(folder)),
         )
 
@@ -32,7 +30,11 @@ class Experiment:
         self.arms.begun(name, Path(name), now_s)
 
     def seen(self, now_s: float, width: int = 80, height: int = 24) -> list[str]:
-        return [text for text, _ in lines("maps", self.arms.view(now_s), now_s, width=width, height=height)]
+        return [text for text, _ in self.styled(now_s, width, height)]
+
+    def styled(self, now_s: float, width: int = 80, height: int = 24) -> list[tuple[str, str]]:
+        text = head("maps", self.arms, now_s, now_s)
+        return lines((text, "bold"), self.arms.of_arms(now_s), width=width, height=height)
 
 
 def test_an_experiment_from_begin_to_end() -> None:
@@ -71,7 +73,7 @@ def test_an_experiment_from_begin_to_end() -> None:
         "control       ok                                          5 s",
         "lowat-131072  failed                                      7 s",
     ]
-    assert [style for _, style in lines("maps", seen.arms.view(9), 9, width=80, height=9)[2:]] == ["green", "bold red"]
+    assert [style for _, style in seen.styled(9)[2:]] == ["green", "bold red"]
 
 
 @pytest.mark.parametrize(
@@ -146,10 +148,11 @@ def test_every_width(width: int) -> None:
     seen.clocks = {f"{name}.1": 39.5}
     found = seen.seen(4000, width=width)
     assert all(len(line) <= width for line in found)
-    assert ("page load 3 of 3, measured" in found[2]) == (width >= 40)
+    assert "about 30 s left" in " ".join(found)
+    assert ("page load 3 of 3, measured" in found[-1]) == (width >= 40)
     if width >= 80:
-        assert found[2].split()[-5:] == ["39.5", "s", "1:06:40", "30", "s"]
-    assert ("…" in found[2]) == (width < 120)
+        assert found[-1].split()[-5:] == ["39.5", "s", "1:06:40", "30", "s"]
+    assert ("…" in found[-1]) == (width < 120)
 
 
 def test_what_the_lab_prepares() -> None:

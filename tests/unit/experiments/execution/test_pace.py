@@ -67,12 +67,11 @@ def test_what_counts_as_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     assert before_s < pace.spent_s(VIRTUAL, 2) < before_s + 60
 
 
-def test_the_free_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The free share is the mean of what the jobs' processors give: more than nothing, and at most one processor."""
+def test_the_free_share(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Jobs share the processors with the threads that want to run; no job gets more than one processor."""
     assert 0 < pace.free(1) <= 1
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    for shares, jobs, free in (("[0.2, 0.6]", 2, 0.4), ("[0.2, 0.6]", 1, 0.2), ("[0, 0]", 2, 0.01), ("[1.1, 1]", 2, 1)):
-        monkeypatch.setattr(pace, "_PROBE", f"import sys; print({shares}[int(sys.argv[1])])")
-        assert pace.free(jobs) == pytest.approx(free)
-    monkeypatch.setattr(pace, "_PROBE", "raise OSError")
-    assert pace.free(2) == 1
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(pace, "_LOAD", tmp_path / "loadavg")
+    for running, jobs, free in ((1, 2, 1.0), (3, 2, 0.5), (2, 1, 1.0), (7, 2, 0.25)):
+        (tmp_path / "loadavg").write_text(f"0.52 0.40 0.31 {running}/812 4711\n")
+        assert pace.free(jobs) == free

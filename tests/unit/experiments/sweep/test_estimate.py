@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from priolab.experiments.commands.durations import duration
 from priolab.experiments.execution.cost import GUEST_S, cost_s, link_s
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.sweep.estimate import Machine, TimeEstimate, duration, of_all
+from priolab.experiments.sweep.estimate import Machine, TimeEstimate, of_all
 
 MACHINE = Machine(side_by_side=2, runs_per_command=40, virtual_clock=True, pace=1.0)
 REAL = Machine(side_by_side=2, runs_per_command=1, virtual_clock=False, pace=1.0)
