@@ -1,8 +1,10 @@
 """A load over the slow link, as the matrix uses it: which bytes of image and script arrived when."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct, structs
 
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import Run
@@ -14,8 +16,7 @@ SILENCE_MS = 250
 """A span ends when nothing of its resource has arrived for longer than this."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True, array_like=True):
     """Bytes of one resource that arrived one after the other, with no bytes of the other resource between them.
 
     first_ms, last_ms: the times of the first and the last of these bytes since the page's request, to 10 ms. Runs with
@@ -86,7 +87,7 @@ def spans(pieces: Iterable[tuple[int, str, int]]) -> Iterator[Span]:
     for t_ns, resource, size_bytes in pieces:
         t_ms = round(t_ns / _STEP_NS) * _STEP_MS
         if span and resource == span.resource and t_ms - span.last_ms <= SILENCE_MS:
-            span = replace(span, last_ms=t_ms, size_bytes=span.size_bytes + size_bytes)
+            span = structs.replace(span, last_ms=t_ms, size_bytes=span.size_bytes + size_bytes)
             continue
         if span:
             yield span

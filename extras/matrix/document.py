@@ -10,7 +10,9 @@ Rules:
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
+
+from msgspec import Struct, convert, to_builtins
 
 from priolab.analysis.loads.probe import Probe
 from priolab.extras.matrix.cells import Cell, Pair, Unasked
@@ -19,7 +21,7 @@ from priolab.extras.matrix.crossing import SCRIPT, Crossing, Span
 from priolab.extras.matrix.matrix import Front, Matrix
 from priolab.extras.matrix.words import WAYS
 
-FORMAT = 2
+FORMAT: Literal[2] = 2
 
 
 class _Frames:
@@ -34,7 +36,7 @@ class _Frames:
         return _kept(self.probes, {"steps": probe.steps, "served": [list(piece) for piece in probe.served]})
 
     def of_load(self, load: Crossing) -> str:
-        return _kept(self.loads, [[span.resource, span.first_ms, span.last_ms, span.size_bytes] for span in load.spans])
+        return _kept(self.loads, to_builtins(load.spans))
 
     def of_signals(self, sent: Iterable[str]) -> str:
         return _kept(self.signals, list(sent))
@@ -132,63 +134,102 @@ def _change(change: Change) -> dict[str, Any]:
     }
 
 
-def matrix_from(made: Mapping[str, Any]) -> Matrix:
+class _Loads(Struct, frozen=True, kw_only=True):
+    asked: str
+    swapped: str
+
+
+class _Pair(Struct, frozen=True, kw_only=True):
+    frames: _Loads
+
+
+class _Cell(Struct, frozen=True, kw_only=True):
+    version: str
+    frames: Mapping[str, str]
+    control: _Pair | None
+    lowat: _Pair | None
+    native: _Pair | None
+    signals: Mapping[str, str] = {}
+    asked: Mapping[str, str] = {}
+    arms: str = ""
+
+
+class _Unasked(Struct, frozen=True, kw_only=True):
+    control: str
+    lowat: str
+
+
+class _Row(Struct, frozen=True, kw_only=True):
+    said: str
+    built_with: str
+    digest: str = ""
+    date: str = ""
+    unasked: _Unasked
+    dialects: Mapping[str, _Cell]
+
+
+class _Probe(Struct, frozen=True, kw_only=True):
+    steps: int
+    served: tuple[tuple[str, int], ...]
+
+
+class _Recorded(Struct, frozen=True, kw_only=True):
+    probes: Mapping[str, _Probe]
+    loads: Mapping[str, tuple[Span, ...]]
+    signals: Mapping[str, tuple[str, ...]] = {}
+
+
+class _Document(Struct, frozen=True, kw_only=True):
+    format: Literal[2]
+    date: str
+    servers: Mapping[str, _Row]
+    absent: Mapping[str, str]
+    frames: _Recorded
+
+
+def matrix_from(document: Mapping[str, Any]) -> Matrix:
     """Returns the matrix of a document, from its frames; verdicts in the document are not read.
 
-    Raises KeyError or TypeError for a document that does not fit the schema.
+    Raises ValueError for a document that is no matrix, KeyError if it lacks frames.
     """
-    probes = {key: _probe(each) for key, each in made["frames"]["probes"].items()}
-    loads = {key: _load(each) for key, each in made["frames"]["loads"].items()}
-    signals = {key: tuple(sent) for key, sent in made["frames"].get("signals", {}).items()}
+    made = convert(document, _Document)
+    probes = {
+        key: Probe(important=SCRIPT, steps=each.steps, served=each.served) for key, each in made.frames.probes.items()
+    }
+    loads = {key: Crossing(spans=spans) for key, spans in made.frames.loads.items()}
 
-    def pair(cell: Mapping[str, Any], way: str) -> Pair | None:
-        if cell[way] is None:
+    def pair(found: _Pair | None) -> Pair | None:
+        if found is None:
             return None
-        refs = cell[way]["frames"]
-        return Pair(asked=loads[refs["asked"]], swapped=loads[refs["swapped"]])
+        return Pair(asked=loads[found.frames.asked], swapped=loads[found.frames.swapped])
 
-    servers: Mapping[str, Any] = made["servers"]
     return Matrix(
-        date=made["date"],
+        date=made.date,
         fronts={
             name: Front(
-                name=name,
-                said=row["said"],
-                built_with=row["built_with"],
-                digest=row.get("digest", ""),
-                date=row.get("date", made["date"]),
+                name=name, said=row.said, built_with=row.built_with, digest=row.digest, date=row.date or made.date
             )
-            for name, row in servers.items()
+            for name, row in made.servers.items()
         },
         cells={
             (name, dialect): Cell(
                 server=name,
-                version=cell["version"],
+                version=cell.version,
                 dialect=dialect,
-                probes={role: probes[ref] for role, ref in cell["frames"].items()},
-                **{way: pair(cell, way) for way in WAYS},
-                signals={role: signals[ref] for role, ref in cell.get("signals", {}).items()},
-                asked=dict(cell.get("asked", {})),
-                arms=cell.get("arms", ""),
+                probes={role: probes[ref] for role, ref in cell.frames.items()},
+                control=pair(cell.control),
+                lowat=pair(cell.lowat),
+                native=pair(cell.native),
+                signals={role: made.frames.signals[ref] for role, ref in cell.signals.items()},
+                asked=cell.asked,
+                arms=cell.arms,
             )
-            for name, row in servers.items()
-            for dialect, cell in row["dialects"].items()
+            for name, row in made.servers.items()
+            for dialect, cell in row.dialects.items()
         },
         unasked={
-            name: Unasked(**{way: loads[ref] for way, ref in row["unasked"].items()}) for name, row in servers.items()
+            name: Unasked(control=loads[row.unasked.control], lowat=loads[row.unasked.lowat])
+            for name, row in made.servers.items()
         },
-        absent=dict(made["absent"]),
-    )
-
-
-def _probe(each: Mapping[str, Any]) -> Probe:
-    return Probe(important=SCRIPT, steps=each["steps"], served=tuple((name, size) for name, size in each["served"]))
-
-
-def _load(each: Iterable[Any]) -> Crossing:
-    return Crossing(
-        spans=tuple(
-            Span(resource=resource, first_ms=first_ms, last_ms=last_ms, size_bytes=size_bytes)
-            for resource, first_ms, last_ms, size_bytes in each
-        )
+        absent=made.absent,
     )

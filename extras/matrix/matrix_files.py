@@ -37,7 +37,7 @@ def earlier(path: Path) -> Matrix | None:
         return matrix_from(files.document(file))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError):
         raise StepFailed(STEP, f"{file} is no matrix that this version reads; move it away") from None
 
 
