@@ -4,7 +4,9 @@ Rules:
 1. A source tree gets its final name once the source is configured. Until then the name ends in `.partial`. The next
    build removes such a tree of an interrupted build.
 2. The next build continues to compile a named tree where the last build stopped: make(1) compiles only what is missing.
-3. Progress counts compiled files. A dry run of make(1) lists beforehand which files are left.
+3. While the source is unpacked, each change that decides results or keeps the host safe is checked as soon as its files
+   are there. A source that does not fit ends the build at once.
+4. Progress counts compiled files. A dry run of make(1) lists beforehand which files are left.
 """
 
 import os
@@ -24,19 +26,20 @@ from priolab.experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS
 from priolab.experiments.host.processes import die_with_parent
 from priolab.experiments.host.program_logs import tail
 from priolab.experiments.host.search_path import program_environment
-from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Effect, Version
-from priolab.experiments.testbed.guest.kernel_source import words
+from priolab.experiments.testbed.guest.kernel_patches.edit import DECLARATIONS, Change, Effect, Version
+from priolab.experiments.testbed.guest.kernel_source import PINNED, words
 
 CONFIG = Path(__file__).with_name("kernel.config")
 _COMPILER, _HEADERS = ".priolab-gcc", ".priolab-headers.h"
 COMPILING: Mapping[str, bytes] = {
     _COMPILER: Path(__file__).with_name("gcc.sh").read_bytes(),
     _HEADERS: Path(__file__).with_name("headers.h").read_bytes(),
+    DECLARATIONS[0]: DECLARATIONS[1],
 }
-"""The content of two files that the build writes into the source tree, by file name.
+"""The content of the files that each build writes into the source tree, by their path there.
 
-The first is the script that make(1) runs as the compiler. The second has the headers that
-the compiler compiles once for all files.
+The first is the script that make(1) runs as the compiler. The second has the headers that the compiler compiles once
+for all files. The third declares the functions of the lab's own C files.
 """
 
 _STEP = "building the guest kernel"
@@ -47,6 +50,10 @@ _PACKAGES = (*KERNEL_PROGRAMS.values(), *KERNEL_FILES.values())
 _COMPILED = re.compile(rb"^  (?:CC|AS) ", re.MULTILINE)
 _TO_COMPILE = re.compile(rb"echo '  (?:CC|AS) ")
 _OPTION = re.compile(r"^(CONFIG_\S+)(?:\s+# (since|until) (\d+)\.(\d+))?$", re.MULTILINE)
+_REMEDY = (
+    f"name a Debian mirror that has Linux {words(PINNED)}, MIRROR=http://HOST/debian, "
+    "or a kernel that was built elsewhere, KERNEL=FILE#sha256=DIGEST (docs/guide/fabrics.md)"
+)
 _PIECE_BYTES = 2**20
 _POLL_S = 1.0
 # The fraction of a build's time at which each step begins. Compiling takes the rest.
@@ -122,6 +129,11 @@ def options(version: Version) -> list[str]:
     return found
 
 
+def said_name(name: str) -> str:
+    """Returns the configuration line by which a kernel says its own name (`--showconfig`), whatever its file's name."""
+    return f'CONFIG_BUILD_SALT="{name}"'
+
+
 def check_tools(log: Path) -> None:
     """Checks that the build tools work. Raises StepFailed."""
     if lacking := [name for name in _TOOLS if shutil.which(name) is None]:
@@ -149,42 +161,51 @@ class _Building:
 
     def prepare(self, partial: Path, tree: Path, tarball: Path, version: Version, changes: Sequence[Change]) -> None:
         partial.mkdir()
-        self._unpack(tarball, partial)
+        self._unpack(tarball, partial, version, [change for change in changes if change.effect is not Effect.SPEED])
         self._tell("configuring", _CONFIGURING, None)
         (partial / _APPLIED).write_text("".join(f"{name}\n" for name in self._change(partial, version, changes)))
-        self._configure(partial, version)
+        self._configure(partial, [*options(version), said_name(tree.name)])
         partial.rename(tree)
 
-    def _unpack(self, tarball: Path, folder: Path) -> None:
-        """Unpacks the files that may be needed.
+    def _unpack(self, tarball: Path, folder: Path, version: Version, deciding: Sequence[Change]) -> None:
+        """Unpacks the files that may be needed, and checks that the changes which decide results fit them.
 
         tar reads from a pipe. The number of bytes written to the pipe gives the progress.
         """
-        command = ["tar", "-x", f"--{_packed(tarball)}", "-C", str(folder), "--strip-components=1"]
-        command += ["--exclude-from", str(_NOT_COMPILED)]
-        size_bytes, read_bytes = tarball.stat().st_size, 0
-        with self._step(command, folder, subprocess.PIPE) as process, tarball.open("rb") as packed:
+        index = folder / ".priolab-unpacked"
+        index.touch()
+        command = ["tar", "-x", f"--{_packed(tarball)}", "-C", str(folder), "--strip-components=1", "--verbose"]
+        command += ["--index-file", str(index), "--exclude-from", str(_NOT_COMPILED)]
+        size_bytes, read_bytes, listed, complete = tarball.stat().st_size, 0, "\n", set[str]()
+        with (
+            self._step(command, folder, subprocess.PIPE) as process,
+            tarball.open("rb") as packed,
+            index.open(errors="replace") as names,
+        ):
             assert process.stdin is not None
             with suppress(BrokenPipeError):  # tar has ended, and has logged the reason
                 while piece := packed.read(_PIECE_BYTES):
                     process.stdin.write(piece)
                     read_bytes += len(piece)
                     self._tell("unpacking", _UNPACKING + (_CONFIGURING - _UNPACKING) * read_bytes / size_bytes, None)
+                    *earlier, unpacked, cut_off = (listed + names.read()).split("\n")
+                    complete.update(name.partition("/")[2] for name in earlier)
+                    listed = f"{unpacked}\n{cut_off}"  # tar lists a file before it unpacks the file
+                    checked = [change for change in deciding if change.files <= complete]
+                    deciding = [change for change in deciding if change not in checked]
+                    _refuse([change for change in checked if not change.fits(folder)], version)
                 process.stdin.close()
 
     def _change(self, tree: Path, version: Version, changes: Sequence[Change]) -> list[str]:
-        applied = [change.name for change in changes if change.apply(tree)]
-        for change in changes:
-            if change.effect is not Effect.SPEED and change.name not in applied:
-                reason = f"Linux {words(version)} has other lines than the change {change.name!r} expects"
-                raise StepFailed(_STEP, reason)
-        return applied
+        lacking = [change for change in changes if not change.apply(tree)]
+        _refuse([change for change in lacking if change.effect is not Effect.SPEED], version)
+        return [change.name for change in changes if change not in lacking]
 
-    def _configure(self, tree: Path, version: Version) -> None:
-        wanted = options(version)
+    def _configure(self, tree: Path, wanted: Sequence[str]) -> None:
         fragment = tree / ".priolab-config"
         fragment.write_text("".join(f"{line}\n" for line in wanted))
         for name, content in COMPILING.items():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
             (tree / name).write_bytes(content)
         (tree / _COMPILER).chmod(0o755)
         self.run([*_MAKE, f"KCONFIG_ALLCONFIG={fragment.name}", "allnoconfig"], tree)
@@ -274,6 +295,13 @@ class _Building:
                 said = f"No space left on device: {self._log.parent}"
             reason = f"{' '.join(command[:3])} ended with exit code {process.returncode}: {said}"
             raise StepFailed(_STEP, reason, self._log)
+
+
+def _refuse(misfits: Sequence[Change], version: Version) -> None:
+    """Raises StepFailed if there is a change that has to fit the source, and does not."""
+    if misfits:
+        names = " and ".join(repr(change.name) for change in misfits)
+        raise StepFailed(_STEP, f"Linux {words(version)} has other lines than the change {names} expects; {_REMEDY}")
 
 
 def _is_full(folder: Path) -> bool:

@@ -134,7 +134,24 @@ def test_a_change_that_decides_results_must_fit(tarball: Path, monkeypatch: pyte
     """A patch that affects results must fit: a kernel without it would give other figures without a message."""
     lacking = Change(name="the clock", effect=Effect.RESULT, wordings=_LACKING.wordings)
     monkeypatch.setattr(kernel, "CHANGES", (lacking,))
-    _fails(tarball, r"Linux 7\.2 has other lines than the change 'the clock' expects")
+    _fails(tarball, r"Linux 7\.2 has other lines than the change 'the clock' expects; .*MIRROR=.*KERNEL=")
+
+
+def test_a_source_that_does_not_fit_is_not_unpacked_to_the_end(tarball: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change that decides results is checked as soon as its files are unpacked."""
+    tree = tarball.with_name("linux-7.2.99")
+    (tree / "later").mkdir()
+    for number in range(1000):
+        (tree / "later" / f"{number:04}").write_bytes(os.urandom(2**12))
+    with tarfile.open(tarball, "w:xz", preset=0) as archive:
+        archive.add(tree, tree.name)
+    lacking = Change(name="the clock", effect=Effect.RESULT, wordings=_LACKING.wordings)
+    monkeypatch.setattr(kernel, "CHANGES", (lacking,))
+    told = _Told()
+    with pytest.raises(StepFailed, match="the change 'the clock' expects"):
+        kernel.build(told)
+    assert told.steps[-1] == "unpacking"
+    assert told.fractions[-1] < kernel_build._CONFIGURING
 
 
 @pytest.mark.parametrize(

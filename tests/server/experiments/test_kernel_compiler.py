@@ -24,8 +24,8 @@ class _Tree:
         for name in _OF_THE_KERNEL:
             (root / "include/linux" / name).write_text("#define READ 1\n")
         (root / "include/linux/kernel.h").write_text(_KERNEL_H)
-        for name, content in COMPILING.items():
-            (root / name).write_bytes(content)
+        for name in (".priolab-gcc", ".priolab-headers.h"):
+            (root / name).write_bytes(COMPILING[name])
         (root / ".priolab-gcc").chmod(0o755)
         (root / ".priolab-headers.h").write_text(_HEADERS)
 

@@ -13,7 +13,7 @@ Rules:
    system calls to the host. In newer kernels the program's process asks for a signal at its parent's end (stub_exe.c).
 """
 
-from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect, linked
 
 _HOST = "arch/um/os-Linux/skas/process.c"
 _PROCESS = "arch/um/kernel/process.c"
@@ -21,78 +21,8 @@ _PROCESS = "arch/um/kernel/process.c"
 _WITH_EXITKILL = "(void *)(PTRACE_O_TRACESYSGOOD | 1 << 20 /* PTRACE_O_EXITKILL */)"
 _STUB_IS_KILLED = Edit(_HOST, "(void *) PTRACE_O_TRACESYSGOOD", _WITH_EXITKILL)
 _COPY_IS_KILLED = Edit(_HOST, "(void *)PTRACE_O_TRACESYSGOOD", _WITH_EXITKILL)
-
-_KEEPS_FP = (  # rule 1
-    Edit("arch/x86/um/shared/sysdep/ptrace.h", "	int is_user;\n};", "	int is_user;\n	int fp_pid;\n};"),
-    Edit(
-        "arch/um/include/shared/os.h",
-        "extern void userspace(struct uml_pt_regs *regs,",
-        "extern void priolab_keep_fp(struct uml_pt_regs *regs);\nextern void userspace(struct uml_pt_regs *regs,",
-    ),
-    Edit(
-        _HOST,
-        "void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)\n",
-        """void priolab_keep_fp(struct uml_pt_regs *regs)
-{
-	if (regs->fp_pid && get_fp_registers(regs->fp_pid, regs->fp))
-		printk(UM_KERN_ERR "priolab_keep_fp failed, errno = %d\\n", errno);
-	regs->fp_pid = 0;
-}
-
-void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
-""",
-    ),
-    Edit(
-        _HOST,
-        "			case SIGTRAP + 0x80:\n",
-        """			case SIGTRAP + 0x80:
-				switch (PT_SYSCALL_NR(regs->gp)) {
-				case __NR_clone:
-				case __NR_clone3:
-				case __NR_fork:
-				case __NR_vfork:
-				case __NR_execve:
-				case __NR_execveat:
-				case __NR_rt_sigreturn:
-					priolab_keep_fp(regs);
-				}
-""",
-    ),
-    Edit(
-        _PROCESS,
-        "			do_signal(regs);\n",
-        """		{
-			priolab_keep_fp(&regs->regs);
-			do_signal(regs);
-		}
-""",
-    ),
-    Edit(
-        _PROCESS,
-        "	to->thread.prev_sched = from;\n",
-        """	if (from->mm)
-		priolab_keep_fp(&from->thread.regs.regs);
-	to->thread.prev_sched = from;
-""",
-    ),
-)
-
-
-def _left_in_place(put: str, get: str) -> tuple[Edit, ...]:
-    """Returns the edits that leave floating-point registers in the host process, worded for a range of versions.
-
-    put, get: the lines that report a failure of put_fp_registers and of get_fp_registers.
-    """
-    copies_in, copies_out = (
-        "		if (put_fp_registers(pid, regs->fp)) {\n",
-        "		if (get_fp_registers(pid, regs->fp)) {\n",
-    )
-    return (
-        *_KEEPS_FP,
-        Edit(_HOST, copies_in + put, "		if (regs->fp_pid != pid && put_fp_registers(pid, regs->fp)) {\n" + put),
-        Edit(_HOST, copies_out + get + "			fatal_sigsegv();\n		}\n", "		regs->fp_pid = pid;\n"),
-    )
-
+_SYSCALL = "			case SIGTRAP + 0x80:\n"
+_SWITCH = "	to->thread.prev_sched = from;\n"
 
 CHANGES = (
     Change(  # rule 3
@@ -107,31 +37,32 @@ CHANGES = (
         name="room for the host's floating-point registers",
         effect=Effect.RESULT,
         before=(6, 13),
-        wordings=(
-            (
-                Edit(
-                    "arch/x86/um/user-offsets.c",
-                    "DEFINE_LONGS(HOST_FP_SIZE, 2696);",
-                    "DEFINE_LONGS(HOST_FP_SIZE, 12288);",
-                ),
-            ),
-        ),
+        wordings=((Edit("arch/x86/um/user-offsets.c", "HOST_FP_SIZE, 2696", "HOST_FP_SIZE, 12288"),),),
     ),
     # Without this change, copying the 11,008 bytes in both directions takes a third of a system call's time.
-    Change(
+    Change(  # rule 1
         name="floating-point registers stay in place",
         effect=Effect.SPEED,
         before=(6, 16),
         wordings=(
-            _left_in_place(
-                '			printk(UM_KERN_ERR "userspace - ptrace set fp regs "\n',
-                '			printk(UM_KERN_ERR "userspace -  get_fp_registers failed, "\n'
-                '			       "errno = %d\\n", errno);\n',
-            ),
-            _left_in_place(
-                '			printk(UM_KERN_ERR "%s - ptrace set fp regs failed, errno = %d\\n",\n',
-                '			printk(UM_KERN_ERR "%s -  get_fp_registers failed, errno = %d\\n",\n'
-                "			       __func__, errno);\n",
+            (
+                *linked("fp.c"),
+                Edit(
+                    "arch/x86/um/shared/sysdep/ptrace.h",
+                    "	int is_user;\n};",
+                    "	int is_user;\n	int fp_pid;\n};",
+                ),
+                Edit(_HOST, "if (put_fp_registers(", "if (regs->fp_pid != pid && put_fp_registers("),
+                Edit(_HOST, "if (get_fp_registers(pid, regs->fp)) {", "if (priolab_leave_fp(regs, pid)) {"),
+                Edit(
+                    _HOST, _SYSCALL, f"{_SYSCALL}				priolab_keep_fp_for(regs, PT_SYSCALL_NR(regs->gp));\n"
+                ),
+                Edit(
+                    _PROCESS,
+                    "			do_signal(regs);",
+                    "			priolab_keep_fp(&regs->regs), do_signal(regs);",
+                ),
+                Edit(_PROCESS, _SWITCH, f"	priolab_keep_fp_of(from);\n{_SWITCH}"),
             ),
         ),
     ),
@@ -142,23 +73,11 @@ CHANGES = (
         before=(6, 11),
         wordings=(
             (
+                *linked("threads.c"),
                 Edit(
                     _PROCESS,
-                    "int copy_thread(struct task_struct * p,",
-                    """static void priolab_thread_handler(void)
-{
-	schedule_tail(current->thread.prev_sched);
-	arch_switch_to(current);
-	current->thread.prev_sched = NULL;
-	userspace(&current->thread.regs.regs, current_thread_info()->aux_fp_regs);
-}
-
-int copy_thread(struct task_struct * p,""",
-                ),
-                Edit(
-                    _PROCESS,
-                    "		handler = fork_handler;\n",
-                    "		handler = clone_flags & CLONE_VM ? priolab_thread_handler : fork_handler;\n",
+                    "handler = fork_handler;",
+                    "handler = clone_flags & CLONE_VM ? priolab_thread_handler : fork_handler;",
                 ),
             ),
         ),

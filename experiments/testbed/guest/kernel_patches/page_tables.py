@@ -9,8 +9,8 @@ from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, 
 
 _NEXT = Edit(
     "arch/um/include/asm/pgtable.h",
-    "pte = __pte(pte_val(pte) + (nr << PFN_PTE_SHIFT));",
-    "pte = __pte(pte_val(pte) + (1UL << PFN_PTE_SHIFT));",
+    "(nr << PFN_PTE_SHIFT)",
+    "(1UL << PFN_PTE_SHIFT)",
 )
 _AS_IT_IS = ()
 """For a source that does not have this line."""
