@@ -21,7 +21,7 @@ export PRIOLAB_KERNEL := $(KERNEL)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environment kernel experiment sweep show list doctor test test-all lint format bench picture knobs fuzz \
+.PHONY: help setup environment kernel kernel-archive experiment sweep show list doctor test test-all lint format bench picture knobs fuzz \
     base-image clean-images clean
 
 -include extras/*/targets.mk
@@ -46,6 +46,9 @@ environment: ## make only the Python environment, and list what else is missing
 	@experiments/host/setup.sh environment
 
 kernel: setup ## build the guest kernel into ~/.cache/priolab, once (some minutes; KERNEL=6.12, or a tarball: another version)
+
+kernel-archive: kernel ## pack the guest kernel into a file, with which other machines need no build (KERNEL=FILE#sha256=...)
+	@$(PRIOLAB) kernel --archive
 
 experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-experiment) ## run an experiment: an arm with LOWAT unset, and an arm with the LOWAT given
 	@$(PRIOLAB) run --from-make

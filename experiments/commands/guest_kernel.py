@@ -1,14 +1,16 @@
 """`priolab kernel`: builds the guest kernel, as do commands that need it, and shows the progress."""
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.testbed.guest import kernel
+from priolab.experiments.testbed.guest import kernel, prebuilt
 
 
 def add_to(parser: ArgumentParser) -> None:
     """Adds the options of `priolab kernel` to its parser."""
     parser.add_argument("--quiet-if-present", action="store_true", help="print nothing if the kernel is built already")
+    parser.add_argument("--archive", action="store_true", help="pack the kernel into a file for other machines")
     parser.set_defaults(do=_do)
 
 
@@ -20,6 +22,8 @@ def _do(options: Namespace, report: Report) -> int:
         options.kept = lambda: "the next build continues where this one ended"
         built_kernel(report)
     report.say(f"guest kernel: {kernel.path()}")
+    if options.archive:
+        report.say(f"on another machine: make kernel KERNEL={prebuilt.archive(kernel.path(), Path())}")
     return 0
 
 

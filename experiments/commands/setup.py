@@ -30,7 +30,7 @@ from priolab.experiments.host.python_environment import (
 from priolab.experiments.host.search_path import find
 from priolab.experiments.host.setup_plan import SetupPlan, decide, remedy
 from priolab.experiments.host.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
-from priolab.experiments.testbed.guest import kernel
+from priolab.experiments.testbed.guest import kernel, prebuilt
 from priolab.proxy.server import SUITES, catalogue, server_of
 
 _BAD_INPUT = 2
@@ -91,7 +91,7 @@ def _carry_out(request: SetupRequest, environment: PythonEnvironment | None) -> 
     """Installs Debian packages, the Python environment, npm packages, wheels and the guest kernel, in this order."""
     needs_kernel = request.in_guests and _lacks_kernel()
     builds_kernel = needs_kernel and request.part is not SetupPart.EXPERIMENT  # `priolab run` builds the kernel itself
-    _install(request, environment, builds_kernel=needs_kernel)
+    _install(request, environment, builds_kernel=needs_kernel and not prebuilt.given())
     if environment is not None:
         install_all(environment, extras(request), say)
     else:
@@ -115,7 +115,7 @@ def _look_for_extras(request: SetupRequest) -> None:
 
 
 def _install(request: SetupRequest, environment: PythonEnvironment | None, *, builds_kernel: bool) -> None:
-    needs_kernel = builds_kernel or (request.part is SetupPart.ENVIRONMENT and _lacks_kernel())
+    needs_kernel = builds_kernel or (request.part is SetupPart.ENVIRONMENT and _lacks_kernel() and not prebuilt.given())
     wants = wants_of(request, catalogue(), kernel_built=not needs_kernel, families=machine.distribution().families)
     lacking = machine.lacking(wants)
     if environment and environment.is_to_be_made and (package := lacks_venv()):

@@ -17,10 +17,10 @@ from functools import cache
 from pathlib import Path
 
 from priolab.common.running import CannotStart, finished
-from priolab.experiments.errors import StepFailed
+from priolab.experiments.errors import ScenarioError, StepFailed
 from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.host.lock import alone
-from priolab.experiments.testbed.guest import kernel_source
+from priolab.experiments.testbed.guest import kernel_source, prebuilt
 from priolab.experiments.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
 from priolab.experiments.testbed.guest.kernel_patches import CHANGES, host_line, processor_clock
 from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Version
@@ -56,6 +56,8 @@ def path() -> Path:
     If the pinned version is not built, returns the path of the kernel that was built in its place, if any. Raises
     ScenarioError.
     """
+    if kernel := prebuilt.given():
+        return _place_of(kernel)
     choice = chosen()
     file = _file(choice)
     if not choice.pinned or _is_built(file):
@@ -136,15 +138,24 @@ def _has(change: str) -> bool:
 def build(tell: Callable[[str, float, float | None], None]) -> Path:
     """Builds the guest kernel that runs use, unless it is built. Returns its path. Raises LabError.
 
+    A kernel that was built elsewhere, and that the user names, is brought into the cache instead.
+
     tell: called with the step, the fraction of the build that is done, and the seconds left (None if unknown).
     """
+    if kernel := prebuilt.given():
+        return _once(_place_of(kernel), tell, lambda: _bring_in(kernel, tell))
     choice = chosen()
-    if _is_built(target := _file(choice)):
+    return _once(_file(choice), tell, lambda: _build(choice, tell))
+
+
+def _once(target: Path, tell: Callable[[str, float, float | None], None], make_it: Callable[[], Path]) -> Path:
+    """Returns the target if it is built. Otherwise calls make_it, while no other build runs, and returns its result."""
+    if _is_built(target):
         return target
     try:
         cache_folder().mkdir(parents=True, exist_ok=True)
         with alone(cache_folder() / "build.lock", lambda: tell("waiting for another build", 0.0, None)):
-            return _build(choice, tell)
+            return target if _is_built(target) else make_it()
     except OSError as error:
         raise StepFailed(
             "building the guest kernel", f"{error.filename or cache_folder()}: {error.strerror}"
@@ -152,8 +163,6 @@ def build(tell: Callable[[str, float, float | None], None]) -> Path:
 
 
 def _build(choice: SourceChoice, tell: Callable[[str, float, float | None], None]) -> Path:
-    if _is_built(target := _file(choice)):
-        return target
     check_tools(cache_folder() / "kernel-build.log")
     tarball = find(choice, lambda step, fraction: tell(step, fraction, None))
     version = version_of(tarball) or choice.version
@@ -181,6 +190,25 @@ def _build(choice: SourceChoice, tell: Callable[[str, float, float | None], None
     finally:
         made.discard()
     return target
+
+
+def _bring_in(kernel: prebuilt.Prebuilt, tell: Callable[[str, float, float | None], None]) -> Path:
+    with prebuilt.unpacked(kernel, cache_folder(), tell) as file:
+        found = _record(file)
+        if found is None:
+            raise kernel.refused("it has no record of its build")
+        target = _place_of(kernel)
+        _write(target, found)
+        file.replace(target)
+    return target
+
+
+def _place_of(kernel: prebuilt.Prebuilt) -> Path:
+    """Returns the path of a kernel that was built elsewhere. Raises ScenarioError if it has another recipe."""
+    file = _file(SourceChoice(version=kernel.version))
+    if file.name != kernel.name:
+        raise ScenarioError("KERNEL", kernel.place, f"{file.name}, which this version of the lab can use")
+    return file
 
 
 def needed(version: Version) -> tuple[Change, ...]:

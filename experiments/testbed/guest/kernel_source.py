@@ -29,9 +29,15 @@ TRIED: tuple[Version, ...] = ((6, 1), (6, 12), PINNED)
 """Kernel versions whose results docs/measured/agreement.md compares."""
 
 VARIABLE = "PRIOLAB_KERNEL"
-"""The environment variable with the version, or the source tarball, of the guest kernel. `make KERNEL=...` sets it."""
+"""The environment variable with the guest kernel: a version, a source tarball, or a built kernel (prebuilt.py).
 
-_ALLOWED = "a version such as 7.2 or 6.12, or the path of a Linux source such as /tmp/linux-7.2.tar.xz"
+`make KERNEL=...` sets it.
+"""
+
+_ALLOWED = (
+    "a version such as 7.2 or 6.12, the path of a Linux source such as /tmp/linux-7.2.tar.xz, "
+    "or a file that `priolab kernel --archive` has made, linux-7.2-....tar.gz#sha256=..."
+)
 _SUITES: dict[Version, str] = {(7, 2): "sid", (6, 12): "trixie", (6, 1): "bookworm"}
 _TARBALL = re.compile(r"linux-(?:source-)?(\d+)\.(\d+)(?:\.\d+)*(?:-.*)?\.tar(?:\.(?:xz|bz2|gz|zst))?")
 _DISTRIBUTION = Path("/usr/src")
