@@ -13,7 +13,13 @@ from priolab.common.picture.attributes import entries, text, value
 _GET_QDISC, _GET_FILTER = 38, 46  # RTM_GET*, <linux/rtnetlink.h>
 _HEADER = struct.Struct("=B3xiIII")  # struct tcmsg: family, index of the device, handle, parent, info
 _KIND, _OPTIONS, _INVISIBLE = 1, 2, 10  # TCA_KIND, TCA_OPTIONS, TCA_DUMP_INVISIBLE
-_STATISTICS = {3, 4, 6, 7}  # TCA_STATS, TCA_XSTATS, TCA_FCNT, TCA_STATS2
+_STATISTICS = {
+    3,
+    4,
+    6,
+    7,
+    9,
+}  # TCA_STATS, TCA_XSTATS, TCA_FCNT, TCA_STATS2, and TCA_PAD, which aligns them in old kernels
 _HARDWARE = 12  # TCA_HW_OFFLOAD, which the lab's devices do not have
 _ROOT = 2**32 - 1  # TC_H_ROOT
 _TICK_NS = 64  # PSCHED_TICKS2NS, <net/pkt_sched.h>

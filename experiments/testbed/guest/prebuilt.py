@@ -12,16 +12,17 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import tarfile
 import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 
+from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.elf import read_elf
 from priolab.experiments.testbed.guest.kernel_build import said_name
@@ -82,6 +83,8 @@ def unpacked(kernel: Prebuilt, folder: Path, tell: Callable[[str, float, float |
             _check(kernel, file)
         except OSError as error:
             raise kernel.refused(f"{error.strerror or error}") from error
+        except HTTPException as error:
+            raise kernel.refused(f"it cannot be fetched: {error}") from error
         yield file
 
 
@@ -154,12 +157,8 @@ def _check(kernel: Prebuilt, file: Path) -> None:
         raise kernel.refused(f"it is for {found.machine}, and this machine is {os.uname().machine}")
     file.chmod(0o755)
     try:
-        said = subprocess.run(
-            [file, "--showconfig"], capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False
-        )
-    except subprocess.TimeoutExpired as error:
+        said = finished([str(file), "--showconfig"], _PATIENCE_S)
+    except ProgramFailed as error:
         raise kernel.refused("it does not start") from error
-    if said.returncode < 0:
-        raise kernel.refused("it does not start")
-    if said_name(kernel.name) not in said.stdout.splitlines():
+    if said_name(kernel.name) not in said.out.splitlines():
         raise kernel.refused("it is not a kernel of the lab, or has another name")
