@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from priolab.common.running import Finished, finished
 from priolab.experiments.host.extras import extras
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.host.processes import die_with_parent
@@ -45,16 +46,16 @@ def missed(names: Sequence[str]) -> Iterator[str]:
     print(f"without {', '.join(gone)}", file=sys.stderr, flush=True)
     with _copy() as copy:
         words = {word for name in gone for word in _words(name)}
-        assert words <= {word for each in _LISTS for word in _named(_run(copy, *each).stdout)}, "not all were there"
+        assert words <= {word for each in _LISTS for word in _named(_run(copy, *each).out)}, "not all were there"
         for name in gone:
             _take_away(name, copy)
         for each in _LISTS:
-            if still := words & _named(_run(copy, *each).stdout):
+            if still := words & _named(_run(copy, *each).out):
                 yield f"without {', '.join(gone)}: `{' '.join(each)}` names {', '.join(sorted(still))}"
         for check in (*_linters(), _tests(copy), ("priolab", "run", "LOWAT=131072", f"RESULTS={copy / 'results'}")):
             done = _run(copy, *check)
-            if done.returncode:
-                yield f"without {', '.join(gone)}: {check[0]}:\n{done.stdout[-6000:]}{done.stderr[-2000:]}"
+            if done.code:
+                yield f"without {', '.join(gone)}: {check[0]}:\n{done.out[-6000:]}{done.errors[-2000:]}"
 
 
 def _words(name: str) -> Iterator[str]:
@@ -102,22 +103,16 @@ def _copy() -> Iterator[Path]:
         yield copy
 
 
-def _run(copy: Path, program: str, *words: str) -> subprocess.CompletedProcess[str]:
+def _run(copy: Path, program: str, *words: str) -> Finished:
     """Runs a program of the Python environment, or make, in the copy, with the copy's modules.
 
     mypy has a cache of its own there: another mypy may be at work in the checkout.
     """
     module = {"priolab": ["-m", "priolab.experiments"], "pytest": ["-m", "pytest"]}.get(program)
     here = program if program == "make" else str(ROOT / ".venv" / "bin" / program)
-    return subprocess.run(
-        [sys.executable, *module, *words] if module else [here, *words],
-        cwd=copy,
-        env=os.environ | {"PYTHONPATH": str(copy), "MYPY_CACHE_DIR": str(copy / ".mypy_cache")},
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=die_with_parent,
-    )
+    command = [sys.executable, *module, *words] if module else [here, *words]
+    environment = os.environ | {"PYTHONPATH": str(copy), "MYPY_CACHE_DIR": str(copy / ".mypy_cache")}
+    return finished(command, None, environment=environment, folder=copy, begin=die_with_parent)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """The certificates of a run: strict verifiers accept them, and a seed always makes the same ones."""
 
 import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from priolab.common.running import finished
 from priolab.proxy.certificate_files import Certificates
 from priolab.proxy.certificates import issue
 
@@ -52,14 +52,8 @@ def test_python_takes_them_strictly(certificates: Certificates, server_name: str
 def test_openssl_takes_them_strictly(certificates: Certificates) -> None:
     """`openssl verify` accepts the front's certificate with strict checks, as a server certificate for its name."""
     command = ["openssl", "verify", "-x509_strict", "-check_ss_sig", "-purpose", "sslserver", "-verify_hostname", NAME]
-    done = subprocess.run(
-        [*command, "-CAfile", certificates.ca, certificates.chain],
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (0, f"{certificates.chain}: OK\n"), done.stderr
+    done = finished([*command, "-CAfile", str(certificates.ca), str(certificates.chain)], 20)
+    assert (done.code, done.out) == (0, f"{certificates.chain}: OK\n"), done.errors
 
 
 def test_who_may_do_what(certificates: Certificates) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.running import finished
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.testbed.containers import docker_engine
 from priolab.experiments.testbed.containers.compose import Compose
@@ -293,16 +294,9 @@ def test_a_build_that_fails_leaves_no_container(lab: Lab) -> None:
     recipe = "FROM debian:bookworm-slim\nRUN rm /usr/bin/apt-get\n"
     subprocess.run(["docker", "build", "--quiet", "--tag", base, "-"], input=recipe.encode(), check=True, timeout=60)
     try:
-        done = subprocess.run(
-            lab.command(*_ONCE),
-            env=lab.environment | {"BASE": base},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 1
-        assert "building the image of the origin" in done.stderr
+        done = finished(lab.command(*_ONCE), 120, environment=lab.environment | {"BASE": base})
+        assert done.code == 1
+        assert "building the image of the origin" in done.errors
         assert _docker("ps", "--all", "--quiet", "--filter", f"ancestor={base}") == []
     finally:
         _docker("image", "rm", base)

@@ -6,12 +6,13 @@ records, which tshark reports with the packet that completed each record.
 """
 
 import os
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+
+from priolab.common.running import finished
 
 OUT_OF_ORDER = "tcp.reassemble_out_of_order:TRUE"
 """The preference with which tshark can decrypt a TLS connection after a lost packet."""
@@ -120,14 +121,6 @@ class Capture:
         return (line.split("\t") for line in self._tshark("-Y", which, "-T", "fields", *wanted).splitlines())
 
     def _tshark(self, *words: str) -> str:
-        done = subprocess.run(
-            [*self._command, *words],
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert "cut short" not in done.stderr
-        return done.stdout
+        done = finished([*self._command, *words], _TIMEOUT_S, environment=self._environment).checked()
+        assert "cut short" not in done.errors
+        return done.out

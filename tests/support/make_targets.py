@@ -2,8 +2,8 @@
 
 import os
 import re
-import subprocess
 
+from priolab.common.running import finished
 from priolab.experiments.host.home import ROOT
 
 SETUP = "experiments/host/setup.sh"
@@ -12,16 +12,8 @@ SETUP = "experiments/host/setup.sh"
 def planned(*words: str) -> str:
     """Returns the commands that make would run, and its variables."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    done = subprocess.run(
-        ["make", "--print-data-base", "--dry-run", *words],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=True,
-    )
-    return done.stdout
+    command = ["make", "--print-data-base", "--dry-run", *words]
+    return finished(command, 20, folder=ROOT, environment=environment).checked().out
 
 
 def set_up(*words: str) -> list[str]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from priolab.common.running import finished
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
 from priolab.experiments.errors import StepFailed
@@ -90,16 +91,10 @@ def _guest_s(kernel_words: list[str], program: Path, work: str) -> float:
     """Returns the wall seconds of a guest from start to end. Like the lab's guests, it is kept on one processor."""
     cpu = min(os.sched_getaffinity(0))
     started = time.monotonic()
-    done = subprocess.run(
-        ["taskset", "--cpu-list", str(cpu), *guest_command(kernel_words, program, "mem=256M", f"WHAT={work}")],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-        preexec_fn=die_with_parent,
-    )
-    if "done" not in done.stdout:
-        raise StepFailed(f"the guest's {work}", done.stdout + done.stderr)
+    command = ["taskset", "--cpu-list", str(cpu), *guest_command(kernel_words, program, "mem=256M", f"WHAT={work}")]
+    done = finished(command, 600, begin=die_with_parent)
+    if "done" not in done.out:
+        raise StepFailed(f"the guest's {work}", done.out + done.errors)
     return time.monotonic() - started
 
 

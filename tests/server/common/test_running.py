@@ -1,43 +1,33 @@
 """Tests of programs that run until they end: their output, their limit of time, and the end of their children."""
 
-import sys
-import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from priolab.common.running import CannotStart, ProgramFailed, TookTooLong, finished, piped
+from tests.support.echo import until
 
-_SOON_S = 5.0
-_PARENT = "sleep 60 & echo $! >{file}; echo begun; wait"
-
-
-def _has_ended(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return True
-    return state == "Z"
+_PARENT = "sleep 60 & echo $! >child; wait"
+_LEAVING = "sleep 60 & echo $! >child"
 
 
-def _child(file: Path) -> int:
-    """Return the id of the child that `_PARENT` has started, once this child has ended."""
-    pid, end_s = int(file.read_text()), time.monotonic() + _SOON_S
-    while not _has_ended(pid):
-        assert time.monotonic() < end_s, f"process {pid} still runs"
-        time.sleep(0.01)
-    return pid
+def _child_has_ended(folder: Path) -> bool:
+    state = Path("/proc", (folder / "child").read_text().strip(), "status")
+    return not state.exists() or "State:\tZ" in state.read_text()
+
+
+def _shell(script: str) -> Sequence[str]:
+    return ["sh", "-c", script]
 
 
 def test_the_output_of_a_program(tmp_path: Path) -> None:
     """Output and errors are text, apart or merged. The program has its own input, folder and environment."""
     script = "cat; pwd; echo $NAME; printf '\\377' >&2; exit 3"
-    done = finished(["sh", "-c", script], 10, text_in="in\n", folder=tmp_path, environment={"NAME": "value"})
-    assert (done.program, done.code, done.out) == ("sh", 3, f"in\n{tmp_path}\nvalue\n")
-    assert done.errors == "\ufffd"
-    merged = finished(["sh", "-c", "echo one; echo two >&2; cat"], None, merges=True)
-    assert (merged.code, merged.out, merged.errors) == (0, "one\ntwo\n", "")
-    assert merged.checked() is merged
+    done = finished(_shell(script), 10, text_in="in\n", folder=tmp_path, environment={"NAME": "value"})
+    assert (done.program, done.code, done.out, done.errors) == ("sh", 3, f"in\n{tmp_path}\nvalue\n", "\ufffd")
+    merged = finished(_shell("echo one; echo two >&2; cat"), None, merges=True)
+    assert (merged.checked().out, merged.errors) == ("one\ntwo\n", "")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +41,7 @@ def test_the_output_of_a_program(tmp_path: Path) -> None:
 def test_a_program_that_fails(script: str, text: str) -> None:
     """The error has the program's last line."""
     with pytest.raises(ProgramFailed) as caught:
-        finished(["sh", "-c", script], 10).checked()
+        finished(_shell(script), 10).checked()
     assert str(caught.value) == text
 
 
@@ -63,34 +53,24 @@ def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
         finished([str(tmp_path)], 10)
 
 
-def test_a_program_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
-    """The child ends, too, also if it alone holds the output open."""
-    for script in (_PARENT, "sleep 60 & echo $! >{file}"):
-        began_s, file = time.monotonic(), tmp_path / "child"
-        with pytest.raises(TookTooLong, match=r"^sh took more than 0\.3 s$"):
-            finished(["sh", "-c", script.format(file=file)], 0.3)
-        assert time.monotonic() - began_s < _SOON_S
-        assert _child(file)
+@pytest.mark.parametrize("script", [_PARENT, _LEAVING])
+@pytest.mark.parametrize("looks", [False, True])
+def test_a_program_that_takes_too_long_is_ended_with_its_children(tmp_path: Path, script: str, *, looks: bool) -> None:
+    """The child ends, too, even if it alone holds the output open."""
+    with pytest.raises(TookTooLong, match=r"^sh took more than 0\.6 s$"):
+        finished(_shell(script), 0.6, folder=tmp_path, look=(lambda: None) if looks else None)
+    until(lambda: _child_has_ended(tmp_path))
 
 
 def test_an_interruption_ends_a_program_with_its_children(tmp_path: Path) -> None:
     """`look` is called while the program runs; its exception ends the program."""
-    file, looks = tmp_path / "child", []
 
     def look() -> None:
-        looks.append(file.read_text())
-        if len(looks) == 2:
-            raise KeyboardInterrupt
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        finished(["sh", "-c", _PARENT.format(file=file)], 60, text_in="", look=look)
-    assert _child(file)
-
-
-def test_a_limit_holds_while_somebody_looks() -> None:
-    """A program that is looked at has the same limit."""
-    with pytest.raises(TookTooLong, match=r"^sleep took more than 0\.6 s$"):
-        finished(["sleep", "60"], 0.6, look=lambda: None)
+        finished(_shell(_PARENT), 60, text_in="", folder=tmp_path, look=look)
+    until(lambda: _child_has_ended(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -98,20 +78,17 @@ def test_a_limit_holds_while_somebody_looks() -> None:
     [
         ("echo text", "cat", 0, "text\n"),
         ("echo text; exit 3", "cat", 3, "text\n"),
-        ("yes", "head -n 1; echo last >&2; exit 4", 4, "y\n"),
+        ("yes", "head -n 1; exit 4", 4, "y\n"),
     ],
 )
 def test_two_programs_in_a_pipe(first: str, second: str, code: int, out: str) -> None:
     """The second reads what the first writes. The exit code shows if either has failed."""
-    done = piped(["sh", "-c", first], ["sh", "-c", second], 10)
+    done = piped(_shell(first), _shell(second), 10)
     assert (done.code, done.out) == (code, out)
 
 
-def test_a_pipe_that_takes_too_long() -> None:
-    """Both programs are ended."""
-    began_s = time.monotonic()
-    with pytest.raises(TookTooLong):
-        piped(["sleep", "60"], ["cat"], 0.3)
-    with pytest.raises(CannotStart):
-        piped([sys.executable, "-c", "import time; time.sleep(60)"], ["no-such-program"], 10)
-    assert time.monotonic() - began_s < _SOON_S
+@pytest.mark.parametrize(("second", "error"), [("cat", TookTooLong), ("no-such-program", CannotStart)])
+def test_a_pipe_whose_second_program_fails_to_end(second: str, error: type[ProgramFailed]) -> None:
+    """The first program is ended, too."""
+    with pytest.raises(error):
+        piped(["sleep", "60"], [second], 0.3)

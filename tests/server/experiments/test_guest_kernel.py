@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.running import finished
 from priolab.experiments.testbed.guest import kernel
 
 _FOLDER = Path(__file__).parent
@@ -34,14 +35,8 @@ def _said_in_a_guest(source: str, tmp_path: Path, *, slower: bool) -> list[str]:
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else str(tmp_path)
     words = ["mem=128M", "con=null", "con0=null,fd:1", "quiet", "time-travel=inf-cpu", *ways]
     root = ["root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={program}", f"uml_dir={tmp_path}"]
-    done = subprocess.run(
-        ["env", f"TMPDIR={memory}", str(kernel.path()), *words, *root],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return [line for line in done.stdout.splitlines() if line.startswith(("kept", "LOST"))]
+    done = finished(["env", f"TMPDIR={memory}", str(kernel.path()), *words, *root], 120)
+    return [line for line in done.out.splitlines() if line.startswith(("kept", "LOST"))]
 
 
 @pytest.mark.usefixtures("guest", "gcc")

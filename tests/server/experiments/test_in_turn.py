@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from priolab.common.in_turn import PROCESS, Answer, answer_of, request
+from priolab.common.running import finished
 
 _END_S = 20.0
 _CHANGED = """
@@ -87,14 +88,7 @@ def test_a_signal_while_it_waits(stop: signal.Signals) -> None:
 def test_changed_code() -> None:
     """If code that decides results has changed, the process begins anew with the request."""
     wanted = request(["list", "maps"])
-    done = subprocess.run(
-        [sys.executable, "-c", _CHANGED, request(["list"])],
-        input=f"{wanted}\n",
-        capture_output=True,
-        text=True,
-        timeout=_END_S,
-        check=False,
-    )
-    first, anew = done.stdout.rstrip("\n").split("\n")  # RS would end a line for splitlines
-    assert answer_of(first) is not None, done.stderr
+    done = finished([sys.executable, "-c", _CHANGED, request(["list"])], _END_S, text_in=f"{wanted}\n")
+    first, anew = done.out.rstrip("\n").split("\n")  # RS would end a line for splitlines
+    assert answer_of(first) is not None, done.errors
     assert anew == f"-P -m {PROCESS} {wanted}"

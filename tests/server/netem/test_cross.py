@@ -12,6 +12,7 @@ import pytest
 
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import CrossSample
+from priolab.common.running import finished
 
 _PATIENCE_S = 20.0
 _INTERVAL_NS = 10**7
@@ -70,12 +71,6 @@ def test_flows_send_for_ever_and_are_counted(at: tuple[Path, str]) -> None:
 def test_a_congestion_control_that_is_not_there(at: tuple[Path, str]) -> None:
     """The sender ends with one line if the kernel does not have the congestion control."""
     _, port = at
-    done = subprocess.run(
-        _program("send", "127.0.0.1", port, "1", "vegetable"),
-        capture_output=True,
-        text=True,
-        timeout=_PATIENCE_S,
-        check=False,
-    )
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.startswith("cross traffic: ")
+    done = finished(_program("send", "127.0.0.1", port, "1", "vegetable"), _PATIENCE_S)
+    assert (done.code, done.errors.count("\n")) == (1, 1)
+    assert done.errors.startswith("cross traffic: ")
