@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from priolab.client.browsers.beginnings import Beginnings
+from priolab.client.browsers.program import awaited, running
 from priolab.client.browsers.shown import LINGER_S, SEEN, Shown, may_sandbox, shown
 from priolab.client.firefox import profile
 from priolab.client.firefox.bidi import BidiError, Event, Session, session
@@ -28,7 +29,6 @@ _LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 _START_S = 120.0
 _LATE_S = 30.0
 _END_S = 20.0
-_POLL_S = 0.02
 _REQUEST = "network.beforeRequestSent"
 _LOG = "browser.log"
 
@@ -83,36 +83,23 @@ def _started(plan: Plan, certificate: Path, program: Path, key_log: Path, scratc
         "MOZ_DISABLE_SAFE_MODE_KEY": "1",
         **({} if may_sandbox() else UNSANDBOXED),
     }
-    with (scratch / _LOG).open("wb") as log:
-        process = subprocess.Popen(
-            [program, *SWITCHES, "--profile", folder],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-    try:
+    command = [str(program), *SWITCHES, "--profile", str(folder)]
+    with (scratch / _LOG).open("wb") as log, running(command, environment, log) as process:
         yield _address(process, scratch / _LOG)
-        process.wait(_END_S)
-    except subprocess.TimeoutExpired:
-        raise LoadFailed(f"the browser did not end within {_END_S:g} s") from None
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        try:
+            process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            raise LoadFailed(f"the browser did not end within {_END_S:g} s") from None
 
 
 def _address(process: subprocess.Popen[bytes], log: Path) -> str:
-    due_s = time.monotonic() + _START_S
-    while (found := _LISTENS.search(said := log.read_text(errors="replace"))) is None:
-        if process.poll() is not None:
-            print(said, file=sys.stderr)
-            last = next(reversed(said.strip().splitlines()), "it said nothing")
-            raise LoadFailed(f"the browser ended with exit code {process.returncode}: {last}")
-        if time.monotonic() > due_s:
-            raise LoadFailed(f"the browser was not ready within {_START_S:g} s")
-        time.sleep(_POLL_S)
-    return found[1]
+    try:
+        return awaited(lambda: _LISTENS.search(log.read_text(errors="replace")), process, "the browser", _START_S)[1]
+    except LoadFailed as error:
+        said = log.read_text(errors="replace")
+        print(said, file=sys.stderr)
+        last = next(reversed(said.strip().splitlines()), "it said nothing")
+        raise LoadFailed(f"{error}: {last}") from None
 
 
 def _load_all(plan: Plan, opened: Session, beginnings: Beginnings) -> list[Shown]:

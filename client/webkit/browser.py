@@ -12,18 +12,17 @@ Rules:
 import json
 import os
 import shutil
-import signal
 import socket
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 from priolab.client.browsers import command
 from priolab.client.browsers.beginnings import Beginnings
 from priolab.client.browsers.capture import Capture
+from priolab.client.browsers.program import awaited, running
 from priolab.client.browsers.shown import LINGER_S, SEEN, Shown, shown
 from priolab.client.loads import LoadFailed
 from priolab.client.webkit.names import resolve_only
@@ -39,7 +38,6 @@ _DISPLAY = ":0"
 _SOCKET = "broadway1.socket"  # as broadwayd names the display's; it is an abstract socket (unix(7))
 _SOCKETS = Path("/proc/net/unix")
 _START_S = 60.0
-_POLL_S = 0.02
 _QUESTION_S = 5.0
 
 _SCRIPT = f"const done = arguments[arguments.length - 1]; ({SEEN})().then((seen) => done(JSON.stringify(seen)));"
@@ -86,42 +84,18 @@ def browse(
     options = {"certificates": [{"host": plan.server_name, "certificateFile": str(certificate)}]}
     with ExitStack() as stack:
         try:
-            shows = stack.enter_context(_running([display, "--unixsocket=web", _DISPLAY], environment))
-            _until(shows, _DISPLAY_PROGRAM, lambda: f"@{folder}/{_SOCKET}" in _SOCKETS.read_text())
+            shows = stack.enter_context(running([display, "--unixsocket=web", _DISPLAY], environment, sys.stderr))
+            awaited(lambda: f"@{folder}/{_SOCKET}" in _SOCKETS.read_text(), shows, _DISPLAY_PROGRAM, _START_S)
             port = _free_port()
-            drives = stack.enter_context(_running([str(program), "--host=127.0.0.1", f"--port={port}"], environment))
-            _until(drives, program.name, lambda: _is_ready(port))
+            driver = [str(program), "--host=127.0.0.1", f"--port={port}"]
+            drives = stack.enter_context(running(driver, environment, sys.stderr))
+            awaited(lambda: _is_ready(port), drives, program.name, _START_S)
             opened = stack.enter_context(session(port, {"webkitgtk:browserOptions": options}))
             pages = _load_all(plan, opened, capture)
             time.sleep(LINGER_S)
         except WebDriverError as error:
             raise LoadFailed(f"the browser: {error}") from error
     return f"{PRODUCT} {opened.capabilities['browserVersion']}", pages
-
-
-@contextmanager
-def _running(words: Sequence[str], environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts a program, which writes its log on standard error. Kills the program and its children at the end."""
-    process = subprocess.Popen(
-        words, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=sys.stderr, start_new_session=True
-    )
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _until(process: subprocess.Popen[bytes], name: str, is_ready: Callable[[], bool]) -> None:
-    """Waits until a program is ready. Raises LoadFailed if it ends or takes too long."""
-    due_s = time.monotonic() + _START_S
-    while not is_ready():
-        if process.poll() is not None:
-            raise LoadFailed(f"{name} ended with exit code {process.returncode}")
-        if time.monotonic() > due_s:
-            raise LoadFailed(f"{name} was not ready within {_START_S:g} s")
-        time.sleep(_POLL_S)
 
 
 def _free_port() -> int:
