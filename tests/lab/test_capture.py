@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import struct
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tests.support.punctuality import until_punctual
 from tests.support.shared_runs import Runs
 from tests.support.together import together
 from tests.support.variations import SMALL, variations
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("captures")
 
@@ -157,10 +157,7 @@ def test_a_capture_that_dies_is_the_reason(lab: Lab, end: str, place: str) -> No
 def _until_packets_are_written_down(lab: Lab) -> None:
     """Waits until both captures have packets of the load: the kernel passes on blocks of packets, a second late."""
     (wire,) = lab.results.glob("*.partial/*/wire")
-    end = time.monotonic() + _SOON_S
-    while min((wire / f"{each}.pcap").stat().st_size for each in ("client", "server")) < _SIZE:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    until(lambda: min((wire / f"{each}.pcap").stat().st_size for each in ("client", "server")) >= _SIZE)
 
 
 @pytest.mark.usefixtures("netns")

@@ -23,6 +23,7 @@ from tests.lab.wireshark import OUT_OF_ORDER
 from tests.support.endings import words_of
 from tests.support.lab import Done, Lab, make_lab
 from tests.support.punctuality import until_punctual
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("compose")
 
@@ -262,10 +263,7 @@ def test_an_interrupted_run_leaves_nothing(lab: Lab, number: signal.Signals) -> 
     running.send_signal(number)
     running.communicate(timeout=_END_S)
     assert running.returncode == (-number if number == signal.SIGKILL else 128 + number)
-    end = time.monotonic() + _END_S
-    while (lab.processes() or _left() or any(lab.temporary.iterdir())) and time.monotonic() < end:
-        time.sleep(0.2)
-    assert (lab.processes(), _left(), list(lab.temporary.iterdir())) == ([], [], [])
+    until(lambda: not (lab.processes() or _left() or any(lab.temporary.iterdir())), limit_s=_END_S)
     assert len(list(lab.results.glob("*.partial"))) == (number == signal.SIGKILL)
 
 

@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from priolab.experiments.execution.command_process import CommandProcess, Work, keep_guests
 from priolab.experiments.results.journal_lines import JOURNALS, lines
 from tests.support.lab import Done, Lab
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("guest", "own_guests")
 
@@ -86,7 +86,4 @@ def test_nothing_is_left_when_its_process_is_killed(lab: Lab) -> None:
 
 
 def _until_gone(lab: Lab) -> None:
-    end_s = time.monotonic() + 20
-    while lab.processes() or any(lab.temporary.iterdir()):
-        assert time.monotonic() < end_s, (lab.processes(), list(lab.temporary.iterdir()))
-        time.sleep(0.05)
+    until(lambda: not lab.processes() and not any(lab.temporary.iterdir()))

@@ -2,12 +2,12 @@
 
 import socket
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from priolab.experiments.host.processes import Process
+from tests.support.waiting import until
 
 SOON_S = 10.0
 _TALK = b"x" * 4096
@@ -37,14 +37,6 @@ def serving(folder: Path, cgroup: Path | None = None) -> Iterator[tuple[int, int
     with Process("the server", [sys.executable, "-c", _ECHO], log, cgroup=cgroup) as process:
         until(lambda: log.read_text().endswith("\n"))
         yield process.pid, int(log.read_text())
-
-
-def until(met: Callable[[], object]) -> None:
-    """Wait until `met()` is true; fail after 10 s."""
-    end = time.monotonic() + SOON_S
-    while not met():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def talk(client: socket.socket) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from priolab.common.running import CannotStart, ProgramFailed, TookTooLong, finished, piped
-from tests.support.echo import until
+from tests.support.waiting import until
 
 _PARENT = "sleep 60 & echo $! >child; wait"
 _LEAVING = "sleep 60 & echo $! >child"

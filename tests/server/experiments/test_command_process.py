@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from priolab.experiments.execution import command_process, jobs
 from priolab.experiments.execution.command_process import Work, keep_guests
+from tests.support.waiting import until_gone
 
 _WAITS = 'echo "@ began $$"; echo "@ idle"; while read line; do echo "@ $line $$"; echo "@ idle"; done'
 
@@ -72,16 +72,6 @@ def _pid(lines: list[str]) -> int:
     return int(lines[0].split()[-1])
 
 
-def _gone(pid: int) -> bool:
-    for _ in range(100):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
-    return False
-
-
 @pytest.mark.usefixtures("kept")
 def test_the_next_job_of_its_kind_gets_it(work: Worker) -> None:
     """A process that is idle does the work of the next job of its kind, in its own scratch folder."""
@@ -99,7 +89,7 @@ def test_another_kind_of_job_gets_another(work: Worker) -> None:
     pids = [_pid(work(kind)) for kind in ("one", "other", None, None)]
     assert len(set(pids)) == 4
     assert _pid(work("one")) == pids[0]
-    assert all(map(_gone, pids[2:]))
+    until_gone(*pids[2:])
 
 
 def test_they_end_with_the_context(work: Worker) -> None:
@@ -108,14 +98,14 @@ def test_they_end_with_the_context(work: Worker) -> None:
         with keep_guests():
             pid = _pid(work())
         assert _pid(work()) == pid
-    assert _gone(pid)
+    until_gone(pid)
     assert not work.scratch.exists()
 
 
 def test_without_a_context_none_is_kept(work: Worker) -> None:
     """Without the context a process ends as soon as it is idle, and gets no input."""
     pid = _pid(work())
-    assert _gone(pid)
+    until_gone(pid)
     assert not work.scratch.exists()
 
 
@@ -126,7 +116,7 @@ def test_one_that_has_ended_is_replaced(work: Worker, whose: str) -> None:
     pid = _pid(work())
     keeper = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     os.kill(pid if whose == "process" else keeper, signal.SIGKILL)
-    assert _gone(pid)
+    until_gone(pid)
     scratch = work.scratch
     assert work()[0].startswith("began")
     assert not scratch.exists()
@@ -138,7 +128,7 @@ def test_one_without_its_folder_is_replaced(work: Worker) -> None:
     pid = _pid(work())
     shutil.rmtree(work.scratch)
     assert _pid(work()) != pid
-    assert _gone(pid)
+    until_gone(pid)
 
 
 @pytest.mark.usefixtures("kept")
@@ -152,14 +142,14 @@ def test_a_replaced_program_needs_another(work: Worker, tmp_path: Path) -> None:
     other.write_text("new")
     other.replace(program)
     assert _pid(work(program=program)) != pid
-    assert _gone(pid)
+    until_gone(pid)
 
 
 @pytest.mark.usefixtures("kept")
 def test_only_some_are_kept(work: Worker) -> None:
     """The process that has been idle longest ends if there are more than may be kept."""
     pids = [_pid(work(f"kind {number}")) for number in range(command_process.MOST_KEPT + 1)]
-    assert _gone(pids[0])
+    until_gone(pids[0])
     assert [_pid(work(f"kind {number}")) for number in range(1, len(pids))] == pids[1:]
 
 
@@ -168,5 +158,5 @@ def test_one_that_takes_too_long_is_not_kept(work: Worker) -> None:
     """A process that is killed because its job is overdue does no further work."""
     lines = work(script='echo "@ began $$"; sleep 67.125')
     assert lines[1:] == ["overdue"]
-    assert _gone(_pid(lines))
+    until_gone(_pid(lines))
     assert work()[0].startswith("began")

@@ -20,6 +20,7 @@ from priolab.client.plan import PROBE_LEAST_BYTES
 from priolab.experiments.cli import main
 from priolab.proxy.certificates import issue
 from tests.server.peers import NAME, SOON_S, Behaviour, listening, over_tls, pour, say_nothing, session
+from tests.support.waiting import until
 
 _DEADLINE_S = 1.5
 _ENOUGH = 12
@@ -197,7 +198,4 @@ def test_no_journal_is_left(tmp_path: Path) -> None:
             assert stalled.wait(60)
             probe.kill()
     assert 0 < max(journals) <= 8
-    end_s = time.monotonic() + SOON_S
-    while list(temporary.iterdir()) and time.monotonic() < end_s:
-        time.sleep(0.05)
-    assert list(temporary.iterdir()) == []
+    until(lambda: not list(temporary.iterdir()))

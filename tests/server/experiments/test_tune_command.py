@@ -12,7 +12,8 @@ import pytest
 
 from priolab.common.formats.decisions import Decision
 from priolab.common.formats.reading import read_journal
-from tests.support.echo import lowat_of, serving, until
+from tests.support.echo import lowat_of, serving
+from tests.support.waiting import until
 
 _Tuner = subprocess.Popen[str]
 

@@ -13,6 +13,7 @@ import pytest
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import CrossSample
 from priolab.common.running import finished
+from tests.support.waiting import until
 
 _PATIENCE_S = 20.0
 _INTERVAL_NS = 10**7
@@ -44,9 +45,7 @@ def receiver(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     journal, port = tmp_path / "cross.jsonl", _free_port()
     with subprocess.Popen(_program("receive", "127.0.0.1", port, str(_INTERVAL_NS), str(journal))) as process:
         try:
-            end_s = time.monotonic() + _PATIENCE_S
-            while not journal.exists() and time.monotonic() < end_s:
-                time.sleep(0.02)
+            until(journal.exists)
             yield journal, port
         finally:
             process.send_signal(signal.SIGTERM)

@@ -32,7 +32,8 @@ from priolab.proxy.tuner.law import Aim
 from priolab.proxy.tuner.namespaces import Sysctls
 from priolab.proxy.tuner.tuner import CannotTune, Tuner
 from priolab.proxy.tuner.userland import Userland
-from tests.support.echo import have_set, lowat_of, serving, talk, until
+from tests.support.echo import have_set, lowat_of, serving, talk
+from tests.support.waiting import until
 
 _CLONE_NEWNET = 0x40000000
 _SYSCTL = 131_072

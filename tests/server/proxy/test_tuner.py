@@ -27,8 +27,9 @@ from priolab.proxy.tuner.law import Seen as Known
 from priolab.proxy.tuner.libbpf import Loaded
 from priolab.proxy.tuner.tuner import CannotTune, Tuner
 from priolab.proxy.tuner.userland import Userland
-from tests.support.echo import lowat_of, serving, talk, until
+from tests.support.echo import lowat_of, serving, talk
 from tests.support.tuner_numbers import CAim, CChoice, CSeen, aims, choice_of, seen
+from tests.support.waiting import until
 
 _MORE_THAN_THE_RING_HOLDS = 2500
 

@@ -18,7 +18,7 @@ from priolab.proxy.tuner import userland
 from priolab.proxy.tuner.law import CEILING_BYTES, Aim
 from priolab.proxy.tuner.tuner import CannotTune
 from priolab.proxy.tuner.userland import Userland
-from tests.support.echo import until
+from tests.support.waiting import until
 
 _MPTCP = 262
 _BETWEEN_SCANS_NS = 5 * 10**7

@@ -9,13 +9,12 @@ import multiprocessing
 import os
 import shutil
 import signal
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import dask
 from distributed import Client
@@ -26,6 +25,7 @@ from priolab.experiments.host.home import ROOT
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from priolab.extras.cluster.cluster import Cluster
 from priolab.proxy.descriptors import with_descendants
+from tests.support.waiting import until, until_gone
 
 _SOON_S = 20.0
 _COMMANDS = "distributed.cli.dask_"
@@ -64,7 +64,7 @@ class Dask:
             if process.is_alive():  # if the scheduler was lost, Dask waits for it even while shutting down
                 process.kill()
                 process.join()
-            until(lambda family=family: not any(Path(f"/proc/{pid}").exists() for pid in family))
+            until_gone(*family)
         shutil.rmtree(self.folder)
 
     @property
@@ -112,14 +112,6 @@ def _become(what: str, words: Sequence[str], environment: Mapping[str, str], log
         os.dup2(output.fileno(), 2)
     dask.config.refresh()
     importlib.import_module(f"{_COMMANDS}{what}").main(words)
-
-
-def until(true: Any) -> None:
-    """Wait until `true()` is true; fail after 20 s."""
-    end = time.monotonic() + _SOON_S
-    while not true():
-        assert time.monotonic() < end, "it does not come"
-        time.sleep(0.02)
 
 
 @dataclass

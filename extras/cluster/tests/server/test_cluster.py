@@ -19,10 +19,11 @@ from priolab.experiments.sweep.sweep import Sweep
 from priolab.experiments.testbed.namespaces.netns import Netns
 from priolab.extras.cluster.cluster import Cluster
 from priolab.extras.cluster.parcel import BadParcel, unpack
-from priolab.extras.cluster.tests.server.cluster import Dask, Heard, swept, until
+from priolab.extras.cluster.tests.server.cluster import Dask, Heard, swept
 from priolab.proxy.descriptors import process_ids
 from tests.support.endings import words_of
 from tests.support.sweeping import KERNEL, CopyingFabric, sweep_of
+from tests.support.waiting import until
 
 VALUES = {"LOWAT": ("none", "4096", "16384", "65536")}
 _KILL_WORKER = "kill -9 $(cut -d ' ' -f 4 /proc/$PPID/stat)"

@@ -8,9 +8,8 @@ import json
 import random
 import socket
 import threading
-import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +31,6 @@ from priolab.extras.demo.tests.unit.demonstrating import settle
 TOKEN = "made-up"
 _RUN_S = (0.005, 0.09)
 _BEGIN_S = 20.0
-_SETTLE_S = 20.0
 
 
 @dataclass(kw_only=True)
@@ -91,14 +89,6 @@ class MadeUp:
         self.server.should_exit = True
         self.thread.join(_BEGIN_S)
         assert not self.thread.is_alive()
-
-
-def settles(holds: Callable[[], bool], what: str) -> None:
-    """Wait until the condition holds. Raise AssertionError with `what` if it does not become so."""
-    end_s = time.monotonic() + _SETTLE_S
-    while not holds():
-        assert time.monotonic() < end_s, what
-        time.sleep(0.02)
 
 
 def first_byte_ms(knobs: Mapping[str, str]) -> float:

@@ -5,7 +5,6 @@ All tests share a lab. A test may rely on what the fixtures have run, but not on
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +31,7 @@ from tests.support.visits import (
     violations,
     visit,
 )
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("guest", "chromium")
 
@@ -214,8 +214,8 @@ def test_one_arm_that_cannot_be_takes_the_other_with_it(demo: Demo, at: Visit) -
     with page.expect_response(re.compile("/cancel$")):
         _knob(page, "SERVER").select_option("h2o")
     expect(page.locator("#status.wrong #said")).to_contain_text("BUFFERING=off is not allowed")
-    _until(lambda: _of_jobs(demo) <= waiting)
-    _until(lambda: not list(demo.lab.results.glob("*.partial")))
+    until(lambda: _of_jobs(demo) <= waiting, limit_s=_SETTLE_S)
+    until(lambda: not list(demo.lab.results.glob("*.partial")), limit_s=_SETTLE_S)
     assert demo.experiments() == before
 
 
@@ -236,12 +236,12 @@ def test_a_run_is_cancelled(demo: Demo, at: Visit) -> None:
     before, arms, waiting = demo.experiments(), shown(page), _of_jobs(demo)
     _knob(page, "DELAY").select_option("20ms")
     expect(page.locator("#cancel")).to_be_visible(timeout=RUN_MS)
-    _until(lambda: bool(list(demo.lab.results.glob("*.partial"))))
+    until(lambda: bool(list(demo.lab.results.glob("*.partial"))), limit_s=_SETTLE_S)
     page.keyboard.press("Escape")
     expect(page.locator("#said")).to_have_text("Cancelled.")
     expect(page.locator("#cancel")).to_be_hidden()
-    _until(lambda: _of_jobs(demo) <= waiting)
-    _until(lambda: not list(demo.lab.results.glob("*.partial")))
+    until(lambda: _of_jobs(demo) <= waiting, limit_s=_SETTLE_S)
+    until(lambda: not list(demo.lab.results.glob("*.partial")), limit_s=_SETTLE_S)
     expect(page.locator("#stages .arm")).to_have_count(0)
     page.get_by_role("button", name="Back to the earlier arms").click()
     assert shown(page) == arms
@@ -252,13 +252,6 @@ def test_a_run_is_cancelled(demo: Demo, at: Visit) -> None:
 def _of_jobs(demo: Demo) -> set[str]:
     """Return the command lines of the processes that carry out jobs, or wait for one."""
     return {line for line in demo.lab.processes() if "priolab.experiments.in_turn" in line}
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + _SETTLE_S
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 @pytest.mark.usefixtures("slides")

@@ -9,8 +9,9 @@ from playwright.sync_api import Browser, expect
 
 from priolab.extras.demo.choices import LOWATS
 from priolab.extras.demo.plain_names import plain
-from priolab.extras.demo.tests.lab.stub_demo import MadeUp, made_up_demo, settles
+from priolab.extras.demo.tests.lab.stub_demo import MadeUp, made_up_demo
 from tests.support.visits import shown, visit
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("chromium")
 
@@ -50,10 +51,10 @@ def test_a_visitor_comes_first(tmp_path: Path, browser: Browser) -> None:
     with made_up_demo(tmp_path / "results", ahead=True) as made, visit(browser, made.address) as page:
         shown(page)
         made.hold.clear()
-        settles(lambda: any(job.is_background for job in _unfinished(made)), "a stop is run")
+        until(lambda: any(job.is_background for job in _unfinished(made)), "a stop is run")
         page.get_by_label("RATE", exact=True).select_option("64kbps")
-        settles(lambda: len(made.unfinished()) == 2, "the visitor's arms are run")
-        settles(lambda: not any(job.is_background for job in _running(made)), "the stop is not")
+        until(lambda: len(made.unfinished()) == 2, "the visitor's arms are run")
+        until(lambda: not any(job.is_background for job in _running(made)), "the stop is not")
         made.hold.set()
         expect(page.locator(".curve-name")).to_have_text("script begins (12 of 12 run)", timeout=_SETTLE_MS)
         ahead = [words for words in made.begun if "RATE=64kbps" in words]
@@ -69,12 +70,12 @@ def test_nothing_is_run_during_a_talk(tmp_path: Path, browser: Browser) -> None:
         page.keyboard.press("p")
         page.keyboard.press("End")
         expect(page.locator(".closing")).to_have_count(1)
-        settles(lambda: not made.unfinished() and not _unfinished(made), "nothing is run")
+        until(lambda: not made.unfinished() and not _unfinished(made), "nothing is run")
         begun = len(made.begun)
         page.wait_for_timeout(_LONGER_THAN_A_PAUSE_MS)
         assert len(made.begun) == begun
         page.keyboard.press("Escape")
-        settles(lambda: len(made.begun) > begun, "a stop is run")
+        until(lambda: len(made.begun) > begun, "a stop is run")
 
 
 def _unfinished(made: MadeUp) -> list[Any]:

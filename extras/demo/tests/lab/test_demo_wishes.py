@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, Page, Route, expect
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.demo.recorded import recorded
 from priolab.extras.demo.story import closing, steps
-from priolab.extras.demo.tests.lab.stub_demo import MadeUp, made_up_demo, settles
-from tests.support import visits
+from priolab.extras.demo.tests.lab.stub_demo import MadeUp, made_up_demo
+from tests.support import visits, waiting
 from tests.support.visits import (
     NETWORK_CHANGED,
     expected,
@@ -206,15 +206,15 @@ def test_the_right_job_is_cancelled(made: MadeUp, at: Callable[..., Page]) -> No
     made.hold.clear()
     _rate(page, "64kbps")
     expect(page.locator("#stages.stale")).to_have_count(1)
-    settles(lambda: len(made.unfinished()) == 2, "both arms are run")
+    waiting.until(lambda: len(made.unfinished()) == 2, "both arms are run")
     page.locator('[data-focus="compare"]').select_option("QUEUE")
     rest = {"RATE=64kbps", "CONTROL=no"}
-    settles(
+    waiting.until(
         lambda: sorted(map(sorted, _wanted(made))) == sorted(map(sorted, [rest, {*rest, "QUEUE=1000"}])), "they go on"
     )
     expect(page.locator("#stages.stale .arm-name")).to_have_text(["no limit", "limit 128 KiB"])
     page.keyboard.press("Escape")
-    settles(lambda: not made.unfinished(), "both are given up")
+    waiting.until(lambda: not made.unfinished(), "both are given up")
     expect(page.locator("#stages")).to_have_text(re.compile("^Cancelled. So there is no film of these knobs."))
     assert page.locator("body[data-experiment]").count() == 0
     made.hold.set()

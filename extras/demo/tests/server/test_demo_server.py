@@ -7,7 +7,7 @@ import re
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from priolab.extras.demo.server import PAGE, TOKEN_HEADER, application
 from priolab.extras.demo.tests.demonstration import Demo, demonstration
 from tests.support.endings import Traces, nothing_is_left, words_of
 from tests.support.lab import Lab, make_lab
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -364,13 +365,6 @@ def _children(demo: Demo) -> list[str]:
     return [words for pid in own if "priolab.experiments.in_turn" in (words := words_of(int(pid)))]
 
 
-def _until(holds: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + _SETTLE_S
-    while not holds():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-
-
 @pytest.fixture
 def busy(tmp_path: Path) -> Iterator[tuple[Demo, httpx.Client]]:
     """Start a demo for tests that start runs, and return it with an HTTP client."""
@@ -397,19 +391,19 @@ def test_only_so_many_at_once(busy: tuple[Demo, httpx.Client]) -> None:
     again = client.post("/api/arms", json=first)
     assert again.status_code == 202, "it needs no job of its own"
     accepted.append(again.json()["job"])
-    _until(lambda: len(_children(demo)) == _at_once(), "they begin")
+    until(lambda: len(_children(demo)) == _at_once(), "they begin", limit_s=_SETTLE_S)
     for _ in range(20):
         assert len(_children(demo)) <= _at_once()
         time.sleep(0.05)
     for number in accepted:
         assert client.post(f"/api/jobs/{number}/cancel").status_code == 200
-    _until(lambda: not _children(demo), "they end")
+    until(lambda: not _children(demo), "they end", limit_s=_SETTLE_S)
     for number in accepted:
         (*_, last) = client.get(f"/api/jobs/{number}/news").text.splitlines()
         assert json.loads(last)["state"] == "cancelled"
     assert not list(demo.lab.results.glob("*.partial"))
     assert demo.experiments() == set()
-    _until(lambda: not any(demo.lab.temporary.iterdir()), "their scratch folders go")
+    until(lambda: not any(demo.lab.temporary.iterdir()), "their scratch folders go", limit_s=_SETTLE_S)
     assert demo.end() == 128 + signal.SIGTERM
     nothing_is_left(demo.lab)
 

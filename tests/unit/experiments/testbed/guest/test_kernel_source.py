@@ -97,17 +97,3 @@ def test_nothing_is_here() -> None:
     given = r"MIRROR=http://HOST/debian, or install debootstrap.*KERNEL=/path/linux-7\.2\.tar\.xz$"
     with pytest.raises(Unavailable, match=rf"^the source of Linux 7\.2 .*no archive of Debian.*{given}"):
         find(chosen(), _silent)
-
-
-def test_a_fetch_that_fails(monkeypatch: pytest.MonkeyPatch, folders: Path) -> None:
-    """The error gives the message of apt-get, and no incomplete file is left."""
-    monkeypatch.setenv(suite_packages.VARIABLE, "http://127.0.0.1:9/debian")
-    monkeypatch.setattr(suite_packages, "KEYRING", str(folders / "src"))
-    programs = folders / "bin"
-    programs.mkdir()
-    (programs / "apt-get").write_text("#!/bin/sh\necho 'E: no archive today' >&2\nexit 100\n")
-    (programs / "apt-get").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
-    with pytest.raises(Unavailable, match="no archive today"):
-        find(chosen(), _silent)
-    assert list((folders / "cache/priolab/sources").iterdir()) == []
