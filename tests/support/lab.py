@@ -77,22 +77,16 @@ class Lab:
 
     def run(self, *words: str, timeout_s: float = 240) -> Done:
         """Runs `priolab run` to its end."""
-        done = subprocess.run(
-            self.command(*words), env=self.environment, capture_output=True, text=True, timeout=timeout_s, check=False
-        )
-        return self.latest(done)
+        return self.latest(self._ended(self.command(*words), timeout_s))
 
     def run_unseen(self, *words: str, timeout_s: float = 600) -> Done:
         """Runs `priolab run` without printing a table or drawing figures; other runs may use the same folder."""
-        done = subprocess.run(
-            self.command(*words, "--print-folder"),
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
+        return _unseen(self._ended(self.command(*words, "--print-folder"), timeout_s))
+
+    def _ended(self, command: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=timeout_s, check=False
         )
-        return _unseen(done)
 
     def run_here(self, *words: str) -> Done:
         """Does the same as `run_unseen` in this process, which saves the start of Python; must be the main thread."""

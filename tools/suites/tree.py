@@ -9,11 +9,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from priolab.experiments.host.suite_packages import machine_sources
-from priolab.experiments.host.suite_sources import Source, debian_sources
+from priolab.experiments.host.suite_sources import Source, debian_sources, sources_for
 
 PACKAGES = ("ca-certificates", "git", "make", "python3")
 """The packages of a user who can clone the lab and run `make`."""
@@ -57,15 +57,6 @@ def trees_in(cache: Path, suite: str) -> Tree:
     return Tree(suite=suite, folder=cache / "priolab" / "suites" / suite)
 
 
-def sources(suite: str, archives: Sequence[Source]) -> str:
-    """Return a sources.list; a stable suite has security updates if this machine's apt sources have them."""
-    main, *security = archives
-    lines = [f"deb {main.uri} {suite} main"]
-    if suite != "sid":
-        lines += [f"deb {source.uri} {suite}-security main" for source in security]
-    return "".join(f"{line}\n" for line in lines)
-
-
 def passed_on(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables for downloads, with paths of certificates replaced by the tree's bundle."""
     found = {name: value for name, value in variables.items() if _PASSED_ON.match(name)}
@@ -85,7 +76,9 @@ def make(tree: Tree) -> None:
         remove(tree.root)
     _run(["cp", "--archive", "--reflink=auto", str(tree.bare), str(tree.root)], "copying")
     etc = tree.root / "etc"
-    (etc / "apt/sources.list").write_text(sources(tree.suite, archives))
+    (etc / "apt/sources.list").unlink(missing_ok=True)
+    own = [replace(source, trust=()) for source in archives]  # the tree has the keys of its own suite
+    (etc / "apt/sources.list.d/debian.sources").write_text(sources_for(tree.suite, own))
     acquire = subprocess.run(["apt-config", "dump", "Acquire"], capture_output=True, text=True, check=True).stdout
     (etc / "apt/apt.conf.d/90acquire").write_text(acquire)
     shutil.copy("/etc/resolv.conf", etc / "resolv.conf")

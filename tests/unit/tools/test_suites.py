@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from priolab.experiments.host.suite_sources import Source
 from tools.suites.command_results import CommandResult, of_editions, of_experiment, of_tests, suspicious, table
-from tools.suites.tree import mounted_below, passed_on, sources
+from tools.suites.tree import mounted_below, passed_on
 
 
 def _summary(control: tuple[str, float], treatment: tuple[str, float]) -> Mapping[str, Any]:
@@ -138,15 +137,6 @@ def test_the_table() -> None:
         "trixie, lab, experiment: exit code 1",
         "trixie, lab, experiment: warning: w",
     ]
-
-
-def test_archives_of_this_machine() -> None:
-    """A stable suite has security updates if this machine has them."""
-    archives = [Source(uri="http://mirror.example/debian"), Source(uri="http://mirror.example/debian-security")]
-    assert sources("trixie", archives) == (
-        "deb http://mirror.example/debian trixie main\ndeb http://mirror.example/debian-security trixie-security main\n"
-    )
-    assert sources("sid", archives) == "deb http://mirror.example/debian sid main\n"
 
 
 def test_what_an_environment_says_of_fetching() -> None:
