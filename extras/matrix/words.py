@@ -38,11 +38,6 @@ def measured_words(matrix: Matrix) -> str:
     return f"Measured on {matrix.date}{'; '.join(['', *older])}."
 
 
-def share_words(shares: tuple[float, float]) -> str:
-    """Returns two shares of the window, each from 0 to 1, as a text such as `56:46 %`."""
-    return f"{shares[0] * 100:.0f}:{shares[1] * 100:.0f} %"
-
-
 def reading_words(cell: Cell) -> str:
     """Returns a server's interpretation of a dialect, with the script's shares unless the server is strict.
 
@@ -51,12 +46,8 @@ def reading_words(cell: Cell) -> str:
     if cell.reading is Reading.STRICT:
         return str(cell.reading)
     asked, swapped = (cell.probes[name].important_share for name in ("spdy", "swap"))
-    return told_reading(cell.reading, (asked, swapped), cell.strong_shares)
-
-
-def told_reading(reading: Reading, shares: tuple[float, float], strong: tuple[float, float] | None) -> str:
-    """Returns a reading with the shares that it follows from; strong: those with weights that differ much, if any."""
-    return " and ".join([f"{reading} {share_words(shares)}", *([share_words(strong)] if strong else [])])
+    strong = cell.strong_shares
+    return f"{cell.reading} {_shares(asked, swapped)}{f' and {_shares(*strong)}' if strong else ''}"
 
 
 def own_order_words(cell: Cell) -> str:
@@ -83,3 +74,8 @@ def _pieces(pieces: Sequence[tuple[str, int]]) -> str:
 
 def _size(size_bytes: int) -> str:
     return kibibytes(size_bytes) if size_bytes >= 1024 else f"{size_bytes} B"
+
+
+def _shares(one: float, other: float) -> str:
+    """Returns two shares of the window, each from 0 to 1, as a text such as `56:46 %`."""
+    return f"{one * 100:.0f}:{other * 100:.0f} %"
