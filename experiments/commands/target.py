@@ -22,7 +22,7 @@ from priolab.common.formats.events import Event
 from priolab.common.formats.plan import Plan, Steps
 from priolab.common.formats.reading import read_journal
 from priolab.experiments.errors import ScenarioError, StepFailed
-from priolab.experiments.execution import keeper
+from priolab.experiments.host import keeper
 from priolab.experiments.host.processes import Process, module
 from priolab.experiments.host.search_path import program_environment
 from priolab.netem import units

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priolab.experiments.errors import Unavailable
-from priolab.experiments.execution import cpu_claims, keeper
+from priolab.experiments.execution import cpu_claims
+from priolab.experiments.host import keeper
 from priolab.experiments.host.interruption import held_back
 from priolab.experiments.host.processes import readable
 from priolab.experiments.host.search_path import program_environment

@@ -9,7 +9,7 @@ import pytest
 
 from priolab.common.uring import Ring
 from priolab.experiments.commands.doctor import examine, link_options
-from priolab.experiments.execution import keeper
+from priolab.experiments.host import keeper
 from priolab.experiments.host.installed import lack_of
 from priolab.experiments.host.machine import Capability
 from priolab.proxy.server import catalogue, server_of

@@ -26,7 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from priolab.experiments.execution.keeper import group_of
+from priolab.experiments.host.keeper import group_of
 from priolab.proxy.descriptors import with_descendants
 from tests.support.endings import Traces, words_of
 from tests.support.lab import Done, Lab, done_in, make_lab

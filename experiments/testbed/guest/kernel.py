@@ -39,7 +39,7 @@ class BuildRecord:
 
     version: the full version of the source. changes: names of the changes that were applied. lacking: names of needed
     changes that do not fit the source; without them runs take longer. stands_in: True if the source of the pinned
-    version was not available, so that another version was built.
+    version was not available, so that another version was built. sha256: the digest of the kernel's file.
     """
 
     version: str
@@ -48,6 +48,7 @@ class BuildRecord:
     changes: Sequence[str]
     lacking: Sequence[str]
     stands_in: bool
+    sha256: str
 
 
 def path() -> Path:
@@ -175,6 +176,7 @@ def _build(choice: SourceChoice, tell: Callable[[str, float, float | None], None
     try:
         temporary = target.with_name(f".{target.name}.new")
         made.kernel.replace(temporary)
+        sha256 = digest_of(temporary)
         _write(
             target,
             BuildRecord(
@@ -184,6 +186,7 @@ def _build(choice: SourceChoice, tell: Callable[[str, float, float | None], None
                 changes=made.changes,
                 lacking=made.lacking,
                 stands_in=stands_in,
+                sha256=sha256,
             ),
         )
         temporary.replace(target)
@@ -197,6 +200,8 @@ def _bring_in(kernel: prebuilt.Prebuilt, tell: Callable[[str, float, float | Non
         found = _record(file)
         if found is None:
             raise kernel.refused("it has no record of its build")
+        if found.sha256 != digest_of(file):
+            raise kernel.refused("it differs from the kernel that its record describes")
         target = _place_of(kernel)
         _write(target, found)
         file.replace(target)
@@ -238,7 +243,25 @@ def _document(file: Path) -> Path:
 
 
 def _is_built(file: Path) -> bool:
-    return file.exists() and _document(file).exists()
+    """True if a kernel and its record are there, and the kernel has the digest of the record."""
+    found = _record(file)
+    try:
+        return found is not None and found.sha256 == digest_of(file)
+    except OSError:
+        return False
+
+
+def digest_of(file: Path) -> str:
+    """Returns the SHA-256 digest of a kernel's file. Raises OSError."""
+    state = file.stat()
+    return _digest(file, state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+@cache
+def _digest(file: Path, *_: int) -> str:
+    """The further arguments change when the file does: a run asks several times if its kernel is built."""
+    with file.open("rb") as kernel:
+        return hashlib.file_digest(kernel, "sha256").hexdigest()
 
 
 def _record(file: Path) -> BuildRecord | None:

@@ -6,7 +6,9 @@ Rules:
 2. The next build continues to compile a named tree where the last build stopped: make(1) compiles only what is missing.
 3. While the source is unpacked, each change that decides results or keeps the host safe is checked as soon as its files
    are there. A source that does not fit ends the build at once.
-4. Progress counts compiled files. A dry run of make(1) lists beforehand which files are left.
+4. make(1) runs under a keeper (host/keeper.py): if this process is killed, no make and no compiler goes on in a tree
+   that the next build uses.
+5. Progress counts compiled files. A dry run of make(1) lists beforehand which files are left.
 """
 
 import os
@@ -14,6 +16,8 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priolab.experiments.errors import StepFailed
+from priolab.experiments.host import keeper
 from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS
 from priolab.experiments.host.processes import die_with_parent
@@ -264,13 +269,22 @@ class _Building:
 
         An exception inside the context kills the command.
         """
-        with self._start(command, folder, stdin) as process:
-            try:
-                yield process
-                process.wait()
-            except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)  # with all processes that it started
-                raise
+        scratch = tempfile.mkdtemp(prefix="priolab-make-") if command[0] == _MAKE[0] else None
+        try:
+            kept = [] if scratch is None else [sys.executable, "-I", "-S", str(keeper.__file__), scratch, "any", "none"]
+            with self._start([*kept, *command], folder, subprocess.PIPE if scratch else stdin) as process:
+                try:
+                    yield process
+                    process.wait()
+                except BaseException:
+                    if process.stdin is not None:
+                        process.stdin.close()  # this makes the keeper end the command
+                    if scratch is None:
+                        os.killpg(process.pid, signal.SIGKILL)  # with all processes that it started
+                    raise
+        finally:
+            if scratch is not None:
+                keeper.clean_up(scratch)  # needed only if the keeper itself was killed
         self._check(process, command)
 
     def _start(self, command: list[str], folder: Path, stdin: int) -> subprocess.Popen[bytes]:
@@ -283,7 +297,7 @@ class _Building:
                 stderr=self._output,
                 env=program_environment() | {"LC_ALL": "C.UTF-8"},
                 start_new_session=True,
-                preexec_fn=die_with_parent,
+                preexec_fn=die_with_parent if command[0] == "tar" else None,  # a keeper notices its parent's end itself
             )
         except FileNotFoundError:
             raise StepFailed(_STEP, f"{command[0]} is not installed", self._log) from None

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.errors import Unavailable
-from priolab.experiments.execution import jobs, keeper
+from priolab.experiments.execution import jobs
 from priolab.experiments.execution.command_process import Work
+from priolab.experiments.host import keeper
 
 
 def task(folder: Path, name: str, ended: dict[str, str | None], command: Callable[[], list[str]]) -> jobs.Task:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.execution import keeper
+from priolab.experiments.host import keeper
 from priolab.experiments.testbed.containers import docker_engine
 
 

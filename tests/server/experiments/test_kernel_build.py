@@ -5,11 +5,13 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.processes import wait_until
 from priolab.experiments.testbed.guest import kernel, kernel_build, kernel_source
 from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
@@ -120,6 +122,44 @@ def test_a_killed_build_goes_on(tarball: Path, monkeypatch: pytest.MonkeyPatch) 
     assert _files(_cache(tarball) / "build") == []
     monkeypatch.setattr(kernel, "CHANGES", (_CHANGE,))
     assert not kernel.is_built()
+
+
+def test_a_build_whose_lab_is_killed(tarball: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After kill -9 of the lab no make and no compiler goes on in the tree that the next build uses."""
+    tarball.with_name("wait").touch()
+    monkeypatch.setattr(kernel, "CHANGES", ())
+    code = "from priolab.experiments.testbed.guest import kernel; kernel.CHANGES = (); kernel.build(lambda *_: None)"
+    with subprocess.Popen([sys.executable, "-c", code], start_new_session=True) as lab:
+        wait_until(lambda: _at_work(tarball) >= 2, 30, lambda: None, "make and its shell")
+        lab.kill()
+    wait_until(lambda: not _at_work(tarball), 10, lambda: None, "their end")
+    tarball.with_name("wait").unlink()
+    kernel.build(_Told())
+    assert kernel.is_built()
+
+
+def _at_work(tarball: Path) -> int:
+    """Return the number of processes whose working folder is in the build's folder."""
+    found = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            found += (process / "cwd").readlink().is_relative_to(_cache(tarball) / "build")
+    return found
+
+
+@pytest.mark.usefixtures("tarball")
+@pytest.mark.parametrize("damage", ["cut off", "changed", "without a record"])
+def test_a_kernel_that_was_damaged_is_built_anew(damage: str) -> None:
+    """A kernel whose digest is another than that of its build does not count as built."""
+    file = kernel.build(_Told())
+    if damage == "without a record":
+        file.with_name(f"{file.name}.json").unlink()
+    else:
+        content = file.read_bytes()
+        file.write_bytes(content[:-1] if damage == "cut off" else content[:-1] + bytes([content[-1] ^ 1]))
+    assert not kernel.is_built()
+    kernel.build(_Told())
+    assert kernel.is_built()
 
 
 def _fails(tarball: Path, pattern: str) -> None:

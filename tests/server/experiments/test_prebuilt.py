@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,7 +21,13 @@ from priolab.experiments.testbed.guest.kernel_source import SourceChoice
 pytestmark = pytest.mark.usefixtures("gcc")
 
 _RECORD = BuildRecord(
-    version="7.2.13", source="linux-7.2.13.tar.xz", compiler="gcc 12", changes=["one"], lacking=[], stands_in=False
+    version="7.2.13",
+    source="linux-7.2.13.tar.xz",
+    compiler="gcc 12",
+    changes=["one"],
+    lacking=[],
+    stands_in=False,
+    sha256="",
 )
 _PROGRAM = '#include <stdio.h>\nint main(void) { puts("CONFIG_BUILD_SALT=\\"%s\\""); return 0; }\n'
 
@@ -43,8 +49,12 @@ def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def _built(file: Path, name: str) -> Path:
     subprocess.run(["gcc", "-x", "c", "-", "-o", file], input=_PROGRAM % name, text=True, check=True)
-    file.with_name(f"{file.name}.json").write_text(json.dumps(asdict(_RECORD)))
+    file.with_name(f"{file.name}.json").write_text(json.dumps(asdict(_record(file))))
     return file
+
+
+def _record(file: Path) -> BuildRecord:
+    return replace(_RECORD, sha256=kernel.digest_of(file))
 
 
 def _bring_in(monkeypatch: pytest.MonkeyPatch, wish: str | Path) -> Path:
@@ -72,7 +82,7 @@ def test_a_kernel_is_brought_in_by_its_path(monkeypatch: pytest.MonkeyPatch, bui
     assert target.read_bytes() == built.read_bytes()
     monkeypatch.delenv(kernel_source.VARIABLE)
     assert kernel.path() == target
-    assert kernel.record() == _RECORD
+    assert kernel.record() == _record(built)
     assert {path.name for path in target.parent.iterdir()} == {target.name, f"{target.name}.json", "build.lock"}
 
 
@@ -83,7 +93,7 @@ def test_an_archive_comes_by_http(monkeypatch: pytest.MonkeyPatch, built: Path, 
     assert prebuilt.archive(built, built.parent) == wish
     target = _bring_in(monkeypatch, f"{address}/{archive}#sha256={digest}")
     assert target.read_bytes() == built.read_bytes()
-    assert kernel.record() == _RECORD
+    assert kernel.record() == _record(built)
 
 
 def _refused(
@@ -119,6 +129,8 @@ def test_a_file_that_is_no_kernel_is_refused(monkeypatch: pytest.MonkeyPatch, bu
     shutil.copyfile(built, file)
     record.write_text("{}")
     _refused(monkeypatch, file, "it has no record of its build")
+    record.write_text(json.dumps(asdict(_RECORD)))
+    _refused(monkeypatch, file, "it differs from the kernel that its record describes")
     content = bytearray(built.read_bytes())
     content[18] = 243
     file.write_bytes(content)

@@ -1,5 +1,6 @@
 """Tests of the doctor's findings on the guest, and on programs that answer slowly."""
 
+import hashlib
 import threading
 from pathlib import Path
 
@@ -13,7 +14,13 @@ from priolab.experiments.testbed.guest.virtual import Virtual
 from priolab.netem.shaper_kind import Shaper
 
 _RECORD = kernel.BuildRecord(
-    version="7.2.13", source="", compiler="", changes=["one", "two"], lacking=["three"], stands_in=False
+    version="7.2.13",
+    source="",
+    compiler="",
+    changes=["one", "two"],
+    lacking=["three"],
+    stands_in=False,
+    sha256=hashlib.sha256().hexdigest(),
 )
 
 

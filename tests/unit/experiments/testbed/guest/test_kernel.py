@@ -1,6 +1,7 @@
 """Tests of the choice of a built kernel, and of how programs enter it."""
 
 import dataclasses
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,13 @@ from priolab.experiments.testbed.guest.kernel_source import SourceChoice
 from priolab.experiments.testbed.guest.virtual import Virtual
 
 _RECORD = BuildRecord(
-    version="7.2.13", source="linux-7.2.13.tar.xz", compiler="gcc 12", changes=["one"], lacking=[], stands_in=False
+    version="7.2.13",
+    source="linux-7.2.13.tar.xz",
+    compiler="gcc 12",
+    changes=["one"],
+    lacking=[],
+    stands_in=False,
+    sha256=hashlib.sha256().hexdigest(),
 )
 
 
