@@ -88,7 +88,15 @@ def run(
     """
     variables = program_environment(environment)
     try:
-        done = finished(command, timeout_s, environment=variables, text_in=text_in, folder=folder, look=check_alive)
+        done = finished(
+            command,
+            timeout_s,
+            environment=variables,
+            text_in=text_in,
+            folder=folder,
+            look=check_alive,
+            own_session=False,
+        )
     except CannotStart as error:
         raise StepFailed(step, str(error)) from None
     except TookTooLong:
