@@ -41,7 +41,7 @@ _ALLOWED = (
 _SUITES: dict[Version, str] = {(7, 2): "sid", (6, 12): "trixie", (6, 1): "bookworm"}
 _TARBALL = re.compile(r"linux-(?:source-)?(\d+)\.(\d+)(?:\.\d+)*(?:-.*)?\.tar(?:\.(?:xz|bz2|gz|zst))?")
 _DISTRIBUTION = Path("/usr/src")
-_NAME_IT = "name a source: make kernel KERNEL=/path/linux-7.2.tar.xz"
+_NAME_IT = "name a source or a built kernel: make kernel KERNEL=/path/linux-7.2.tar.xz"
 _UNPACKING_S = 600.0
 
 
