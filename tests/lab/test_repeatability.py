@@ -25,7 +25,6 @@ _DIGITS = 14
 
 _TUNED = (*JOURNALS, "front/lowat.jsonl")
 
-_KEYS = "client/keys.log"
 _FRONTS = ("nginx", "node", "spdy", "trafficserver")
 """nginx has all its files from Debian; node and trafficserver have some in the checkout, spdy in the cache, too."""
 
@@ -124,9 +123,9 @@ def test_names_of_folders_have_no_effect(lab: Lab, tmp_path: Path) -> None:
     environment = lab.environment | {"PYTHONPATH": str(copy), "PATH": path, "XDG_CACHE_HOME": str(cache.parent)}
     there = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert there.returncode == 0, there.stderr
-    for run, file in product((f"{server}-lowat-16384.1" for server in fronts), (*JOURNALS, _KEYS)):
-        written = (Path(there.stdout.strip()) / run / file).read_bytes()
-        assert written == (_folder(here, run) / file).read_bytes(), (run, file)
+    for run, file in product((f"{server}-lowat-16384.1" for server in fronts), JOURNALS):
+        written = list(lines(Path(there.stdout.strip()) / run / file))  # a guest may take another run first
+        assert written == list(lines(_folder(here, run) / file)), (run, file)
 
 
 def test_two_processors_of_go_repeat(lab: Lab) -> None:

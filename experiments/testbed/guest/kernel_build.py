@@ -5,7 +5,8 @@ Rules:
    build removes such a tree of an interrupted build.
 2. The next build continues to compile a named tree where the last build stopped: make(1) compiles only what is missing.
 3. While the source is unpacked, each change that decides results or keeps the host safe is checked as soon as its files
-   are there. A source that does not fit ends the build at once.
+   are there. A source that does not fit ends the build at once. The next build remembers that, and does not unpack the
+   source again.
 4. make(1) runs under a keeper (host/keeper.py): if this process is killed, no make and no compiler goes on in a tree
    that the next build uses.
 5. Progress counts compiled files. A dry run of make(1) lists beforehand which files are left.
@@ -68,6 +69,10 @@ _UNPACKING, _CONFIGURING, _COMPILING = 0.0, 0.05, 0.08
 _NOT_COMPILED = Path(__file__).with_name("not-compiled.txt")
 
 
+class _Misfit(StepFailed):
+    """A change that has to fit the source does not fit it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Built:
     """A newly built kernel in its source tree.
@@ -104,6 +109,9 @@ def make(
     for wreck in folder.iterdir():
         if wreck != tree:
             _discard(wreck)
+    misfit, source = cache_folder() / f"{name}.misfit", f"{tarball} {tarball.stat().st_mtime_ns}\n"
+    if misfit.exists() and misfit.read_text().startswith(source):
+        raise _Misfit(_STEP, misfit.read_text().removeprefix(source))
     try:
         with log.open("wb") as output:
             building = _Building(output.fileno(), log, tell)
@@ -118,9 +126,11 @@ def make(
                 changes=applied,
                 lacking=[change.name for change in changes if change.name not in applied],
             )
-    except (StepFailed, OSError):
+    except (StepFailed, OSError) as error:
         _discard(tree)
         _discard(folder / f"{name}.partial")
+        if isinstance(error, _Misfit):
+            misfit.write_text(f"{source}{error.reason}")
         raise
 
 
@@ -312,10 +322,10 @@ class _Building:
 
 
 def _refuse(misfits: Sequence[Change], version: Version) -> None:
-    """Raises StepFailed if there is a change that has to fit the source, and does not."""
+    """Raises _Misfit if there is a change that has to fit the source, and does not."""
     if misfits:
         names = " and ".join(repr(change.name) for change in misfits)
-        raise StepFailed(_STEP, f"Linux {words(version)} has other lines than the change {names} expects; {_REMEDY}")
+        raise _Misfit(_STEP, f"Linux {words(version)} has other lines than the change {names} expects; {_REMEDY}")
 
 
 def _is_full(folder: Path) -> bool:

@@ -177,8 +177,10 @@ def test_a_change_that_decides_results_must_fit(tarball: Path, monkeypatch: pyte
     _fails(tarball, r"Linux 7\.2 has other lines than the change 'the clock' expects; .*MIRROR=.*KERNEL=")
 
 
-def test_a_source_that_does_not_fit_is_not_unpacked_to_the_end(tarball: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A change that decides results is checked as soon as its files are unpacked."""
+def test_a_source_that_does_not_fit_is_unpacked_once_and_not_to_the_end(
+    tarball: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change that decides results is checked as soon as its files are unpacked. A second build reports the same."""
     tree = tarball.with_name("linux-7.2.99")
     (tree / "later").mkdir()
     for number in range(1000):
@@ -192,6 +194,12 @@ def test_a_source_that_does_not_fit_is_not_unpacked_to_the_end(tarball: Path, mo
         kernel.build(told)
     assert told.steps[-1] == "unpacking"
     assert told.fractions[-1] < kernel_build._CONFIGURING
+    again = _Told()
+    with pytest.raises(StepFailed, match="the change 'the clock' expects"):
+        kernel.build(again)
+    assert again.steps == []
+    monkeypatch.setattr(kernel, "CHANGES", (_CHANGE,))
+    assert kernel.build(again) == kernel.path()
 
 
 @pytest.mark.parametrize(
