@@ -14,7 +14,7 @@ Extras have commands, too (experiments/host/extras.py). The lab looks for them i
 import os
 import signal
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TextIO
@@ -34,6 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments: the words after `priolab`; None for the words of this process.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    if sys.platform != "linux" and words and words[0] not in _ANYWHERE and not words[0].startswith("-"):
+        Report().complain(
+            f"`priolab {words[0]}` needs Linux, and this system is {sys.platform}; use a virtual machine with Debian. "
+            f"Here you can use {', '.join(sorted(_ANYWHERE))}"
+        )
+        return 1
     options = _options(command_line(words), words)
     options.kept = None  # a command may set a function that describes what an interruption leaves
     options.print_folder = getattr(options, "print_folder", False)
@@ -77,6 +83,7 @@ def _kept(options: Namespace) -> str:
 def command_line(arguments: Sequence[str]) -> ArgumentParser:
     """Builds the parser. If the first argument is a command, the parser knows this command alone, with its options."""
     parser = ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the lab's version and the digest of its code")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     named = arguments[0] if arguments else ""
     known = {name: (about, f"priolab.experiments.{module}") for name, (about, module) in _COMMANDS.items()}
@@ -88,6 +95,17 @@ def command_line(arguments: Sequence[str]) -> ArgumentParser:
         if name == named:
             import_module(module).add_to(command)
     return parser
+
+
+class _Version(Action):
+    """Prints the version, which is looked up only then, and exits."""
+
+    def __call__(self, parser: ArgumentParser, *_: object) -> None:
+        """Does what the class says."""
+        from priolab.experiments.results import digest
+
+        print("priolab {version}, code {code}".format(**digest.lab()))
+        parser.exit()
 
 
 def _options(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
@@ -126,3 +144,6 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "kernel": ("build the guest kernel, unless it is built already", "commands.guest_kernel"),
 }
 """For each command of the core: what it does, and its module, in the package `experiments`."""
+
+_ANYWHERE = {"export", "figures", "knee", "list", "show", "trace"}
+"""Commands that work on every system: they read recorded results, or write a trace."""

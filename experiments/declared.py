@@ -7,7 +7,6 @@
    of a table do not go together.
 """
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from enum import EnumType
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed, printable
+from priolab.common.formats.files import MOST_TOML_BYTES, content, from_toml, parsed, printable
 from priolab.experiments.errors import ScenarioError, Unfit
 
 T = TypeVar("T")
@@ -32,7 +31,7 @@ _SHOWN_MOST = 60
 def read_toml(option: str, file: Path) -> dict[str, Any]:
     """Reads a TOML file. option: the knob or option that names the file. Raises ScenarioError."""
     try:
-        return parsed(tomllib.loads, content(file, MOST_TOML_BYTES))
+        return parsed(from_toml, content(file, MOST_TOML_BYTES))
     except (OSError, ValueError) as error:
         reason = printable(getattr(error, "strerror", None) or str(error))
         raise ScenarioError(option, printable(str(file)), f"a readable TOML file ({reason})") from error

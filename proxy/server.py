@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed
+from priolab.common.formats.files import MOST_TOML_BYTES, content, from_toml, parsed
 from priolab.proxy.own_config import fault
 from priolab.proxy.server_entry import check_entry
 from priolab.proxy.switch import HTTP1, TLS, Switch, read_switch
@@ -223,7 +223,7 @@ def absolute(path: str) -> Path:
 @cache
 def _of_folder(folder: Path) -> Server:
     try:
-        document = parsed(tomllib.loads, content(folder / "server.toml", MOST_TOML_BYTES))
+        document = parsed(from_toml, content(folder / "server.toml", MOST_TOML_BYTES))
         check_entry(document)
         read = _read(folder)
         program = str(folder / read.program) if "/" in read.program else read.program

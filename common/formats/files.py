@@ -8,6 +8,7 @@ import json
 import os
 import stat
 import tempfile
+import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ MOST_DOCUMENT_BYTES = 64 * 2**20
 MOST_TOML_BYTES = 2**20
 MOST_JOURNAL_BYTES = 256 * 2**20
 _MOST_LEVELS = 64
+_MOST_DOTS = 100
 NO_MEMORY = "it takes more memory than there is"
 _TOO_DEEP = "it is nested too deeply"
 
@@ -65,6 +67,17 @@ def document(file: Path, most_bytes: int = MOST_DOCUMENT_BYTES) -> Any:
 def from_json(text: str) -> Any:
     """Parses a JSON text. Raises ValueError, also for NaN and Infinity; RecursionError if the text is nested deeply."""
     return _DECODER.decode(text)
+
+
+def from_toml(text: str) -> dict[str, Any]:
+    """Parses a TOML text. Raises ValueError, also for a line with more than 100 dots.
+
+    Such a line may have a key of many parts, for which tomllib takes memory by the square of their number.
+    """
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.count(".") > _MOST_DOTS:
+            raise ValueError(f"line {number} has more than {_MOST_DOTS} dots")
+    return tomllib.loads(text)
 
 
 def printable(text: str, kept: str = "") -> str:

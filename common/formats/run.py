@@ -189,7 +189,8 @@ class Observed:
 class Conduct:
     """The settings and the course of a run.
 
-    kernel: a description of the guest's kernel; None without a guest. reason: why the run is not ok. observed: all
+    lab: the lab's version, and the digest of its code that decides results; None in runs of earlier versions. kernel: a
+    description of the guest's kernel; None without a guest. reason: why the run is not ok. observed: all
     observations; those of a run that is ok include the keys of Observed. wall_s: how long the run took, in real time.
     front: properties of the server.
     """
@@ -201,6 +202,7 @@ class Conduct:
     repetition: int
     seed: int
     fabric: str
+    lab: Mapping[str, str] | None = None
     kernel: Mapping[str, Any] | None = None
     status: Status
     reason: str | None
@@ -261,6 +263,8 @@ class RunRecord(Findings, Conduct):
         A ledger of an earlier version has no uncertainties.
         """
         document: dict[str, Any] = json.loads(json.dumps(self, default=_shallow))
+        if document["lab"] is None:
+            del document["lab"]
         for name in LEFT_OUT:
             if document["scenario"][name] is None:
                 del document["scenario"][name]

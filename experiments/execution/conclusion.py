@@ -27,6 +27,7 @@ from priolab.experiments.execution.lateness import ROUND_TRIPS, check_lateness, 
 from priolab.experiments.execution.request import Arm, Manner
 from priolab.experiments.host.program_logs import tail
 from priolab.experiments.host.tools import BROWSERS, Tools
+from priolab.experiments.results import digest
 from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
 from priolab.experiments.run import capture
@@ -179,6 +180,7 @@ def _record(
         repetition=run.repetition,
         seed=run.seed,
         fabric=manner.fabric.name,
+        lab=digest.lab(),
         kernel=manner.fabric.kernel_record(),
         wall_s=round(wall_s, 3),
         knobs=dict(run.arm.knobs),
@@ -249,7 +251,7 @@ def _order(run: Run, manner: Manner, tools: Tools) -> Order:
         seed=run.seed,
         load_deadline_ns=_deadline_ns(run.arm.scenario, manner),
         programs=tools.programs,
-        versions=_versions(run.arm.scenario, tools),
+        versions={**_versions(run.arm.scenario, tools), "priolab": "{version}, code {code}".format(**digest.lab())},
         node_route=tools.node_route,
         tuner=tools.tuner if run.arm.scenario.lowat == LOWAT_AUTO else None,
         root=tools.root,

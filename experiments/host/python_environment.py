@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from priolab.common.running import finished
+from priolab.experiments.host.lock import alone
 from priolab.experiments.host.packages import wanted_browsers
 from priolab.experiments.host.pip_complaint import cause_of
 from priolab.experiments.host.processes import die_with_parent
@@ -66,7 +67,7 @@ class PythonEnvironment:
     """The .venv of a checkout."""
 
     def __init__(self, root: Path) -> None:
-        self._root = root
+        self.root = root
         self._folder = root / ".venv"
         self.python = self._folder / "bin" / "python"
         content = b"".join((root / name).read_bytes() for name in MADE_OF)
@@ -74,6 +75,8 @@ class PythonEnvironment:
 
     def lacks(self, extra: str) -> bool:
         """Returns True if the lab with this extra is missing or not up to date. An empty extra stands for no extra."""
+        if not extra and not (self._folder / "bin" / "priolab").exists():  # a set-up may have been killed
+            return True
         try:
             return self._mark(extra).read_text() != self._wanted or not self._is_sound()
         except OSError:
@@ -110,7 +113,7 @@ class PythonEnvironment:
 
     def _packages(self, extra: str) -> list[str]:
         """Returns the packages that the lab needs, or that this extra adds, with the versions of pyproject.toml."""
-        project = tomllib.loads((self._root / _PROJECT).read_text())["project"]
+        project = tomllib.loads((self.root / _PROJECT).read_text())["project"]
         packages: list[str] = project["optional-dependencies"][extra] if extra else project["dependencies"]
         return packages
 
@@ -147,7 +150,7 @@ class PythonEnvironment:
 
     def _run(self, command: Sequence[str], what: str) -> None:
         variables = {"PIP_ONLY_BINARY": ":all:", **os.environ}
-        done = finished(command, None, environment=variables, folder=self._root, merges=True, begin=die_with_parent)
+        done = finished(command, None, environment=variables, folder=self.root, merges=True, begin=die_with_parent)
         if done.code != 0:
             cause = cause_of(done.out) or f"it ended with exit code {done.code}"
             raise EnvironmentFailed(f"{what} failed: {cause}{_kept(done.out)}")
@@ -184,12 +187,14 @@ def lacks_venv() -> str | None:
 def install_all(environment: PythonEnvironment, wanted: Sequence[tuple[str, str]], say: Callable[[str], None]) -> None:
     """Installs the lab, then the wanted extras; leaves out what is installed already. Raises EnvironmentFailed.
 
-    wanted: name and description of each extra. say: called with a line of progress before each installation.
+    Two set-ups of a checkout do this one after the other. wanted: name and description of each extra. say: called with
+    a line of progress before each installation.
     """
-    for extra, what in [
-        ("", "making the Python environment"),
-        *((extra, f"installing {what}") for extra, what in wanted),
-    ]:
-        if environment.lacks(extra):
-            say(f"{what} in .venv")
-            environment.install(extra)
+    with alone(environment.root, lambda: say("waiting for another set-up of this checkout")):
+        for extra, what in [
+            ("", "making the Python environment"),
+            *((extra, f"installing {what}") for extra, what in wanted),
+        ]:
+            if environment.lacks(extra):
+                say(f"{what} in .venv")
+                environment.install(extra)

@@ -1,14 +1,13 @@
 """The request for a set-up: a part of the lab, and the knobs of the experiments to come."""
 
 import shlex
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from priolab.common.formats.files import MOST_TOML_BYTES, content, parsed
+from priolab.common.formats.files import MOST_TOML_BYTES, content, from_toml, parsed
 from priolab.experiments.host.matrix_servers import matrix_servers
 
 _CATALOGUES = {"SCENARIO": Path("experiments/scenario/catalogue"), "SWEEP": Path("experiments/sweep/catalogue")}
@@ -121,7 +120,7 @@ def _knobs_of(name: str, entry: str, root: Path) -> dict[str, list[str]]:
     """
     path = Path(entry) if entry.endswith(".toml") else root / _CATALOGUES[name] / f"{entry}.toml"
     try:
-        document = parsed(tomllib.loads, content(path, MOST_TOML_BYTES))
+        document = parsed(from_toml, content(path, MOST_TOML_BYTES))
     except (OSError, ValueError):
         return {}
     tables: list[Any] = [document.get("knobs"), document.get("grid")]

@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from priolab.experiments import CONCLUDING, FLOORS
@@ -58,6 +59,15 @@ def deciding() -> list[str]:
     return [*_LEAVES, *(name if (home.ROOT / name).is_dir() else f"{name}.py" for name in hub)]
 
 
+@cache
+def lab() -> Mapping[str, str]:
+    """Returns the lab's version, and the digest of its code that decides results, by the names `version` and `code`."""
+    from importlib.metadata import version  # which takes as long as the rest of this module
+
+    return {"version": version("priority-lab"), "code": code()}
+
+
+@cache
 def code() -> str:
     """Returns a short digest of the code that decides results.
 

@@ -80,6 +80,7 @@ def bare(tmp_path: Path) -> Path:
     (tmp_path / ".venv/bin").mkdir(parents=True)
     (tmp_path / ".venv/bin/python").write_text("#!/bin/sh\nexit 0\n")
     (tmp_path / ".venv/bin/python").chmod(0o755)
+    (tmp_path / ".venv/bin/priolab").touch()
     environment = PythonEnvironment(tmp_path)
     for extra in ("", "dev"):
         environment.note_as_installed(extra)

@@ -14,13 +14,10 @@ import re
 import shutil
 import tarfile
 import tempfile
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
-from urllib.error import HTTPError, URLError
 
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.errors import Unavailable
@@ -83,8 +80,6 @@ def unpacked(kernel: Prebuilt, folder: Path, tell: Callable[[str, float, float |
             _check(kernel, file)
         except OSError as error:
             raise kernel.refused(f"{error.strerror or error}") from error
-        except HTTPException as error:
-            raise kernel.refused(f"it cannot be fetched: {error}") from error
         yield file
 
 
@@ -108,19 +103,25 @@ def archive(kernel: Path, folder: Path) -> str:
 
 
 def _fetch(kernel: Prebuilt, file: Path, progress: Callable[[float], None]) -> None:
+    import urllib.request  # runs whose kernel is there need none of these
+    from http.client import HTTPException
+    from urllib.error import HTTPError, URLError
+
     try:
         answer = urllib.request.urlopen(kernel.place, timeout=_PATIENCE_S)  # noqa: S310 - it begins with http
+        with answer, file.open("wb") as copy:
+            size_bytes, here = int(answer.headers.get("Content-Length") or 0), 0
+            while piece := answer.read(_PIECE_BYTES):
+                here += copy.write(piece)
+                if here > _MOST_BYTES:
+                    raise kernel.refused(f"it has more than {_MOST_BYTES} bytes")
+                progress(min(1.0, here / size_bytes) if size_bytes else 0.0)
     except URLError as error:
         if isinstance(error, HTTPError):
             error.close()
         raise kernel.refused(f"it cannot be fetched: {error.reason}") from error
-    with answer, file.open("wb") as copy:
-        size_bytes, here = int(answer.headers.get("Content-Length") or 0), 0
-        while piece := answer.read(_PIECE_BYTES):
-            here += copy.write(piece)
-            if here > _MOST_BYTES:
-                raise kernel.refused(f"it has more than {_MOST_BYTES} bytes")
-            progress(min(1.0, here / size_bytes) if size_bytes else 0.0)
+    except HTTPException as error:
+        raise kernel.refused(f"it cannot be fetched: {error}") from error
 
 
 def _check_digest(kernel: Prebuilt, file: Path) -> None:

@@ -8,13 +8,14 @@ import sys
 import sysconfig
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from priolab.experiments.host import apt, python_environment
 from priolab.experiments.host.machine import Rights
-from priolab.experiments.host.python_environment import MADE_OF, EnvironmentFailed, PythonEnvironment
+from priolab.experiments.host.python_environment import MADE_OF, EnvironmentFailed, PythonEnvironment, install_all
 
 _ROOT = Path(__file__).resolve().parents[3]
 
@@ -219,6 +220,43 @@ def test_an_interpreter_that_went_away(checkout: Path) -> None:
     assert not made.is_to_be_made
     (checkout / ".venv" / "lib" / made.python.resolve().name).rename(checkout / ".venv" / "lib" / "python3.9")
     assert made.is_to_be_made
+
+
+class _Slow(PythonEnvironment):
+    """An environment whose installation takes half a second. began, ended: the times of all installations."""
+
+    def __init__(self, root: Path, times: list[tuple[float, float]]) -> None:
+        super().__init__(root)
+        self._times = times
+
+    def install(self, extra: str) -> None:
+        began = time.monotonic()
+        time.sleep(0.5)
+        (self.root / ".venv" / "bin" / "priolab").touch()
+        self.note_as_installed(extra)
+        self._times.append((began, time.monotonic()))
+
+
+def test_two_set_ups_at_once(checkout: Path) -> None:
+    """The second waits for the first, says so, and finds everything installed."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], timeout=60, check=True)
+    times: list[tuple[float, float]] = []
+    said: list[str] = []
+    with ThreadPoolExecutor(2) as both:
+        for done in [both.submit(install_all, _Slow(checkout, times), [], said.append) for _ in range(2)]:
+            done.result()
+    assert len(times) == 1
+    assert sorted(said) == ["making the Python environment in .venv", "waiting for another set-up of this checkout"]
+
+
+def test_a_program_that_is_gone_is_installed_again(checkout: Path) -> None:
+    """An environment whose mark is there, but not the program `priolab`, lacks the lab."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], timeout=60, check=True)
+    made = PythonEnvironment(checkout)
+    made.note_as_installed("")
+    assert made.lacks("")
+    (checkout / ".venv" / "bin" / "priolab").touch()
+    assert not made.lacks("")
 
 
 def test_an_interruption_lets_apt_end_in_order(programs: Path, tmp_path: Path) -> None:
