@@ -22,7 +22,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help setup environment kernel kernel-archive experiment sweep show list doctor test test-all lint format bench picture knobs fuzz \
-    base-image clean-images clean
+    base-image image clean-images clean
 
 -include extras/*/targets.mk
 
@@ -143,6 +143,9 @@ picture: setup-servers setup-test ## redraw the pictures of README.md, docs/guid
 
 knobs: environment ## write the table of all knobs, docs/reference/knobs.md
 	@.venv/bin/python -m tools.knob_tables docs/reference/knobs.md
+
+image: setup ## make the image of the lab, priolab/lab, from the base image (needs Docker)
+	@.venv/bin/python -m tools.image
 
 base-image: ## make the base image of the containers, if it cannot be pulled (needs root, Docker, debootstrap)
 	@experiments/host/base-image.sh

@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     if sys.platform != "linux" and words and words[0] not in _ANYWHERE and not words[0].startswith("-"):
         Report().complain(
-            f"`priolab {words[0]}` needs Linux, and this system is {sys.platform}; use a virtual machine with Debian. "
+            f"`priolab {words[0]}` needs Linux, and this system is {sys.platform}; use the image of the lab "
+            "(docs/guide/fabrics.md) or a virtual machine. "
             f"Here you can use {', '.join(sorted(_ANYWHERE))}"
         )
         return 1

@@ -56,7 +56,7 @@ def test_what_needs_linux_says_so(words: str) -> None:
     done = _there(*words.split())
     assert (done.returncode, done.stdout) == (1, "")
     named = words.split()[0]
-    assert done.stderr.startswith(f"priolab: `priolab {named}` needs Linux, and this system is darwin; use a virtual")
+    assert done.stderr.startswith(f"priolab: `priolab {named}` needs Linux, and this system is darwin; use the image")
     assert done.stderr.count("\n") == 1
 
 
