@@ -1,6 +1,7 @@
 """The command `priolab run`."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterable, Sequence
 
 from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.summary import summarize
@@ -8,20 +9,37 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.drawing import drawing, timeline
 from priolab.experiments.commands.first_run import FirstRun, build_afterwards, first_run
 from priolab.experiments.commands.guest_kernel import built_kernel
-from priolab.experiments.commands.options import add_words, all_knobs, given_words
+from priolab.experiments.commands.options import add_words, given_words
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.invocation import RUN_KNOBS, RunKnob, request_from
 from priolab.experiments.results.run_folder import wrecks
+from priolab.experiments.scenario.knob import Knob
+from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.sweep.folder import wreck_in_words
+
+_EXAMPLES = """\
+examples:
+  priolab run LOWAT=131072                                  the demonstration: LOWAT unset, and 131072
+  priolab run SERVER=nginx,h2o LOWAT=none,16384 REPEAT=3    four arms, three times each
+  priolab run modem --seed 7 --capture yes                  a named scenario, with the packets
+"""
 
 
 def add_to(parser: ArgumentParser) -> None:
     """Adds the options of `priolab run` to its parser: one for each knob, too."""
     add_words(parser, "SCENARIO or KNOB=VALUE", "`priolab list` shows the scenarios, docs/reference/knobs.md the knobs")
-    for knob in all_knobs():
-        option = "--" + knob.name.lower().replace("_", "-")
-        about = f"{knob.meaning} (default: {knob.default})".replace("%", "%%")
-        parser.add_argument(option, dest=knob.name, metavar="VALUE", help=about)
+    parser.formatter_class, parser.epilog = RawDescriptionHelpFormatter, _EXAMPLES
+    parser.usage = "%(prog)s [-h] [SCENARIO] [KNOB=VALUE ...] [--KNOB VALUE ...] [--print-folder]"
+    groups: Sequence[tuple[str, Iterable[Knob | RunKnob]]] = (
+        ("what is measured", KNOBS.values()),
+        ("how it is run", RUN_KNOBS.values()),
+    )
+    for title, knobs in groups:
+        group = parser.add_argument_group(f"{title}; each is also a word KNOB=VALUE")
+        for knob in knobs:
+            option = "--" + knob.name.lower().replace("_", "-")
+            about = f"{knob.meaning} (default: {knob.default})".replace("%", "%%")
+            group.add_argument(option, dest=knob.name, metavar="VALUE", help=about)
     parser.add_argument(
         "--print-folder",
         action="store_true",

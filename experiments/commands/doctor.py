@@ -1,9 +1,11 @@
 """Examines which parts, fabrics and shapers this machine can use, and names a remedy for each that it cannot use."""
 
+import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version as package_version
 
@@ -57,16 +59,20 @@ def _server(server: Server) -> list[Capability]:
 
 
 def add_to(parser: ArgumentParser) -> None:
-    """Prepares the parser of `priolab doctor`, which has no options."""
+    """Adds the option of `priolab doctor` to its parser."""
+    parser.add_argument("--json", action="store_true", help="print the same as JSON, for programs")
     parser.set_defaults(do=show)
 
 
-def show(_: Namespace, report: Report) -> int:
+def show(options: Namespace, report: Report) -> int:
     """Shows every capability, and every fabric with every shaper. Returns 0 if a fabric can be used, otherwise 1."""
-    report.capabilities(examine())
-    report.say("")
-    found = link_options()
-    report.link_options(found)
+    parts, found = examine(), link_options()
+    if options.json:
+        print(json.dumps({"parts": [*map(asdict, parts)], "fabrics": [*map(asdict, found)]}, indent=2))
+    else:
+        report.capabilities(parts)
+        report.say("")
+        report.link_options(found)
     return 0 if any(option.usable for option in found) else 1
 
 

@@ -1,9 +1,12 @@
 """The command `priolab list`: lists the named scenarios, pages and sweeps."""
 
+import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from typing import Any
 
 from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import Unfit
 from priolab.experiments.host.plural import counted
 from priolab.experiments.scenario.named import catalogue
 from priolab.experiments.scenario.pages import page_titles
@@ -19,6 +22,7 @@ def add_to(parser: ArgumentParser) -> None:
         metavar="SWEEP or KNOB=VALUE,...",
         help="list the arms of this sweep, which is given as for `priolab sweep` (default: list all names)",
     )
+    parser.add_argument("--json", action="store_true", help="print the names as JSON, for programs")
     parser.set_defaults(do=show)
 
 
@@ -27,6 +31,11 @@ def show(options: Namespace, report: Report) -> int:
 
     If the options have words, lists instead the arms of the sweep that the words describe.
     """
+    if options.words and options.json:
+        raise Unfit("--json lists all names, and takes no sweep; `priolab knee --json` has the results of one")
+    if options.json:
+        print(json.dumps(names(), indent=2))
+        return 0
     if options.words:
         show_expansion(options.words, report)
         return 0
@@ -36,6 +45,27 @@ def show(options: Namespace, report: Report) -> int:
         report.say(f"{name}  {title}")
     show_named(report)
     return 0
+
+
+def names() -> dict[str, Any]:
+    """Returns the named scenarios with their knobs, the pages with their titles, and the sweeps with their values."""
+    sweeps = {name: sweep_request_from([name]) for name in sweep_file.catalogue()}
+    return {
+        "scenarios": {
+            name: {"title": entry.title, "knobs": dict(entry.knobs), "expect": entry.expect}
+            for name, entry in catalogue().items()
+        },
+        "pages": dict(page_titles()),
+        "sweeps": {
+            name: {
+                "title": request.title,
+                "levels": {knob: list(values) for knob, values in request.grid.levels.items()},
+                "fixed": dict(request.grid.fixed),
+                "runs": request.runs,
+            }
+            for name, request in sweeps.items()
+        },
+    }
 
 
 def show_named(report: Report) -> None:
