@@ -41,7 +41,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"Here you can use {', '.join(sorted(_ANYWHERE))}"
         )
         return 1
-    options = _options(command_line(words), words)
+    try:
+        options = _options(command_line(words), words)
+    except ModuleNotFoundError as error:
+        if error.name != "vl_convert":  # the extra `figures`; a command that needs it imports it at once
+            raise
+        from priolab.experiments.commands.drawing import NO_FIGURES
+
+        Report().complain(NO_FIGURES)
+        return 1
     options.kept = None  # a command may set a function that describes what an interruption leaves
     options.print_folder = getattr(options, "print_folder", False)
     report = Report(aside=options.print_folder)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from signal import SIG_IGN, SIGINT, signal
 from typing import Self
@@ -19,6 +20,17 @@ _NOTHING = {"mark": "point", "data": {"values": []}}
 _PATIENCE_S = 10.0
 _NICE = 10
 """The niceness of the process (nice(2)): arms that still run get the processors first."""
+
+
+NO_FIGURES = (
+    "no figure is drawn: vl-convert-python is not installed; install the lab with its extra `figures`, for example by "
+    "`pip install 'priority-lab[figures]'`"
+)
+
+
+def can_draw() -> bool:
+    """True if the library that draws is installed. It is an extra, which a gate in CI does without."""
+    return find_spec("vl_convert") is not None
 
 
 class Drawing:

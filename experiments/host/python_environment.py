@@ -112,10 +112,10 @@ class PythonEnvironment:
             raise
 
     def _packages(self, extra: str) -> list[str]:
-        """Returns the packages that the lab needs, or that this extra adds, with the versions of pyproject.toml."""
+        """Returns the packages of the lab and its figures, or of this extra, with the versions of pyproject.toml."""
         project = tomllib.loads((self.root / _PROJECT).read_text())["project"]
-        packages: list[str] = project["optional-dependencies"][extra] if extra else project["dependencies"]
-        return packages
+        optional: dict[str, list[str]] = project["optional-dependencies"]
+        return optional[extra] if extra else [*project["dependencies"], *optional["figures"]]
 
     def _install(self, *words: str) -> None:
         pip = [str(self.python), "-P", "-m", "pip", "install", "-q", "--disable-pip-version-check"]

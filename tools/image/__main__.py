@@ -41,7 +41,8 @@ def main() -> int:
 def _fill(context: Path) -> None:
     """Puts the wheels and the kernel into the folder of the build. Raises subprocess.CalledProcessError."""
     wheels = ("--dest", str(context / "wheels"), "--only-binary", ":all:", "--python-version", _PYTHON)
-    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [*project["dependencies"], *project["optional-dependencies"]["figures"]]
     constraints = str(ROOT / "constraints.txt")
     subprocess.run([*_PIP, "download", *wheels, "--require-hashes", "-c", constraints, *needed], check=True)
     own = ("--no-deps", "--no-build-isolation", "--wheel-dir", str(context / "wheels"))

@@ -110,7 +110,7 @@ def test_an_arm_names_what_it_uses(tmp_path: Path, client: str, named: list[str]
     manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample=None)
     folder = RunFolder(tmp_path / "run")
     lay_out(Run(arm=Arm(name="control", knobs=knobs), repetition=1, seed=1), folder, manner, tools)
-    assert list(Order.read(folder).tools.versions) == named
+    assert list(Order.read(folder).tools.versions) == [*named, "priolab"]
 
 
 def _document(*requests: int, first: str | None = "script") -> dict[str, Any]:
