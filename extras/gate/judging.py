@@ -41,6 +41,8 @@ class Finding:
     passed: True if the expectation holds; None if the check could not be made. reason: the observation, or why there is
     none. error: True if a trial had no result. faults: the faults that the check names. frames: the frames that prove
     it, or those until a trial failed. ledger: the ledger of a load, in words. folders: the run folders with all frames.
+    follows: the name of the check from whose failure this one follows; None if it does not. took_s: how long the trials
+    took.
     """
 
     check: Check
@@ -51,6 +53,8 @@ class Finding:
     frames: tuple[str, ...] = ()
     ledger: str | None = None
     folders: tuple[str, ...] = ()
+    follows: str | None = None
+    took_s: float = 0.0
 
     @property
     def text(self) -> str:
@@ -119,15 +123,15 @@ def _found(check: Check, seen: Trials, checks: Sequence[Check], basic: Finding |
         finding = _incremental(check, made[0])
     else:
         finding = _pair(check, made, in_turn=_in_turn(checks, seen))
-    if finding.passed is False and not finding.error and _is_cause(basic, check):
+    if finding.passed is False and not finding.error and basic is not None and _is_cause(basic, check):
         reason = f"{finding.reason}; this follows from the failure of the check urgency"
-        finding = replace(finding, reason=reason, faults=(), frames=())
-    return replace(finding, folders=folders)
+        finding = replace(finding, reason=reason, faults=(), frames=(), follows=basic.check.name)
+    return replace(finding, folders=folders, took_s=sum(each.took_s for each in made))
 
 
-def _is_cause(basic: Finding | None, check: Check) -> bool:
+def _is_cause(basic: Finding, check: Check) -> bool:
     """True if the failure of the basic check explains a failure of this check."""
-    if basic is None or basic.passed is not False:
+    if basic.passed is not False:
         return False
     return not isinstance(check, Incremental) or Fault.BY_STREAM_ID in basic.faults
 

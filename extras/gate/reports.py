@@ -53,14 +53,16 @@ def junit(result: Result) -> bytes:
         root, "testsuite", {"name": f"priolab gate {result.target}", **texts, "time": f"{result.took_s:.3f}"}
     )
     for each in checks:
-        case = ET.SubElement(suite, "testcase", {"classname": "priolab.gate", "name": each.check.name, "time": "0"})
+        case = ET.SubElement(
+            suite, "testcase", {"classname": "priolab.gate", "name": each.check.name, "time": f"{each.took_s:.3f}"}
+        )
         proof = "\n".join(_proof(each))
         if each.passed is None:
             ET.SubElement(case, "skipped", {"message": _plain(each.text)})
         elif each.error:
             ET.SubElement(case, "error", {"message": _plain(each.text), "type": "no result"}).text = _plain(proof)
         elif not each.passed:
-            kind = ", ".join(each.faults) or "expectation"
+            kind = f"follows from {each.follows}" if each.follows else ", ".join(each.faults) or "expectation"
             failure = ET.SubElement(case, "failure", {"message": _plain(each.text), "type": kind})
             failure.text = _plain(proof)
         else:

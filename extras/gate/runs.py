@@ -95,7 +95,14 @@ def seen_in(run: Run, trial: Trial, folder: str) -> Seen:
             evidence = run.evidence()
         except FolderError:  # the run failed before its client began
             return Seen(trial=trial, events=(), page=record.scenario.whole_page, failure=record.reason)
-        return Seen(trial=trial, events=evidence.events, page=evidence.page, failure=record.reason, folder=folder)
+        return Seen(
+            trial=trial,
+            events=evidence.events,
+            page=evidence.page,
+            failure=record.reason,
+            folder=folder,
+            took_s=record.wall_s,
+        )
     evidence = run.evidence()
     loads: tuple[tuple[PageLoad, Judgement], ...] = ()
     if trial.plan is PlanKind.LOADS:
@@ -108,4 +115,5 @@ def seen_in(run: Run, trial: Trial, folder: str) -> Seen:
         loads=loads,
         ledger=None if record.ledger is None else sentence(record.ledger),
         folder=folder,
+        took_s=record.wall_s,
     )

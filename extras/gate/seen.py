@@ -22,7 +22,8 @@ class Seen:
 
     events: the client's events. page: the page that was loaded. failure: the reason why the trial has no result; None
     if it has one. loads: the complete page loads with their verdicts, unless the trial is a probe. ledger: the ledger
-    of the last load, in words; None without one. folder: the path of the run's folder; None if nothing is kept.
+    of the last load, in words; None without one. folder: the path of the run's folder; None if nothing is kept. took_s:
+    how long the run took, in real time; 0 if it was not measured.
     """
 
     trial: Trial
@@ -32,6 +33,7 @@ class Seen:
     loads: Sequence[tuple[PageLoad, Judgement]] = ()
     ledger: str | None = None
     folder: str | None = None
+    took_s: float = 0.0
 
     @cached_property
     def probe(self) -> Probe | None:

@@ -101,6 +101,7 @@ def test_what_follows() -> None:
     assert not findings[3].faults
     assert not findings[3].frames
     assert findings[3].text.endswith("this follows from the failure of the check urgency")
+    assert (findings[3].follows, findings[0].follows) == (findings[0].check.name, None)
 
 
 def test_what_follows_in_another_dialect() -> None:

@@ -1,5 +1,6 @@
 """Tests of the gate's reports: JUnit XML and Markdown."""
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -39,6 +40,15 @@ def test_junit() -> None:
     assert failure.attrib["type"] == "loses the priority after a RST_STREAM"
     assert failure.text == "DATA `1`\nledger: the script waited\nall frames: results/a/client/events.jsonl"
     assert suite[2][0].attrib["message"] == "it ended: ?[31m"
+
+
+def test_junit_has_times_and_causes() -> None:
+    """A case has the time of its trials. A failure that follows from another check's has this check as its type."""
+    passed, failed, *others = RESULT.findings
+    found = (replace(passed, took_s=1.25), replace(failed, faults=(), follows="urgency", took_s=2.0), *others)
+    suite = ET.fromstring(junit(replace(RESULT, findings=found)))[0]
+    assert [case.attrib["time"] for case in suite] == ["1.250", "2.000", "0.000", "0.000"]
+    assert suite[1][0].attrib["type"] == "follows from urgency"
 
 
 def test_markdown() -> None:
