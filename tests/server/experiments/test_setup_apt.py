@@ -179,7 +179,8 @@ def test_a_package_that_was_altered(
     index = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_CONFIG_FILE": "/dev/null"}
     for name, value in {**index, "PYTHONPATH": str(pinned)}.items():
         monkeypatch.setenv(name, value)
-    (checkout / "pyproject.toml").write_text('[project]\ndependencies = ["library==1"]\n')
+    declared = '[project]\ndependencies = []\n[project.optional-dependencies]\nfigures = ["library==1"]\n'
+    (checkout / "pyproject.toml").write_text(declared)
     for name, file in {"tool": "build-requirements.txt", "library": "constraints.txt"}.items():
         digest = _wheel(wheels, name)
         listed = digest[::-1] if name == altered else digest
