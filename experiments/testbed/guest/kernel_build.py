@@ -287,10 +287,10 @@ class _Building:
                     yield process
                     process.wait()
                 except BaseException:
-                    if process.stdin is not None:
-                        process.stdin.close()  # this makes the keeper end the command
                     if scratch is None:
                         os.killpg(process.pid, signal.SIGKILL)  # with all processes that it started
+                    elif process.stdin is not None:
+                        process.stdin.close()  # this makes the keeper end the command
                     raise
         finally:
             if scratch is not None:
