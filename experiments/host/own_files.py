@@ -1,4 +1,4 @@
-"""Digests of the files that a user gives the lab: a server's folder, a program."""
+"""Digests of files, and of what a user gives the lab: a server's folder, a program."""
 
 import hashlib
 from pathlib import Path
@@ -15,15 +15,16 @@ def digest_of(path: Path, what: str) -> str:
     """
     try:
         if path.is_file():
-            return f"sha256 {_sha256(path)}"
+            return f"sha256 {sha256_of(path)}"
         found = hashlib.sha256()
         for file in sorted(file for file in path.rglob("*") if file.is_file() and _MADE_BY_RUNNING not in file.parts):
-            found.update(f"{file.relative_to(path)}\0{_sha256(file)}\0".encode())
+            found.update(f"{file.relative_to(path)}\0{sha256_of(file)}\0".encode())
     except OSError as error:
         raise Unavailable(what, f"{error.filename}: {error.strerror}", "make the file readable") from error
     return f"sha256 {found.hexdigest()}"
 
 
-def _sha256(file: Path) -> str:
+def sha256_of(file: Path) -> str:
+    """Returns the SHA-256 digest of a file. Raises OSError."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()

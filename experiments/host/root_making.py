@@ -24,6 +24,7 @@ from pathlib import Path
 from priolab.common.running import ProgramFailed, finished, piped
 from priolab.experiments.errors import ScenarioError, Unavailable
 from priolab.experiments.host.lock import alone
+from priolab.experiments.host.own_files import sha256_of
 from priolab.experiments.host.program_logs import last_lines
 from priolab.experiments.host.root_version import OTHER_SUITE, version_in_root
 from priolab.experiments.host.roots import FORMAT, PackageRecord, Root, find_root, roots_folder
@@ -141,8 +142,7 @@ def _package(file: Path) -> PackageRecord:
     except ProgramFailed as error:
         raise CannotFetch(str(error)) from None
     name, _, version = said.strip().partition(" ")
-    with file.open("rb") as content:
-        return PackageRecord(name=name, version=version, sha256=hashlib.file_digest(content, "sha256").hexdigest())
+    return PackageRecord(name=name, version=version, sha256=sha256_of(file))
 
 
 def unpack(files: Sequence[Path], root: Path) -> None:

@@ -20,6 +20,7 @@ from priolab.common.running import CannotStart, finished
 from priolab.experiments.errors import ScenarioError, StepFailed
 from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.host.lock import alone
+from priolab.experiments.host.own_files import sha256_of
 from priolab.experiments.testbed.guest import kernel_source, prebuilt
 from priolab.experiments.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
 from priolab.experiments.testbed.guest.kernel_patches import CHANGES, host_line, processor_clock
@@ -260,8 +261,7 @@ def digest_of(file: Path) -> str:
 @cache
 def _digest(file: Path, *_: int) -> str:
     """The further arguments change when the file does: a run asks several times if its kernel is built."""
-    with file.open("rb") as kernel:
-        return hashlib.file_digest(kernel, "sha256").hexdigest()
+    return sha256_of(file)
 
 
 def _record(file: Path) -> BuildRecord | None:

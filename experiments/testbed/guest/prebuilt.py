@@ -8,7 +8,6 @@ Rules:
 """
 
 import gzip
-import hashlib
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ from pathlib import Path
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.elf import read_elf
+from priolab.experiments.host.own_files import sha256_of
 from priolab.experiments.testbed.guest.kernel_build import said_name
 from priolab.experiments.testbed.guest.kernel_patches.edit import Version
 from priolab.experiments.testbed.guest.kernel_source import VARIABLE
@@ -99,7 +99,7 @@ def archive(kernel: Path, folder: Path) -> str:
             entry.size, entry.mode = part.stat().st_size, 0o755
             with part.open("rb") as content:
                 tar.addfile(entry, content)
-    return f"{file}#sha256={_digest(file)}"
+    return f"{file}#sha256={sha256_of(file)}"
 
 
 def _fetch(kernel: Prebuilt, file: Path, progress: Callable[[float], None]) -> None:
@@ -125,13 +125,8 @@ def _fetch(kernel: Prebuilt, file: Path, progress: Callable[[float], None]) -> N
 
 
 def _check_digest(kernel: Prebuilt, file: Path) -> None:
-    if kernel.sha256 is not None and (here := _digest(file)) != kernel.sha256:
+    if kernel.sha256 is not None and (here := sha256_of(file)) != kernel.sha256:
         raise kernel.refused(f"its sha256 is {here[:12]}..., not {kernel.sha256[:12]}...")
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def _unpack(kernel: Prebuilt, source: Path, file: Path) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.errors import StepFailed
-from priolab.experiments.host.processes import wait_until
 from priolab.experiments.testbed.guest import kernel, kernel_build, kernel_source
 from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("gcc")
 
@@ -130,9 +130,9 @@ def test_a_build_whose_lab_is_killed(tarball: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(kernel, "CHANGES", ())
     code = "from priolab.experiments.testbed.guest import kernel; kernel.CHANGES = (); kernel.build(lambda *_: None)"
     with subprocess.Popen([sys.executable, "-c", code], start_new_session=True) as lab:
-        wait_until(lambda: _at_work(tarball) >= 2, 30, lambda: None, "make and its shell")
+        until(lambda: _at_work(tarball) >= 2, "make and its shell", limit_s=30)
         lab.kill()
-    wait_until(lambda: not _at_work(tarball), 10, lambda: None, "their end")
+    until(lambda: not _at_work(tarball), "they go on", limit_s=10)
     tarball.with_name("wait").unlink()
     kernel.build(_Told())
     assert kernel.is_built()
