@@ -7,6 +7,7 @@ the process at once, with a message of one line. When the command has ended, sig
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable
 from types import FrameType
 
@@ -14,7 +15,9 @@ from priolab.experiments.host.interruption import STOPS
 
 
 def main() -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line; returns the exit code. In a locale without UTF-8, starts itself anew in UTF-8 mode."""
+    if sys.getfilesystemencoding() != "utf-8":
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {"PYTHONUTF8": "1"})  # noqa: S606
     return guarded(_command)
 
 

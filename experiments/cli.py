@@ -17,6 +17,7 @@ import sys
 from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TextIO
 
 from priolab.common.formats.files import FolderError
@@ -34,6 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments: the words after `priolab`; None for the words of this process.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    try:
+        Path.cwd()
+    except OSError as error:
+        Report().complain(f"the current folder cannot be used: {error.strerror}; change to another")
+        return 1
     if sys.platform != "linux" and words and words[0] not in _ANYWHERE and not words[0].startswith("-"):
         Report().complain(
             f"`priolab {words[0]}` needs Linux, and this system is {sys.platform}; use the image of the lab "
@@ -43,12 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     try:
         options = _options(command_line(words), words)
-    except ModuleNotFoundError as error:
-        if error.name != "vl_convert":  # the extra `figures`; a command that needs it imports it at once
+    except ImportError as error:
+        if error.name != "vl_convert":  # the library that draws; a command that needs it imports it at once
             raise
-        from priolab.experiments.commands.drawing import NO_FIGURES
+        from priolab.experiments.commands.drawing import no_figures
 
-        Report().complain(NO_FIGURES)
+        Report().complain(no_figures() or str(error))
         return 1
     options.kept = None  # a command may set a function that describes what an interruption leaves
     options.print_folder = getattr(options, "print_folder", False)

@@ -6,6 +6,9 @@ from pathlib import Path
 QUIETER = "use a machine that is less busy, or FABRIC=virtual"
 """The remedy for a run that a busy machine delayed too much."""
 
+_MOST_SHOWN = 400
+RAISE_LIMIT = "raise this limit of the shell"
+
 
 class LabError(Exception):
     """Base class of the lab's errors."""
@@ -19,7 +22,8 @@ class ScenarioError(LabError):
     """
 
     def __init__(self, where: str, given: str, allowed: str) -> None:
-        super().__init__(f"{where}={given} is not allowed; allowed: {allowed}")
+        shown = given if len(given) <= _MOST_SHOWN else f"{given[:_MOST_SHOWN]}... ({len(given)} characters)"
+        super().__init__(f"{where}={shown} is not allowed; allowed: {allowed}")
 
 
 class UnknownKnob(ScenarioError):
@@ -27,7 +31,7 @@ class UnknownKnob(ScenarioError):
 
     def __init__(self, name: str, near: Sequence[str], known: Sequence[str]) -> None:
         hint = f"did you mean {' or '.join(near)}?" if near else f"the knobs are {', '.join(known)}"
-        LabError.__init__(self, f"{name} is not a knob; {hint}")
+        LabError.__init__(self, f"{name or 'an empty name'} is not a knob; {hint}")
 
 
 class Unfit(ScenarioError):

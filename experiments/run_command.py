@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.summary import summarize
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.drawing import NO_FIGURES, can_draw, drawing, timeline
+from priolab.experiments.commands.drawing import drawing, no_figures, timeline
 from priolab.experiments.commands.first_run import FirstRun, build_afterwards, first_run
 from priolab.experiments.commands.guest_kernel import built_kernel
 from priolab.experiments.commands.options import add_words, given_words
@@ -63,8 +63,8 @@ def run(options: Namespace, report: Report) -> int:
     for wreck in wrecks(request.results):
         report.say(wreck_in_words(wreck), "yellow")
     report.announce(request)
-    draws = can_draw()
-    with drawing(wanted=draws and request.manner.fabric.virtual_clock and not options.print_folder) as soon:
+    lack = no_figures()
+    with drawing(wanted=lack is None and request.manner.fabric.virtual_clock and not options.print_folder) as soon:
         with report.progress(request) as progress:
             folder = run_experiment(request, progress)
         options.kept = lambda: f"{folder} is complete, but its picture is not drawn"
@@ -76,11 +76,11 @@ def run(options: Namespace, report: Report) -> int:
             return 0 if all(run.status == "ok" for run in experiment.runs) else 1
         summary = summarize(experiment)
         report.summary(summary)
-        if draws:
+        if lack is None:
             with report.busy("drawing the timeline"):
                 drawn = timeline(experiment, soon)
         else:
-            report.say(f"note: {NO_FIGURES}", "yellow")
+            report.say(f"note: {lack}", "yellow")
             drawn = []
         report.figures(drawn, folder)
     if first.builds_afterwards:

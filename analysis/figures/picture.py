@@ -7,16 +7,19 @@ default ~/.cache/priolab). If that folder cannot be written, the program is bund
 
 import html
 import json
-import os
 import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import vl_convert
-
+from priolab.common.cache_folder import cache_folder
 from priolab.common.formats.files import write, write_all
+from priolab.common.limits import too_low_for_drawing
+
+if lack := too_low_for_drawing():
+    raise ImportError(lack, name="vl_convert")
+import vl_convert
 
 _PNG_SCALE = 1.25
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]*">')
@@ -114,7 +117,7 @@ def script(value: Any) -> str:
 
 
 def _program() -> str:
-    kept = _cache() / f"vega-{version('vl-convert-python')}-{VEGA_LITE}.js"
+    kept = cache_folder() / f"vega-{version('vl-convert-python')}-{VEGA_LITE}.js"
     try:
         return kept.read_text()
     except OSError:
@@ -126,7 +129,3 @@ def _program() -> str:
     except OSError:  # a cache that cannot be written only costs time
         pass
     return program
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "priolab"

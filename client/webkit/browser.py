@@ -85,7 +85,7 @@ def browse(
     with ExitStack() as stack:
         try:
             shows = stack.enter_context(running([display, "--unixsocket=web", _DISPLAY], environment, sys.stderr))
-            awaited(lambda: f"@{folder}/{_SOCKET}" in _SOCKETS.read_text(), shows, _DISPLAY_PROGRAM, _START_S)
+            awaited(lambda: f"@{folder}/{_SOCKET}".encode() in _SOCKETS.read_bytes(), shows, _DISPLAY_PROGRAM, _START_S)
             port = _free_port()
             driver = [str(program), "--host=127.0.0.1", f"--port={port}"]
             drives = stack.enter_context(running(driver, environment, sys.stderr))

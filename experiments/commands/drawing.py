@@ -15,6 +15,7 @@ from signal import SIG_IGN, SIGINT, signal
 from typing import Self
 
 from priolab.analysis.records.runs import Experiment
+from priolab.common.limits import too_low_for_drawing
 
 _NOTHING = {"mark": "point", "data": {"values": []}}
 _PATIENCE_S = 10.0
@@ -22,15 +23,18 @@ _NICE = 10
 """The niceness of the process (nice(2)): arms that still run get the processors first."""
 
 
-NO_FIGURES = (
-    "no figure is drawn: vl-convert-python is not installed; install the lab with its extra `figures`, for example by "
-    "`pip install 'priority-lab[figures]'`"
-)
+def no_figures() -> str | None:
+    """Returns the reason why no figure can be drawn, and the remedy; None if figures can be drawn.
 
-
-def can_draw() -> bool:
-    """True if the library that draws is installed. It is an extra, which a gate in CI does without."""
-    return find_spec("vl_convert") is not None
+    The library that draws is an extra, which a gate in CI does without.
+    """
+    if not find_spec("vl_convert"):
+        return (
+            "no figure is drawn: vl-convert-python is not installed; install the lab with its extra `figures`, for "
+            "example by `pip install 'priority-lab[figures]'`"
+        )
+    lack = too_low_for_drawing()
+    return lack and f"no figure is drawn: {lack}; raise this limit of the shell"
 
 
 class Drawing:

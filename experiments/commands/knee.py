@@ -12,7 +12,7 @@ from priolab.analysis.sweeps.summary import summarize
 from priolab.common.formats.reading import FolderError, read_document
 from priolab.common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
 from priolab.experiments.commands.console import Report, short
-from priolab.experiments.commands.drawing import NO_FIGURES, can_draw
+from priolab.experiments.commands.drawing import no_figures
 from priolab.experiments.commands.options import add_experiment, experiment_folder
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.results.run_folder import PARTIAL, write_document
@@ -50,12 +50,12 @@ def show(path: Path, report: Report, *, as_json: bool = False) -> int:
         else:
             report.say(f"sweep: {short(path)}, begun {sweep.record.started_at}", whole=True)
             _tell(summary, report)
-            if can_draw():
+            if lack := no_figures():
+                report.say(f"note: {lack}", "yellow")
+            else:
                 with report.busy("drawing the knee"):
                     drawn = _draw(sweep)
                 report.figures(drawn, path)
-            else:
-                report.say(f"note: {NO_FIGURES}", "yellow")
             for name, make in _TABLES.items():
                 write_document(path / name, make(summary).encode(), _STEP)
     except (FolderError, OSError) as error:

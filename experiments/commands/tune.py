@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from priolab.common.cache_folder import cache_folder
 from priolab.common.formats.decisions import Decision
 from priolab.common.tuning import TARGET_NS
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.tuner_log import DecisionPrinter, TunerLog, complain, teller
 from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
-from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.scenario.knob import whole
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.netem import control, units

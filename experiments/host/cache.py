@@ -1,19 +1,14 @@
-"""The user's cache: guest kernels, the tuner's program, npm packages, sources and versions of container images."""
+"""Reads and writes files of the user's cache."""
 
 import json
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from priolab.common.cache_folder import cache_folder
 from priolab.common.formats import files
-
-
-def cache_folder() -> Path:
-    """Returns the path of $XDG_CACHE_HOME/priolab, by default ~/.cache/priolab."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "priolab"
 
 
 def recall(name: str) -> dict[str, Any]:

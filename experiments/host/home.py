@@ -4,7 +4,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from priolab.experiments.host.cache import cache_folder, new_folder
+from priolab.common.cache_folder import cache_folder
+from priolab.experiments.host.cache import new_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds the lab's packages: the clone, or the installed package `priolab`."""

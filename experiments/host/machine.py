@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from priolab.experiments.host.cache import cache_folder
+from priolab.common.cache_folder import cache_folder
 from priolab.experiments.host.packages import Want
 from priolab.experiments.host.search_path import find
 
@@ -66,7 +66,7 @@ def distribution(release: str | None = None) -> Distribution:
     """Reads the text of an os-release file, by default this machine's. A text without a name gives "this system"."""
     if release is None:
         try:
-            release = _RELEASE.read_text()
+            release = _RELEASE.read_text(errors="replace")
         except OSError:
             release = ""
     fields = dict(line.split("=", 1) for line in release.splitlines() if "=" in line)

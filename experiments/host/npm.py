@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from priolab.experiments.host.cache import cache_folder
+from priolab.common.cache_folder import cache_folder
 from priolab.proxy.server import Server
 
 NPM_FILES = ("package.json", "package-lock.json")

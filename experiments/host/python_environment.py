@@ -12,6 +12,7 @@ Rules:
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -50,6 +51,16 @@ _IS_CHOSEN = "PRIOLAB_PYTHON_IS_CHOSEN"
 """The environment variable that make sets if the user has chosen the interpreter that carries out the set-up."""
 
 _BROWSERS = {"chromium": "Playwright, which drives Chromium,", "firefox": "websockets, which reaches Firefox,"}
+
+_UNUSABLE = re.compile(r"[:{}\\\x00-\x1f\x7f\ud800-\udfff]")
+"""The characters of a path at which Python makes no environment or starts no script, or Node finds no module."""
+
+_UNQUOTED = set('"$`')
+"""The characters that a shell reads between double quotes."""
+
+_BEGIN_OF_LAUNCHER = b"#!/bin/sh\n'''exec' "
+_END_OF_LAUNCHER = b""" "$0" "$@"\n' '''\n"""
+_BESIDE_IT = b'"$(dirname "$(readlink -f "$0")")/python"'
 
 
 class EnvironmentFailed(Exception):
@@ -92,6 +103,11 @@ class PythonEnvironment:
 
         Raises EnvironmentFailed. A new environment that cannot be completed is removed.
         """
+        if unusable := _UNUSABLE.search(str(self._folder)):
+            raise EnvironmentFailed(
+                f"the checkout's path {str(self.root)!r} contains {unusable[0]!r}, with which Python "
+                "or Node does not work; move the checkout to another folder"
+            )
         is_new = not self._folder.exists()
         try:
             if not self._is_sound():
@@ -120,6 +136,10 @@ class PythonEnvironment:
     def _install(self, *words: str) -> None:
         pip = [str(self.python), "-P", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
         self._run([*pip, *words], "pip")
+        if set(str(self._folder)) & _UNQUOTED:
+            for script in self.python.parent.iterdir():
+                if script.is_file() and not script.is_symlink():
+                    mend_launcher(script)
 
     def note_as_installed(self, extra: str) -> None:
         """Records that the lab with this extra is installed."""
@@ -154,6 +174,17 @@ class PythonEnvironment:
         if done.code != 0:
             cause = cause_of(done.out) or f"it ended with exit code {done.code}"
             raise EnvironmentFailed(f"{what} failed: {cause}{_kept(done.out)}")
+
+
+def mend_launcher(script: Path) -> None:
+    """Lets a script that pip wrote find the Python beside it. pip puts the folder's path between double quotes.
+
+    Leaves other files as they are.
+    """
+    head, *rest = script.read_bytes().split(_BEGIN_OF_LAUNCHER, 1)
+    if not head and rest:
+        code = rest[0].split(_END_OF_LAUNCHER, 1)[1]
+        script.write_bytes(_BEGIN_OF_LAUNCHER + _BESIDE_IT + _END_OF_LAUNCHER + code)
 
 
 def _kept(said: str) -> str:

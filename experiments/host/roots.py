@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from priolab.experiments.host.cache import cache_folder
+from priolab.common.cache_folder import cache_folder
 from priolab.proxy.server import Server
 
 FORMAT = 1

@@ -5,6 +5,7 @@
 # environment only; other missing packages are listed), capture, chromium, firefox, webkit, servers, test, lint, notebook, demo, sweep.
 # PRIOLAB_KNOBS may name the server, the client and the fabric.
 set -eu
+export PYTHONUTF8=1  # the locale may have another encoding
 
 python=${PYTHON:-python3}
 command -v "$python" >/dev/null || {

@@ -1,7 +1,7 @@
 """Decides what a set-up does, from the request and the facts about the machine. Changes nothing itself."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from priolab.experiments.host.machine import Distribution, Machine, Rights
 from priolab.experiments.host.packages import Want
@@ -47,6 +47,8 @@ def decide(
     lacking: the wants that the machine does not meet. obtainable: True for each package that the distribution has; a
     missing entry counts as True. builds_kernel: True if the guest kernel has to be built.
     """
+    if machine.no_namespaces:  # experiments cannot run in real time
+        lacking = [replace(want, without="") if want.builds_kernel else want for want in lacking]
     notes: list[str] = []
     if request.part is SetupPart.ENVIRONMENT:
         others = [want for want in lacking if not want.makes_environment]
@@ -59,22 +61,24 @@ def decide(
     obtained = [want for want in needed if want not in unobtainable]
     may_install = machine.has_apt and machine.rights is not Rights.NONE
     install = _packages(obtained)
-    if install and not may_install:
-        refusals += [f"these packages are missing: {' '.join(install)}", remedy(install, machine)]
-        if "auto" in (request.fabrics or {"auto"}) and (kernels := [want for want in obtained if want.builds_kernel]):
-            refusals.append(
-                f"only the guest kernel needs {' '.join(_packages(kernels))}; FABRIC=netns works without them"
-            )
-    if refusals:
-        return SetupPlan(notes=tuple(notes), refusals=tuple(refusals))
     spare = [want for want in lacking if not want.needed and not set(want.packages) <= set(install)]
-    notes += [_do_without(want, machine.distribution, obtainable) for want in spare if _absent(want, obtainable)]
     optional = _optional([want for want in spare if not _absent(want, obtainable)])
     if not may_install:
-        for each in optional:
-            notes.append(f"not installed: {' '.join(each.packages)}; without them, {each.without}")
-            notes.append(remedy(each.packages, machine))
+        lines = [f"not installed: {' '.join(each.packages)}; without them, {each.without}" for each in optional]
+        every = dict.fromkeys([*install, *(package for each in optional for package in each.packages)])
+        if install:
+            refusals += [f"these packages are missing: {' '.join(install)}", *lines, remedy(every, machine)]
+            kernels = [want for want in obtained if want.builds_kernel]
+            if kernels and "auto" in (request.fabrics or {"auto"}) and not machine.no_namespaces:
+                refusals.append(
+                    f"only the guest kernel needs {' '.join(_packages(kernels))}; FABRIC=netns works without them"
+                )
+        elif every:
+            notes += [*lines, remedy(every, machine)]
         optional = []
+    if refusals:
+        return SetupPlan(notes=tuple(notes), refusals=tuple(refusals))
+    notes += [_do_without(want, machine.distribution, obtainable) for want in spare if _absent(want, obtainable)]
     return SetupPlan(
         install=install,
         optional=tuple(optional),

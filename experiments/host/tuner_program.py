@@ -1,8 +1,8 @@
 """Compiles the tuner's BPF program before the runs."""
 
+from priolab.common.cache_folder import cache_folder
 from priolab.common.tuning import TunerKind
 from priolab.experiments.errors import Unavailable
-from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.host.tools import TunerOrder
 from priolab.proxy.tuner import compiler
 from priolab.proxy.tuner.libbpf import Loaded

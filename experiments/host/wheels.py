@@ -4,7 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from priolab.experiments.host.cache import cache_folder
+from priolab.common.cache_folder import cache_folder
 from priolab.proxy.server import Server
 from priolab.proxy.wheel import Wheel
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from priolab.experiments.errors import StepFailed
 
-_UNQUOTABLE = '"$\\{}'
-
 
 def folder_name(name: str, started: datetime) -> str:
     """Returns a new folder name: the given name, the time, and random digits, which differ within the same second."""
@@ -17,11 +15,6 @@ def folder_name(name: str, started: datetime) -> str:
 
 def results_folder(results: Path) -> Path:
     """Makes the results folder if need be, and returns its absolute path. Raises StepFailed if it cannot be used."""
-    if set(str(results.resolve())) & set(_UNQUOTABLE):
-        # Paths go into the servers' configuration files, and each server has quoting rules of its own.
-        raise StepFailed(
-            "the results folder", f"{results.resolve()}: a path with one of {' '.join(_UNQUOTABLE)} is not allowed"
-        )
     try:
         results.mkdir(parents=True, exist_ok=True)
         probe = results / f".writable.{os.getpid()}"

@@ -90,7 +90,7 @@ def _front(
     second: SecondPlaces, scenario: Scenario, via: Via, folder: RunFolder, tools: Tools, places: Places
 ) -> Front:
     """Returns the second front. It holds whole responses if it can, and has no LOWAT of its own."""
-    server, modules = via.front, modules_of(via.front)
+    server, modules, seen = via.front, modules_of(via.front), places.seen(folder)
     return Front(
         FrontSettings(
             server=server,
@@ -102,12 +102,12 @@ def _front(
             port=SECOND_PORT,
             origin=f"{places.addresses.origin}:{ORIGIN_PORT}",
             size_bytes=scenario.page.largest_bytes,
-            certificates=certificates_in(folder.asked),
-            config=folder.asked / f"second-{server.config_name}",
+            certificates=certificates_in(seen.asked),
+            config=seen.asked / f"second-{server.config_name}",
             state=second.state,
             as_root=places.as_root,
-            log=folder.second / "error.log",
-            output=folder.second / "output.log",
+            log=seen.second / "error.log",
+            output=seen.second / "output.log",
             modules=modules and places.front_sees(modules),
             catalogue=places.front_sees(CATALOGUE),
             root=Path(tools.second_root) if tools.second_root else None,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.host.cache import cache_folder
+from priolab.common.cache_folder import cache_folder
 from priolab.experiments.results.journal_lines import JOURNALS, lines
 from priolab.proxy.server import server_of
 from tests.support.capabilities import present

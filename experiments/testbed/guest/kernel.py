@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from priolab.common.cache_folder import cache_folder
 from priolab.common.running import CannotStart, finished
 from priolab.experiments.errors import ScenarioError, StepFailed
-from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.host.lock import alone
 from priolab.experiments.host.own_files import sha256_of
 from priolab.experiments.testbed.guest import kernel_source, prebuilt

@@ -25,9 +25,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from priolab.common.cache_folder import cache_folder
+from priolab.common.running import finished
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.host import keeper
-from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS
 from priolab.experiments.host.processes import die_with_parent
 from priolab.experiments.host.program_logs import tail
@@ -162,8 +163,7 @@ def check_tools(log: Path) -> None:
 
 def compiler() -> str:
     """Returns the first line of the C compiler's version."""
-    done = subprocess.run(["gcc", "--version"], capture_output=True, text=True, timeout=60, check=False)
-    return (done.stdout.splitlines() or ["unknown"])[0]
+    return (finished(["gcc", "--version"], 60.0).out.splitlines() or ["unknown"])[0]
 
 
 class _Building:

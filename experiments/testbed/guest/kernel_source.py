@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from priolab.common.cache_folder import cache_folder
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.errors import ScenarioError, Unavailable
-from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.host.processes import die_with_parent
 from priolab.experiments.host.suite_packages import CannotFetch, SuitePackages
 from priolab.experiments.testbed.guest.kernel_patches.edit import Version

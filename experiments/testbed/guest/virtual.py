@@ -12,9 +12,10 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from priolab.common.cache_folder import cache_folder
+from priolab.common.limits import too_low_for_run
 from priolab.common.running import TookTooLong
-from priolab.experiments.errors import Unavailable
-from priolab.experiments.host.cache import cache_folder
+from priolab.experiments.errors import RAISE_LIMIT, Unavailable
 from priolab.experiments.host.home import IMPORTED_FROM
 from priolab.experiments.host.processes import CALMER
 from priolab.experiments.host.programs import tools_for
@@ -74,11 +75,16 @@ class Virtual(InGuest):
     own_programs = False
 
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
-        """Raises Unavailable without x86-64, the guest kernel, or a folder without noexec for the guest's memory."""
+        """Raises Unavailable without x86-64, the guest kernel, or room for the guest's memory.
+
+        The memory needs limits of this process that allow it, and a folder that is not mounted noexec.
+        """
         what = f"FABRIC={self.name}"
         if platform.machine() != "x86_64" or platform.system() != "Linux":
             reason = "User-Mode Linux exists for x86-64 Linux only"
             raise Unavailable(what, reason, "use FABRIC=compose or FABRIC=netns")
+        if lack := too_low_for_run(memory_mib(scenario)):
+            raise Unavailable(what, lack, RAISE_LIMIT)
         if not kernel.is_built():
             raise Unavailable(what, "the guest kernel is not built", "run `make kernel`")
         check_egress(scenario, shaper, no_netem)

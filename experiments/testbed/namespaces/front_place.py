@@ -86,7 +86,7 @@ def started(
                 running = front.running(start, origin.check_alive)
                 process = cast("Process", stack.enter_context(running))
         except NotReady as error:
-            raise StepFailed(name, str(error), settings.log) from error
+            raise StepFailed(name, str(error), settings.log.resolve()) from error
         if place.read_sysctl(CC) != congestion_control:
             try:
                 choose_congestion_control(process.pid, congestion_control)

@@ -63,6 +63,7 @@ _ECN_ON = "1"  # asks for ECN, and accepts it
 # (tcp_bound_to_half_wnd). So the client's receive buffer is fixed, and large enough not to limit segments.
 CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
 _HANDSHAKE_RETRIES = "8"  # 511 s
+_UNQUOTABLE = set('"$\\{}')
 _FORKED = ("-P", "-m", "priolab.client")
 
 
@@ -118,6 +119,7 @@ class Namespaces:
             self.front_state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="front-")))
             self.front_state.chmod(0o711)
             self._scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="link-")))
+            self._scratch.chmod(0o711)
             self._wire_up()
             before_origin = self._front
             if self._via is not None:
@@ -133,8 +135,16 @@ class Namespaces:
         self._stack.close()
 
     def seen(self, folder: RunFolder) -> RunFolder:
-        """Returns the same folder, because the places share the file system of this process."""
-        return folder
+        """Returns the same folder, or a link to it if no server's configuration file could contain its path.
+
+        Each server has quoting rules of its own.
+        """
+        if not set(str(folder.path)) & _UNQUOTABLE:
+            return folder
+        link = self._scratch / "run"
+        if not link.is_symlink():
+            link.symlink_to(folder.path)
+        return RunFolder(link)
 
     def front_sees(self, folder: Path) -> Path:
         """Returns the path at which the fronts see a folder of this machine: the same, if it was not made another."""
@@ -309,7 +319,8 @@ class Namespaces:
                 # If the whole front has ended, this is the error to report. It may be noticed after its worker's end.
                 front.wait(BLAME_S)
                 front.check_alive()
-                raise StepFailed(front.name, f"{error}: {tail(self._front_log)}", self._front_log) from error
+                log = self._front_log.resolve()
+                raise StepFailed(front.name, f"{error}: {tail(log)}", log) from error
 
         with sampler:
             yield Sampling(look=look, in_batches=sampler)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.common.limits import too_low_for_run
+from priolab.experiments.errors import RAISE_LIMIT, StepFailed, Unavailable
 from priolab.experiments.host import processes
 from priolab.experiments.host.machine import no_namespaces
 from priolab.experiments.host.programs import tools_for
@@ -49,6 +50,8 @@ class Netns(HostKernel):
         for tool, package in (("unshare", "util-linux"), ("ip", "iproute2"), ("tc", "iproute2")):
             if find(tool) is None:
                 raise Unavailable(what, f"{tool} is not installed", f"install {package}")
+        if lack := too_low_for_run(0):
+            raise Unavailable(what, lack, RAISE_LIMIT)
         try:
             processes.run([*entering(), "ip", "link", "add", "type", "veth"], step="trying namespaces")
         except StepFailed as error:

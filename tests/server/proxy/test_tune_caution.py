@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
+from priolab.common.cache_folder import cache_folder
 from priolab.common.formats.decisions import Decision, Why
-from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.testbed.namespaces.cgroup import own_group
 from priolab.proxy.tuner import compiler, namespaces
 from priolab.proxy.tuner.caution import HOLD_NS, Caution

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from priolab.common.cache_folder import cache_folder
 from priolab.common.formats.decisions import DRY_RUN, SET, Decision, Trigger
 from priolab.common.formats.reading import read_journal
-from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.testbed.namespaces.cgroup import own_group
 from priolab.proxy.tuner import compiler
 from priolab.proxy.tuner.in_kernel import InKernel

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from priolab.common.cache_folder import cache_folder
 from priolab.experiments import cli
-from priolab.experiments.host.cache import cache_folder
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.testbed.guest import kernel
 from priolab.extras.gate.tests.front.folder import front_folder
