@@ -16,6 +16,7 @@ from typing import Self
 
 from priolab.analysis.records.runs import Experiment
 from priolab.common.limits import too_low_for_drawing
+from priolab.experiments.host.python_packages import installing
 
 _NOTHING = {"mark": "point", "data": {"values": []}}
 _PATIENCE_S = 10.0
@@ -29,10 +30,7 @@ def no_figures() -> str | None:
     The library that draws is an extra, which a gate in CI does without.
     """
     if not find_spec("vl_convert"):
-        return (
-            "no figure is drawn: vl-convert-python is not installed; install the lab with its extra `figures`, for "
-            "example by `pip install 'priority-lab[figures]'`"
-        )
+        return f"no figure is drawn: vl-convert-python is not installed; run {installing('figures')}"
     lack = too_low_for_drawing()
     return lack and f"no figure is drawn: {lack}; raise this limit of the shell"
 

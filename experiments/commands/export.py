@@ -14,7 +14,7 @@ from priolab.common.formats.reading import FolderError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_experiment, experiment_folder
 from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
-from priolab.experiments.host.home import pip_install
+from priolab.experiments.host.python_packages import installing
 
 _STEP = "exporting results"
 
@@ -55,7 +55,7 @@ def export(folder: Path, to: str, out: Path | None) -> Exported:
         raise ScenarioError("--to", to, ", ".join(FORMATS))
     chosen = FORMATS[to]
     if chosen.library and find_spec(chosen.library) is None:
-        remedy = f"run {pip_install(chosen.library)}"
+        remedy = f"run {installing(to)}"
         raise Unavailable(f"--to {to}", f"{chosen.library} is not installed", remedy)
     try:
         recorded = album(load_experiment(folder))

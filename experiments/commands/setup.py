@@ -27,6 +27,7 @@ from priolab.experiments.host.python_environment import (
     lacks_extra,
     lacks_venv,
 )
+from priolab.experiments.host.python_packages import installing
 from priolab.experiments.host.search_path import find
 from priolab.experiments.host.setup_plan import SetupPlan, decide, remedy
 from priolab.experiments.host.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
@@ -108,10 +109,9 @@ def _look_for_extras(request: SetupRequest) -> None:
 
     The lab does not install the extra, because the Python environment is the user's.
     """
-    for extra, what in extras(request):
+    for extra, _ in extras(request):
         if lack := lacks_extra(extra):
-            how = f"install {what} with the lab, for example by `pipx install --force '.[{extra}]'` in a clone"
-            raise _Refused(f"{lack} is not in this Python environment; {how}")
+            raise _Refused(f"{lack} is not installed; run {installing(extra)}")
 
 
 def _install(request: SetupRequest, environment: PythonEnvironment | None, *, builds_kernel: bool) -> None:

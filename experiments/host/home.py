@@ -35,15 +35,6 @@ def in_checkout() -> bool:
     return is_clone() and Path(sys.prefix) == ROOT / ".venv"
 
 
-def pip_install(package: str) -> str:
-    """Returns the command that adds a package to this Python environment, for messages.
-
-    In a clone the command also checks the package's digest.
-    """
-    checked = f"--require-hashes -c {ROOT / 'constraints.txt'} " if in_checkout() else ""
-    return f"`{Path(sys.prefix) / 'bin' / 'pip'} install {checked}{package}`"
-
-
 def image_folder(tag: str) -> Path:
     """Returns the folder from which container images are built: the clone, or a copy in the cache. Raises OSError.
 

@@ -21,8 +21,8 @@ from priolab.experiments.execution.executor import Executor
 from priolab.experiments.execution.invocation import words_of_make
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.host import extras
-from priolab.experiments.host.home import pip_install
 from priolab.experiments.host.installed import lack_of
+from priolab.experiments.host.python_packages import installing
 from priolab.experiments.results.run_folder import wrecks
 from priolab.experiments.sweep import estimate, table
 from priolab.experiments.sweep.folder import SweepFolder, record_of, unfinished, wreck_in_words
@@ -117,7 +117,7 @@ def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Ex
     try:
         clusters = extras.parts("executor")  # takes 0.25 s
     except ModuleNotFoundError as error:
-        remedy = f"run {pip_install('distributed')}"
+        remedy = f"run {installing('cluster')}"
         raise Unavailable("--scheduler", f"{error.name} is not installed", remedy) from error
     if not clusters:
         raise Unavailable("--scheduler", "the extra `cluster` is not there", "use a checkout that has it")

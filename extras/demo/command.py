@@ -19,6 +19,7 @@ from priolab.experiments.commands.options import add_words, given_words
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.execution.invocation import check_only, request_from
 from priolab.experiments.execution.local import bearable
+from priolab.experiments.host.python_packages import installing
 from priolab.experiments.results.results_folder import results_folder
 from priolab.extras.demo.listener import HOST, USUAL_PORT, listening
 from priolab.extras.demo.story_arms import prepare
@@ -51,7 +52,7 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
         from priolab.extras.demo.job_queue import JobQueue
         from priolab.extras.demo.server import DemoServer
     except ImportError:
-        raise Unavailable("the demo", "its packages are not installed", "run `make demo`") from None
+        raise Unavailable("the demo", "its packages are not installed", f"run {installing('demo')}") from None
     if options.prepare:
         prepare(request.manner, results, report)
     with listening(options.port) as listener:

@@ -85,7 +85,7 @@ def test_a_format_that_is_none(folder: Path) -> None:
 def test_a_library_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without pyarrow the format parquet is refused with a command that installs pyarrow; csv still works."""
     monkeypatch.setattr(command, "find_spec", lambda _: None)
-    with pytest.raises(Unavailable, match=r"pyarrow is not installed; run `/.*/bin/pip install .*pyarrow`$"):
+    with pytest.raises(Unavailable, match=r"pyarrow is not installed; run `/.*/python -m pip install .*pyarrow>=21'`$"):
         export(folder, "parquet", None)
     assert export(folder, "csv", None).paths
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from priolab.experiments.host.python_packages import installing
+
 _WITHOUT = "import sys; sys.modules['vl_convert'] = None; from priolab.experiments.cli import main; sys.exit(main())"
 _GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "format-3"
 
@@ -21,7 +23,7 @@ def test_an_experiment(tmp_path: Path) -> None:
     done = _priolab("run", "LOWAT=16384", "CONTROL=no", "RELOADS=0", "SIZE=20480", f"RESULTS={tmp_path}")
     assert done.returncode == 0, done.stderr
     assert "note: no figure is drawn: vl-convert-python is not installed;" in done.stdout
-    assert "pip install 'priority-lab[figures]'" in done.stdout
+    assert f"run {installing('figures')}" in done.stdout
     assert "picture:" not in done.stdout
     assert not list(tmp_path.rglob("timeline.*"))
 

@@ -21,8 +21,10 @@ def test_a_cluster_without_dask(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     words = ["LOWAT=none,4096", "SIZE=20480", "RELOADS=0", f"RESULTS={tmp_path}"]
     options = argparse.Namespace(words=words, yes=False, scheduler="tcp://127.0.0.1:8786", from_make=False, kept=None)
     options.print_folder = False
-    with pytest.raises(Unavailable, match=r"distributed is not installed; run `/.*/bin/pip install ") as caught:
+    with pytest.raises(
+        Unavailable, match=r"distributed is not installed; run `/.*/bin/python -m pip install "
+    ) as caught:
         command.sweep(options, Report())
-    assert f"`{sys.prefix}/bin/pip install " in str(caught.value)
-    assert str(caught.value).endswith(" distributed`")
+    assert f"`{sys.prefix}/bin/python -m pip install " in str(caught.value)
+    assert str(caught.value).endswith(" 'distributed>=2026.8'`")
     assert list(tmp_path.iterdir()) == []
