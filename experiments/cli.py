@@ -14,8 +14,9 @@ Extras have commands, too (experiments/host/extras.py). The lab looks for them i
 import os
 import signal
 import sys
-from argparse import Action, ArgumentParser, Namespace
+from argparse import Action, ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TextIO
@@ -97,19 +98,45 @@ def _kept(options: Namespace) -> str:
 
 def command_line(arguments: Sequence[str]) -> ArgumentParser:
     """Builds the parser. If the first argument is a command, the parser knows this command alone, with its options."""
-    parser = ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the lab's version and the digest of its code")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser, commands = _parser()
     named = arguments[0] if arguments else ""
-    known = {name: (about, f"priolab.experiments.{module}") for name, (about, module) in _COMMANDS.items()}
+    known = _of_the_core()
     if named not in known:
-        known |= {name: (about, module) for name, about, module in extras.commands()}
+        known |= _of_extras()
     for name in [named] if named in known else known:
         about, module = known[name]
         command = commands.add_parser(name, help=about, allow_abbrev=False)
         if name == named:
             import_module(module).add_to(command)
     return parser
+
+
+def whole_command_line() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
+    """Builds the parser of all commands with all their options; returns it, and each command's parser by name.
+
+    Completion in shells and the man page are made from it. A command whose Python packages are missing has no options.
+    """
+    parser, commands = _parser()
+    for name, (about, module) in (_of_the_core() | _of_extras()).items():
+        command = commands.add_parser(name, help=about, allow_abbrev=False)
+        with suppress(ModuleNotFoundError):
+            import_module(module).add_to(command)
+    return parser, commands.choices
+
+
+def _parser() -> tuple[ArgumentParser, "_SubParsersAction[ArgumentParser]"]:
+    """Returns a parser without commands, and the place to which its commands are added."""
+    parser = ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the lab's version and the digest of its code")
+    return parser, parser.add_subparsers(required=True, metavar="COMMAND")
+
+
+def _of_the_core() -> dict[str, tuple[str, str]]:
+    return {name: (about, f"priolab.experiments.{module}") for name, (about, module) in _COMMANDS.items()}
+
+
+def _of_extras() -> dict[str, tuple[str, str]]:
+    return {name: (about, module) for name, about, module in extras.commands()}
 
 
 class _Version(Action):
@@ -157,6 +184,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
         "commands.suite_roots",
     ),
     "kernel": ("build the guest kernel, unless it is built already", "commands.guest_kernel"),
+    "completion": (
+        "print a script with which a shell completes commands, options and knobs",
+        "completion_command",
+    ),
 }
 """For each command of the core: what it does, and its module, in the package `experiments`."""
 

@@ -15,6 +15,7 @@ from priolab.experiments.execution.invocation import RUN_KNOBS, RunKnob, request
 from priolab.experiments.results.run_folder import wrecks
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.scenario.named import catalogue
 from priolab.experiments.sweep.folder import wreck_in_words
 
 _EXAMPLES = """\
@@ -45,7 +46,7 @@ def add_to(parser: ArgumentParser) -> None:
         action="store_true",
         help="print only the path of the results folder; progress goes to standard error",
     )
-    parser.set_defaults(do=run)
+    parser.set_defaults(do=run, offers={"words": catalogue})
 
 
 def run(options: Namespace, report: Report) -> int:

@@ -34,7 +34,7 @@ def add_to(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="PATH", help="the folder or file to write (default: the folder exports in the results folder)"
     )
-    parser.set_defaults(do=_do)
+    parser.set_defaults(do=_do, offers={"to": FORMATS.keys})
 
 
 def _do(options: Namespace, report: Report) -> int:

@@ -1,7 +1,9 @@
 """Options of the command line that several commands have.
 
 A command's module has a function `add_to`, which adds the command's options to its parser, and stores in the parser, as
-`do`, the function that carries the command out.
+`do`, the function that carries the command out. For completion in shells it may also store, as `knobs`, the names of
+the only knobs that the command takes, and as `offers`, a function that returns the values of an argument, by the
+argument's name.
 """
 
 import argparse

@@ -15,7 +15,7 @@ def add_to(parser: ArgumentParser) -> None:
     """Adds the options of `priolab setup` to its parser."""
     about = f"PART: {', '.join(SetupPart)}; knobs such as SERVER=h2o"
     parser.add_argument("words", nargs="*", metavar="PART or KNOB=VALUE", help=about)
-    parser.set_defaults(do=_do)
+    parser.set_defaults(do=_do, offers={"words": lambda: SetupPart})
 
 
 def _do(options: Namespace, _: Report) -> int:

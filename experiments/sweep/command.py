@@ -24,7 +24,7 @@ from priolab.experiments.host import extras
 from priolab.experiments.host.installed import lack_of
 from priolab.experiments.host.python_packages import installing
 from priolab.experiments.results.run_folder import wrecks
-from priolab.experiments.sweep import estimate, table
+from priolab.experiments.sweep import estimate, sweep_file, table
 from priolab.experiments.sweep.folder import SweepFolder, record_of, unfinished, wreck_in_words
 from priolab.experiments.sweep.listing import announce
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, run_sweep, sweep_from
@@ -41,7 +41,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--print-folder", action="store_true", help="print only the path of the sweep's folder; progress goes to stderr"
     )
-    parser.set_defaults(do=sweep)
+    parser.set_defaults(do=sweep, offers={"words": sweep_file.catalogue})
 
 
 def sweep(options: argparse.Namespace, report: Report) -> int:

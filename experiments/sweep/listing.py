@@ -23,7 +23,7 @@ def add_to(parser: ArgumentParser) -> None:
         help="list the arms of this sweep, which is given as for `priolab sweep` (default: list all names)",
     )
     parser.add_argument("--json", action="store_true", help="print the names as JSON, for programs")
-    parser.set_defaults(do=show)
+    parser.set_defaults(do=show, offers={"words": sweep_file.catalogue})
 
 
 def show(options: Namespace, report: Report) -> int:

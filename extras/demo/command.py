@@ -28,6 +28,9 @@ _TOKEN_BYTES = 24
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
+_ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
+
+
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `priolab demo` to its parser."""
     add_words(parser, "KNOB=VALUE", "FABRIC, SHAPER or RESULTS")
@@ -37,10 +40,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--prepare", action="store_true", help="first run all steps of the story and all stops of the slider"
     )
     parser.add_argument("--idle", action="store_true", help="run nothing before a visitor wants to see it")
-    parser.set_defaults(do=lambda options, report: serve(options, given_words(options, report), report))
-
-
-_ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
+    parser.set_defaults(do=lambda options, report: serve(options, given_words(options, report), report), knobs=_ALLOWED)
 
 
 def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> None:

@@ -40,7 +40,7 @@ def add_to(parser: ArgumentParser) -> None:
     """Adds the options of `priolab slides` to its parser."""
     add_words(parser, "KNOB=VALUE", "FABRIC, SHAPER or RESULTS")
     parser.add_argument("--out", type=Path, help="the folder to write (default: results/slides)")
-    parser.set_defaults(do=_do)
+    parser.set_defaults(do=_do, knobs=_ALLOWED)
 
 
 def _do(options: Namespace, report: Report) -> None:

@@ -22,6 +22,7 @@ from priolab.extras.gate import reports, runs, site
 from priolab.extras.gate.expectations import Expectations
 from priolab.extras.gate.expectations_file import DEFAULT, read_expectations
 from priolab.extras.gate.judging import Result, judged
+from priolab.proxy.server import catalogue as servers
 
 KNOBS_ALLOWED = (
     *("SERVER", "PROGRAM", "CONFIG", "NATIVE", "BUFFERING", "RECORD", "SNDBUF", "CC"),
@@ -58,7 +59,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", metavar="TIME", default="60s", help="time limit of the whole command (default: 60s)")
     parser.add_argument("--connect", metavar="HOST[:PORT]", help="with a URL: the address to connect to")
     parser.add_argument("--ca", type=Path, metavar="FILE", help="with a URL: trust only these certificates")
-    parser.set_defaults(do=gate, from_make=False)
+    parser.set_defaults(do=gate, from_make=False, knobs=KNOBS_ALLOWED, offers={"words": servers})
 
 
 def gate(options: argparse.Namespace, report: Report) -> int:

@@ -74,7 +74,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_words(
         parser, "KNOB=VALUE", "SERVER and DIALECT, with one or more values (a,b); FABRIC, SHAPER, RESULTS or REUSE"
     )
-    parser.set_defaults(do=_do)
+    parser.set_defaults(do=_do, knobs=MAY_BE_CHOSEN)
 
 
 def _do(options: argparse.Namespace, report: Report) -> int:

@@ -39,7 +39,7 @@ def add_to(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, help="folder for the web page that shows the comparison (default: results/reproduction)"
     )
-    parser.set_defaults(do=_do)
+    parser.set_defaults(do=_do, knobs=KNOBS)
 
 
 @keep_guests()

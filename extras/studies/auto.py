@@ -81,7 +81,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `priolab auto` to its parser."""
     parser.add_argument("file", type=Path, help="the document to write; its picture goes into the same folder")
     parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help="FABRIC, SHAPER or RESULTS")
-    parser.set_defaults(from_make=False, do=_do)
+    parser.set_defaults(from_make=False, do=_do, knobs=MAY_BE_CHOSEN)
 
 
 def _do(options: argparse.Namespace, report: Report) -> int:
