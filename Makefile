@@ -144,6 +144,10 @@ picture: setup-servers setup-test ## redraw the pictures of README.md, docs/guid
 knobs: environment ## write the table of all knobs, docs/reference/knobs.md
 	@.venv/bin/python -m tools.knob_tables docs/reference/knobs.md
 
+.PHONY: man
+man: setup-lint ## write the man page of priolab, docs/priolab.1
+	@.venv/bin/python -m tools.man_page docs/priolab.1
+
 image: setup ## make the image of the lab, priolab/lab, from the base image (needs Docker)
 	@.venv/bin/python -m tools.image
 

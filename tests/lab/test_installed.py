@@ -76,6 +76,12 @@ def test_it_is_the_installed_one(programs: Path, tmp_path: Path) -> None:
     } == set()
 
 
+def test_the_man_page(programs: Path) -> None:
+    """The man page is where man(1) looks for it, and pipx links it."""
+    page = programs.parent / "share/man/man1/priolab.1"
+    assert page.read_bytes() == (_ROOT / "docs/priolab.1").read_bytes()
+
+
 def test_what_takes_a_clone_says_so(programs: Path, tmp_path: Path) -> None:
     """`priolab setup test` is refused with one line, because the tests need a clone of the repository."""
     done = _priolab(programs, tmp_path, "setup", "test")
