@@ -11,6 +11,7 @@ from pathlib import Path
 
 from setuptools import setup
 
+_AUTHORS = "the priority lab's maintainers"
 _ROOT = Path(__file__).parent
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")
 
@@ -29,12 +30,15 @@ def readme(address: str) -> str:
 
 def main() -> None:
     """Carries out the command of setuptools."""
-    address: str = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["address"]["project"]
+    declared = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    address, email = declared["tool"]["address"]["project"], declared["tool"]["address"]["email"]
     pages = {"Homepage": "", "Changelog": "/blob/main/CHANGELOG.md", "Issues": "/issues"}
     with tempfile.TemporaryDirectory(prefix="priolab-build-") as folder:
         setup(
             long_description=readme(address),
             long_description_content_type="text/markdown",
+            author=_AUTHORS,
+            author_email=f'"{_AUTHORS}" <{email}>' if email else None,
             project_urls={name: f"{address}{path}" for name, path in pages.items()} if address else {},
             options={"build": {"build_base": folder}},
         )

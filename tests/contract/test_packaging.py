@@ -6,7 +6,9 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import yaml
+from pyroma import projectdata, ratings
 
 from priolab.experiments.host import home
 
@@ -71,7 +73,39 @@ def test_one_version_and_one_address() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == DECLARED["project"]["version"]
     address = DECLARED["tool"]["address"]["project"]
-    assert citation.get("repository-code", "") == address
+    assert citation.get("repository-code", "") == address, f"CITATION.cff needs `repository-code: {address}`"
+
+
+@pytest.mark.parametrize(
+    ("address", "email", "least"),
+    [
+        ("", "", 8),
+        ("https://example.org/priority-lab", "", 8),
+        ("https://example.org/priority-lab", "lab@example.org", 10),
+    ],
+)
+def test_what_a_package_index_shows(tmp_path: Path, address: str, email: str, least: int) -> None:
+    """The addresses lead to the project and to its maintainers; without them nothing leads anywhere.
+
+    least: the rating by pyroma, out of 10.
+    """
+    for path in ROOT.iterdir():
+        if path.name in ("README.md", "LICENSE", "docs", *(folder.partition("/")[0] for folder in FOLDERS.values())):
+            (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "priolab").symlink_to(ROOT / "priolab")
+    (tmp_path / "setup.py").write_bytes((ROOT / "setup.py").read_bytes())
+    declared = (ROOT / "pyproject.toml").read_text()
+    for key, value in (("project", address), ("email", email)):
+        declared = re.sub(rf'^{key} = ".*"$', f'{key} = "{value}"', declared, flags=re.MULTILINE)
+    (tmp_path / "pyproject.toml").write_text(declared)
+    shown = projectdata.build_metadata(str(tmp_path), isolated=False)
+    assert shown["author"] == "the priority lab's maintainers"
+    assert shown.get("author-email", "") == (f'"the priority lab\'s maintainers" <{email}>' if email else "")
+    pages = shown.get("project-url", [])
+    assert [page.rpartition(", ")[2].startswith(address) for page in pages] == [True] * (3 if address else 0)
+    assert (f"]({address}/blob/main/docs/guide/servers.md)" in shown["description"]) == bool(address)
+    rating, missing = ratings.rate(shown)
+    assert rating >= least, missing
 
 
 def test_what_the_workflows_run_is_pinned() -> None:
