@@ -17,6 +17,7 @@ FLOORS = (
     ("sweep",),
     ("run_command", "show_command"),
     ("cli",),
+    ("completion_command",),
     ("__main__",),
     ("in_turn",),
 )

@@ -28,6 +28,14 @@ from priolab.experiments.host import extras
 from priolab.experiments.host.interruption import Interrupted, raise_interrupted
 
 _BAD_INPUT = 2
+_ABOUT = (
+    "The priority lab shows, measures and explains why HTTP/2 prioritization fails when a server hands its bytes to the"
+    " kernel too early."
+)
+_FIRST_STEPS = (
+    "`priolab setup` prepares this machine, `priolab run LOWAT=131072` is the demonstration, and"
+    " `priolab COMMAND --help` explains a command. Pages such as docs/guide/pages.md are in the source distribution."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     arguments: the words after `priolab`; None for the words of this process.
     """
-    words = sys.argv[1:] if arguments is None else arguments
+    words = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         Path.cwd()
     except OSError as error:
@@ -126,7 +134,7 @@ def whole_command_line() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
 
 def _parser() -> tuple[ArgumentParser, "_SubParsersAction[ArgumentParser]"]:
     """Returns a parser without commands, and the place to which its commands are added."""
-    parser = ArgumentParser(prog="priolab", description="The priority lab.", allow_abbrev=False)
+    parser = ArgumentParser(prog="priolab", description=_ABOUT, epilog=_FIRST_STEPS, allow_abbrev=False)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the lab's version and the digest of its code")
     return parser, parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -28,7 +28,8 @@ examples:
 
 def add_to(parser: ArgumentParser) -> None:
     """Adds the options of `priolab run` to its parser: one for each knob, too."""
-    add_words(parser, "SCENARIO or KNOB=VALUE", "`priolab list` shows the scenarios, docs/reference/knobs.md the knobs")
+    about = "`priolab list` shows the scenarios; the knobs are below, and a wrong value is refused with what is allowed"
+    add_words(parser, "SCENARIO or KNOB=VALUE", about)
     parser.formatter_class, parser.epilog = RawDescriptionHelpFormatter, _EXAMPLES
     parser.usage = "%(prog)s [-h] [SCENARIO] [KNOB=VALUE ...] [--KNOB VALUE ...] [--print-folder]"
     groups: Sequence[tuple[str, Iterable[Knob | RunKnob]]] = (

@@ -314,7 +314,7 @@ def _fronts(scenario: Scenario) -> str:
 def _lines_of(entry: Entry) -> Iterator[str]:
     """Yields the lines about a named scenario, in rich's markup."""
     yield f"[bold]{shown(entry.name)}[/]  {shown(joined_words(entry.knobs))}"
-    yield f"    {shown(entry.title)}."
+    yield f"    {shown(entry.title)}{'' if entry.title.endswith('?') else '.'}"
     yield f"    Expect: {shown(entry.expect)}."
     if entry.card:
         yield f"    Layer: {LAYERS[entry.card.layer]}."

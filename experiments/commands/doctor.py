@@ -11,6 +11,7 @@ from importlib.metadata import version as package_version
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import Unavailable
+from priolab.experiments.host.home import kernel_command
 from priolab.experiments.host.installed import lack_of
 from priolab.experiments.host.machine import Capability, LinkOption
 from priolab.experiments.host.packages import CAPTURING, READING_CAPTURES
@@ -130,14 +131,14 @@ def _guest() -> list[Capability]:
     record = kernel.record()
     detail = "not built" if record is None else f"{_built(record)}; {_entry()}"
     found = Capability(
-        name="guest kernel", present=record is not None, detail=detail, remedy="" if record else "make kernel"
+        name="guest kernel", present=record is not None, detail=detail, remedy="" if record else kernel_command()
     )
     lack = no_netem()
     netem = Capability(
         name="netem in guest",
         present=lack is None,
         detail=lack or NETEM,
-        remedy="" if lack is None else "make kernel",
+        remedy="" if lack is None else kernel_command(),
     )
     return [found, netem]
 

@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from priolab.experiments.commands.console import Report
+from priolab.experiments.host.home import kernel_command
 from priolab.experiments.testbed.guest import kernel, prebuilt
 
 
@@ -23,7 +24,7 @@ def _do(options: Namespace, report: Report) -> int:
         built_kernel(report)
     report.say(f"guest kernel: {kernel.path()}")
     if options.archive:
-        report.say(f"on another machine: make kernel KERNEL={prebuilt.archive(kernel.path(), Path())}")
+        report.say(f"on another machine: {kernel_command(prebuilt.archive(kernel.path(), Path()))}")
     return 0
 
 

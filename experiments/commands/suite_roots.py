@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import ScenarioError
+from priolab.experiments.host.home import setup_command
 from priolab.experiments.host.plural import counted
 from priolab.experiments.host.root_making import obtain
 from priolab.experiments.host.roots import Root, all_roots, roots_folder
@@ -30,7 +31,8 @@ def show(names: Sequence[str], report: Report) -> int:
         found = all_roots()
         for root in found:
             report.say(_line(root))
-        report.say(f"{counted(len(found), 'root')} in {roots_folder()}; `make setup SERVER=nginx@trixie` adds one")
+        another = setup_command("SERVER=nginx@trixie")
+        report.say(f"{counted(len(found), 'root')} in {roots_folder()}; {another} adds one")
     return 0
 
 

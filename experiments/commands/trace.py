@@ -6,6 +6,7 @@ from pathlib import Path
 from priolab.common.trace import MOST_OPPORTUNITIES
 from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import ScenarioError, StepFailed
+from priolab.experiments.host.home import run_command
 from priolab.netem import units
 from priolab.netem.synthetic import KINDS, synthetic
 
@@ -51,7 +52,7 @@ def make(options: argparse.Namespace, report: Report) -> int:
         f" {trace.mean_bit_s / 10**6:.1f} Mbit/s, the longest gap {trace.longest_gap_ns / 10**6:.0f} ms. Synthetic: a"
         " random process made it, nobody measured it."
     )
-    report.say(f"make experiment TRACE={file}", whole=True)
+    report.say(run_command(f"TRACE={file}"), whole=True)
     return 0
 
 

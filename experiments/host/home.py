@@ -30,6 +30,21 @@ def setup_command(words: str = "") -> str:
     return f"`{'make' if is_clone() else 'priolab'} setup{f' {words}' if words else ''}`"
 
 
+def kernel_command(source: str = "") -> str:
+    """Returns the command that builds the guest kernel, for messages.
+
+    source: the file that the command takes: a kernel that was built elsewhere, or a kernel's source; empty for none.
+    """
+    if is_clone():
+        return f"`make kernel{f' KERNEL={source}' if source else ''}`"
+    return f"`{f'PRIOLAB_KERNEL={source} ' if source else ''}priolab kernel`"
+
+
+def run_command(words: str) -> str:
+    """Returns the command that runs an experiment, for messages. words: the command's arguments."""
+    return f"`{'make experiment' if is_clone() else 'priolab run'} {words}`"
+
+
 def in_checkout() -> bool:
     """Returns True if this process runs in the .venv of the clone that its code comes from."""
     return is_clone() and Path(sys.prefix) == ROOT / ".venv"

@@ -8,12 +8,13 @@ from pathlib import Path
 from priolab.common.running import CannotStart, TookTooLong, finished
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.apt import obtainable
-from priolab.experiments.host.home import setup_command
+from priolab.experiments.host.home import in_checkout, setup_command
 from priolab.experiments.host.installed import lack_of, program_of, root_of
 from priolab.experiments.host.machine import distribution
 from priolab.experiments.host.npm import lacks_modules
 from priolab.experiments.host.own_files import digest_of
 from priolab.experiments.host.own_program import inspected, version_said
+from priolab.experiments.host.python_packages import installing
 from priolab.experiments.host.roots import Root
 from priolab.experiments.host.search_path import find, program_environment
 from priolab.experiments.host.setup_plan import not_packaged
@@ -167,9 +168,12 @@ def lack_of_browser(browser: BrowserProgram) -> str | None:
 
 
 def browser_remedy(browser: BrowserProgram) -> str:
-    """Returns how to install a browser and what drives it."""
+    """Returns how to install a browser and what drives it. Only a checkout's set-up installs Python packages."""
+    set_up = setup_command(f"CLIENT={browser.name}")
+    if browser.driver and not find_spec(browser.driver) and not in_checkout():
+        return f"{installing(browser.name)}, then {set_up}"
     parts = " and ".join((*browser.programs, *([browser.driver] if browser.driver else [])))
-    return f"{setup_command(f'CLIENT={browser.name}')} installs both {parts}"
+    return f"{set_up} installs both {parts}"
 
 
 def browser_version(browser: BrowserProgram) -> str | None:

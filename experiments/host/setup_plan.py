@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from priolab.experiments.host.home import kernel_command
 from priolab.experiments.host.machine import Distribution, Machine, Rights
 from priolab.experiments.host.packages import Want
 from priolab.experiments.host.setup_request import SetupPart, SetupRequest
@@ -131,7 +132,7 @@ def _of_what_is_missing(lacking: Sequence[Want], machine: Machine) -> Iterable[s
         yield f"not installed: {' '.join(packages)}; FABRIC=compose needs none of them"
         yield remedy(packages, machine)
     if any(want.builds_kernel for want in lacking):
-        yield "FABRIC=virtual needs the guest kernel, which `make kernel` builds"
+        yield f"FABRIC=virtual needs the guest kernel, which {kernel_command()} builds"
 
 
 def _absent(want: Want, obtainable: Mapping[str, bool]) -> list[str]:

@@ -159,7 +159,7 @@ def application(queue: JobQueue, token: str, *, ahead: bool = False) -> Starlett
     def guarded(answer: _Answer) -> _Answer:
         async def guard(request: Request) -> Response:
             if not hmac.compare_digest(request.headers.get(TOKEN_HEADER, "").encode(), token.encode()):
-                raise HTTPException(403, "the token is missing; open the address that `make demo` printed")
+                raise HTTPException(403, "the token is missing; open the address that the demo printed")
             return await answer(request)
 
         return guard

@@ -18,6 +18,7 @@ from pathlib import Path
 from priolab.common.cache_folder import cache_folder
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.errors import ScenarioError, Unavailable
+from priolab.experiments.host.home import kernel_command
 from priolab.experiments.host.processes import die_with_parent
 from priolab.experiments.host.suite_packages import CannotFetch, SuitePackages
 from priolab.experiments.testbed.guest.kernel_patches.edit import Version
@@ -41,7 +42,7 @@ _ALLOWED = (
 _SUITES: dict[Version, str] = {(7, 2): "sid", (6, 12): "trixie", (6, 1): "bookworm"}
 _TARBALL = re.compile(r"linux-(?:source-)?(\d+)\.(\d+)(?:\.\d+)*(?:-.*)?\.tar(?:\.(?:xz|bz2|gz|zst))?")
 _DISTRIBUTION = Path("/usr/src")
-_NAME_IT = "name a source or a built kernel: make kernel KERNEL=/path/linux-7.2.tar.xz"
+_NAME_IT = f"name a source or a built kernel: {kernel_command('/path/linux-7.2.tar.xz')}"
 _UNPACKING_S = 600.0
 
 

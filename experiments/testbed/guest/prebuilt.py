@@ -21,6 +21,7 @@ from pathlib import Path
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.elf import read_elf
+from priolab.experiments.host.home import kernel_command
 from priolab.experiments.host.own_files import sha256_of
 from priolab.experiments.testbed.guest.kernel_build import said_name
 from priolab.experiments.testbed.guest.kernel_patches.edit import Version
@@ -28,7 +29,7 @@ from priolab.experiments.testbed.guest.kernel_source import VARIABLE
 
 _PACKED = ".tar.gz"
 _WISH = re.compile(r"((?:.*/)?(linux-(\d+)\.(\d+)-[0-9a-f]{12})(?:\.tar\.gz)?)(?:#sha256=([0-9a-f]{64}))?")
-_OTHER_FILE = "name another file, or build the kernel here: make kernel"
+_OTHER_FILE = f"name another file, or build the kernel here: {kernel_command()}"
 _MOST_BYTES = 2**28
 _PIECE_BYTES = 2**16
 _PATIENCE_S = 30.0

@@ -16,7 +16,7 @@ from priolab.common.cache_folder import cache_folder
 from priolab.common.limits import too_low_for_run
 from priolab.common.running import TookTooLong
 from priolab.experiments.errors import RAISE_LIMIT, Unavailable
-from priolab.experiments.host.home import IMPORTED_FROM
+from priolab.experiments.host.home import IMPORTED_FROM, kernel_command
 from priolab.experiments.host.processes import CALMER
 from priolab.experiments.host.programs import tools_for
 from priolab.experiments.host.search_path import SYSTEM_FOLDERS, find
@@ -86,11 +86,11 @@ class Virtual(InGuest):
         if lack := too_low_for_run(memory_mib(scenario)):
             raise Unavailable(what, lack, RAISE_LIMIT)
         if not kernel.is_built():
-            raise Unavailable(what, "the guest kernel is not built", "run `make kernel`")
+            raise Unavailable(what, "the guest kernel is not built", f"run {kernel_command()}")
         check_egress(scenario, shaper, no_netem)
         check_qdisc(scenario, shaper, no_netem, _lack_of_qdisc)
         if shaper is Shaper.FERRY and (lack := _no_ferry()):
-            raise Unavailable(f"SHAPER={shaper}", lack, "run `make kernel` after installing ethtool")
+            raise Unavailable(f"SHAPER={shaper}", lack, f"run {kernel_command()} after installing ethtool")
         self._memory_folder(scenario)
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:

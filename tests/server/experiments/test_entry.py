@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from priolab.experiments.cli import main
+
 
 @pytest.mark.parametrize(
     "module",
@@ -29,3 +31,14 @@ def test_a_signal_while_modules_are_imported(module: str, stop: signal.Signals) 
         said = [line for line in process.stderr if not line.startswith("import time:")]
     assert said == [f"priolab: interrupted by {stop.name}; nothing was kept\n"]
     assert process.returncode == 128 + stop
+
+
+def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a command, the help says what the lab is, what comes first, and which commands there are."""
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "explains why HTTP/2 prioritization fails" in said
+    assert "`priolab setup` prepares this machine" in said
+    assert "run run an experiment" in said

@@ -36,8 +36,8 @@ def image(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_a_missing_kernel_is_one_cause() -> None:
     """If the guest kernel is missing, netem needs the guest kernel, and is not reported as missing from it."""
     found, netem = doctor._guest()
-    assert (found.detail, found.remedy) == ("not built", "make kernel")
-    assert (netem.present, netem.detail, netem.remedy) == (False, "needs the guest kernel", "make kernel")
+    assert (found.detail, found.remedy) == ("not built", "`make kernel`")
+    assert (netem.present, netem.detail, netem.remedy) == (False, "needs the guest kernel", "`make kernel`")
     assert dict(Virtual().shapers())[Shaper.NETEM] == "needs the guest kernel"
 
 

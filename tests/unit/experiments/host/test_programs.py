@@ -10,6 +10,7 @@ from priolab.experiments.errors import Unavailable
 from priolab.experiments.host import programs
 from priolab.experiments.host.installed import lack_of, program_of
 from priolab.experiments.host.programs import (
+    browser_remedy,
     browser_tools,
     check_levels,
     lack_of_browser,
@@ -143,3 +144,12 @@ def test_a_browser_lacks_one_of_its_programs(monkeypatch: pytest.MonkeyPatch, cl
         assert str(caught.value).startswith(f"CLIENT={client} cannot be used here: {missing} is not installed")
         assert all(program in str(caught.value) for program in browser.programs)
         assert "\n" not in str(caught.value)
+
+
+def test_a_browser_of_an_installed_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outside of a checkout the set-up installs no Python packages, so another command comes before it."""
+    monkeypatch.setattr(programs, "find_spec", lambda _: None)
+    monkeypatch.setattr(programs, "in_checkout", lambda: False)
+    monkeypatch.setattr(programs, "installing", lambda extra: f"`pipx inject priority-lab {extra}`")
+    assert browser_remedy(BROWSERS["firefox"]) == "`pipx inject priority-lab firefox`, then `make setup CLIENT=firefox`"
+    assert browser_remedy(BROWSERS["webkit"]).startswith("`make setup CLIENT=webkit` installs both ")

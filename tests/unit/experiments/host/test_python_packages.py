@@ -98,8 +98,9 @@ def test_an_environment_of_uv(prefix: Prefix) -> None:
     assert _said() == f"uv pip install --python {folder}/bin/python 'pyarrow>=21'"
 
 
-def test_an_environment_with_pip(prefix: Prefix) -> None:
+def test_an_environment_with_pip(prefix: Prefix, monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment of the module venv has pip."""
+    monkeypatch.setattr(python_packages, "find_spec", lambda name: name)
     folder = prefix("work", pyvenv_dot_cfg="home = /usr/bin\n")
     assert _said() == f"{folder}/bin/python -m pip install 'pyarrow>=21'"
 

@@ -94,6 +94,6 @@ def test_the_distributions_source_stands_in(folders: Path) -> None:
 @pytest.mark.usefixtures("folders")
 def test_nothing_is_here() -> None:
     """The error is one line with the missing source, and with all that the user can give."""
-    given = r"MIRROR=http://HOST/debian, or install debootstrap.*KERNEL=/path/linux-7\.2\.tar\.xz$"
+    given = r"MIRROR=http://HOST/debian, or install debootstrap.*KERNEL=/path/linux-7\.2\.tar\.xz`$"
     with pytest.raises(Unavailable, match=rf"^the source of Linux 7\.2 .*no archive of Debian.*{given}"):
         find(chosen(), _silent)
