@@ -41,8 +41,8 @@ def kernel_command(source: str = "") -> str:
 
 
 def run_command(words: str) -> str:
-    """Returns the command that runs an experiment, for messages. words: the command's arguments."""
-    return f"`{'make experiment' if is_clone() else 'priolab run'} {words}`"
+    """Returns the command that runs an experiment, without backticks. words: the command's arguments."""
+    return f"{'make experiment' if is_clone() else 'priolab run'} {words}"
 
 
 def in_checkout() -> bool:

@@ -171,7 +171,7 @@ def browser_remedy(browser: BrowserProgram) -> str:
     """Returns how to install a browser and what drives it. Only a checkout's set-up installs Python packages."""
     set_up = setup_command(f"CLIENT={browser.name}")
     if browser.driver and not find_spec(browser.driver) and not in_checkout():
-        return f"{installing(browser.name)}, then {set_up}"
+        return f"run {installing(browser.name)}, then {set_up}"
     parts = " and ".join((*browser.programs, *([browser.driver] if browser.driver else [])))
     return f"{set_up} installs both {parts}"
 

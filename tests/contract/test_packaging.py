@@ -69,9 +69,11 @@ def test_the_readme_for_a_package_index() -> None:
 
 
 def test_one_version_and_one_address() -> None:
-    """The citation has the version of the distribution, and the project's address once there is one."""
+    """Citation and changelog have the version and its date; the citation has the project's address if there is one."""
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == DECLARED["project"]["version"]
+    newest = re.findall(r"^## (\d.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+    assert newest == f"{citation['version']} - {citation['date-released']}"
     address = DECLARED["tool"]["address"]["project"]
     assert citation.get("repository-code", "") == address, f"CITATION.cff needs `repository-code: {address}`"
 
@@ -116,3 +118,11 @@ def test_what_the_workflows_run_is_pinned() -> None:
         assert yaml.safe_load(file.read_text())
         for action in re.findall(r"uses: (\S+)", file.read_text()):
             assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action), (file, action)
+
+
+def test_one_screen_for_each_version() -> None:
+    """The changelog says on one screen what a version gives; what each has in detail stands below."""
+    versions = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    screens = [version.count("\n") for version in versions if re.match(r"\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d\n", version)]
+    assert screens
+    assert max(screens) <= 50

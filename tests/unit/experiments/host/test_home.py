@@ -31,7 +31,7 @@ def test_this_is_a_clone() -> None:
     assert home.setup_command("SERVER=h2o") == "`make setup SERVER=h2o`"
     assert home.kernel_command() == "`make kernel`"
     assert home.kernel_command("/k.tar.gz") == "`make kernel KERNEL=/k.tar.gz`"
-    assert home.run_command("TRACE=t") == "`make experiment TRACE=t`"
+    assert home.run_command("TRACE=t") == "make experiment TRACE=t"
 
 
 def test_an_installed_lab_has_no_make(installed: Path) -> None:
@@ -40,7 +40,7 @@ def test_an_installed_lab_has_no_make(installed: Path) -> None:
     assert home.setup_command("SERVER=h2o") == "`priolab setup SERVER=h2o`"
     assert home.kernel_command() == "`priolab kernel`"
     assert home.kernel_command("/k.tar.gz") == "`PRIOLAB_KERNEL=/k.tar.gz priolab kernel`"
-    assert home.run_command("TRACE=t") == "`priolab run TRACE=t`"
+    assert home.run_command("TRACE=t") == "priolab run TRACE=t"
 
 
 def test_images_of_an_installed_lab(installed: Path) -> None:

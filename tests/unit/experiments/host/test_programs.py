@@ -151,5 +151,8 @@ def test_a_browser_of_an_installed_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "find_spec", lambda _: None)
     monkeypatch.setattr(programs, "in_checkout", lambda: False)
     monkeypatch.setattr(programs, "installing", lambda extra: f"`pipx inject priority-lab {extra}`")
-    assert browser_remedy(BROWSERS["firefox"]) == "`pipx inject priority-lab firefox`, then `make setup CLIENT=firefox`"
+    assert (
+        browser_remedy(BROWSERS["firefox"])
+        == "run `pipx inject priority-lab firefox`, then `make setup CLIENT=firefox`"
+    )
     assert browser_remedy(BROWSERS["webkit"]).startswith("`make setup CLIENT=webkit` installs both ")
