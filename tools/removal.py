@@ -3,9 +3,10 @@
     python -m tools.removal [NAME...]        takes these away together; without names, each by itself
 
 An extra is taken away as one would do it in a commit: its folder, its pages, what it has elsewhere, the extras that
-need it, and the lines of pyproject.toml that name it. Then the linters, the unit and contract tests and an experiment
-must succeed, and neither `priolab` nor make may name its commands and targets. Documents that link to its pages are
-edited by hand in such a commit, so the tests of links and of documented commands are left out.
+need it, and the lines of pyproject.toml that name it; then the man page is made anew. After that the linters, the unit
+and contract tests and an experiment must succeed, and neither `priolab` nor make may name its commands and targets.
+Documents that link to its pages are edited by hand in such a commit, so the tests of links and of documented commands
+are left out.
 """
 
 import os
@@ -49,6 +50,7 @@ def missed(names: Sequence[str]) -> Iterator[str]:
         assert words <= {word for each in _LISTS for word in _named(_run(copy, *each).out)}, "not all were there"
         for name in gone:
             _take_away(name, copy)
+        _run(copy, "man_page", str(copy / "docs" / "priolab.1"))
         for each in _LISTS:
             if still := words & _named(_run(copy, *each).out):
                 yield f"without {', '.join(gone)}: `{' '.join(each)}` names {', '.join(sorted(still))}"
@@ -108,7 +110,8 @@ def _run(copy: Path, program: str, *words: str) -> Finished:
 
     mypy has a cache of its own there: another mypy may be at work in the checkout.
     """
-    module = {"priolab": ["-m", "priolab.experiments"], "pytest": ["-m", "pytest"]}.get(program)
+    modules = {"priolab": "priolab.experiments", "pytest": "pytest", "man_page": "tools.man_page"}
+    module = ["-m", modules[program]] if program in modules else []
     here = program if program == "make" else str(ROOT / ".venv" / "bin" / program)
     command = [sys.executable, *module, *words] if module else [here, *words]
     environment = os.environ | {"PYTHONPATH": str(copy), "MYPY_CACHE_DIR": str(copy / ".mypy_cache")}
