@@ -10,7 +10,6 @@ import sysconfig
 import tomllib
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, requires
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +62,8 @@ def _command(packages: Sequence[str], prefix: Path) -> str:
     if _is_made_by_uv(prefix):
         return shlex.join(["uv", "pip", "install", "--python", python, *packages])
     pip = shlex.join([python, "-m", "pip", "install", *packages])
-    return pip if find_spec("pip") else f"{shlex.join([python, '-m', 'ensurepip'])} && {pip}"
+    has_pip = any(prefix.glob("lib/python3*/site-packages/pip"))
+    return pip if has_pip else f"{shlex.join([python, '-m', 'ensurepip'])} && {pip}"
 
 
 def _tool(receipt: Path, packages: Sequence[str]) -> list[str]:

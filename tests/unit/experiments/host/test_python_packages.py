@@ -98,17 +98,16 @@ def test_an_environment_of_uv(prefix: Prefix) -> None:
     assert _said() == f"uv pip install --python {folder}/bin/python 'pyarrow>=21'"
 
 
-def test_an_environment_with_pip(prefix: Prefix, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_with_pip(prefix: Prefix) -> None:
     """An environment of the module venv has pip."""
-    monkeypatch.setattr(python_packages, "find_spec", lambda name: name)
     folder = prefix("work", pyvenv_dot_cfg="home = /usr/bin\n")
+    (folder / "lib/python3.13/site-packages/pip").mkdir(parents=True)
     assert _said() == f"{folder}/bin/python -m pip install 'pyarrow>=21'"
 
 
-def test_an_environment_without_pip(prefix: Prefix, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_without_pip(prefix: Prefix) -> None:
     """Where pip is missing, Python brings it along."""
     folder = prefix("work", pyvenv_dot_cfg="home = /usr/bin\n")
-    monkeypatch.setattr(python_packages, "find_spec", lambda _: None)
     python = f"{folder}/bin/python"
     assert _said() == f"{python} -m ensurepip && {python} -m pip install 'pyarrow>=21'"
 
