@@ -25,7 +25,7 @@ _WRAPPED = {
     "bash": r"""
 # bash breaks words at "=", so the words of the line are joined again; a value may follow others and a comma.
 _priolab() {
-    local line=${COMP_LINE:0:COMP_POINT} whole done="" reply
+    local line=${COMP_LINE:0:COMP_POINT} whole before="" reply
     local -a COMP_WORDS kept=()
     local COMP_CWORD
     read -ra COMP_WORDS <<<"$line"
@@ -33,14 +33,14 @@ _priolab() {
     COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
     whole=${COMP_WORDS[COMP_CWORD]}
     if [[ $whole == *=* && $whole == *,* ]]; then
-        done=${whole#*=}
-        done=${done%,*},
+        before=${whole#*=}
+        before=${before%,*},
         COMP_WORDS[COMP_CWORD]=${whole%%=*}=${whole##*,}
     fi
     _shtab_priolab
     for reply in "${COMPREPLY[@]}"; do
         if [[ $whole == *=* ]]; then
-            reply=${reply%%=*}=$done${reply#*=}
+            reply=${reply%%=*}=$before${reply#*=}
             [[ $COMP_WORDBREAKS == *=* ]] && reply=${reply#*=}
         elif [[ $reply == [A-Z]*=* ]]; then
             reply=${reply%%=*}=
