@@ -127,7 +127,7 @@ def whole_command_line() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
     parser, commands = _parser()
     for name, (about, module) in (_of_the_core() | _of_extras()).items():
         command = commands.add_parser(name, help=about, allow_abbrev=False)
-        with suppress(ModuleNotFoundError):
+        with suppress(ImportError):
             import_module(module).add_to(command)
     return parser, commands.choices
 
