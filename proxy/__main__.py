@@ -50,7 +50,7 @@ def _front() -> Front:
             origin=words["ORIGIN"],
             size_bytes=int(words["SIZE"]),
             certificates=issue(HOME, *NAMES, words["ADDRESS"]),
-            config=HOME / server.template.name,
+            config=HOME / server.config_name,
             state=state,
             as_root=os.geteuid() == 0,
             log=HOME / "error.log",

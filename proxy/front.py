@@ -40,7 +40,7 @@ class FrontSettings:
 
     native, buffering: on or off. program: the server's executable. origin: HOST:PORT.
     size_bytes: the size of the largest response, which must fit into the server's buffers as a whole.
-    config: the path of the configuration file to write. state: a folder for the server's own files. log: the server's
+    config: the path of the configuration file to write, if the server has one. state: a folder for the server's own files. log: the server's
     log file. output: the file for the server's standard output and error.
     as_root: True if root, in the front's namespace or container, starts the server.
     modules: the folder in which the server's npm packages are installed; None without npm packages.
@@ -140,9 +140,10 @@ class Front:
         """The text of the server's configuration file."""
         return self.settings.server.render(self._values)
 
-    def configure(self) -> None:
-        """Writes the server's configuration file."""
-        self.settings.config.write_text(self.configuration)
+    def configure(self, folder: Path | None = None) -> None:
+        """Writes the server's configuration file, if it has one. folder: None for that of the settings."""
+        if self.settings.server.template:
+            (folder or self.settings.config.parent).joinpath(self.settings.config.name).write_text(self.configuration)
 
     @contextmanager
     def running(self, start: Start, check_origin: Callable[[], None] = lambda: None) -> Iterator[Process]:

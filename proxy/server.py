@@ -61,7 +61,8 @@ class Server:
     protocol: the protocol above TLS, by its ALPN name.
     version, command: argument lists that print the server's version and start the server. Their placeholders are
     {program}, {config}, {state}, {log}, {folder}, the server's own folder, and {servers}, the folder of the catalogue.
-    template: the template of the configuration file. config_name: the name of the configuration file.
+    template: the template of the configuration file; None for a server without such a file. config_name: the name of
+    the configuration file.
     native: the server's own limit on the bytes that it writes to the kernel ahead of the network.
     buffering: whether the server takes whole responses from the origin.
     takes_whole: True if, with BUFFERING=on, the server reads responses of at least 2 MiB from the origin at once,
@@ -91,7 +92,7 @@ class Server:
     protocol: str
     version: tuple[str, ...]
     command: tuple[str, ...]
-    template: Path
+    template: Path | None
     config_name: str
     native: Switch
     buffering: Switch
@@ -153,12 +154,17 @@ class Server:
 
     def render(self, values: Mapping[str, str]) -> str:
         """Renders the configuration file. Raises KeyError if `values` lacks a name of the template."""
-        return rendered(self.template.read_text(), values)
+        return rendered(self.template_source, values)
+
+    @property
+    def template_source(self) -> str:
+        """The text of the template; empty for a server without a configuration file."""
+        return self.template.read_text() if self.template else ""
 
     @property
     def template_text(self) -> str:
         """The template for TLS and HTTP/1.1, in which listener and upstream have no placeholders any more."""
-        text = self.template.read_text()
+        text = self.template_source
         for name, value in {**self.listener.levels[TLS], **self.upstream.levels[HTTP1]}.items():
             text = text.replace(f"@{{{name}}}", value)
         return text
@@ -235,7 +241,7 @@ def _of_folder(folder: Path) -> Server:
             files=tuple(str(folder / file) for file in read.files),
             config_name=f"own-{read.config_name}",  # a name that no other file of a run folder has
         )
-        _check_values(server, content(server.template, MOST_TOML_BYTES).decode())
+        _check_values(server, content(server.template, MOST_TOML_BYTES).decode() if server.template else "")
     except OSError as error:
         raise ValueError(f"{error.filename}: {error.strerror}") from error
     except ValueError as error:
@@ -245,7 +251,7 @@ def _of_folder(folder: Path) -> Server:
 
 def _check_values(server: Server, template: str) -> None:
     """Checks that the template and the argument lists of a user's server have only known values. Raises ValueError."""
-    names = dict.fromkeys(placeholders(template), server.template.name)
+    names = dict.fromkeys(placeholders(template), server.template.name if server.template else "")
     for field, words in (("version", server.version), ("command", server.command)):
         names |= {name: field for word in words for _, name, _, _ in string.Formatter().parse(word) if name is not None}
     known = server.template_values | {"servers", "folder"}
@@ -261,6 +267,8 @@ def with_config(server: Server, path: str) -> Server:
 
     Raises ValueError, with one line that says what is wrong with the configuration.
     """
+    if server.template is None:
+        raise ValueError("it has no configuration file: its server.toml has no template")
     file = absolute(path)
     try:
         text = content(file, MOST_TOML_BYTES).decode()
@@ -291,8 +299,8 @@ def _read(folder: Path) -> Server:
         protocol=entry.get("protocol", "h2"),
         version=tuple(entry["version"]),
         command=tuple(entry["command"]),
-        template=Path(os.path.normpath(folder / entry["template"])),
-        config_name=Path(entry["template"]).name,
+        template=Path(os.path.normpath(folder / entry["template"])) if "template" in entry else None,
+        config_name=Path(entry.get("template", "none")).name,
         native=read_switch(entry, "native"),
         buffering=read_switch(entry, "buffering"),
         record=read_switch(entry, "record"),

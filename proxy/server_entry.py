@@ -17,6 +17,8 @@ def check_entry(entry: Mapping[str, Any]) -> None:
     if lacking := [name for name in _NEEDED if name not in entry]:
         raise ValueError(f"lacks {', '.join(lacking)}")
     _check_table("", entry, _FIELDS)
+    if "template" not in entry and any("{config}" in word for word in entry["command"]):
+        raise ValueError("lacks template, although command has {config}")
     _check_editions(entry)
     for name, (level, *_) in LEVELS.items():
         if name in entry and level not in entry[name]:
@@ -106,7 +108,7 @@ def _table(fields: Mapping[str, _Field]) -> _Field:
 
 
 _FLAG = _Field(lambda value: isinstance(value, bool), "true or false")
-_NEEDED = ("program", "version", "command", "template")
+_NEEDED = ("program", "version", "command")
 _NEEDED_OF_AN_EDITION = ("wheel", "path", "sha256")
 _EDITION: Mapping[str, _Field] = MappingProxyType(
     {

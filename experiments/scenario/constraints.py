@@ -52,7 +52,7 @@ def _server(scenario: Scenario, given: Given) -> Server:
         raise ScenarioError("CONFIG", given("CONFIG"), f"{what}; {error}") from error
     if scenario.config is None:
         return server
-    has = placeholders(server.template.read_text())
+    has = placeholders(server.template_source)
     for name, switch, usual, asked in (
         ("NATIVE", server.native, "off", scenario.native),
         ("BUFFERING", server.buffering, "on", scenario.buffering),

@@ -41,7 +41,7 @@ def front(
             origin="198.18.2.2:8080",
             size_bytes=size_bytes,
             certificates=certificates_in(RUN / "asked"),
-            config=RUN / "asked" / server.template.name,
+            config=RUN / "asked" / server.config_name,
             state=RUN / "front" / "state",
             as_root=True,
             log=RUN / "front" / "error.log",

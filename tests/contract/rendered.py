@@ -27,7 +27,7 @@ def render(
 def golden(name: str, native: str, buffering: str) -> Path:
     """Return the golden file of the configuration at these levels."""
     unusual = "" if buffering == "on" else f"-buffering-{buffering}"
-    return GOLDEN / f"{name}-native-{native}{unusual}{front(name).settings.server.template.suffix}"
+    return GOLDEN / f"{name}-native-{native}{unusual}{front(name).settings.config.suffix}"
 
 
 def command(name: str) -> str:

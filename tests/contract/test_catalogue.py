@@ -103,6 +103,7 @@ def test_server_entry(server: Server) -> None:
     assert server.scheduling
     assert server.arguments(server.version, {"program": "/opt/server"})[0] == "/opt/server"
     assert any("{config}" in word for word in server.command)
+    assert server.template is not None
     assert server.template.is_file()
     assert "off" in server.native.levels
     assert "on" in server.buffering.levels

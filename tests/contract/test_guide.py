@@ -62,7 +62,7 @@ def test_the_records_excerpt_is_the_trees() -> None:
 
 def test_every_field_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guide names every field that proxy/server.py reads from an entry."""
-    folders = [known.template.parent for known in server.catalogue().values()]
+    folders = [known.folder for known in server.catalogue().values()]
     read, noted = tomllib.loads, set[str]()
     monkeypatch.setattr(tomllib, "loads", lambda text: _Noting(read(text), noted))
     for folder in folders:

@@ -25,9 +25,9 @@ def test_it_can_be_typed(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     """A documented command makes an arm for each of its values and each of LOWAT."""
     home = tmp_path / "lab"
     home.mkdir()
-    nginx = catalogue()["nginx"]
-    shutil.copyfile(nginx.template, home / "my.conf")
-    shutil.copytree(nginx.folder, tmp_path / "my-front")
+    folder = catalogue()["nginx"].folder
+    shutil.copyfile(folder / "nginx.conf", home / "my.conf")
+    shutil.copytree(folder, tmp_path / "my-front")
     monkeypatch.chdir(home)
     given = split_words(shlex.split(words, comments=True))
     arms = arms_for(given, control=True)

@@ -212,7 +212,7 @@ def test_an_ordinary_user(ordinary_lab: OrdinaryLab, server: str) -> None:
 
 
 def _must_not_name_users(folder: Path) -> None:
-    templates = {server.template.name for server in catalogue().values()}
+    templates = {server.config_name for server in catalogue().values()}
     configurations = [file for file in folder.glob("*/asked/*") if file.name in templates]
     assert configurations
     for configuration in configurations:

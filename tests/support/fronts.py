@@ -45,7 +45,7 @@ def settings_of(name: str, folder: Path, origin: str, **other: Any) -> FrontSett
         origin=origin,
         size_bytes=SIZE,
         certificates=issue(folder, NAME),
-        config=folder / server.template.name,
+        config=folder / server.config_name,
         state=folder / "state",
         as_root=os.geteuid() == 0,
         log=folder / "error.log",

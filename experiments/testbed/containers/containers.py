@@ -190,7 +190,7 @@ class Containers:
         The gauge, a container in the front's namespaces, sets GSO, and CC if its sysctl cannot be set.
         """
         del origin  # `Services` watches the origin's container
-        (self._folder.asked / front.settings.config.name).write_text(front.configuration)
+        front.configure(self._folder.asked)
         self._mounts.hand_in()
         name = f"the front ({front.settings.server.name})"
         output, log = (self._folder.front / path.name for path in (front.settings.output, front.settings.log))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.proxy.server import SUITES, catalogue, server_of
+from priolab.proxy.server import SUITES, catalogue, server_of, with_config
 
 ENTRY = """\
 program = "./server"
@@ -90,6 +90,19 @@ def test_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert server_of(str(folder)).folder == server_of("my-front/").folder == folder
 
 
+def test_a_server_without_a_configuration_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that gets everything by its command needs no template; then CONFIG has nothing to replace."""
+    (folder / "server.toml").write_text(
+        'program = "./server"\nversion = ["{program}", "-v"]\ncommand = ["{program}", "{address}:{port}", "{origin}"]\n'
+    )
+    monkeypatch.chdir(folder.parent)
+    found = server_of("./my-front")
+    assert found.template is None
+    assert found.render({}) == ""
+    with pytest.raises(ValueError, match=r"^it has no configuration file: its server\.toml has no template$"):
+        with_config(found, "my-front/mine.conf")
+
+
 def test_a_copy_of_a_servers_folder(tmp_path: Path) -> None:
     """A copy of a folder of the catalogue works as it is."""
     copy = tmp_path / "mine"
@@ -105,7 +118,7 @@ def _without(word: str) -> Callable[[str], str]:
     ("change", "told"),
     [
         (_without("program"), "lacks program$"),
-        (_without("te"), "lacks template$"),
+        (_without("te"), r"lacks template, although command has \{config\}$"),
         (lambda text: text + "colour = 1\n", "colour is unknown; the fields are program, version,"),
         (lambda text: text + "[native]\non = {}\n", r"\[native\] lacks off"),
         (
