@@ -3,9 +3,9 @@
     pytest_plugins = ["priolab.extras.gate.pytest_plugin"]  # in conftest.py
 
     def test_a_late_script_overtakes(priolab_load):
-        assert_kept(priolab_load(page="maps", lowat=16384))
+        assert_kept(priolab_load(page="maps", dialect="plain", lowat=16384))
 
-    pytest --priolab --priolab-server=./my-front
+    pytest --priolab --priolab-server=nginx
 
 Rules:
 1. Tests that use the fixtures are skipped unless `--priolab` is given, because a load takes seconds.

@@ -1,5 +1,6 @@
 """The pytest plugin for authors of servers, in a session of its own."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from priolab.extras.gate.tests.front.scheduler import Fault
 
 pytest_plugins = ["pytester"]
 
+GUIDE = (Path(__file__).parents[4] / "docs/guide/gate.md").read_text()
 _MODULE = "priolab.extras.gate.pytest_plugin"
 _PLUGIN = ("-p", _MODULE, "-p", "no:cacheprovider", "-p", "no:xdist")
 _TESTS = """
@@ -55,6 +57,26 @@ def test_without_the_option(pytester: pytest.Pytester) -> None:
     result = _run(pytester, "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["*needs --priolab*"])
+
+
+def _without_figures(text: str) -> str:
+    return re.sub(r"[\d.]+", "#", text)
+
+
+@pytest.mark.usefixtures("guest")
+def test_the_example_of_the_guide(pytester: pytest.Pytester) -> None:
+    """The guide's files and its first command pass as they are. Without `dialect` the test fails with its message."""
+    section = GUIDE.partition("\n## In pytest\n")[2].partition("\n## ")[0]
+    conftest, tests = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    name, *words = re.findall(r"^pytest .*$", section, re.MULTILINE)[0].split()
+    (message,) = re.findall(r"^```\n(the order was not kept\n.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    assert name == "pytest"
+    pytester.makeconftest(conftest)
+    pytester.makepyfile(test_order=tests, test_without=tests.replace('dialect="plain", ', ""))
+    result = pytester.runpytest_subprocess(*words)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["test_order.py .*", "test_without.py F*"])
+    assert _without_figures(message.partition(" = ")[0]) in _without_figures(result.stdout.str())
 
 
 @pytest.mark.usefixtures("guest")

@@ -29,11 +29,11 @@ class Came:
     payload_bytes: int
 
 
-def _check(folder: Path, shaper_at: str, came_bytes: int, last: Sample | None = None) -> None:
+def _check(folder: Path, shaper_at: str, came_bytes: int, last: Sample | None = None, **knobs: str) -> None:
     (folder / "client").mkdir(exist_ok=True)
     (folder / "client" / "arrivals.jsonl").write_text(f'{{"t_ns": 1, "tcp_bytes": {ARRIVED}}}\n')
     sockets = cast("Any", [last or Sample()] * 100)
-    scenario = scenario_from({"SHAPER_AT": shaper_at})
+    scenario = scenario_from({"SHAPER_AT": shaper_at, **knobs})
     check_carried(cast("Any", Came(came_bytes)), RunFolder(folder), scenario, sockets)
 
 
@@ -92,6 +92,15 @@ def test_less_or_more(tmp_path: Path, shaper_at: str, came_bytes: int) -> None:
 def test_what_may_have_been_sent_again_after_the_last_sample(tmp_path: Path) -> None:
     """Segments that were on their way at the last sample may have crossed the link twice."""
     _check(tmp_path, "link", ARRIVED + AGAIN + 2 * PACKET, Sample(unacked_segments=2))
+
+
+def test_the_other_connection_of_a_disturbance(tmp_path: Path) -> None:
+    """The handshake and the first bytes of another connection make a probe that has one no invalid run."""
+    probe = {"PLAN": "probe", "PAGE": "pair", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
+    came_bytes = ARRIVED + AGAIN + 3645
+    _check(tmp_path, "link", came_bytes, DISTURB="connection", **probe)
+    with pytest.raises(InvalidRun):
+        _check(tmp_path, "link", came_bytes, DISTURB="reset", **probe)
 
 
 MEASURED = Span(began_ns=100, ended_ns=200)
