@@ -40,8 +40,9 @@ class FrontSettings:
 
     native, buffering: on or off. program: the server's executable. origin: HOST:PORT.
     size_bytes: the size of the largest response, which must fit into the server's buffers as a whole.
-    config: the path of the configuration file to write, if the server has one. state: a folder for the server's own files. log: the server's
-    log file. output: the file for the server's standard output and error.
+    config: the path of the configuration file to write, if the server has one.
+    state: a folder for the server's own files. log: the server's log file. output: the file for the server's standard
+    output and error.
     as_root: True if root, in the front's namespace or container, starts the server.
     modules: the folder in which the server's npm packages are installed; None without npm packages.
     record_bytes: the size of the largest TLS record; None for the server's default.

@@ -232,7 +232,7 @@ def _of_folder(folder: Path) -> Server:
         document = parsed(from_toml, content(folder / "server.toml", MOST_TOML_BYTES))
         check_entry(document)
         read = _read(folder)
-        program = str(folder / read.program) if "/" in read.program else read.program
+        program = os.path.normpath(folder / read.program) if "/" in read.program else read.program
         server = replace(
             read,
             own=True,

@@ -41,6 +41,7 @@ def origin_of(scenario: Scenario, versions: Mapping[str, str]) -> dict[str, Any]
         name: said.rpartition(_DIGEST)[2]
         for name, knob in (
             ("folder", f"SERVER={scenario.server}"),
+            ("program", f"program of SERVER={scenario.server}"),
             ("program", f"PROGRAM={scenario.program}"),
             ("config", f"CONFIG={scenario.config}"),
         )

@@ -18,6 +18,7 @@ _PATIENCE_S = 20.0
 _LIBRARY = re.compile(r"^\s*(\S+) => (/.*) \(0x[0-9a-f]+\)$")
 _ABSENT = re.compile(r"^\s*(\S+) => not found$")
 _REBUILD = "build the program on this machine, or link it statically"
+_OTHER = "name a program that prints its version"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,19 +98,19 @@ def _libraries(path: Path, loader: Path, what: str) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def version_said(command: Sequence[str], what: str) -> str:
+def version_said(command: Sequence[str], what: str, remedy: str = _OTHER) -> str:
     """Returns the first line that the program prints as its version. Raises Unavailable.
 
-    command: the argument list that asks. what: the knob and its value, for errors.
+    command: the argument list that asks. what: the knob and its value, for errors. remedy: for errors.
     """
-    done = _done(command, what, program_environment())
-    return version_in(done, command, what)
+    done = _done(command, what, program_environment(), remedy)
+    return version_in(done, command, what, remedy)
 
 
-def version_in(done: Finished, command: Sequence[str], what: str) -> str:
+def version_in(done: Finished, command: Sequence[str], what: str, remedy: str = _OTHER) -> str:
     """Returns the version in a program's output, the first line. Raises Unavailable if there is none.
 
-    command, what: for errors.
+    command, what, remedy: for errors, which quote the command and the last line of its output.
     """
     code, out, errors = done.code, done.out.strip(), done.errors.strip()
     lines = [line.strip() for line in (out or errors).splitlines()]
@@ -117,17 +118,17 @@ def version_in(done: Finished, command: Sequence[str], what: str) -> str:
     if code != 0:
         said = (errors or out).splitlines() or ["it printed nothing"]
         ended = f"ended with exit code {code}" if code > 0 else f"was ended by signal {-code}"
-        raise Unavailable(what, f"{asked} {ended}: {said[0].strip()}", "name a program that prints its version")
+        raise Unavailable(what, f"{asked} {ended}: {said[-1].strip()}", remedy)
     if not lines:
-        raise Unavailable(what, f"{asked} printed no version", "name a program that prints its version")
+        raise Unavailable(what, f"{asked} ended with exit code 0, and printed no version", remedy)
     return lines[0]
 
 
-def _done(command: Sequence[str], what: str, environment: dict[str, str]) -> Finished:
+def _done(command: Sequence[str], what: str, environment: dict[str, str], remedy: str = _REBUILD) -> Finished:
     try:
         return finished(command, _PATIENCE_S, environment=environment)
     except CannotStart as error:
-        raise Unavailable(what, f"it cannot be started: {error.reason}", _REBUILD) from error
+        raise Unavailable(what, f"`{' '.join(command)}` cannot be started: {error.reason}", remedy) from error
     except TookTooLong as error:
         reason = f"`{' '.join(command)}` took more than {_PATIENCE_S:g} s"
         raise Unavailable(what, reason, CALMER) from error

@@ -47,14 +47,20 @@ def version(*command: str) -> str | None:
     return lines[0].replace(command[0], Path(command[0]).name) if lines else None
 
 
-def server_version(server: Server) -> str | None:
-    """Returns the version that the server prints; None if the server is not installed. Raises Unavailable."""
+def server_version(server: Server, knob: str = "SERVER") -> str | None:
+    """Returns the version that the server prints; None if the server is not installed. Raises Unavailable.
+
+    knob: the knob that names the server, for errors. A server of the user's own has to print a version.
+    """
     program = program_of(server)
     if program is None or lacks_modules(server):
         return None
     if root := root_of(server):
         return root.version
-    return version(*server.arguments(server.version, {"program": program}))
+    asked = server.arguments(server.version, {"program": program})
+    if server.own:
+        return version_said(asked, f"{knob}={server.name}", f"correct `version` in {server.folder / 'server.toml'}")
+    return version(*asked)
 
 
 def remedy_for(server: Server) -> str:
@@ -124,9 +130,14 @@ def own_versions(scenario: Scenario, server: Server, said: str | None) -> dict[s
     """Returns digests of the files that a user gave for the front, by knob and value; empty if there are none.
 
     said: the version that the server's program prints. The results of a run depend on these files, so two experiments
-    are the same for REUSE=yes only if the digests are equal. Raises Unavailable.
+    are the same for REUSE=yes only if the digests are equal. The digest of a server's folder has its program, unless
+    server.toml names one elsewhere. Raises Unavailable.
     """
     found = {}
+    program = Path(server.program)
+    if server.own and scenario.program is None and program.is_absolute() and not program.is_relative_to(server.folder):
+        what = f"program of SERVER={scenario.server}"
+        found[what] = digest_of(program, what)
     for knob, text, path in (
         ("SERVER", scenario.server, server.folder if server.own else None),
         ("PROGRAM", scenario.program, scenario.program and absolute(scenario.program)),
@@ -245,7 +256,11 @@ def _second(server: Server) -> tuple[str, dict[str, str | None]]:
     what = f"VIA={server.name}"
     if lack := lack_of(server):
         raise Unavailable(what, f"{lack} is not installed", remedy_for(server))
-    versions = {server.name: server_version(server), **root_versions(server, root_of(server)), **wheel_versions(server)}
+    versions = {
+        server.name: server_version(server, "VIA"),
+        **root_versions(server, root_of(server)),
+        **wheel_versions(server),
+    }
     if server.own:
         versions[what] = digest_of(server.folder, what)
     return program_of(server) or server.program, versions

@@ -1,5 +1,6 @@
 """Tests of the check of a user's own program: what is found before the runs, and said in one line."""
 
+import json
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.errors import Unavailable
+from priolab.experiments.execution.front_record import origin_of
 from priolab.experiments.host.elf import Elf, read_elf
 from priolab.experiments.host.own_files import digest_of
 from priolab.experiments.host.own_program import inspected, version_said
@@ -91,8 +93,8 @@ def test_what_cannot_be_used(tmp_path: Path, make: Callable[[Path], object], tol
 @pytest.mark.parametrize(
     ("script", "told"),
     [
-        ("echo mine; exit 3", "ended with exit code 3: mine; name a program that prints its version"),
-        ("exit 0", "printed no version; name a program"),
+        ("echo starting; echo mine; exit 3", "mine -v` ended with exit code 3: mine; name a program that prints its"),
+        ("exit 0", "mine -v` ended with exit code 0, and printed no version; name a program"),
         ("exec /no/such/nginx", "ended with exit code 127: .*/no/such/nginx: not found"),
         ("kill -SEGV $$", "was ended by signal 11: it printed nothing"),
     ],
@@ -102,6 +104,42 @@ def test_no_version(tmp_path: Path, script: str, told: str) -> None:
     _written(f"#!/bin/sh\n{script}\n")(tmp_path / "mine")
     with pytest.raises(Unavailable, match=told):
         version_said([str(tmp_path / "mine"), "-v"], "PROGRAM=./mine")
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["{folder}/absent", "-v"], r"`/\S+/front/absent -v` cannot be started: No such file or directory"),
+        (
+            ["env", "absent", "-v"],
+            r"`env absent -v` ended with exit code 127: env: .absent.: No such file or directory",
+        ),
+        (["sh", "-c", "echo one; echo two; exit 3"], "`sh -c echo one; echo two; exit 3` ended with exit code 3: two"),
+        (["true"], "`true` ended with exit code 0, and printed no version"),
+    ],
+)
+def test_a_servers_command_prints_no_version(tmp_path: Path, command: list[str], told: str) -> None:
+    """The error of one line quotes the command of server.toml, its exit code and its last line."""
+    entry = server_folder(tmp_path / "front") / "server.toml"
+    entry.write_text(entry.read_text().replace('["{program}", "-v"]', json.dumps(command)))
+    with pytest.raises(Unavailable, match=told) as caught:
+        tools_for(scenario_from({"SERVER": str(tmp_path / "front")}), capture=False)
+    assert str(caught.value).startswith(f"SERVER={tmp_path}/front cannot be used here: ")
+    assert str(caught.value).endswith(f"; correct `version` in {entry}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_program_outside_of_the_servers_folder(tmp_path: Path) -> None:
+    """The digest of the folder does not have such a program, so the records have its digest, too."""
+    folder = server_folder(tmp_path / "front")
+    (folder / "server").rename(tmp_path / "server")
+    entry = (folder / "server.toml").read_text()
+    (folder / "server.toml").write_text(entry.replace('"./server"', '"../server"'))
+    scenario = scenario_from({"SERVER": str(folder)})
+    versions = tools_for(scenario, capture=False).versions
+    digest = digest_of(tmp_path / "server", "x")
+    assert versions[f"program of SERVER={folder}"] == digest
+    assert origin_of(scenario, versions)["own"]["program"] == digest.removeprefix("sha256 ")
 
 
 def test_versions_and_digests(tmp_path: Path) -> None:
