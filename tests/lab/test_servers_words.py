@@ -21,6 +21,30 @@ _STOCK = "\n".join(line for line in _TEMPORARY.splitlines() if "_temp_path" not 
 """The same with the paths of the distribution, for temporary files and for the log of requests."""
 
 
+_SHARED = """
+from multiprocessing import get_context
+from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
+
+def write(lock, name):
+    with lock:
+        memory = SharedMemory(name)
+        memory.buf[:6] = b"shared"
+        memory.close()
+
+if __name__ == "__main__":
+    context = get_context("spawn")
+    lock, memory = context.Lock(), SharedMemory(create=True, size=4096)
+    child = context.Process(target=write, args=(lock, memory.name))
+    child.start()
+    child.join()
+    print(bytes(memory.buf[:6]).decode(), f"{Path('/dev/shm').stat().st_mode & 0o7777:o}")
+    memory.close()
+    memory.unlink()
+"""
+"""A program whose child process takes a lock and writes into memory that both share."""
+
+
 def _program(path: Path, *lines: str) -> str:
     """Write a program that carries out the lines of sh(1) when it is started as a server, then is the installed nginx.
 
@@ -66,12 +90,12 @@ def test_the_servers_log_says_why(lab: Lab, tmp_path: Path) -> None:
 def test_a_server_that_a_signal_ends(lab: Lab, tmp_path: Path) -> None:
     """The reason names the signal, and quotes what the server wrote to its output just before.
 
-    Before that, it makes a lock of multiprocessing, and a user without rights writes to the same folder, /dev/shm.
+    Before that, two processes share a lock and memory, and a user without rights writes to the same folder, /dev/shm.
     """
-    lock = "import multiprocessing; multiprocessing.Lock(); print('a lock was made')"
+    (tmp_path / "shared.py").write_text(_SHARED)
     program = _program(
         tmp_path / "mortal",
-        f'  {sys.executable} -c "{lock}"',
+        f"  {sys.executable} -B {tmp_path}/shared.py",
         "  setpriv --reuid=65534 --clear-groups sh -c 'echo written >/dev/shm/file; cat /dev/shm/file'",
         "  (sleep 3; echo 'panic: no more room'; kill -SEGV $$) &",
     )
@@ -83,5 +107,5 @@ def test_a_server_that_a_signal_ends(lab: Lab, tmp_path: Path) -> None:
     assert "panic: no more room" in arm["reason"]
     assert done.folder is not None
     (log,) = done.folder.glob("*.1/front/output.log")
-    assert log.read_text().startswith("a lock was made\nwritten\n")
+    assert log.read_text().startswith("shared 1777\nwritten\n")
     assert arm["reason"].endswith(f"(log: {log})")
