@@ -14,6 +14,9 @@ from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import LoadRecord, ResourceRecord
 from priolab.common.formats.samples import OriginRequest
 
+_PATHS_SHOWN = 3
+"""How many of the paths in the origin's log an error shows."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
@@ -256,7 +259,7 @@ def _page_load(load: _Load, evidence: Evidence) -> PageLoad:
     )
 
 
-def _resource(load: _Load, resource: Resource, requests: Iterable[OriginRequest]) -> ResourceTimes:
+def _resource(load: _Load, resource: Resource, requests: Sequence[OriginRequest]) -> ResourceTimes:
     name = resource.name
     pieces = tuple(
         Piece(t_ns=event.t_ns, size_bytes=event.size_bytes or 0)
@@ -268,7 +271,10 @@ def _resource(load: _Load, resource: Resource, requests: Iterable[OriginRequest]
     answers = (each.available_ns for each in requests if each.path == resource.path)
     available_ns = next(filter(None, answers), None)  # an abandoned request has no such time
     if available_ns is None:
-        raise load.lacks(f"a request of {resource.path} in the origin's log")
+        logged = list(dict.fromkeys(each.path for each in requests))
+        has = ", ".join(logged[:_PATHS_SHOWN]) or "no request"
+        rule = "a front must ask the origin for each request's path and query"
+        raise load.lacks(f"a request for {resource.path} in the origin's log, which has {has}: {rule}")
     return ResourceTimes(
         resource=resource,
         requested_ns=load.first_ns("request-sent", name),

@@ -43,7 +43,7 @@ def request_contradictions(
     takes_whole: True if the front takes whole responses from the origin at once.
     """
     asked = list(_asked(loads, evidence))
-    yield from _requests(loads, evidence)
+    yield from _requests(loads, evidence, scenario)
     yield from _causes(asked, scenario, allowance)
     yield from _origin(asked, allowance)
     yield from _handed_over(asked, allowance, _WHOLE_BYTES if takes_whole else _AT_ONCE_BYTES)
@@ -127,7 +127,11 @@ def _had_ns(load: PageLoad, times: ResourceTimes) -> int:
     return min(awaiting, default=times.first_byte_ns)
 
 
-def _requests(loads: Sequence[PageLoad], evidence: Evidence) -> Iterator[Contradiction]:
+def _requests(loads: Sequence[PageLoad], evidence: Evidence, scenario: ScenarioRecord) -> Iterator[Contradiction]:
+    if scenario.disturb is not None and not any("?" in request.path for request in evidence.requests):
+        what = "requests with a query at the origin, for whose path and query the front must ask"
+        yield Contradiction(what=what, asked="at least 1", seen="0")
+        return
     for resource in evidence.page.resources:
         if resource.path == _ROOT:
             continue

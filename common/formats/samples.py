@@ -184,6 +184,7 @@ class CrossSample:
 class OriginRequest:
     """A line of origin/access.jsonl, as backend/origin.mjs writes it.
 
+    path: path and query, as the front requested them.
     headers_ns: when the origin sent the response's headers alone; None if they went with the first byte. available_ns:
     when the origin could send the response, or its first chunk. handed_over_ns: when the origin had handed the whole
     response to its kernel. A time is None if the front closed the request before that time.

@@ -261,6 +261,17 @@ def test_another_origin() -> None:
     assert replace(world, evidence=twice).told() == ["requests for the script at the origin: 1, but 2"]
 
 
+def test_a_front_that_drops_the_query() -> None:
+    """In a disturbed probe some requests have a query. If none has one at the origin, that is the only thing to say."""
+    world = honest()
+    requests = [replace(each, path=f"{each.path}?decoy") for each in world.evidence.requests[-1:]]
+    scenario = replace(world.scenario, disturb="reset")
+    what = "requests with a query at the origin, for whose path and query the front must ask"
+    dropped = [*world.evidence.requests, world.evidence.requests[-1]]
+    for more, told in ((dropped, [f"{what}: at least 1, but 0"]), ([*world.evidence.requests, *requests], [])):
+        assert replace(world, scenario=scenario, evidence=replace(world.evidence, requests=tuple(more))).told() == told
+
+
 def test_an_origin_that_stalls() -> None:
     """An origin is found that has handed over a small response later than the page says."""
     world = honest()

@@ -1,9 +1,13 @@
 """Tests of the metrics of a page load."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from priolab.analysis.loads.metrics import page_loads
+from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import LoadRecord, ResourceRecord
 from tests.support.builders import MS, evidence, load_events, page_load, resource, script_request
 
@@ -31,6 +35,17 @@ def test_a_request_given_up_is_not_the_scripts() -> None:
     loads = [load_events(1, 0, IMAGE, SCRIPT)]
     found = page_loads(evidence(loads, [script_request(55, None), script_request(60, 250)]))
     assert found[0].focal.available_ns == 250 * MS
+
+
+def test_a_front_that_asks_for_another_path() -> None:
+    """The error names the path that the origin was not asked for, those that it was asked for, and the front's duty."""
+    honest = evidence([load_events(1, 0, IMAGE, SCRIPT)], [script_request(60, 250)])
+    others = tuple(replace(script_request(60, 250), path=path) for path in ("/", "/", "/a?b", "/c", "/d"))
+    for requests, has in ((others, "/, /a?b, /c"), ((), "no request")):
+        with pytest.raises(FolderError) as caught:
+            page_loads(replace(honest, requests=requests))
+        lack = f"load 1 lacks a request for {'/image.jpg' if requests else '/'} in the origin's log, which has {has}"
+        assert str(caught.value).endswith(f"{lack}: a front must ask the origin for each request's path and query")
 
 
 def test_first_byte_is_payload() -> None:

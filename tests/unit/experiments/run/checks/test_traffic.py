@@ -1,6 +1,7 @@
 """Tests that the link carried the client's connection completely, and no other traffic."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -29,11 +30,13 @@ class Came:
     payload_bytes: int
 
 
-def _check(folder: Path, shaper_at: str, came_bytes: int, last: Sample | None = None, **knobs: str) -> None:
+def _check(
+    folder: Path, shaper_at: str, came_bytes: int, last: Sample | None = None, knobs: Mapping[str, str] | None = None
+) -> None:
     (folder / "client").mkdir(exist_ok=True)
     (folder / "client" / "arrivals.jsonl").write_text(f'{{"t_ns": 1, "tcp_bytes": {ARRIVED}}}\n')
     sockets = cast("Any", [last or Sample()] * 100)
-    scenario = scenario_from({"SHAPER_AT": shaper_at, **knobs})
+    scenario = scenario_from({"SHAPER_AT": shaper_at, **(knobs or {})})
     check_carried(cast("Any", Came(came_bytes)), RunFolder(folder), scenario, sockets)
 
 
@@ -98,9 +101,9 @@ def test_the_other_connection_of_a_disturbance(tmp_path: Path) -> None:
     """The handshake and the first bytes of another connection make a probe that has one no invalid run."""
     probe = {"PLAN": "probe", "PAGE": "pair", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
     came_bytes = ARRIVED + AGAIN + 3645
-    _check(tmp_path, "link", came_bytes, DISTURB="connection", **probe)
+    _check(tmp_path, "link", came_bytes, knobs={**probe, "DISTURB": "connection"})
     with pytest.raises(InvalidRun):
-        _check(tmp_path, "link", came_bytes, DISTURB="reset", **probe)
+        _check(tmp_path, "link", came_bytes, knobs={**probe, "DISTURB": "reset"})
 
 
 MEASURED = Span(began_ns=100, ended_ns=200)
