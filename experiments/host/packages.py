@@ -80,6 +80,7 @@ def wants_of(
         wants += _programs(CAPTURING)
     if request.part is SetupPart.TEST:
         wants += _programs(READING_CAPTURES)
+        wants += _programs({"cargo": "cargo"}, without="the example of a server in Rust is not tested")
         shell = "chromium-headless-shell"
         wants += _programs({shell: shell}, without="the demo's page is tested in the whole of Chromium")
     if request.runs_here:

@@ -45,12 +45,22 @@ def test_there_are_some() -> None:
 
 
 def test_the_smallest_entry_is_a_server(tmp_path: Path) -> None:
-    """The page's entry is the one that the tests run; it names known values alone."""
-    (shown,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    """The page's entries are servers, one without a configuration file. The other is the one that the tests run."""
+    small, shown = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert shown == ENTRY
-    (tmp_path / "server.toml").write_text(shown)
-    (tmp_path / "mine.conf").write_text("listen @{address}:@{port}")
-    assert server_of(str(tmp_path)).own
+    for name, entry in (("small", small), ("shown", shown)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "server.toml").write_text(entry)
+    (tmp_path / "shown" / "mine.conf").write_text("listen @{address}:@{port}")
+    assert server_of(f"{tmp_path}/small").template is None
+    assert server_of(f"{tmp_path}/shown").template == tmp_path / "shown" / "mine.conf"
+
+
+@pytest.mark.parametrize("name", ["hyper", "hypercorn"])
+def test_an_example_is_a_server(name: str) -> None:
+    """The page has the example, which is a server."""
+    assert f"docs/examples/{name}" in PAGE
+    assert server_of(str(ROOT / "docs/examples" / name)).own
 
 
 def test_the_needed_placeholders_are_described() -> None:

@@ -12,6 +12,7 @@ from priolab.experiments.commands.doctor import examine, link_options
 from priolab.experiments.host import keeper
 from priolab.experiments.host.installed import lack_of
 from priolab.experiments.host.machine import Capability
+from priolab.experiments.host.search_path import find
 from priolab.proxy.server import catalogue, server_of
 from tests.page import axe
 from tests.support.selection import LEFT_OUT, is_needed_by_core
@@ -41,6 +42,10 @@ def known() -> Mapping[str, Capability]:
     script = axe()
     detail = str(script) if script.exists() else "not installed"
     found["axe"] = Capability(name="axe", present=script.exists(), detail=detail, remedy="make setup-test")
+    cargo = find("cargo")
+    found["cargo"] = Capability(
+        name="cargo", present=cargo is not None, detail=cargo or "not installed", remedy="make setup-test"
+    )
     detail = _io_uring()
     found["io_uring"] = Capability(name="io_uring", present=not detail, detail=detail or "present", remedy="")
     group = keeper.group_of("/")
