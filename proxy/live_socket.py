@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 from priolab.proxy.descriptors import borrow, sockets_of, stat, with_descendants
 
+_UNLIMITED = 2**32 - 1
+
 
 class LiveSocket:
     """The client's connection to a server process or to a descendant of that process.
@@ -38,6 +40,7 @@ class LiveSocket:
     def lowat_bytes(self, peer_port: int | None = None) -> int | None:
         """Returns the socket's TCP_NOTSENT_LOWAT, 0 if the sysctl applies (tcp(7)); None without a connection.
 
+        2**32 - 1 stands for a socket without a limit.
         peer_port: the client's port, which chooses among several connections; None for any connection.
         """
         if peer_port != self._peer_port:
@@ -112,7 +115,8 @@ def _look(
             address, port, *_ = connection.getpeername()
             if address != peer or peer_port not in (None, port):
                 return None
-            lowat_bytes = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
+            # Without a limit, as on connections to a listener of Multipath TCP, the kernel gives -1.
+            lowat_bytes = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) & _UNLIMITED
             seen(connection)
             return lowat_bytes
         except (OSError, ValueError):

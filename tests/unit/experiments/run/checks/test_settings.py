@@ -144,6 +144,10 @@ def test_another_live_socket_is_invalid(name: str, value: object) -> None:
     check_live_socket(scenario_from({}), LIVE)
     with pytest.raises(InvalidRun, match="of the live socket: asked for"):
         check_live_socket(scenario_from({}), LIVE | {name: value})
+    with pytest.raises(
+        InvalidRun, match=r"asked for \[0\], observed \[4294967295\]; let the server .*multipathtcp=0\)$"
+    ):
+        check_live_socket(scenario_from({}), LIVE | {"socket_lowat": [2**32 - 1]})
     with pytest.raises(InvalidRun, match="the front's socket: asked for samples"):
         live_socket_state([], [])
 
