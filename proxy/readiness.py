@@ -11,8 +11,9 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -30,6 +31,13 @@ HOME = Path("/run/front")
 
 _HTTP2 = "h2"
 _CLEARTEXT = (HTTP1, H2C)
+_MEANINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "wrong version number": "the front does not speak TLS",
+        "no application protocol": f"the front does not offer {_HTTP2} by ALPN",
+    }
+)
+"""The meanings of texts of OpenSSL, for authors of servers."""
 _RETRY_S = 0.05
 _ORIGIN_S = 2.0
 
@@ -125,9 +133,10 @@ def wait_until_ready(
             reason = f"the front answered {path} with status {status}"
             check_origin()
         except (OSError, ProtocolError, http.client.HTTPException) as error:
-            reason = str(error)
+            reason = "".join(f"{means}: " for text, means in _MEANINGS.items() if text in str(error)) + str(error)
         if time.monotonic() > end:
-            raise NotReady(f"not ready after {deadline_s:g} s: {reason}; {account_of_origin(origin)}")
+            where = ":".join(map(str, address))
+            raise NotReady(f"not ready at {where} after {deadline_s:g} s: {reason}; {account_of_origin(origin)}")
         time.sleep(_RETRY_S)
 
 

@@ -217,8 +217,8 @@ def _editions(server: Server) -> str:
 
 
 def is_folder(text: str) -> bool:
-    """True if a server's name is the path of a folder."""
-    return "/" in text
+    """True if a server's name is the path of a folder: it has a slash, or is a dot."""
+    return "/" in text or text == "."
 
 
 def absolute(path: str) -> Path:
@@ -253,7 +253,13 @@ def _check_values(server: Server, template: str) -> None:
     """Checks that the template and the argument lists of a user's server have only known values. Raises ValueError."""
     names = dict.fromkeys(placeholders(template), server.template.name if server.template else "")
     for field, words in (("version", server.version), ("command", server.command)):
-        names |= {name: field for word in words for _, name, _, _ in string.Formatter().parse(word) if name is not None}
+        try:
+            parts = [part for word in words for part in string.Formatter().parse(word)]
+        except ValueError as error:
+            raise ValueError(
+                f"{field} has a brace without its counterpart: {error}; {{{{ stands for {{ itself"
+            ) from error
+        names |= {name: field for _, name, _, _ in parts if name is not None}
     known = server.template_values | {"servers", "folder"}
     for name, where in names.items():
         if name not in known:

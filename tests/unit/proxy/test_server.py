@@ -88,6 +88,8 @@ def test_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.strict is None
     assert found.arguments(found.command, {"program": "p", "config": "c"}) == ("p", "c", f"{folder}/more")
     assert server_of(str(folder)).folder == server_of("my-front/").folder == folder
+    monkeypatch.chdir(folder)
+    assert server_of(".").folder == folder
 
 
 def test_a_server_without_a_configuration_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,6 +137,7 @@ def _without(word: str) -> Callable[[str], str]:
         (lambda text: text.replace('"mine.conf"', '"../mine.conf"'), "the name of a file in this folder"),
         (lambda text: text.replace('"mine.conf"', '"other.conf"'), "other.conf: No such file or directory"),
         (lambda text: text + "x = \n", "Invalid value"),
+        (lambda text: text.replace("{folder}", "{folder"), "command has a brace without its counterpart: .* itself$"),
     ],
 )
 def test_a_faulty_folder(folder: Path, change: Callable[[str], str], told: str) -> None:

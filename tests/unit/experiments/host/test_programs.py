@@ -110,6 +110,15 @@ def test_a_suites_server_needs_its_root_alone(tmp_path: Path, monkeypatch: pytes
     assert program_of(server_of("lighttpd@trixie")) is None
 
 
+def test_a_program_that_lies_in_the_servers_folder(tmp_path: Path) -> None:
+    """Without a slash a program is looked for in PATH; the remedy is a slash if the folder has a file of this name."""
+    (tmp_path / "server.toml").write_text('program = "absent-server"\nversion = ["x"]\ncommand = ["x"]\n')
+    server = server_of(str(tmp_path))
+    assert remedy_for(server).startswith("install absent-server, or name its packages in ")
+    (tmp_path / "absent-server").touch()
+    assert remedy_for(server) == f'write program = "./absent-server" in {tmp_path}/server.toml for the file beside it'
+
+
 def test_an_older_haproxy_has_no_hard_limit() -> None:
     """RECORD needs HAProxy 2.6: the older setting applies only to the beginning of a transfer."""
     stock = scenario_from({"SERVER": "haproxy"})

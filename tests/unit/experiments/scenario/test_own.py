@@ -51,6 +51,7 @@ def test_paths_stay_as_they_were_given(tmp_path: Path) -> None:
         ),
         ({"PROGRAM": ""}, "PROGRAM= is not allowed; allowed: the path of a program, or stock"),
         ({"SERVER": "./absent"}, "SERVER=./absent .* the path of a server's folder .*absent/server.toml: No such file"),
+        ({"SERVER": "mine"}, r"SERVER=mine is not allowed; allowed: \./mine for the folder, with a slash$"),
         ({"TRACE": ""}, r"TRACE= \(no file\) is not allowed; allowed: none, or a file"),
         ({"SERVER": "nginx@buster"}, "SERVER=nginx@buster .* nginx@bookworm, nginx@trixie, nginx@sid, nginx@1.31.3"),
     ],
