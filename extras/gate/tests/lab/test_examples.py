@@ -1,6 +1,6 @@
-"""The whole examples of docs/guide/your-server.md: built by its commands, they pass and fail the checks that it names.
+"""The examples of the guides: the servers of docs/guide/your-server.md, and the expectations of docs/guide/gate.md.
 
-What the commands build is kept in the cache (host/cache.py).
+The servers are built by the guide's commands; what these build is kept in the cache (host/cache.py).
 """
 
 import hashlib
@@ -97,3 +97,17 @@ def test_an_example(lab: Lab, monkeypatch: pytest.MonkeyPatch, example: str) -> 
     _, _, holds, fails, _ = row.split("|")
     assert set(re.findall(r"`(\w+)`", holds)) - {"must", "plain"} == claimed
     assert set(re.findall(r"\*([a-z ]+)\*", fails)) == set(FAILING[example].values()) - {FOLLOWS}
+
+
+def test_the_example_of_the_gates_guide(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guide's first example prints what the guide shows, on any nginx that follows weights but for the figures."""
+    guide = (ROOT / "docs/guide/gate.md").read_text()
+    _, section = guide.split("\n## An example from start to end\n")
+    (expectations, *_) = re.findall(r"^```toml\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    (command, *_) = re.findall(r"^`(\.venv/bin/priolab gate .*?)`", section, re.MULTILINE)
+    (shown, *_) = re.findall(r"^```\n(pass .*?)^```$", section, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(lab.root)
+    Path("weights.toml").write_text(expectations)
+    done = priolab_here(*shlex.split(command)[1:], f"RESULTS={lab.results}", "--limit", "300s", temporary=lab.temporary)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.sub(r"[\d.]+", "#", done.stdout).endswith(re.sub(r"[\d.]+", "#", shown))
