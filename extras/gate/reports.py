@@ -1,11 +1,13 @@
 """The reports of a gate: lines for a terminal, JUnit XML, and a summary in Markdown. Pure."""
 
+import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from priolab.analysis.reports.markdown import Table
 from priolab.extras.gate.judging import Finding, Result
 
+_LOG = re.compile(r" \(log: [^)]*\)")
 _WORDS = {True: "pass", False: "FAIL", None: "not checked"}
 
 
@@ -22,10 +24,17 @@ def verdict(result: Result) -> str:
 
 
 def lines(result: Result) -> Iterator[str]:
-    """Yields the lines for a terminal: each check with its result; for a failed check also frames and ledger."""
+    """Yields the lines for a terminal: each check with its result; for a failed check also frames and ledger.
+
+    If several checks have no result for one reason, such as a server that does not start, only the first one gives it.
+    """
+    told: dict[str, str] = {}
     for each in result.findings:
-        yield f"{_WORDS[each.passed]:11}  {each.check.name}: {each.text}"
-        if each.passed is False:
+        first = told.setdefault(_LOG.sub("", each.reason), each.check.name) if each.error else each.check.name
+        again = first != each.check.name
+        text = f"no result, for the reason of the check {first}" if again else each.text
+        yield f"{_WORDS[each.passed]:11}  {each.check.name}: {text}"
+        if each.passed is False and not again:
             yield from (f"    {line}" for line in _proof(each))
     yield verdict(result)
 

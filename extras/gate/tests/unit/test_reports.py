@@ -61,6 +61,25 @@ def test_markdown() -> None:
     assert made.count("```") == 2
 
 
+def test_one_reason_for_several_checks() -> None:
+    """A server that does not start is told once; the paths of the logs differ, and JUnit has every reason."""
+    reasons = {"urgency": "it ended (log: a/b): line 1", "reset": "it ended (log: c/d): line 1", "late": "it ended"}
+    found = tuple(
+        Finding(check=check, passed=False, error=True, reason=reasons[check.kind], frames=("HEADERS",))
+        for check in (Urgency(), Reset(), Late())
+    )
+    result = replace(RESULT, findings=found)
+    assert list(lines(result))[:-1] == [
+        "FAIL         urgency, header: it ended (log: a/b): line 1",
+        "    HEADERS",
+        "FAIL         reset, header: no result, for the reason of the check urgency, header",
+        "FAIL         late, header: it ended",
+        "    HEADERS",
+    ]
+    messages = [each.attrib["message"] for each in ET.fromstring(junit(result)).iter("error")]
+    assert messages == list(reasons.values())
+
+
 def test_the_last_line() -> None:
     """The last line has the result, the number of checks, and the faults."""
     said = verdict(RESULT)
