@@ -17,7 +17,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from priolab.experiments.host.cache import cache_folder, new_folder
+from priolab.common.cache_folder import cache_folder
+from priolab.experiments.host.cache import new_folder
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.host.own_files import digest_of
 from priolab.extras.gate.expectations_file import read_expectations
