@@ -15,6 +15,7 @@ from priolab.experiments.host.machine import Capability
 from priolab.experiments.host.search_path import find
 from priolab.proxy.server import catalogue, server_of
 from tests.page import axe
+from tests.support import stock_runner
 from tests.support.selection import LEFT_OUT, is_needed_by_core
 
 only_core = False
@@ -51,6 +52,10 @@ def known() -> Mapping[str, Capability]:
     group = keeper.group_of("/")
     writable = group is not None and os.access(group, os.W_OK)
     found["cgroup"] = Capability(name="cgroup", present=writable, detail=group or "no cgroup v2", remedy="")
+    lack = stock_runner.lack()
+    found["stock-runner"] = Capability(
+        name="stock-runner", present=lack is None, detail=lack or "can be made", remedy=""
+    )
     if only_core:
         left = [name for name in found if not is_needed_by_core(name)]
         found |= {name: replace(found[name], present=False, detail=LEFT_OUT) for name in left}

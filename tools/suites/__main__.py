@@ -15,7 +15,6 @@ no environment of the lab. The exit code is 0 if all results are good, 1 if one 
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -28,18 +27,6 @@ from tools.suites.tree import USER, CannotMake, Tree
 
 SUITES = ("bookworm", "trixie", "sid")
 _CHECKOUT = Path(__file__).resolve().parents[2]
-_INSIDE = Path(__file__).with_name("inside.py")
-_ENTERING = (
-    "setpriv",
-    "--pdeathsig=KILL",
-    "unshare",
-    "--mount",
-    "--propagation",
-    "private",
-    "--pid",
-    "--fork",
-    "--kill-child",
-)
 EDITIONS = (
     "nginx@bookworm",
     "nginx@trixie",
@@ -49,7 +36,6 @@ EDITIONS = (
     "envoy@1.40.0",
     "caddy@2.11.7",
 )
-_DEADLINE_S = 7200.0
 
 
 def main() -> int:
@@ -105,7 +91,7 @@ def _try_out(tree: Tree, cache: Path, knobs: Sequence[str], options: argparse.Na
 def _clone(tree: Tree, user: str) -> Path:
     """Clone HEAD into the user's home; return the clone's path inside the tree. Raises CannotMake."""
     within = trees.clone(tree, _CHECKOUT, user)
-    _inside(tree, "root", "/", ["chown", "-R", user, str(tree.home(user))], tree.folder / "chown.log")
+    trees.run(tree, "root", "/", ["chown", "-R", user, str(tree.home(user))], tree.folder / "chown.log")
     return within
 
 
@@ -117,7 +103,7 @@ def _prepare(tree: Tree) -> None:
         ["sh", "-c", f"id {USER} 2>/dev/null || useradd --create-home --shell /bin/sh {USER}"],
         ["git", "config", "--system", "--replace-all", "safe.directory", "*"],
     ):
-        if code := _inside(tree, "root", "/", command, log):
+        if code := trees.run(tree, "root", "/", command, log):
             raise CannotMake(f"{command[0]} ended with {code} (log: {log})")
 
 
@@ -125,7 +111,7 @@ def _experiment(tree: Tree, user: str, within: Path, knobs: Sequence[str]) -> Co
     log = tree.folder / f"{user}-experiment.log"
     started = time.monotonic()
     _say(f"{tree.suite}, {user}: make experiment LOWAT=131072")
-    code = _inside(tree, user, str(within), ["make", "experiment", "LOWAT=131072", *knobs], log)
+    code = trees.run(tree, user, str(within), ["make", "experiment", "LOWAT=131072", *knobs], log)
     minutes = (time.monotonic() - started) / 60
     summary = _summary(tree, user, within)
     result, trouble = of_experiment(code, summary)
@@ -138,7 +124,7 @@ def _install(tree: Tree) -> None:
     """Install as root what an ordinary user cannot install. Raises CannotMake."""
     log = tree.folder / "root-setup.log"
     _say(f"{tree.suite}, root: make setup-experiment")
-    if code := _inside(tree, "root", str(_clone(tree, "root")), ["make", "setup-experiment"], log):
+    if code := trees.run(tree, "root", str(_clone(tree, "root")), ["make", "setup-experiment"], log):
         raise CannotMake(f"make setup-experiment ended with {code} (log: {log})")
 
 
@@ -148,7 +134,7 @@ def _of_editions(tree: Tree, within: Path, knobs: Sequence[str]) -> CommandResul
     started = time.monotonic()
     words = ["LOWAT=131072", "FABRIC=virtual", f"SERVER={','.join(EDITIONS)}", *knobs]
     _say(f"{tree.suite}, {USER}: make experiment {' '.join(words)}")
-    code = _inside(tree, USER, str(within), ["make", "experiment", *words], log)
+    code = trees.run(tree, USER, str(within), ["make", "experiment", *words], log)
     minutes = (time.monotonic() - started) / 60
     summary = _summary(tree, USER, within)
     lines, trouble = of_editions(code, summary, _fronts(tree, within, summary) if summary else {})
@@ -169,7 +155,7 @@ def _fronts(tree: Tree, within: Path, summary: Mapping[str, Any]) -> Mapping[str
 
 def _summary(tree: Tree, user: str, within: Path) -> Mapping[str, Any] | None:
     shown = tree.folder / f"{user}-summary.json"
-    _inside(tree, user, str(within), [".venv/bin/priolab", "show", "--json"], shown)  # code 1 if an arm is invalid
+    trees.run(tree, user, str(within), [".venv/bin/priolab", "show", "--json"], shown)  # code 1 if an arm is invalid
     try:
         document: Mapping[str, Any] = json.loads(shown.read_text())
     except ValueError:
@@ -188,7 +174,7 @@ def _tests(tree: Tree, user: str, within: Path, *, full: bool) -> CommandResult:
         commands = [["make", "setup-lint"], fast]
     code, texts = 0, []
     for command in commands:
-        code = code or _inside(tree, user, str(within), command, log)
+        code = code or trees.run(tree, user, str(within), command, log)
         texts.append(log.read_text(errors="replace"))
     log.write_text("".join(texts))
     result, trouble = of_tests(code, texts[-1])
@@ -217,29 +203,6 @@ def _of(
         warnings=suspicious(log),
         details=details,
     )
-
-
-def _inside(tree: Tree, user: str, folder: str, command: Sequence[str], log: Path) -> int:
-    """Run a command in the tree and write its output to the log. Return its exit code.
-
-    The namespaces end with the command, or with this process.
-    """
-    entering = [*_ENTERING, sys.executable, "-I", str(_INSIDE), str(tree.root), user, folder]
-    environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"} | trees.passed_on(os.environ)
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(
-            [*entering, *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
-        ) as process,
-    ):
-        try:
-            return process.wait(_DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return 124
-        except BaseException:
-            process.terminate()
-            raise
 
 
 def _say(text: str) -> None:

@@ -11,6 +11,7 @@ import os
 import pwd
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 _MNT_DETACH = 2
@@ -19,8 +20,14 @@ _ROOTS_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def main() -> int:
-    """Return the command's exit code. This process is the init of its PID namespace, so it also reaps orphans."""
+    """Run the command as the user. Return its exit code."""
     tree, user, folder, *command = sys.argv[1:]
+    enter(tree)
+    return run(lambda: become(user, folder, command))
+
+
+def enter(tree: str) -> None:
+    """Make the tree this process's root, with /proc, /sys and /dev. Raises CalledProcessError, OSError."""
     for words in (
         ["--bind", tree, tree],
         ["-t", "proc", "proc", f"{tree}/proc"],
@@ -32,16 +39,24 @@ def main() -> int:
     subprocess.run(["pivot_root", ".", "."], check=True)
     if ctypes.CDLL(None, use_errno=True).umount2(b".", _MNT_DETACH) != 0:
         raise OSError(ctypes.get_errno(), "the old root cannot be left")
+
+
+def run(do: Callable[[], NoReturn]) -> int:
+    """Do it in a child process. Return its exit code.
+
+    This process is the init of its PID namespace, so it also reaps orphans.
+    """
     child = os.fork()
     if child == 0:
-        _become(user, folder, command)
+        do()
     while True:
         ended, status = os.wait()
         if ended == child:
             return os.waitstatus_to_exitcode(status) % 256
 
 
-def _become(user: str, folder: str, command: list[str]) -> NoReturn:
+def become(user: str, folder: str, command: list[str]) -> NoReturn:
+    """Replace this process by the command, as the user, in the folder."""
     who = pwd.getpwnam(user)
     if who.pw_uid:
         os.setgroups([])

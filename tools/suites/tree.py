@@ -5,13 +5,16 @@ removes the copy, it checks that nothing is mounted there.
 """
 
 import os
+import platform
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from priolab.experiments.host.lock import alone
 from priolab.experiments.host.suite_packages import machine_sources
 from priolab.experiments.host.suite_sources import Source, debian_sources, sources_for
 
@@ -19,6 +22,21 @@ PACKAGES = ("ca-certificates", "git", "make", "python3")
 """The packages of a user who can clone the lab and run `make`."""
 
 USER = "lab"
+ENTERING = (
+    "setpriv",
+    "--pdeathsig=KILL",
+    "unshare",
+    "--mount",
+    "--propagation",
+    "private",
+    "--pid",
+    "--fork",
+    "--kill-child",
+)
+"""The start of a command whose namespaces end with it, or with the process that started it."""
+
+_INSIDE = Path(__file__).with_name("inside.py")
+_DEADLINE_S = 7200.0
 _AUTHORITIES = Path("usr/local/share/ca-certificates")
 _BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 _PASSED_ON = re.compile(
@@ -32,7 +50,7 @@ class CannotMake(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """A suite's folder, with two file systems and logs."""
+    """A folder with a file system, and logs. Trees of one suite share its bare file system."""
 
     suite: str
     folder: Path
@@ -40,7 +58,7 @@ class Tree:
     @property
     def bare(self) -> Path:
         """The file system as debootstrap made it."""
-        return self.folder / "bare"
+        return self.folder.parent / self.suite / "bare"
 
     @property
     def root(self) -> Path:
@@ -70,8 +88,11 @@ def make(tree: Tree) -> None:
     archives = debian_sources(machine_sources(Path("/etc/apt")), None, None)
     if not archives:
         raise CannotMake("this machine's apt sources name no archive of Debian")
-    if not tree.bare.exists():
-        _debootstrap(tree, archives)
+    tree.folder.mkdir(parents=True, exist_ok=True)
+    tree.bare.parent.mkdir(exist_ok=True)
+    with alone(tree.bare.parent):
+        if not tree.bare.exists():
+            _debootstrap(tree, archives)
     if tree.root.exists():
         remove(tree.root)
     _run(["cp", "--archive", "--reflink=auto", str(tree.bare), str(tree.root)], "copying")
@@ -82,13 +103,33 @@ def make(tree: Tree) -> None:
     acquire = subprocess.run(["apt-config", "dump", "Acquire"], capture_output=True, text=True, check=True).stdout
     (etc / "apt/apt.conf.d/90acquire").write_text(acquire)
     shutil.copy("/etc/resolv.conf", etc / "resolv.conf")
-    (etc / "hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
+    (etc / "hosts").write_text(f"127.0.0.1 localhost {platform.node()}\n::1 localhost\n")
     for authority in (Path("/") / _AUTHORITIES).glob("*.crt"):
         shutil.copy(authority, tree.root / _AUTHORITIES)
     for path in ("etc/pip.conf", "root/.config/pip/pip.conf", "root/.pip/pip.conf", "root/.npmrc", "etc/npmrc"):
         if (Path("/") / path).is_file():
             (tree.root / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(Path("/") / path, tree.root / path)
+
+
+def run(tree: Tree, user: str, folder: str, command: Sequence[str], log: Path) -> int:
+    """Run a command in the tree and write its output to the log. Return its exit code; 124 if it took too long."""
+    entering = [*ENTERING, sys.executable, "-I", str(_INSIDE), str(tree.root), user, folder]
+    environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"} | passed_on(os.environ)
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            [*entering, *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+        ) as process,
+    ):
+        try:
+            return process.wait(_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return 124
+        except BaseException:
+            process.terminate()
+            raise
 
 
 def clone(tree: Tree, checkout: Path, user: str) -> Path:
@@ -126,11 +167,11 @@ def mounted_below(folder: Path, mountinfo: str) -> list[str]:
 def _debootstrap(tree: Tree, archives: Sequence[Source]) -> None:
     if shutil.which("debootstrap", path=f"{os.environ['PATH']}:/usr/sbin") is None:
         raise CannotMake("debootstrap is not installed; run `apt-get install debootstrap`")
-    made = tree.folder / ".bare-new"
+    made = tree.bare.with_name(".bare-new")
     if made.exists():
         remove(made)
-    made.mkdir(parents=True, mode=0o755)
-    log = tree.folder / "debootstrap.log"
+    made.mkdir(mode=0o755)
+    log = tree.bare.with_name("debootstrap.log")
     include = f"--include={','.join(PACKAGES)}"
     command = ["debootstrap", "--force-check-gpg", "--variant=minbase", include, tree.suite, str(made), archives[0].uri]
     with log.open("w") as output:
