@@ -31,6 +31,7 @@ from priolab.experiments.host.python_packages import installing
 from priolab.experiments.host.search_path import find
 from priolab.experiments.host.setup_plan import SetupPlan, decide, remedy
 from priolab.experiments.host.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
+from priolab.experiments.host.suite_packages import knows_debian
 from priolab.experiments.testbed.guest import kernel, prebuilt
 from priolab.proxy.server import SUITES, catalogue, server_of
 
@@ -116,7 +117,13 @@ def _look_for_extras(request: SetupRequest) -> None:
 
 def _install(request: SetupRequest, environment: PythonEnvironment | None, *, builds_kernel: bool) -> None:
     needs_kernel = builds_kernel or (request.part is SetupPart.ENVIRONMENT and _lacks_kernel() and not prebuilt.given())
-    wants = wants_of(request, catalogue(), kernel_built=not needs_kernel, families=machine.distribution().families)
+    wants = wants_of(
+        request,
+        catalogue(),
+        kernel_built=not needs_kernel,
+        families=machine.distribution().families,
+        knows_debian=knows_debian() or find("apt-get") is None,
+    )
     lacking = machine.lacking(wants)
     if environment and environment.is_to_be_made and (package := lacks_venv()):
         lacking = (*lacking, Want(packages=(package,), makes_environment=True))

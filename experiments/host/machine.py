@@ -6,14 +6,17 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
+from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.host.packages import Want
 from priolab.experiments.host.search_path import find
 
 _RELEASE = Path("/etc/os-release")
 _SETTINGS = Path("/proc/sys")
+_PATIENCE_S = 30.0
 _FORBIDDING: Mapping[str, tuple[str, str]] = {
     "kernel.unprivileged_userns_clone": ("0", "1"),
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
@@ -51,7 +54,7 @@ class Machine:
 
     has_apt: True if apt-get is installed. rights: how packages may be installed. has_cache: True if the cache folder
     exists. cache_trouble: the reason why the cache folder cannot be written; None if it can be written. no_namespaces:
-    the setting that denies namespaces to this user, and the remedy; None if no setting does.
+    the reason why this user may not make namespaces, and the remedy; None if the user may.
     """
 
     distribution: Distribution
@@ -90,7 +93,7 @@ def look(*, lacks_something: bool) -> Machine:
         rights=_rights() if lacks_something else Rights.NONE,
         has_cache=cache_folder().is_dir(),
         cache_trouble=trouble,
-        no_namespaces=no_namespaces(),
+        no_namespaces=namespaces_refused(),
     )
 
 
@@ -147,6 +150,21 @@ def no_namespaces(settings: Path = _SETTINGS, *, is_root: bool | None = None) ->
         if value == forbids:
             remedy = f"run as root, or `sudo sysctl {name}={allows}`"
             return f"the setting {name}={value} forbids user namespaces to ordinary users; {remedy}"
+    return None
+
+
+@cache
+def namespaces_refused() -> str | None:
+    """Tries to make namespaces. Returns the reason why this user may not, and the remedy; None if the user may.
+
+    A system may refuse a user namespace, or make one and refuse everything in it.
+    """
+    if os.geteuid() == 0:
+        return None
+    try:
+        finished(["unshare", "--user", "--map-current-user", "--mount", "true"], _PATIENCE_S).checked()
+    except ProgramFailed as error:
+        return no_namespaces() or f"this system refuses namespaces to ordinary users ({error}); run as root"
     return None
 
 

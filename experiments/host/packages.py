@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from priolab.experiments.host.setup_request import SetupPart, SetupRequest
+from priolab.experiments.host.suite_sources import KEYRING
 from priolab.experiments.host.tools import BROWSERS, BrowserProgram
-from priolab.proxy.server import Server, server_of
+from priolab.proxy.server import SUITES, Server, server_of
 
 ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute2", "ethtool": "ethtool"})
 """The programs that every run on this machine needs, with their packages."""
@@ -26,6 +27,11 @@ KERNEL_PROGRAMS has them by program, KERNEL_FILES by file; a file may be a glob 
 
 KERNEL_ALSO: Mapping[str, Mapping[str, str]] = MappingProxyType({"ubuntu": {"bzip2": "bzip2"}})
 """Further programs that a distribution's kernel source needs: Ubuntu packs the source as .tar.bz2."""
+
+ARCHIVE_FILES: Mapping[str, str] = MappingProxyType(
+    {"/usr/sbin/debootstrap": "debootstrap", KEYRING: "debian-archive-keyring"}
+)
+"""The packages, by file, that know Debian's archive and its keys, for a machine whose sources do not name it."""
 
 BPF_COMPILERS = ("bpf-gcc", "clang")
 BPF_HEADER = "/usr/include/bpf/bpf_helpers.h"
@@ -63,12 +69,17 @@ class Want:
 
 
 def wants_of(
-    request: SetupRequest, servers: Mapping[str, Server], *, kernel_built: bool, families: Iterable[str] = ()
+    request: SetupRequest,
+    servers: Mapping[str, Server],
+    *,
+    kernel_built: bool,
+    families: Iterable[str] = (),
+    knows_debian: bool = True,
 ) -> tuple[Want, ...]:
     """Returns everything that should be installed on this machine for the request.
 
     kernel_built: True if the guest kernel need not be built. families: the values of ID and ID_LIKE in this machine's
-    os-release(5).
+    os-release(5). knows_debian: False if this machine has apt, but not Debian's archive among its package sources.
     """
     wants: list[Want] = []
     if request.runs_here or request.part is SetupPart.ENVIRONMENT:
@@ -96,11 +107,11 @@ def wants_of(
         tables = [KERNEL_PROGRAMS, *(KERNEL_ALSO.get(name, {}) for name in families)]
         wants += [
             *(want for table in tables for want in _programs(table, without=without, builds_kernel=True)),
-            *(
-                Want(packages=(package,), files=(file,), without=without, builds_kernel=True)
-                for file, package in KERNEL_FILES.items()
-            ),
+            *_files(KERNEL_FILES, without=without, builds_kernel=True),
         ]
+    of_suites = request.runs_here and any(server.edition in SUITES for server in _known(request.servers))
+    if not knows_debian and ((request.in_guests and not kernel_built) or of_suites):
+        wants += _files(ARCHIVE_FILES, without="Debian's packages can be fetched only with MIRROR=http://HOST/debian")
     if request.runs_here:
         without = "LOWAT=auto uses a process beside the front, not the kernel"
         wants.append(Want(packages=("gcc-bpf",), programs=BPF_COMPILERS, without=without))
@@ -164,6 +175,13 @@ def _programs(table: Mapping[str, str], *, without: str = "", builds_kernel: boo
     return [
         Want(packages=(package,), programs=(program,), without=without, builds_kernel=builds_kernel)
         for program, package in table.items()
+    ]
+
+
+def _files(table: Mapping[str, str], *, without: str, builds_kernel: bool = False) -> Iterable[Want]:
+    return [
+        Want(packages=(package,), files=(file,), without=without, builds_kernel=builds_kernel)
+        for file, package in table.items()
     ]
 
 

@@ -143,6 +143,11 @@ def _archives() -> Sequence[Source]:
     return found
 
 
+def knows_debian() -> bool:
+    """Returns True if the sources of this machine's apt have Debian's archive."""
+    return bool(debian_sources(machine_sources(_ETC), None, None))
+
+
 def machine_sources(etc: Path) -> Sequence[Source]:
     """Returns the sources of this machine's apt, those in sources.list first. etc: the folder of its configuration."""
     found: list[Source] = []

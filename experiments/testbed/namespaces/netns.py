@@ -55,7 +55,7 @@ class Netns(HostKernel):
         try:
             processes.run([*entering(), "ip", "link", "add", "type", "veth"], step="trying namespaces")
         except StepFailed as error:
-            raise Unavailable(what, error.reason, _remedy()) from error
+            raise Unavailable(what, f"namespaces cannot be made: {_said(error)}", _remedy()) from error
         check_egress(scenario, shaper, no_netem)
         check_qdisc(scenario, shaper, no_netem, _no_qdisc)
         if scenario.link.shaped:
@@ -111,7 +111,7 @@ def no_netem() -> str | None:
     try:
         processes.run([*entering(), "true"], step="trying namespaces")
     except StepFailed as error:
-        return f"netem cannot be tried without namespaces: {error.reason}"
+        return f"netem cannot be tried without namespaces: {_said(error)}"
     try:
         processes.run([*entering(), *TRIAL[0]], step="looking for netem")
     except StepFailed as error:
@@ -125,6 +125,11 @@ def _no_qdisc(qdisc: Qdisc) -> str | None:
     except StepFailed as error:
         return refusal(qdisc, error.reason)
     return None
+
+
+def _said(error: StepFailed) -> str:
+    """Returns what the program wrote, without its command, which is long."""
+    return error.reason.partition(" ended with ")[2] or error.reason
 
 
 def _remedy() -> str:

@@ -18,11 +18,11 @@ scheduling = "strict: RFC 9218"
 """
 
 
-def front_folder(path: Path, fault: Fault = Fault.NONE) -> Path:
-    """Make a server's folder with the front that has this fault."""
+def front_folder(
+    path: Path, fault: Fault = Fault.NONE, *, python: str = sys.executable, lab: Path | str = IMPORTED_FROM
+) -> Path:
+    """Make a server's folder with the front that has this fault. python, lab: the interpreter, and the lab's folder."""
     path.mkdir()
     (path / "front.json").write_text((_HERE / "front.json").read_text().replace("none", fault))
-    (path / "server.toml").write_text(
-        _ENTRY.format(python=json.dumps(sys.executable), tree=IMPORTED_FROM, server=_SERVER)
-    )
+    (path / "server.toml").write_text(_ENTRY.format(python=json.dumps(python), tree=lab, server=_SERVER))
     return path

@@ -1,40 +1,28 @@
 """The action of action.yml: it runs the lab's own commands, and the gate works with the limits of a stock runner."""
 
+import io
+import json
 import os
 import re
-import shutil
 import subprocess
-import sys
+import tarfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from priolab.common.cache_folder import cache_folder
 from priolab.experiments import cli
 from priolab.experiments.host.home import ROOT
+from priolab.experiments.host.packages import ARCHIVE_FILES
 from priolab.experiments.testbed.guest import kernel
-from priolab.extras.gate.tests.front.folder import front_folder
+from priolab.extras.gate.tests.action import KEPT, LAB, WORKSPACE, StockRunner, action, script
 from priolab.extras.gate.tests.front.scheduler import Fault
-from tests.support import ordinary
-from tests.support.lab import Lab
-from tests.support.ordinary_lab import OrdinaryLab
+from tests.support.capabilities import needs
+from tests.support.stock_runner import Refused
+from tools.suites import runner as stock_tree
 
 _EXPECT = 'format = 1\n[[check]]\nkind = "urgency"\n[[check]]\nkind = "reset"\n[[check]]\nkind = "late"\nloads = 1\n'
-
-
-def action() -> dict[str, Any]:
-    """Return the parsed action."""
-    document: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
-    return document
-
-
-def script(name: str) -> str:
-    """Return the script of a step."""
-    (step,) = (each for each in action()["runs"]["steps"] if each["name"] == name)
-    return str(step["run"])
 
 
 def _said(step: str, environment: Mapping[str, str]) -> str:
@@ -54,9 +42,13 @@ def test_the_action() -> None:
     for name, described in document["inputs"].items():
         assert f"${{{{ inputs.{name} }}}}" in text
         assert set(described) == {"description", "default"}
-    (cache,) = (step for step in steps if step.get("uses", "").startswith("actions/cache@"))
-    assert re.fullmatch(r"actions/cache@[0-9a-f]{40}", cache["uses"])  # a tag can be moved to other code
-    assert cache["with"]["path"] == "~/.cache/priolab"
+    names = [step["name"] for step in steps]
+    assert names.index("Set the lab up") < names.index("Keep the guest kernel") < names.index("Run the gate")
+    taken, kept = (step for step in steps if "uses" in step)
+    for step, way in ((taken, "restore"), (kept, "save")):
+        assert re.fullmatch(f"actions/cache/{way}@[0-9a-f]{{40}}", step["uses"])  # a tag can be moved to other code
+        assert step["with"]["path"] == "~/.cache/priolab/linux-*"
+    assert kernel.path().name.startswith("linux-")
     assert cache_folder().name == "priolab"
     assert (ROOT / "experiments/testbed/guest").is_dir()
     assert os.access(ROOT / "experiments/host/setup.sh", os.X_OK)
@@ -98,56 +90,120 @@ def test_the_set_up(tmp_path: Path, server: str, knobs: str) -> None:
     assert _said("Set the lab up", environment) == knobs
 
 
-@pytest.mark.usefixtures("guest")
-@pytest.mark.parametrize(("fault", "code", "last"), [(Fault.NONE, 0, "pass: "), (Fault.BUFFERS, 1, "FAIL: ")])
-def test_a_stock_runner(ordinary_lab: OrdinaryLab, fault: Fault, code: int, last: str) -> None:
-    """Without root, without user namespaces and with two processors, the gate says the same in under a minute.
+def test_the_name_of_the_kernel(tmp_path: Path) -> None:
+    """The cache's key follows from the files that decide the guest kernel, wherever the action is."""
+    digests = []
+    for name, config in (("a", "CONFIG_NET=y"), ("b", "CONFIG_NET=y"), ("c", "CONFIG_NET=n")):
+        folder, output = tmp_path / name / "experiments/testbed/guest", tmp_path / f"{name}.output"
+        folder.mkdir(parents=True)
+        (folder / "kernel.config").write_text(config)
+        (folder / "kernel.pyc").write_text(name)
+        variables = {"GITHUB_ACTION_PATH": str(tmp_path / name), "GITHUB_OUTPUT": str(output)}
+        _said("Name the guest kernel", os.environ | variables)
+        digests.append(output.read_text())
+    assert all(re.fullmatch(r"digest=[0-9a-f]{16}\n", digest) for digest in digests)
+    assert digests[0] == digests[1] != digests[2]
 
-    In a log each run has one line.
-    """
-    lab = ordinary_lab
-    front = front_folder(lab.root / "front", fault)
-    expect, summary = lab.root / "expect.toml", lab.root / "tmp" / "summary.md"
-    expect.write_text(_EXPECT)
-    _bring_kernel(lab)
-    done = _as_on_a_runner(
-        lab,
-        *(sys.executable, "-m", "priolab.experiments", "gate", str(front), "FABRIC=virtual"),
-        *(f"RESULTS={lab.root}/tmp/results", "--expect", str(expect), "--limit", "60s"),
-        GITHUB_STEP_SUMMARY=str(summary),
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> StockRunner:
+    """A stock runner that has carried out the steps before the gate, with the kernel from the cache."""
+    needs("stock-runner")
+    needs("guest-kernel")
+    made = StockRunner(
+        tree=stock_tree.make(cache_folder().parent).root,
+        folder=tmp_path_factory.mktemp("runner"),
+        inputs={"server": "./front", "expect": "expect.toml"},
     )
-    assert done.returncode == code, done.stdout + done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[-1].startswith(last)
+    made.check_out()
+    made.path(f"{WORKSPACE}/expect.toml").write_text(_EXPECT)
+    made.put_kernel(kernel.path())
+    done = made.step("Set the lab up", Refused.AT_ONCE)
+    assert done.code == 0, done.err
+    assert "kernel" not in done.out
+    return made
+
+
+@pytest.mark.parametrize(
+    ("fault", "refused", "code", "last"),
+    [(Fault.NONE, Refused.AT_ONCE, 0, "pass: "), (Fault.BUFFERS, Refused.WITHOUT_RIGHTS, 1, "FAIL: ")],
+)
+def test_a_stock_runner(runner: StockRunner, fault: Fault, refused: Refused, code: int, last: str) -> None:
+    """Without user namespaces and with two processors the gate gives its result. In a log each run has one line."""
+    runner.put_front(fault)
+    done = runner.step("Run the gate", refused, GITHUB_STEP_SUMMARY="summary.md")
+    assert done.code == code, done.out + done.err
+    lines = done.out.splitlines()
+    assert lines[-2].startswith(last)
     begun = re.fullmatch(r"3 checks of .*, (\d+) runs", lines[0])
     assert begun is not None, lines[0]
     ended = [line for line in lines if re.match(r" *\d+\.\d s  ", line)]
     assert all(line.endswith(": ok") for line in ended), ended
-    assert len(ended) == int(begun[1])  # in a log, a line for each run
-    assert summary.read_text().startswith(f"## priolab gate: {last}")
+    assert len(ended) == int(begun[1])
+    workspace = runner.path(WORKSPACE)
+    assert f"## priolab gate: {last}" in (workspace / "summary.md").read_text()
+    assert (workspace / "priolab-gate.xml").read_text().count("<testcase ") == 3
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's machine may allow no user namespaces anyway")
-def test_the_limits_are_there(ordinary_lab: OrdinaryLab) -> None:
-    """The imitation refuses a user namespace, which this machine would allow."""
-    done = _as_on_a_runner(ordinary_lab, "unshare", "--user", "true")
-    assert done.returncode != 0
-    assert "Operation not permitted" in done.stderr
+@pytest.mark.parametrize(
+    ("refused", "said", "remedy"),
+    [
+        (Refused.AT_ONCE, "unshare failed: Operation not permitted", "run as root"),
+        (
+            Refused.WITHOUT_RIGHTS,
+            ": Operation not permitted",
+            "the setting kernel.apparmor_restrict_unprivileged_userns=1",
+        ),
+    ],
+)
+def test_without_user_namespaces(runner: StockRunner, refused: Refused, said: str, remedy: str) -> None:
+    """The doctor knows that guests work and namespaces do not. The set-up refuses FABRIC=netns, and says why."""
+    done = runner.run([f"{LAB}/.venv/bin/priolab", "doctor", "--json"], refused)
+    assert done.code == 0, done.err
+    options = json.loads(done.out)["fabrics"]
+    assert {option["fabric"] for option in options if option["usable"]} == {"virtual"}
+    for option in options:
+        if option["fabric"] == "netns":
+            assert option["reason"].startswith("namespaces cannot be made: exit code 1: unshare: ")
+            assert option["reason"].endswith(said)
+            assert option["remedy"].startswith(remedy)
+    done = runner.run([f"{LAB}/experiments/host/setup.sh", "FABRIC=netns"], refused)
+    assert done.code == 1
+    (line,) = done.err.splitlines()
+    assert line.startswith("setup: FABRIC=netns: ")
+    assert remedy in line
+    assert line.endswith(", or use FABRIC=virtual")
 
 
-def _bring_kernel(lab: OrdinaryLab) -> None:
-    """Copy the guest kernel to the ordinary user's cache, as the action's cache does."""
-    built, cache = kernel.path(), lab.cache / "priolab"
-    cache.mkdir(parents=True)
-    for file in (built, built.with_name(f"{built.name}.json")):
-        shutil.copy(file, cache)
-    if os.geteuid() == 0:
-        for file in (lab.cache, cache, *cache.iterdir()):
-            os.chown(file, ordinary.NOBODY, ordinary.NOBODY)
+def test_a_kernel_source_that_does_not_fit(runner: StockRunner) -> None:
+    """Without Debian's archive the distribution's source stands in; if it does not fit, one line has the remedies.
+
+    It is unpacked once. What knows Debian's archive and its keys is installed.
+    """
+    for file in runner.path(KEPT).glob("linux-*"):
+        file.unlink()
+    _put_source(runner.path("/usr/src/linux-source-6.8.0.tar.bz2"))
+    noted = []
+    for _ in range(2):
+        done = runner.step("Set the lab up", Refused.AT_ONCE, MIRROR="http://127.0.0.1:9/debian")
+        assert done.code == 1
+        (line,) = done.err.splitlines()
+        assert line.startswith("priolab: building the guest kernel: Linux 6.8 has other lines than the change ")
+        assert "MIRROR=http://HOST/debian" in line
+        assert "KERNEL=FILE#sha256=DIGEST" in line
+        (misfit,) = runner.path(KEPT).glob("linux-6.8-*.misfit")
+        noted.append(misfit.stat().st_mtime_ns)
+    assert noted[0] == noted[1]
+    assert all(runner.path(name).exists() for name in ARCHIVE_FILES)
 
 
-def _as_on_a_runner(lab: Lab, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    limited = (sys.executable, "-m", "tests.lab.stock_runner", *words)
-    command = ordinary.command(lab.root / "stage", *limited) if os.geteuid() == 0 else list(limited)
-    environment = lab.environment | variables
-    return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+def _put_source(tarball: Path) -> None:
+    """Write a Linux source that has the files which the lab changes, with other lines."""
+    tarball.parent.mkdir(parents=True, exist_ok=True)
+    names = {name for change in kernel.needed((6, 8)) for name in change.files}
+    with tarfile.open(tarball, "w:bz2") as packed:
+        for name in (*sorted(names), "last"):
+            content = b"int other;\n"
+            entry = tarfile.TarInfo(f"linux-source-6.8.0/{name}")
+            entry.size = len(content)
+            packed.addfile(entry, io.BytesIO(content))

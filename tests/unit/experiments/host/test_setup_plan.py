@@ -33,12 +33,19 @@ def _plan(
     machine: Machine = DEBIAN,
     obtainable: Mapping[str, bool] | None = None,
     kernel_built: bool = True,
+    knows_debian: bool = True,
     there: set[str] = frozenset(),  # type: ignore[assignment]
 ) -> SetupPlan:
     """Return the plan for a machine on which only the packages in `there` are installed."""
     request = setup_request_from(part, words, ROOT)
     built = kernel_built or not (request.in_guests or part is SetupPart.ENVIRONMENT)
-    wants = wants_of(request, catalogue(), kernel_built=built, families=machine.distribution.families)
+    wants = wants_of(
+        request,
+        catalogue(),
+        kernel_built=built,
+        families=machine.distribution.families,
+        knows_debian=knows_debian,
+    )
     lacking = [want for want in wants if not set(want.packages) <= there]
     return decide(request, machine, lacking, obtainable or {}, builds_kernel=request.in_guests and not kernel_built)
 
@@ -244,6 +251,24 @@ def test_ubuntus_kernel_source_is_packed_another_way(distribution: Distribution,
     """Ubuntu's kernel source needs bzip2: it is linux-source-6.8.0.tar.bz2, where Debian has .tar.xz."""
     plan = _plan(machine=replace(DEBIAN, distribution=distribution), kernel_built=False)
     assert ("bzip2" in plan.install) is wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "kernel_built", "installs"),
+    [((), False, True), ((), True, False), (("SERVER=h2o@bookworm",), True, True), (("SERVER=h2o",), True, False)],
+)
+def test_ubuntus_sources_lack_debians_archive(words: tuple[str, ...], *, kernel_built: bool, installs: bool) -> None:
+    """What knows the archive and its keys is installed if the kernel's source or a suite's server has to be fetched.
+
+    MIRROR can name the archive, so the set-up does not fail without these packages.
+    """
+    plan = _plan(*words, machine=replace(DEBIAN, distribution=UBUNTU), kernel_built=kernel_built, knows_debian=False)
+    without = "Debian's packages can be fetched only with MIRROR=http://HOST/debian"
+    expected = OptionalPackages(packages=("debootstrap", "debian-archive-keyring"), without=without)
+    assert (expected in plan.optional) is installs
+    assert plan.refusals == ()
+    on_debian = _plan(*words, kernel_built=kernel_built)
+    assert expected not in on_debian.optional
 
 
 def test_ubuntu_has_chromium_as_a_snap_only() -> None:
