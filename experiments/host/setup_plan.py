@@ -70,9 +70,10 @@ def decide(
         if install:
             refusals += [f"these packages are missing: {' '.join(install)}", *lines, remedy(every, machine)]
             kernels = [want for want in obtained if want.builds_kernel]
-            if kernels and "auto" in (request.fabrics or {"auto"}) and not machine.no_namespaces:
+            if kernels and "auto" in (request.fabrics or {"auto"}):
+                without = "FABRIC=compose, with Docker," if machine.no_namespaces else "FABRIC=netns"
                 refusals.append(
-                    f"only the guest kernel needs {' '.join(_packages(kernels))}; FABRIC=netns works without them"
+                    f"only the guest kernel needs {' '.join(_packages(kernels))}; {without} works without them"
                 )
         elif every:
             notes += [*lines, remedy(every, machine)]
