@@ -114,7 +114,7 @@ def write(folder: Path, servers: Sequence[str]) -> list[Path]:
     compose = Compose()
     for scenario in scenarios:
         compose.check_usable(scenario, None)
-    compose.prepare(scenarios, lambda step: print(f"sbom: {step}", flush=True))
+    compose.prepare(scenarios, None, lambda step: print(f"sbom: {step}", flush=True))
     names = dict.fromkeys(name for server in servers for name in docker_engine.images(server).values())
     bills = {name.partition(":")[0]: document(read(name)) for name in names}
     files = []

@@ -174,7 +174,7 @@ def _link_options(fabric: Fabric) -> list[LinkOption]:
             LinkOption(fabric=fabric.name, shaper=shaper, usable=False, reason=error.reason, remedy=error.remedy)
             for shaper, _ in shapers
         ]
-    stand_in = f"{' or '.join(shaper for shaper, lack in shapers if not lack)} is used instead"
+    stand_in = f"without it {' or '.join(shaper for shaper, lack in shapers if not lack)} is used"
     return [
         LinkOption(
             fabric=fabric.name,

@@ -26,7 +26,7 @@ def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str],
             inspected(program, f"PROGRAM={program}")
     if manner.capture:
         capture.check(own_tcpdump=manner.fabric.own_programs)
-    manner.fabric.prepare(scenarios, tell)
+    manner.fabric.prepare(scenarios, manner.shaper, tell)
     tuner = _tuner(manner, scenarios)
     found = {}
     for key, asked in served.items():

@@ -80,10 +80,10 @@ class Fabric(MakesPlaces, Protocol):
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Returns the programs of the places. With capture, tcpdump is among them. Raises Unavailable."""
 
-    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
+    def prepare(self, scenarios: Sequence[Scenario], shaper: Shaper | None, tell: Callable[[str], None]) -> None:
         """Does work that is needed once before all runs, such as building images. Raises StepFailed or Unavailable.
 
-        tell: called with a line of progress before each step.
+        shaper: None for any shaper of the fabric. tell: called with a line of progress before each step.
         """
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:

@@ -71,9 +71,9 @@ def _maps(lab: Lab) -> Done:
 def test_an_image_is_built_once(server: str) -> None:
     """Missing images are built, and are found the next time."""
     fabric, scenario = Compose(), scenario_from({"SERVER": server})
-    fabric.prepare([scenario], print)
+    fabric.prepare([scenario], None, print)
     said: list[str] = []
-    fabric.prepare([scenario], said.append)
+    fabric.prepare([scenario], None, said.append)
     assert said == []
     names = docker_engine.images(image_server(scenario.front), root_of_image(scenario.front)).values()
     present = docker_engine.present(names)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from priolab.experiments.errors import StepFailed, Unavailable
 from priolab.experiments.host.installed import check_edition
@@ -14,7 +15,7 @@ from priolab.experiments.host.tools import FRONT, Tools
 from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt
-from priolab.experiments.testbed.containers import docker_engine, image_packages
+from priolab.experiments.testbed.containers import docker_engine, engine_kernel, image_packages
 from priolab.experiments.testbed.containers.node_route import node_route
 from priolab.experiments.testbed.containers.own_files import (
     image_server,
@@ -24,15 +25,11 @@ from priolab.experiments.testbed.containers.own_files import (
 )
 from priolab.experiments.testbed.containers.root_image import make_base, root_of_image
 from priolab.experiments.testbed.fabric import HostKernel
-from priolab.experiments.testbed.namespaces.netns import no_netem
 from priolab.experiments.testbed.places import Places
 from priolab.netem import calibration
 from priolab.netem.link import Qdisc
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.server import SUITES, server_of
-
-_AVAILABLE_CC = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-_LOADING = "run `modprobe tcp_{0}`, and add {0} to the sysctl net.ipv4.tcp_allowed_congestion_control"
 
 
 class Compose(HostKernel):
@@ -49,7 +46,11 @@ class Compose(HostKernel):
     tolerance = calibration.REAL
 
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
-        """Raises Unavailable without Docker, compose, or a kernel that has the congestion control and the shaper."""
+        """Raises Unavailable without Docker or compose, or for what the containers cannot do.
+
+        shaper: not used here. Only a container can tell what the engine's kernel has, so `prepare` checks it.
+        """
+        del shaper
         if scenario.shaper_at is ShaperAt.FRONT:
             right = "the front's container may not shape its own egress"
             raise Unavailable("SHAPER_AT=front with FABRIC=compose", right, "use FABRIC=virtual or netns")
@@ -73,15 +74,18 @@ class Compose(HostKernel):
         if not server.in_images:
             lack = "the images have packages of Debian only" if server.over_tcp else "the client's image has no QUIC"
             raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
-        if shaper is Shaper.NETEM and (reason := no_netem()):
-            raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
-        wanted = scenario.congestion_control
-        if _AVAILABLE_CC.exists() and wanted not in _AVAILABLE_CC.read_text().split():
-            raise Unavailable(f"CC={wanted}", "this kernel has not loaded the module for it", _LOADING.format(wanted))
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
-        """Returns (netem, reason), then (ferry, None). reason: why this kernel has no netem; None if it has netem."""
-        return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
+        """Returns (netem, reason), then (ferry, None). reason: why the engine's kernel has no netem; None if it has."""
+        return ((Shaper.NETEM, engine_kernel.no_netem()), (Shaper.FERRY, None))
+
+    def kernel(self) -> str:
+        """Returns the release of the engine's kernel."""
+        return engine_kernel.asked().release
+
+    def kernel_record(self) -> Mapping[str, Any]:
+        """Returns run.json's entry for the engine's kernel: the release, and nothing else."""
+        return {"release": self.kernel()}
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Returns the programs in the images."""
@@ -115,8 +119,8 @@ class Compose(HostKernel):
             root=str(root.path) if root else None,
         )
 
-    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
-        """Builds the container images that do not exist yet."""
+    def prepare(self, scenarios: Sequence[Scenario], shaper: Shaper | None, tell: Callable[[str], None]) -> None:
+        """Builds the container images that do not exist yet, and asks in one what the engine's kernel has."""
         fronts = {(image_server(scenario.front), scenario.front.edition): scenario.front for scenario in scenarios}
         for (name, edition), server in fronts.items():
             base = make_base(server, tell) if edition in SUITES else {}
@@ -127,6 +131,7 @@ class Compose(HostKernel):
                     on_base = base if service == "front" else {}
                     tell(f"building the image of the {service} from {on_base.get('BASE', docker_engine.base())}")
                     _build(service, {"SERVER": name, **on_base})
+        engine_kernel.asked().check(scenarios, shaper)
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """Returns the command of the job, which runs on the host and uses the engine.
@@ -141,6 +146,7 @@ class Compose(HostKernel):
             "TMPDIR": str(scratch),
             docker_engine.ARM_TAG: docker_engine.tag(),
             docker_engine.ARM_COMPOSE: " ".join(docker_engine.compose_command()),
+            engine_kernel.ARM_KERNEL: engine_kernel.asked().told(),
         }
         words = [f"{name}={value}" for name, value in told.items()]
         return ["env", *words, *module("priolab.experiments.run.process"), str(folder.path)]

@@ -7,14 +7,11 @@ from priolab.experiments.host.roots import root_at
 from priolab.experiments.results.order import Order
 from priolab.experiments.scenario.scenario import LOWAT_MOST
 from priolab.experiments.testbed import tap
-from priolab.experiments.testbed.containers import docker_engine
+from priolab.experiments.testbed.containers import docker_engine, engine_kernel
 from priolab.experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from priolab.experiments.testbed.containers.own_files import image_server
 from priolab.netem.words import WORDS
 from priolab.proxy.certificate_files import certificates_in
-
-_WMEM = Path("/proc/sys/net/ipv4/tcp_wmem")
-_ALLOWED_CC = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
 
 class ComposeOverride:
@@ -32,7 +29,7 @@ class ComposeOverride:
         near, far: the first three bytes of the addresses of the client's network and of the front's network.
         """
         scenario, order = self._scenario, self._order
-        _, sndbuf, most = map(int, _WMEM.read_text().split())
+        _, sndbuf, most = engine_kernel.asked().wmem
         if scenario.sndbuf_bytes is not None:
             sndbuf, most = scenario.sndbuf_bytes, max(most, scenario.sndbuf_bytes)
         return {
@@ -60,15 +57,8 @@ class ComposeOverride:
 
     @property
     def cc_by_sysctl(self) -> bool:
-        """True if the sysctl of a new network namespace can set the congestion control.
-
-        A new namespace can use reno, and the names in tcp_allowed_congestion_control of the first namespace.
-        """
-        try:
-            allowed = _ALLOWED_CC.read_text().split()
-        except OSError:
-            return True
-        return self._scenario.congestion_control in allowed
+        """True if the sysctl of the front's container can set the congestion control."""
+        return engine_kernel.asked().lets_choose(self._scenario.congestion_control)
 
     def document(self) -> dict[str, Any]:
         """Returns the content of the second compose file."""

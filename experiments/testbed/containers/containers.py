@@ -29,7 +29,7 @@ from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder, write_json
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt
 from priolab.experiments.testbed import tap
-from priolab.experiments.testbed.containers import docker_engine, own_files
+from priolab.experiments.testbed.containers import docker_engine, engine_kernel, own_files
 from priolab.experiments.testbed.containers.compose_override import ComposeOverride
 from priolab.experiments.testbed.containers.docker_engine import STEP_S
 from priolab.experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
@@ -140,10 +140,11 @@ class Containers:
         return folder
 
     def describe(self) -> Mapping[str, Any]:
-        """Returns the engine's version, the compose command, each service's image by its digest, and unseen places."""
+        """Returns the engine's kernel and version, the compose command, each service's image, and unseen places."""
         ids = self._services.ids
         images = docker_engine.docker("inspect", "--format", "{{.Image}}", *ids.values()).split()
         return {
+            "kernel": engine_kernel.asked().release,
             "engine": docker_engine.version_told(),
             "compose": list(docker_engine.compose_command()),
             "images": dict(zip(ids, images, strict=True)),

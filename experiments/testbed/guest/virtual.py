@@ -5,7 +5,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from math import ceil
@@ -112,7 +112,7 @@ class Virtual(InGuest):
         _check_visible(scenario)
         return tools_for(scenario, capture=capture)
 
-    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:  # noqa: ARG002
+    def prepare(self, *_: object) -> None:
         """Compiles the lab's Python modules, once in this process."""
         _compile()
 

@@ -1,7 +1,7 @@
 """The fabric `netns`: places are network namespaces of the host, on real clocks, for root or an ordinary user."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -72,7 +72,7 @@ class Netns(HostKernel):
         """Returns the programs of this machine."""
         return tools_for(scenario, capture=capture)
 
-    def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> None:
+    def prepare(self, *_: object) -> None:
         """Does nothing, because runs share nothing."""
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
