@@ -11,6 +11,7 @@ from importlib.metadata import version as package_version
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import Unavailable
+from priolab.experiments.host import machine
 from priolab.experiments.host.home import kernel_command
 from priolab.experiments.host.installed import lack_of
 from priolab.experiments.host.machine import Capability, LinkOption
@@ -37,6 +38,8 @@ from priolab.proxy.tuner.compiler import REMEDY
 
 _NODE = "node"
 """The program of the origin. It is also all that SERVER=node needs."""
+
+_GUEST_NETEM = "netem in guest"
 
 
 def _program(name: str, package: str, *version_words: str) -> list[Capability]:
@@ -128,6 +131,10 @@ def _tuner() -> list[Capability]:
 
 
 def _guest() -> list[Capability]:
+    if not machine.builds_guests():
+        reason, remedy = machine.NO_GUESTS
+        parts = ("guest kernel", _GUEST_NETEM)
+        return [Capability(name=part, present=False, detail=reason, remedy=remedy) for part in parts]
     record = kernel.record()
     detail = "not built" if record is None else f"{_built(record)}; {_entry()}"
     found = Capability(
@@ -135,7 +142,7 @@ def _guest() -> list[Capability]:
     )
     lack = no_netem()
     netem = Capability(
-        name="netem in guest",
+        name=_GUEST_NETEM,
         present=lack is None,
         detail=lack or NETEM,
         remedy="" if lack is None else kernel_command(),

@@ -4,6 +4,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host import machine
 from priolab.experiments.host.home import kernel_command
 from priolab.experiments.testbed.guest import kernel, prebuilt
 
@@ -31,6 +33,8 @@ def _do(options: Namespace, report: Report) -> int:
 def built_kernel(report: Report) -> kernel.BuildRecord:
     """Builds the guest kernel unless it is built already; returns its record. Raises LabError."""
     if not kernel.is_built():
+        if not machine.builds_guests():
+            raise Unavailable("the guest kernel", *machine.NO_GUESTS)
         with report.kernel_progress() as tell:
             kernel.build(tell)
     record = kernel.record()

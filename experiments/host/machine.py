@@ -117,6 +117,10 @@ def _rights() -> Rights:
     return Rights.SUDO if asked.returncode == 0 else Rights.NONE
 
 
+NO_GUESTS = ("User-Mode Linux exists for x86-64 Linux only", "use FABRIC=compose or FABRIC=netns")
+"""The reason why other machines have no guests, and the remedy."""
+
+
 def builds_guests() -> bool:
     """Returns True if this machine is one that can build and run the guest: Linux on x86-64."""
     return (platform.system(), platform.machine()) == ("Linux", "x86_64")

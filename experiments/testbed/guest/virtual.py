@@ -2,7 +2,6 @@
 
 import compileall
 import os
-import platform
 import shlex
 import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from priolab.common.cache_folder import cache_folder
 from priolab.common.limits import too_low_for_run
 from priolab.common.running import TookTooLong
 from priolab.experiments.errors import RAISE_LIMIT, Unavailable
+from priolab.experiments.host import machine
 from priolab.experiments.host.home import IMPORTED_FROM, kernel_command
 from priolab.experiments.host.processes import CALMER
 from priolab.experiments.host.programs import tools_for
@@ -80,9 +80,8 @@ class Virtual(InGuest):
         The memory needs limits of this process that allow it, and a folder that is not mounted noexec.
         """
         what = f"FABRIC={self.name}"
-        if platform.machine() != "x86_64" or platform.system() != "Linux":
-            reason = "User-Mode Linux exists for x86-64 Linux only"
-            raise Unavailable(what, reason, "use FABRIC=compose or FABRIC=netns")
+        if not machine.builds_guests():
+            raise Unavailable(what, *machine.NO_GUESTS)
         if lack := too_low_for_run(memory_mib(scenario)):
             raise Unavailable(what, lack, RAISE_LIMIT)
         if not kernel.is_built():

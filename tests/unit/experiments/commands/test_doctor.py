@@ -1,6 +1,7 @@
 """Tests of the doctor's findings on the guest, and on programs that answer slowly."""
 
 import hashlib
+import platform
 import threading
 from pathlib import Path
 
@@ -8,7 +9,11 @@ import pytest
 
 from priolab.common.running import TookTooLong
 from priolab.experiments.commands import doctor
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.guest_kernel import built_kernel
+from priolab.experiments.errors import Unavailable
 from priolab.experiments.host import programs
+from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.testbed.guest import kernel
 from priolab.experiments.testbed.guest.virtual import Virtual
 from priolab.netem.shaper_kind import Shaper
@@ -39,6 +44,18 @@ def test_a_missing_kernel_is_one_cause() -> None:
     assert (found.detail, found.remedy) == ("not built", "`make kernel`")
     assert (netem.present, netem.detail, netem.remedy) == (False, "needs the guest kernel", "`make kernel`")
     assert dict(Virtual().shapers())[Shaper.NETEM] == "needs the guest kernel"
+
+
+@pytest.mark.usefixtures("image")
+def test_another_processor_has_no_guests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On arm64 the doctor, FABRIC=virtual and `make kernel` name the fabrics that work there, and nothing is built."""
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    lack, remedy = "User-Mode Linux exists for x86-64 Linux only", "use FABRIC=compose or FABRIC=netns"
+    assert [(part.present, part.detail, part.remedy) for part in doctor._guest()] == [(False, lack, remedy)] * 2
+    with pytest.raises(Unavailable, match=f"^FABRIC=virtual cannot be used here: {lack}; {remedy}$"):
+        Virtual().check_usable(scenario_from({}), None)
+    with pytest.raises(Unavailable, match=f"^the guest kernel cannot be used here: {lack}; {remedy}$"):
+        built_kernel(Report())
 
 
 @pytest.mark.parametrize(("offers", "lack"), [(True, None), (False, "the guest kernel has no sch_netem")])
