@@ -15,7 +15,8 @@ from priolab.proxy.tuner.tuner import CannotTune
 
 _HERE = Path(__file__).parent
 _SOURCES = (_HERE / "sock_ops.c", _HERE / "law.h", _HERE / "caution.h")
-_COMPILERS = (("bpf-gcc", "-gbtf"), ("clang", "-target", "bpf", "-g"))
+# Linux 6.1 refuses the check for a null pointer if it is a comparison with a register that is zero, which gcc prefers.
+_COMPILERS = (("bpf-gcc", "-gbtf", "-fno-cse-follow-jumps"), ("clang", "-target", "bpf", "-g"))
 _HEADERS = (Path("/usr/include"), Path(f"/usr/include/{platform.machine()}-linux-gnu"))
 _WORDS = ("-O2", "-mcpu=v3", *(f"-idirafter{folder}" for folder in _HEADERS))
 _NEEDED = (_HEADERS[0] / "bpf" / "bpf_helpers.h", _HEADERS[0] / "linux" / "bpf.h")

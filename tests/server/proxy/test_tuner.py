@@ -5,6 +5,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -32,6 +33,9 @@ from tests.support.tuner_numbers import CAim, CChoice, CSeen, aims, choice_of, s
 from tests.support.waiting import until
 
 _MORE_THAN_THE_RING_HOLDS = 2500
+_CALL, _LOOK_UP = 0x85, 1
+_CLASS, _JUMP, _WITH_REGISTER = 0x07, 0x05, 0x08
+"""Parts of an instruction's first byte: its class, the class of jumps, and the source of a comparison."""
 
 
 @pytest.fixture
@@ -59,6 +63,21 @@ def test_in_the_kernel(tmp_path: Path, group: Path) -> None:
             talk(client)
             assert lowat_of(client) == 0, "it is detached"
     assert told == []
+
+
+@pytest.mark.usefixtures("bpf_compiler")
+def test_linux_6_1_understands_the_look_ups() -> None:
+    """After a look-up in a map the next comparison is with a number.
+
+    Linux 6.1 does not understand that a comparison with a register that is zero excludes a null pointer.
+    """
+    program = compiler.compiled(cache_folder()).read_bytes()
+    code = [(code, number) for code, _, number in struct.iter_unpack("<BxhI", program[: len(program) // 8 * 8])]
+    lookups = [at for at, instruction in enumerate(code) if instruction == (_CALL, _LOOK_UP)]
+    assert len(lookups) > 4
+    for at in lookups:
+        compares = next(code for code, _ in code[at + 1 :] if code & _CLASS == _JUMP)
+        assert not compares & _WITH_REGISTER
 
 
 def _is_as_decided(tuner: InKernel, told: Sequence[Decision], client: socket.socket) -> bool:
