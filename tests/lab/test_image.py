@@ -17,6 +17,15 @@ _MAY_MAKE_NAMESPACES = (
     *("--cap-add", "SYS_ADMIN", "--cap-add", "NET_ADMIN", "--cap-add", "SYS_PTRACE"),
     *("--security-opt", "seccomp=unconfined"),
 )
+_WITHOUT_SECCOMP = {
+    "defaultAction": "SCMP_ACT_ALLOW",
+    "syscalls": [
+        {"names": ["seccomp"], "action": "SCMP_ACT_ERRNO"},
+        {"names": ["prctl"], "action": "SCMP_ACT_ERRNO", "args": [{"index": 0, "value": 22, "op": "SCMP_CMP_EQ"}]},
+    ],
+}
+"""A profile that refuses filters of system calls: seccomp(2), and prctl(2) with PR_SET_SECCOMP."""
+
 _LIMITS = ("--pids-limit", "500", "--memory", "3g")
 
 
@@ -39,27 +48,39 @@ def test_its_size() -> None:
     assert int(_docker("image", "inspect", "--format", "{{.Size}}", image.NAME).stdout) < _MOST_BYTES
 
 
-def _maps(results: Path, user: int) -> tuple[Path, str]:
+def _maps(results: Path, user: int, *options: str) -> tuple[Path, str]:
     """Runs the default experiment as a user. Returns its folder, and what it printed."""
     results.mkdir()
     os.chown(results, user, user)
-    done = _run(results, "run", "LOWAT=131072", "SEED=1", options=("--user", f"{user}:{user}"))
+    done = _run(results, "run", "LOWAT=131072", "SEED=1", options=("--user", f"{user}:{user}", *options))
     assert done.returncode == 0, done.stdout + done.stderr
     (folder,) = results.glob("maps-*")
     return folder, done.stdout
 
 
+def _entry(folder: Path) -> str:
+    """Returns the way in which programs entered the guest's kernel."""
+    entry: str = json.loads((folder / "control.1" / "run.json").read_text())["kernel"]["entry"]
+    return entry
+
+
 def test_the_default_experiment(lab: Lab, tmp_path: Path) -> None:
     """Under Docker's default profile, root and any other user get the same event logs, with table and picture.
 
-    First bytes are those outside of the image, where Python and Node may have other versions.
+    A profile that refuses seccomp(2) makes runs slower, and their event logs are the same. First bytes are those
+    outside of the image, where Python and Node may have other versions.
     """
-    (inside, said), (again, _) = (_maps(tmp_path / str(user), user) for user in (0, 12345))
+    (tmp_path / "profile.json").write_text(json.dumps(_WITHOUT_SECCOMP))
+    without = f"--security-opt=seccomp={tmp_path / 'profile.json'}"
+    (inside, said), (again, _), (slower, _) = (
+        _maps(tmp_path / str(user), user, *options) for user, options in ((0, ()), (12345, ()), (12346, (without,)))
+    )
+    assert (_entry(inside), _entry(again), _entry(slower)) == ("seccomp", "seccomp", "ptrace")
     assert "picture: results/" in said
     logs = sorted(file.relative_to(inside) for file in inside.rglob("*.jsonl"))
     assert len(logs) > 10
     for name in logs:
-        assert (inside / name).read_bytes() == (again / name).read_bytes(), name
+        assert (inside / name).read_bytes() == (again / name).read_bytes() == (slower / name).read_bytes(), name
     outside = lab.run("LOWAT=131072", "SEED=1")
     for arm, verdict in (("control", "inverted"), ("lowat-131072", "kept")):
         run = json.loads((inside / f"{arm}.1" / "run.json").read_text())

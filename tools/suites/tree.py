@@ -21,6 +21,9 @@ from priolab.experiments.host.suite_sources import Source, debian_sources, sourc
 PACKAGES = ("ca-certificates", "git", "make", "python3")
 """The packages of a user who can clone the lab and run `make`."""
 
+KERNEL = ("iproute2", "kmod", "linux-image-arm64")
+"""The further packages of a tree that an emulated machine starts (emulated.py)."""
+
 USER = "lab"
 ENTERING = (
     "setpriv",
@@ -36,6 +39,7 @@ ENTERING = (
 """The start of a command whose namespaces end with it, or with the process that started it."""
 
 _INSIDE = Path(__file__).with_name("inside.py")
+_FOREIGN = Path(__file__).with_name("foreign.py")
 _DEADLINE_S = 7200.0
 _AUTHORITIES = Path("usr/local/share/ca-certificates")
 _BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
@@ -50,15 +54,24 @@ class CannotMake(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Tree:
-    """A folder with a file system, and logs. Trees of one suite share its bare file system."""
+    """A folder with a file system, and logs. Trees of one suite and architecture share a bare file system.
+
+    foreign: True if the programs are for arm64, and this machine carries them out by qemu-user.
+    """
 
     suite: str
     folder: Path
+    foreign: bool = False
 
     @property
     def bare(self) -> Path:
         """The file system as debootstrap made it."""
-        return self.folder.parent / self.suite / "bare"
+        return self.folder.parent / f"{self.suite}{'-arm64' if self.foreign else ''}" / "bare"
+
+    @property
+    def entering(self) -> Sequence[str]:
+        """The start of a command in namespaces where the programs of the file system can be carried out."""
+        return [*([sys.executable, "-I", str(_FOREIGN)] if self.foreign else []), *ENTERING]
 
     @property
     def root(self) -> Path:
@@ -73,6 +86,11 @@ class Tree:
 def trees_in(cache: Path, suite: str) -> Tree:
     """Return the suite's tree in the cache; it need not exist."""
     return Tree(suite=suite, folder=cache / "priolab" / "suites" / suite)
+
+
+def foreign_in(cache: Path, suite: str) -> Tree:
+    """Return the suite's tree for arm64 in the cache; it need not exist."""
+    return Tree(suite=suite, folder=cache / "priolab" / "suites" / f"{suite}-arm64", foreign=True)
 
 
 def passed_on(variables: Mapping[str, str]) -> dict[str, str]:
@@ -114,7 +132,7 @@ def make(tree: Tree) -> None:
 
 def run(tree: Tree, user: str, folder: str, command: Sequence[str], log: Path) -> int:
     """Run a command in the tree and write its output to the log. Return its exit code; 124 if it took too long."""
-    entering = [*ENTERING, sys.executable, "-I", str(_INSIDE), str(tree.root), user, folder]
+    entering = [*tree.entering, sys.executable, "-I", str(_INSIDE), str(tree.root), user, folder]
     environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"} | passed_on(os.environ)
     with (
         log.open("wb") as output,
@@ -172,8 +190,13 @@ def _debootstrap(tree: Tree, archives: Sequence[Source]) -> None:
         remove(made)
     made.mkdir(mode=0o755)
     log = tree.bare.with_name("debootstrap.log")
-    include = f"--include={','.join(PACKAGES)}"
-    command = ["debootstrap", "--force-check-gpg", "--variant=minbase", include, tree.suite, str(made), archives[0].uri]
+    command = ["debootstrap", "--force-check-gpg", "--variant=minbase"]
+    packages = [*PACKAGES]
+    if tree.foreign:
+        # In a user namespace debootstrap has to be told that it may not make devices. The machine needs no initrd.
+        command = [*tree.entering, "env", "container=lxc", "INITRD=No", *command, "--arch=arm64"]
+        packages += KERNEL
+    command += [f"--include={','.join(packages)}", tree.suite, str(made), archives[0].uri]
     with log.open("w") as output:
         done = subprocess.run(command, stdout=output, stderr=output, check=False)
     if done.returncode != 0:

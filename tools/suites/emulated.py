@@ -1,0 +1,65 @@
+"""An emulated arm64 machine with one processor. Its file system is a copy of a tree, in its memory.
+
+Its clock counts instructions, each of which takes a nanosecond. So programs are as fast by this clock as on a processor
+that carries out 10^9 instructions a second, however long the emulation takes. While the machine waits, its clock jumps
+to the next timer. Needs Debian's packages qemu-system-arm and cpio.
+"""
+
+import subprocess
+from pathlib import Path
+
+from tools.suites.tree import CannotMake, Tree
+
+_INIT = """#!/bin/sh
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
+mount -t proc proc /proc && mount -t sysfs sysfs /sys && mount -t devtmpfs devtmpfs /dev && mount -t tmpfs tmpfs /tmp
+mkdir -p /dev/shm /out && mount -t tmpfs tmpfs /dev/shm && ip link set lo up
+modprobe -a virtio_pci 9pnet_virtio 9p && mount -t 9p -o trans=virtio,version=9p2000.L out /out
+sh /out/script </dev/null >/out/log 2>&1
+umount /out
+echo o >/proc/sysrq-trigger
+sleep 60
+"""
+_LEFT_OUT = ("boot", "dev", "proc", "sys", "tmp", "usr/share/doc", "usr/share/man", "var/cache", "var/lib/apt")
+_MEMORY = "4G"  # holds the file system twice while the machine starts
+_MACHINE = ("-machine", "virt", "-cpu", "cortex-a72", "-smp", "1", "-m", _MEMORY, "-nodefaults", "-nographic")
+_CLOCK = ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off")
+_LEAVING = ("-no-reboot", "-append", "console=ttyAMA0 quiet panic=-1 rdinit=/init")
+
+
+def run(tree: Tree, script: str, out: Path, *, most_s: float) -> None:
+    """Start the machine, carry out a shell script in it as root, and wait for the end. Raises CannotMake.
+
+    out: a folder that the machine has as /out; the script's output is in its file `log`.
+    """
+    (out / "script").write_text(script)
+    packed, console = tree.folder / "root.cpio", tree.folder / "console.log"
+    _pack(tree, packed)
+    (kernel,) = (tree.root / "boot").glob("vmlinuz-*")
+    shared = f"local,path={out},mount_tag=out,security_model=none"
+    command = ["qemu-system-aarch64", *_MACHINE, *_CLOCK, *_LEAVING, "-kernel", str(kernel), "-initrd", str(packed)]
+    command += ["-virtfs", shared, "-serial", f"file:{console}"]
+    try:
+        _run(["setpriv", "--pdeathsig=KILL", *command], tree.folder, most_s)
+    finally:
+        packed.unlink()
+
+
+def _pack(tree: Tree, packed: Path) -> None:
+    """Write the tree's file system as an archive that the kernel unpacks into memory. Raises CannotMake."""
+    (tree.root / "init").write_text(_INIT)
+    (tree.root / "init").chmod(0o755)
+    left_out = " -o ".join(f"-path './{each}/*'" for each in _LEFT_OUT)
+    listing = rf"find . -xdev \( {left_out} \) -prune -o -print0"
+    _run(["sh", "-c", f'{listing} | cpio -0 -o -H newc --quiet >"$0"', str(packed)], tree.root)
+
+
+def _run(command: list[str], folder: Path, most_s: float | None = None) -> None:
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=most_s)
+    except OSError as error:
+        raise CannotMake(f"{error}; `apt-get install qemu-system-arm`") from error
+    except subprocess.TimeoutExpired as error:
+        raise CannotMake(f"the emulated machine took more than {most_s:g} s (see {folder})") from error
+    if done.returncode != 0:
+        raise CannotMake(f"{command[0]}: {done.stderr.strip()}")
