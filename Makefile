@@ -27,7 +27,7 @@ endif
 -include extras/*/targets.mk
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Knobs follow as NAME=VALUE; docs/reference/knobs.md explains them: make experiment LOWAT=16384 SERVER=h2o"
 
 setup: ## install missing system packages, the Python environment and the guest kernel

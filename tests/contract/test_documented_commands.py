@@ -20,7 +20,7 @@ PAGES = ("README.md", *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob
 TARGETS = {
     target
     for file in (ROOT / "Makefile", *ROOT.glob("extras/*/targets.mk"))
-    for target in re.findall(r"^([a-z][a-z-]*):", file.read_text(), re.MULTILINE)
+    for target in re.findall(r"^([a-z][a-z0-9-]*):", file.read_text(), re.MULTILINE)
 }
 
 

@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("runs", nargs="?", type=int, default=3)
     runs = parser.parse_args().runs
     with tempfile.TemporaryDirectory() as scratch:
-        lab = make_lab(Path(scratch) / "lab")
+        lab = make_lab(Path(scratch))
         usual = _by_name(lab.run("FABRIC=virtual", *_WORDS).summary or {"arms": ()})
         out = Path(scratch) / "out"
         out.mkdir()
@@ -69,6 +69,10 @@ def _in_machine(out: Path, runs: int) -> str:
     tree = trees.foreign_in(cache_folder().parent, _SUITE)
     trees.make(tree)
     clone = trees.clone(tree, _CHECKOUT, "root")
+    # The set-up's own policy does not work: qemu-user shows a process another start time than other processes see.
+    policy = tree.root / "usr/sbin/policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
     for command in (["update-ca-certificates"], ["make", "setup-experiment"]):
         log = tree.folder / f"{command[0]}.log"
         if code := trees.run(tree, "root", str(clone), command, log):
