@@ -107,7 +107,7 @@ ledgers: setup-test ## compare ledgers from samples with ledgers from captures o
 	@.venv/bin/python -m tools.campaigns.ledgers $(or $(RUNS),40)
 
 .PHONY: arm64
-arm64: setup-test ## run the default experiment in an emulated arm64 machine; writes the table of docs/guide/fabrics.md (needs root, debootstrap, qemu-user-static, qemu-system-arm and cpio; an hour; RUNS=1: fewer)
+arm64: setup-test ## run the default experiment in an emulated arm64 machine; writes the table of docs/guide/fabrics.md (needs root, debootstrap, qemu-user-static, qemu-system-arm and cpio; half an hour; RUNS=1: fewer)
 	@.venv/bin/python -m tools.campaigns.arm64 $(or $(RUNS),3)
 
 .PHONY: removals

@@ -5,7 +5,7 @@
 The machine has Debian 12 for arm64 with Debian's kernel, a clone of this checkout's HEAD, and what `make
 setup-experiment` installs. The verdicts have to be those of the default experiment in this machine's guest, and the
 first bytes of the scripts those within 5 %. The table is written into docs/guide/fabrics.md. Needs root and Debian's
-packages debootstrap, qemu-user-static, qemu-system-arm and cpio; keeps a gigabyte in ~/.cache/priolab/suites. The exit
+packages debootstrap, qemu-user-static, qemu-system-arm and cpio; keeps two gigabytes in ~/.cache/priolab/suites. The exit
 code is 0 if every run is as expected.
 """
 
