@@ -68,7 +68,7 @@ def test_the_default_experiment(lab: Lab, tmp_path: Path) -> None:
     """Under Docker's default profile, root and any other user get the same event logs, with table and picture.
 
     A profile that refuses seccomp(2) makes runs slower, and their event logs are the same. First bytes are those
-    outside of the image, where Python and Node may have other versions.
+    outside of the image, where servers read other files (decision 0011).
     """
     (tmp_path / "profile.json").write_text(json.dumps(_WITHOUT_SECCOMP))
     without = f"--security-opt=seccomp={tmp_path / 'profile.json'}"
