@@ -5,8 +5,8 @@
 The machine has Debian 12 for arm64 with Debian's kernel, a clone of this checkout's HEAD, and what `make
 setup-experiment` installs. The verdicts have to be those of the default experiment in this machine's guest, and the
 first bytes of the scripts those within 5 %. The table is written into docs/guide/fabrics.md. Needs root and Debian's
-packages debootstrap, qemu-user-static, qemu-system-arm and cpio; keeps two gigabytes in ~/.cache/priolab/suites. The exit
-code is 0 if every run is as expected.
+packages debootstrap, qemu-user-static, qemu-system-arm and cpio; keeps two gigabytes in ~/.cache/priolab/suites. The
+exit code is 0 if every run is as expected.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.markdown import Table, with_places
 from priolab.analysis.reports.summary import summarize
 from priolab.common.cache_folder import cache_folder
+from priolab.experiments.host.search_path import find
 from tests.support.lab import make_lab
 from tools.suites import emulated
 from tools.suites import tree as trees
@@ -30,6 +31,14 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 _DOCUMENT = _CHECKOUT / "docs/guide/fabrics.md"
 _ALLOWED = 0.05
 _WORDS = ("LOWAT=131072", "SEED=1")
+_NEEDED = {
+    "debootstrap": "debootstrap",
+    "qemu-user-static": "qemu-aarch64-static",
+    "qemu-system-arm": "qemu-system-aarch64",
+    "cpio": "cpio",
+}
+"""Debian's packages, each with a program of it."""
+
 _MOST_S = 3600.0
 """The most time in which the machine starts, or carries out one experiment."""
 
@@ -45,6 +54,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tools.campaigns.arm64")
     parser.add_argument("runs", nargs="?", type=int, default=3)
     runs = parser.parse_args().runs
+    if missing := [package for package, program in _NEEDED.items() if find(program) is None]:
+        print(f"arm64: not installed: {', '.join(missing)}; run `apt-get install {' '.join(missing)}`", file=sys.stderr)
+        return 1
     with tempfile.TemporaryDirectory() as scratch:
         lab = make_lab(Path(scratch))
         usual = _by_name(lab.run("FABRIC=virtual", *_WORDS).summary or {"arms": ()})

@@ -57,8 +57,6 @@ def _pack(tree: Tree, packed: Path) -> None:
 def _run(command: list[str], folder: Path, most_s: float | None = None) -> None:
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=most_s)
-    except OSError as error:
-        raise CannotMake(f"{error}; `apt-get install qemu-system-arm`") from error
     except subprocess.TimeoutExpired as error:
         raise CannotMake(f"the emulated machine took more than {most_s:g} s (see {folder})") from error
     if done.returncode != 0:
