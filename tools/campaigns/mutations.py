@@ -53,7 +53,7 @@ from tools.campaigns.reliability import write
 _ROOT = Path(__file__).resolve().parents[2]
 _MUTATIONS = 1000
 _MEMORY_BYTES = 2**30
-_LARGEST_FILE_BYTES = 2**29
+_LARGEST_FILE_BYTES = 2**30  # a guest has a file for its memory
 _LONGEST_S, _LONGEST_OF_LARGE_S = 10.0, 60.0
 """The most processor time. Other programs may use the machine, so a command may take three times that in wall time."""
 _PATIENCE = 3.0
