@@ -41,6 +41,10 @@ def _refused(word: str, allowed: str) -> Odd:
     return Odd(words=(word,), code=2, says=allowed)
 
 
+_SAYS_BYTES = r"""mkdir made
+printf '#!/bin/sh\nprintf "\\377\\n" >&2\nexec nginx "$@"\n' >made/nginx
+chmod +x made/nginx
+"""
 _LIMIT = "raise this limit of the shell"
 _FOLDER = "allowed: a folder that can be written; each name in the path printable"
 SURROUNDINGS = {
@@ -98,6 +102,7 @@ SURROUNDINGS = {
     "a proxy and an engine that do not answer": Odd(
         variables={"http_proxy": "http://127.0.0.1:1", "DOCKER_HOST": "tcp://127.0.0.1:1"}
     ),
+    "a program whose output is no text": Odd(words=("PROGRAM=made/nginx",), before=_SAYS_BYTES),
     "no PATH": Odd(variables={"PATH": ""}, code=1, says="is not installed; run `"),
     # values
     "blanks around a value": Odd(words=("LOWAT= 16384\n",)),
