@@ -85,14 +85,18 @@ def _started(plan: Plan, certificate: Path, program: Path, key_log: Path, scratc
     }
     command = [str(program), *SWITCHES, "--profile", str(folder)]
     with (scratch / _LOG).open("wb") as log, running(command, environment, log) as process:
-        yield _address(process, scratch / _LOG)
+        yield address_of(process, scratch / _LOG)
         try:
             process.wait(_END_S)
         except subprocess.TimeoutExpired:
             raise LoadFailed(f"the browser did not end within {_END_S:g} s") from None
 
 
-def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+def address_of(process: subprocess.Popen[bytes], log: Path) -> str:
+    """Returns the address of the browser's WebSocket, once the browser has named it. Raises LoadFailed.
+
+    log: the file with the browser's output.
+    """
     try:
         return awaited(lambda: _LISTENS.search(log.read_text(errors="replace")), process, "the browser", _START_S)[1]
     except LoadFailed as error:

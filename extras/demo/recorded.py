@@ -1,24 +1,48 @@
-"""The arms that the page shows before this machine has run them: recorded before, and shipped with the demo.
+"""The arms that were recorded before, and are in the tree: those of the story, and those of the LOWAT slider.
 
-They are the arms of the story's step about LOWAT, with which the page begins. `make recorded` records them anew; it is
-needed when the documents for the page have other fields (arm_view.py).
+They are in docs/explore.html. The live page shows those of the story's step about LOWAT, with which it begins, until
+this machine has run them. `make recorded` records all anew; it is needed when the documents for the page have other
+fields (arm_view.py).
 """
 
 import gzip
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from priolab.experiments.commands.console import Report
-from priolab.experiments.execution.request import Manner
-from priolab.experiments.results.run_folder import write_document
 from priolab.experiments.scenario.knobs import with_defaults
-from priolab.extras.demo.arm_view import document
 from priolab.extras.demo.story import StoryStep, steps
-from priolab.extras.demo.story_arms import arm_of_knobs, run_missing
 
 FILE = Path(__file__).with_name("recorded.json.gz")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recordings:
+    """Recorded arms. arms: the documents of arm_view.py. about: where they came from, as terms and texts.
+
+    packed: arms and about as JSON, compressed by gzip.
+    """
+
+    arms: Sequence[Mapping[str, Any]]
+    about: Mapping[str, str]
+    packed: bytes
+
+    @classmethod
+    def of(cls, arms: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> Self:
+        """Packs recordings."""
+        text = json.dumps({"about": about, "arms": arms}, separators=(",", ":"))
+        return cls(arms=arms, about=about, packed=gzip.compress(text.encode(), mtime=0))
+
+
+@cache
+def in_tree() -> Recordings:
+    """Returns all recordings of the tree."""
+    packed = FILE.read_bytes()
+    content = json.loads(gzip.decompress(packed))
+    return Recordings(arms=content["arms"], about=content["about"], packed=packed)
 
 
 def recorded_step() -> StoryStep:
@@ -28,15 +52,7 @@ def recorded_step() -> StoryStep:
 
 @cache
 def recorded() -> list[dict[str, Any]]:
-    """Returns the documents of the shipped arms, each as arm_view.py made it."""
-    arms: list[dict[str, Any]] = json.loads(gzip.decompress(FILE.read_bytes()))
-    return [{**arm, "knobs": with_defaults(arm["knobs"])} for arm in arms]  # some knobs may have come later
-
-
-def record(manner: Manner, results: Path, report: Report) -> None:
-    """Runs the arms, and writes their documents. Raises LabError."""
-    arms = [arm_of_knobs(knobs) for knobs in recorded_step().arms]
-    found = run_missing(arms, manner, results, report)
-    documents = [document(found[arm.name]) for arm in arms]
-    content = gzip.compress(json.dumps(documents, separators=(",", ":")).encode(), mtime=0)
-    write_document(FILE, content, "recording the story's step")
+    """Returns the documents of the shipped arms, in the order of the step."""
+    # Some knobs may have come since the recording.
+    arms = [{**arm, "knobs": with_defaults(arm["knobs"])} for arm in in_tree().arms]
+    return [arm for knobs in recorded_step().arms for arm in arms if arm["knobs"] == with_defaults(knobs)]

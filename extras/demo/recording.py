@@ -1,18 +1,31 @@
-"""Records the arms that are shipped with the demo: `python -m priolab.extras.demo.recording`."""
+"""Makes docs/explore.html: `python -m priolab.extras.demo.recording [record]`. With `record`, records its arms anew."""
 
+import sys
 import tempfile
 from pathlib import Path
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.invocation import request_from
-from priolab.extras.demo.recorded import FILE, record
+from priolab.experiments.host.home import ROOT
+from priolab.experiments.results.run_folder import write_document
+from priolab.extras.demo.choices import LOWATS
+from priolab.extras.demo.publish import recorded, written
+from priolab.extras.demo.recorded import FILE, in_tree
+
+EXPLORE = ROOT / "docs" / "explore.html"
+_STEP = "recording the story and the slider"
 
 
 def main() -> None:
-    """Runs the arms in a guest, and writes the file."""
-    with tempfile.TemporaryDirectory(prefix="priolab-recording-") as results:
-        record(request_from({"FABRIC": "virtual", "RESULTS": results}).manner, Path(results), Report())
-    print(FILE)
+    """Records the arms in a guest if asked to, and writes the page from the recordings of the tree."""
+    if sys.argv[1:] == ["record"]:
+        with tempfile.TemporaryDirectory(prefix="priolab-recording-") as results:
+            manner = request_from({"FABRIC": "virtual", "RESULTS": results}).manner
+            made = recorded({"LOWAT": LOWATS}, manner, Path(results), Report())
+        write_document(FILE, made.packed, _STEP)
+        print(FILE)
+    write_document(EXPLORE, written(in_tree()).encode(), _STEP)
+    print(EXPLORE)
 
 
 if __name__ == "__main__":

@@ -23,13 +23,12 @@ from priolab.experiments.results.results_folder import results_folder
 from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.experiments.run.fabrics import choose
 from priolab.extras.demo.arm_view import FinishedArm, document
+from priolab.extras.demo.one_file import PAGE, modules, style
 from priolab.extras.demo.story import StoryStep, closing, steps
 from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, run_missing
 
-_PAGE = Path(__file__).with_name("page")
 _TEMPLATE = Path(__file__).with_name("slides.html")
 _FIRST = "slides.js"
-_IMPORT = re.compile(r'(from|import) "\./([a-z_]+\.js)"')
 _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
 _STEP = "exporting slides"
 _OF_THE_LIVE_PAGE = tuple(f"<dt>{key}</dt>" for key in ("p", "s", "Esc"))
@@ -97,8 +96,8 @@ def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]], pictures: S
         slides.append({**step.as_document(), "shown": keys})
     fabrics = ", ".join(dict.fromkeys(each["fabric"] for each in arms.values()))
     values = {
-        "style": (_PAGE / "style.css").read_text(),
-        "modules": picture.script({"imports": {name: _module(text) for name, text in _modules().items()}}),
+        "style": style(),
+        "modules": picture.script({"imports": modules(_FIRST)}),
         "told": picture.script({"arms": arms, "slides": slides, "closing": closing().as_document()}),
         "help": "".join(line for line in _help() if not line.strip().startswith(_OF_THE_LIVE_PAGE)),
         "printed": "".join(_printed(*each) for each in pictures),
@@ -109,7 +108,7 @@ def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]], pictures: S
 
 def _help() -> list[str]:
     """Returns the lines of the list of keys, a dialog of the live page."""
-    text = (_PAGE / "index.html").read_text()
+    text = (PAGE / "index.html").read_text()
     found = re.search(r"<dialog.*</dialog>", text, re.DOTALL)
     assert found
     return found[0].splitlines(keepends=True)
@@ -119,20 +118,3 @@ def _printed(title: str, drawn: str) -> str:
     """Returns a step's picture as an image, which print shows on a page of its own."""
     data = base64.b64encode(drawn.encode()).decode()
     return f'<img alt="{html.escape(title)}" src="data:image/svg+xml;base64,{data}">'
-
-
-def _modules() -> dict[str, str]:
-    """Returns the modules that the slides need, by file name."""
-    found: dict[str, str] = {}
-    wanted = [_FIRST]
-    while wanted:
-        name = wanted.pop()
-        if name not in found:
-            found[name] = (_PAGE / name).read_text()
-            wanted += [match[2] for match in _IMPORT.finditer(found[name])]
-    return found
-
-
-def _module(text: str) -> str:
-    """Returns a module as a data: URL. A data: URL has no folder, so its imports name other modules without a path."""
-    return "data:text/javascript;base64," + base64.b64encode(_IMPORT.sub(r'\1 "\2"', text).encode()).decode()

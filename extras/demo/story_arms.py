@@ -19,7 +19,7 @@ _STEP = "running the story"
 def prepare(manner: Manner, results: Path, report: Report) -> None:
     """Runs the missing arms of all steps and of all stops of the slider; reports what is ready. Raises LabError."""
     told = [step for step in steps() if can_be_run(step, manner, report)]
-    stops = [{"LOWAT": value} for value in LOWATS if _lack({"LOWAT": value}, manner) is None]
+    stops = [{"LOWAT": value} for value in LOWATS if lack_of({"LOWAT": value}, manner) is None]
     arms = [arm_of_knobs(knobs) for knobs in (*(knobs for step in told for knobs in step.arms), *stops)]
     run_missing(arms, manner, results, report)
     report.say(f"ready: {len(told)} of {len(steps())} steps of the story, {len(stops)} stops of the slider", "green")
@@ -27,13 +27,13 @@ def prepare(manner: Manner, results: Path, report: Report) -> None:
 
 def can_be_run(step: StoryStep, manner: Manner, report: Report) -> bool:
     """Returns True if the step's arms can be run here; otherwise reports that the step is left out."""
-    lack = next((error for knobs in step.arms if (error := _lack(knobs, manner))), None)
+    lack = next((error for knobs in step.arms if (error := lack_of(knobs, manner))), None)
     if lack:
         report.say(f"left out: {step.title}: {lack}", "yellow")
     return lack is None
 
 
-def _lack(knobs: Mapping[str, str], manner: Manner) -> Unavailable | None:
+def lack_of(knobs: Mapping[str, str], manner: Manner) -> Unavailable | None:
     """Returns why an arm cannot be run here, if so."""
     scenario = arm_of_knobs(knobs).scenario
     try:

@@ -1,4 +1,4 @@
-.PHONY: setup-demo demo slides animation recorded
+.PHONY: setup-demo demo slides animation recorded explore
 
 setup-demo:
 	@experiments/host/setup.sh demo
@@ -12,5 +12,8 @@ slides: setup-demo ## write the demo's story as one HTML file and as pictures, f
 animation: setup-servers setup-test ## record docs/demo.webp, the film in README.md
 	@.venv/bin/python -m priolab.extras.demo.animation docs/demo.webp
 
-recorded: setup ## record anew the films that the demo shows before its first run
+recorded: setup ## record anew the films of docs/explore.html, two of which the demo shows before its first run
+	@.venv/bin/python -m priolab.extras.demo.recording record
+
+explore: setup ## make docs/explore.html anew from the films in the tree, after a change of the page
 	@.venv/bin/python -m priolab.extras.demo.recording

@@ -2,12 +2,13 @@
 // Calls the lab's server. The token follows the `#` of the address that `make demo` prints. A copied link has no token:
 // a page without a token asks the other pages of this browser that come from the same server.
 
+import { keep, known, Refused, ship } from "./seen.js";
+
 /** @typedef {import("./types.js").Shown} Shown */
 /** @typedef {import("./types.js").News} News */
 
 const KEPT = "priolab-token";
 const BUSY = 429;
-const MOST_SEEN = 200;
 const STOPPED = "the lab stopped before the run was done";
 
 const ASKED_MS = 1500;
@@ -41,15 +42,6 @@ function another() {
 }
 
 const TOKEN = token();
-
-/** isFinal: no answer came, or the lab is busy, so there is no use in asking again at once. */
-export class Refused extends Error {
-  /** @param {string} text @param {boolean} [isFinal] */
-  constructor(text, isFinal = false) {
-    super(text);
-    this.isFinal = isFinal;
-  }
-}
 
 /**
  * @param {string} path
@@ -94,35 +86,14 @@ export async function choices() {
   return (await call("/api/choices")).json();
 }
 
-/** Cache of results: a finished run does not change. @type {Map<string, Shown>} */
-const seen = new Map();
-
-/** Results of other machines, shipped with the demo. @type {Map<string, Shown>} */
-const before = new Map();
-
-/** @param {Record<string, string>} knobs */
-function keyOf(knobs) {
-  return JSON.stringify(Object.entries(knobs).sort());
-}
-
-/** Returns the result of the arm with these knobs, if this page has seen it. @param {Record<string, string>} knobs */
-export function known(knobs) {
-  return seen.get(keyOf(knobs));
-}
-
-/** Returns the result that was shipped with the demo for these knobs, if any. @param {Record<string, string>} knobs */
-export function shipped(knobs) {
-  return before.get(keyOf(knobs));
-}
-
 /** Reads the results that were shipped with the demo. */
 export async function readShipped() {
   /** @type {{arms: Shown[]}} */
   const { arms } = await (await call("/api/recorded")).json();
-  for (const shown of arms) before.set(keyOf(shown.knobs), shown);
+  for (const shown of arms) ship(shown);
 }
 
-/** @typedef {{key: string, shown?: Shown, job?: string}} Answer */
+/** @typedef {{knobs: Record<string, string>, shown?: Shown, job?: string}} Answer */
 
 /**
  * Requests the arm with these knobs. Returns the result if the arm has been run, else the job that runs it.
@@ -131,12 +102,11 @@ export async function readShipped() {
  * @returns {Promise<Answer>}
  */
 export async function ask(knobs, background = false) {
-  const key = keyOf(knobs);
-  const shown = seen.get(key);
-  if (shown) return { key, shown };
+  const shown = known(knobs);
+  if (shown) return { knobs, shown };
   const body = JSON.stringify(background ? { knobs, background } : { knobs });
   const answer = await (await call("/api/arms", { method: "POST", body })).json();
-  return { key, ...answer };
+  return { knobs, ...answer };
 }
 
 /**
@@ -146,10 +116,9 @@ export async function ask(knobs, background = false) {
  * @param {AbortSignal} signal cancels; the job ends if no other page waits for it
  * @returns {Promise<Shown>}
  */
-export async function result({ key, shown, job }, told, signal) {
+export async function result({ knobs, shown, job }, told, signal) {
   const found = shown ?? (await made(String(job), told, signal));
-  if (seen.size >= MOST_SEEN) seen.delete([...seen.keys()][0]);
-  seen.set(key, found);
+  keep(knobs, found);
   return found;
 }
 

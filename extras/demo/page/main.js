@@ -2,13 +2,14 @@
 // The live page: knobs or story on one side, the films on the other.
 
 import { Address } from "./address.js";
-import { choices, readShipped, Refused } from "./api.js";
+import { choices, readShipped } from "./api.js";
 import { BothArms } from "./both_arms.js";
 import { closingSlide } from "./closing.js";
 import { onKeys, playerKeys } from "./keys.js";
 import { KnobChoice } from "./knob_choice.js";
 import { Panel } from "./panel.js";
 import { Presenter } from "./presenter.js";
+import { Refused } from "./seen.js";
 import { Stage } from "./stage.js";
 import { Stops } from "./stops.js";
 import { element, write } from "./svg.js";
@@ -63,6 +64,7 @@ class Page {
     at("cancel").addEventListener("click", () => this.wishes.cancel());
     at("keys").addEventListener("click", () => this.help());
     at("notes").addEventListener("click", () => this.talk.open());
+    at("notes").hidden = Boolean(offered.published);
     // The printed address, opened where the page is open already: it may have another token.
     window.addEventListener("hashchange", () => location.hash && location.reload());
     window.addEventListener("popstate", () => this.restore(this.address.read()));

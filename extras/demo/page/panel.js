@@ -6,6 +6,7 @@
 
 import { element } from "./svg.js";
 import { curve } from "./curve.js";
+import { known } from "./seen.js";
 import { arrange, fill, including, Kept, labelled, select } from "./rows.js";
 
 /** @typedef {import("./types.js").Choices} Choices */
@@ -169,7 +170,8 @@ export class Panel {
   _knobs() {
     const open = [...new Set([this.choice.compare, ...OPEN])];
     const offers = open.map((name) => this.choices.knobs.find((knob) => knob.name === name));
-    return offers.filter((offer) => offer !== undefined).flatMap((offer) => this._knob(offer));
+    const told = offers.filter((offer) => offer !== undefined);
+    return told.filter((offer) => !this.choices.published || offer.values.length > 1).flatMap((offer) => this._knob(offer));
   }
 
   /** @param {KnobOffer} offer */
@@ -182,6 +184,7 @@ export class Panel {
       const name = `${offer.name}-${arm}`;
       const row = this.kept.keep(name, [values, differ], () => this._control(offer, values, arm, differ));
       if (isSlider) this._read(row, values, values.indexOf(value));
+      else if (this.choices.published) this._grey(row, offer.name, arm);
       fill(row, isSlider ? String(values.indexOf(value)) : value);
       return row;
     });
@@ -202,6 +205,16 @@ export class Panel {
     if (isSlider) row.append(element("output", "reading"));
     if (isSlider && arm === (differ ? 1 : 0)) row.append(this._curve());
     return row;
+  }
+
+  /** Greys the values without a recording beside the arm's other knobs. @param {Element} row @param {string} name @param {0 | 1} arm */
+  _grey(row, name, arm) {
+    const { choice } = this;
+    const shared = name !== choice.compare;
+    for (const option of row.querySelectorAll("option")) {
+      const arms = shared ? choice.arms : [choice.arms[arm]];
+      option.disabled = !arms.every((knobs) => known({ ...knobs, [name]: option.value }));
+    }
   }
 
   /**
@@ -244,8 +257,9 @@ export class Panel {
     return this.kept.keep("curve", [points, marked], () => curve(this.stops, marked, (value) => choice.nameOf("LOWAT", value)));
   }
 
-  /** All other knobs as text fields; the lab checks their values. */
+  /** All other knobs as text fields; the lab checks their values. In a published file, where its results came from. */
   _rest() {
+    if (this.choices.published) return this.kept.keep("rest", null, () => this._origin(this.choices.published ?? {}));
     const details = this.kept.keep("rest", null, () => this._fold());
     const others = this.choices.knobs.filter(({ name }) => !OPEN.includes(name) && name !== this.choice.compare);
     const rows = others.map((offer) => {
@@ -257,13 +271,23 @@ export class Panel {
     return details;
   }
 
-  _fold() {
+  /** @param {string} title */
+  _fold(title = "All other knobs") {
     const details = document.createElement("details");
     details.open = this.rest;
     details.addEventListener("toggle", () => (this.rest = details.open));
     const summary = document.createElement("summary");
-    summary.textContent = "All other knobs";
+    summary.textContent = title;
     details.append(summary);
+    return details;
+  }
+
+  /** @param {Record<string, string>} about */
+  _origin(about) {
+    const details = this._fold("How this was measured");
+    const list = element("dl", "origin");
+    for (const [term, text] of Object.entries(about)) list.append(element("dt", "", term), element("dd", "", text));
+    details.append(list);
     return details;
   }
 

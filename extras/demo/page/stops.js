@@ -2,7 +2,8 @@
 // The stops of the LOWAT slider: runs them beforehand, one after the other, while the visitor explores and waits for
 // nothing.
 
-import { ask, known, Refused, result } from "./api.js";
+import { ask, result } from "./api.js";
+import { known, Refused } from "./seen.js";
 
 /** @typedef {import("./knob_choice.js").Knobs} Knobs */
 /** @typedef {import("./types.js").Shown} Shown */

@@ -138,6 +138,8 @@ export interface Choices {
   closing: Closing;
   /** True to run the stops of the slider beforehand. */
   ahead: boolean;
+  /** In a published file, where its results came from: terms and texts. */
+  published?: Record<string, string>;
 }
 
 /** A step in the slides. `shown`: the keys of its arms. */

@@ -7,7 +7,8 @@
 // 2. A wish takes its claims before it gives up those of the wish before, so that a run that both want goes on.
 // 3. Arms that were shipped with the demo are shown, marked, until this machine has run them.
 
-import { ask, known, Refused, result, shipped } from "./api.js";
+import { ask, result } from "./api.js";
+import { known, Refused, shipped } from "./seen.js";
 
 /** @typedef {import("./types.js").Shown} Shown */
 /** @typedef {import("./knob_choice.js").Knobs} Knobs */

@@ -1,0 +1,164 @@
+"""`priolab publish`: writes the demo's page, with recorded arms, as one HTML file that anyone can open.
+
+The file needs no server and makes no request. It has the story, and every combination of the given values; the page
+shows other values as not recorded. The arms that this machine has run before are reused.
+"""
+
+import base64
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from priolab.analysis.figures.picture import script
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.options import add_words
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.execution.invocation import run_values, split_words
+from priolab.experiments.execution.request import Manner
+from priolab.experiments.results.digest import lab
+from priolab.experiments.results.results_folder import results_folder
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.run.fabrics import choose
+from priolab.experiments.scenario.knobs import KNOBS, scenario_from, with_defaults
+from priolab.extras.demo.arm_view import document
+from priolab.extras.demo.choices import LOWATS, offers
+from priolab.extras.demo.one_file import PAGE, POLICY, modules, style
+from priolab.extras.demo.plain_names import plain
+from priolab.extras.demo.recorded import Recordings
+from priolab.extras.demo.story import closing, steps
+from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, lack_of, run_missing
+
+_STEP = "publishing"
+_OF_RUNS = ("FABRIC", "SHAPER", "RESULTS")
+_USUAL: Mapping[str, tuple[str, ...]] = {
+    "LOWAT": LOWATS,
+    "RATE": ("128kbps", "1mbit", "10mbit"),
+    "SERVER": ("nginx", "h2o", "haproxy"),
+}
+_MOST = 1000
+"""The most combinations: the file has some 10 KB for each."""
+_FIRST = "main.js"
+_INSTEAD = {"api.js": "published.js"}
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab publish` to its parser."""
+    usual = " ".join(f"{name}={','.join(values)}" for name, values in _USUAL.items())
+    add_words(
+        parser, "FILE.html|KNOB=A,B,C", f"the file, by default results/published.html, and values; usual: {usual}"
+    )
+    parser.set_defaults(do=lambda options, report: _do(options, report))
+
+
+def _do(options: Namespace, report: Report) -> None:
+    files = [word for word in options.words if "=" not in word]
+    if len(files) > 1:
+        raise ScenarioError("FILE", " ".join(files), "one name of a file")
+    words = split_words(word for word in options.words if "=" in word)
+    run = run_values({name: value for name, value in words.items() if name in _OF_RUNS})
+    results = results_folder(run["RESULTS"])
+    target = Path(files[0]) if files else results / "published.html"
+    check_document(target, _STEP)
+    fabric, why = choose(run["FABRIC"], [arm_of_knobs({}).scenario], run["SHAPER"])
+    manner = Manner(fabric=fabric, fabric_reason=why, shaper=run["SHAPER"], sample=run["SAMPLE"])
+    given = {name: tuple(value.split(",")) for name, value in words.items() if name not in _OF_RUNS}
+    recordings = recorded(given, manner, results, report)
+    content = written(recordings).encode()
+    write_document(target, content, _STEP)
+    report.say(f"{len(recordings.arms)} recordings, {len(content) / 10**6:.1f} MB: {target}", whole=True)
+
+
+def recorded(given: Mapping[str, Sequence[str]], manner: Manner, results: Path, report: Report) -> Recordings:
+    """Runs the missing arms of the story and of the grid; returns all. Raises LabError.
+
+    given: the values of the grid's knobs; the usual ones if it is empty.
+    """
+    grid = combinations(given or _USUAL)
+    if not given:
+        grid = [knobs for knobs in grid if not lack_of(knobs, manner)]
+    told = [step for step in steps() if can_be_run(step, manner, report)]
+    arms = [arm_of_knobs(knobs) for knobs in (*(knobs for step in told for knobs in step.arms), *grid)]
+    found = run_missing(arms, manner, results, report)
+    documents = [document(found[name]) for name in dict.fromkeys(arm.name for arm in arms)]
+    words = " ".join(f"{name}={','.join(values)}" for name, values in given.items())
+    version, code = lab().values()
+    about = {
+        "Command": f"priolab publish {words}".strip(),
+        "Lab": f"priolab {version}, code {code}",
+        "Kernel": manner.fabric.kernel(),
+        "Places": f"{manner.fabric.name}: {manner.fabric.merit}",
+        "Recorded": time.strftime("%Y-%m-%d"),
+    }
+    return Recordings.of(documents, about)
+
+
+def combinations(given: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """Returns the knobs of every combination, with LOWAT=none beside any other value of LOWAT. Raises ScenarioError."""
+    values = {name: tuple(texts) for name, texts in given.items()}
+    if "none" not in (lowats := values.get("LOWAT", (KNOBS["LOWAT"].default,))):
+        values["LOWAT"] = ("none", *lowats)
+    made = [dict(zip(values, each, strict=True)) for each in product(*values.values())]
+    if len(made) > _MOST:
+        raise ScenarioError("the grid", f"{len(made)} combinations", f"at most {_MOST}")
+    for knobs in made:
+        scenario_from(knobs)
+    return made
+
+
+def written(recordings: Recordings) -> str:
+    """Returns the HTML file. The same recordings give the same bytes, on every machine."""
+    page = (PAGE / "index.html").read_text()
+    inserted = {
+        '<link rel="stylesheet" href="/page/style.css">': f"<style>{style()}</style>",
+        '<script type="module" src="/page/boot.js"></script>': "\n    ".join(
+            (
+                f'<script type="importmap">{script({"imports": modules(_FIRST, _INSTEAD)})}</script>',
+                f'<script type="application/json" id="choices">{script(choices_of(recordings))}</script>',
+                f'<script type="text/plain" id="films">{base64.b64encode(recordings.packed).decode()}</script>',
+                f'<script type="module">import "{_FIRST}";</script>',
+            )
+        ),
+        '<meta charset="utf-8">': '<meta charset="utf-8">\n    <meta http-equiv="Content-Security-Policy" '
+        f'content="{POLICY}">',
+    }
+    for before, after in inserted.items():
+        assert page.count(before) == 1, before
+        page = page.replace(before, after)
+    return page
+
+
+def choices_of(recordings: Recordings) -> dict[str, Any]:
+    """Returns what the page needs before any film: as choices.py, but only with knobs and values that were recorded."""
+    there = [with_defaults(arm["knobs"]) for arm in recordings.arms]
+    keys = {frozenset(knobs.items()) for knobs in there}
+
+    def has(knobs: Mapping[str, str]) -> bool:
+        return frozenset(with_defaults(knobs).items()) in keys
+
+    every = offers()
+    knobs = []
+    for offer in every["knobs"]:
+        name = offer["name"]
+        values = dict.fromkeys(each[name] for each in there)
+        # The offered servers are those of this machine, which must not decide the order.
+        usual = () if name == "SERVER" else offer["values"]
+        order = [value for value in usual if value in values]
+        order += [value for value in values if value not in order]
+        names = {value: offer["names"].get(value, plain(name, value)) for value in order}
+        knobs.append({**offer, "values": order, "names": names})
+    lowats = next(each["values"] for each in knobs if each["name"] == "LOWAT")
+    scenarios = [
+        each for each in every["scenarios"] if all(has({**each["knobs"], **lowat}) for lowat in ({"LOWAT": "none"}, {}))
+    ]
+    return {
+        "lowats": lowats,
+        "knobs": knobs,
+        "scenarios": scenarios,
+        "story": [step.as_document() for step in steps() if all(map(has, step.arms))],
+        "closing": closing().as_document(),
+        "ahead": False,
+        "published": recordings.about,
+    }

@@ -1,0 +1,135 @@
+"""Published files in browsers: opened from disk, they play and compare without a server and without a network."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from priolab.client.firefox.bidi import Session, session
+from priolab.client.firefox.browser import SWITCHES, address_of
+from priolab.experiments.host.search_path import find
+from priolab.extras.demo.recorded import in_tree
+from priolab.extras.demo.recording import EXPLORE
+from priolab.extras.demo.story import closing, steps
+from tests.support.capabilities import needs
+from tests.support.visits import figures, layout_faults, scrub, shown, violations, visit
+
+_WINDOWS = ((390, 844), (844, 390), (1024, 768), (1280, 800), (1920, 1080), (3840, 2160))
+_SMALLEST_PX = 10
+_PHONE_PX = 500
+_LOAD_S = 60.0
+
+
+def _runs(knobs: str) -> list[str]:
+    return [f"{arm['experiment']}/{arm['run']}" for arm in in_tree().arms if arm["knobs"]["LOWAT"] == knobs]
+
+
+@pytest.mark.parametrize(("width", "height"), _WINDOWS)
+def test_explore_at_every_size(browser: Browser, width: int, height: int) -> None:
+    """The page opens with both films, which end with their figures; no text overlaps another or is cut off.
+
+    On a phone the page scrolls, downwards alone.
+    """
+    with visit(browser, EXPLORE.as_uri(), width=width, height=height, offline=True) as page:
+        expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 128 KiB"])
+        scrub(page, 1)
+        assert [seen["first_byte_ms"] for seen in figures(page)] == ["6.69 s", "2.96 s"]
+        if min(width, height) < _PHONE_PX:
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        else:
+            assert layout_faults(page, smallest_px=_SMALLEST_PX, parts=(0.1, 0.5, 1)) == []
+
+
+def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
+    """The slider shows each recorded stop at once; a value that was not recorded is greyed, and says so by a link."""
+    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True, bypass_csp=True) as page:
+        slider = page.locator("input[data-arm='1']")
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 64 KiB"])
+        assert shown(page)[1] in _runs("65536")
+        rates = page.locator("[data-focus='RATE-0'] option")
+        assert rates.count() > 1
+        greyed = [each.is_disabled() for each in rates.all()]
+        assert greyed.count(False) == 1, "with 64 KiB only one rate was recorded"
+        page.locator("summary").click()
+        for text in in_tree().about.values():
+            expect(page.locator(".origin")).to_contain_text(text)
+        assert violations(page, axe_script) == []
+        page.goto(f"{EXPLORE.as_uri()}?below=12345")
+        expect(page.locator("#stages")).to_contain_text("These knobs were not recorded in this file.")
+        expect(page.locator(".arm-name")).to_have_count(0)
+
+
+def test_explore_tells_the_story(browser: Browser) -> None:
+    """Presented, it has every step with its films, and the closing slide."""
+    with visit(browser, EXPLORE.as_uri(), width=1920, height=1080, offline=True) as page:
+        expect(page.locator(".arm-name")).to_have_count(2)
+        page.keyboard.press("p")
+        for step in steps():
+            expect(page.locator(".step-title")).to_have_text(step.title)
+            expect(page.locator(".arm-name")).to_have_text(list(step.names))
+            page.keyboard.press("ArrowRight")
+        expect(page.locator(".closing-points li")).to_have_text(list(closing().points))
+
+
+@contextmanager
+def _firefox(folder: Path, requested: list[str]) -> Iterator[Session]:
+    program = find("firefox-esr") or find("firefox")
+    assert program
+    log = folder / "browser.log"
+    with log.open("wb") as output:
+        command = [program, *SWITCHES, "--profile", str(folder)]
+        process = subprocess.Popen(command, stdout=output, stderr=output, env={"HOME": str(folder), "PATH": "/usr/bin"})
+    try:
+
+        def hear(method: str, event: Any) -> None:
+            if method == "network.beforeRequestSent":
+                requested.append(event["request"]["url"])
+
+        with session(address_of(process, log), hear) as opened:
+            yield opened
+    finally:
+        process.terminate()
+        process.wait(_LOAD_S)
+
+
+def test_explore_in_firefox(tmp_path: Path) -> None:
+    """Firefox opens the file, plays both films, and requests nothing else."""
+    needs("firefox")
+    requested: list[str] = []
+    with _firefox(tmp_path, requested) as opened:
+        context = opened.command("browsingContext.getTree", _LOAD_S, maxDepth=0)["contexts"][0]["context"]
+        opened.command("session.subscribe", _LOAD_S, events=["network.beforeRequestSent"])
+        opened.command("browsingContext.navigate", _LOAD_S, context=context, url=EXPLORE.as_uri(), wait="complete")
+        said = opened.command(
+            "script.callFunction",
+            _LOAD_S,
+            functionDeclaration=_PLAYED,
+            awaitPromise=True,
+            target={"context": context},
+        )
+        assert said["type"] == "success", said
+        names, first, second = json.loads(said["result"]["value"])
+    assert names == ["no limit", "limit 128 KiB"]
+    assert float(second.split()[0]) > float(first.split()[0])
+    assert {url.partition(":")[0] for url in requested} <= {"file", "data", "blob"}
+
+
+_PLAYED = """
+async () => {
+  const until = async (condition) => {
+    while (!condition()) await new Promise((go) => setTimeout(go, 50));
+  };
+  const clock = () => document.querySelector(".clock")?.textContent ?? "";
+  await until(() => document.querySelectorAll(".arm-name").length === 2 && parseFloat(clock()) > 0);
+  const first = clock();
+  await until(() => clock() !== first);
+  return JSON.stringify([[...document.querySelectorAll(".arm-name")].map((each) => each.textContent), first, clock()]);
+}
+"""

@@ -1,0 +1,63 @@
+"""Published files: what is in them, and that docs/explore.html is what the code makes of the recordings in the tree."""
+
+import pytest
+
+from priolab.experiments.errors import ScenarioError
+from priolab.extras.demo.choices import LOWATS
+from priolab.extras.demo.publish import choices_of, combinations, written
+from priolab.extras.demo.recorded import Recordings, in_tree
+from priolab.extras.demo.recording import EXPLORE
+from priolab.extras.demo.story import steps
+
+
+def test_explore_is_what_the_code_makes() -> None:
+    """The page in the tree has the bytes that `make explore` writes, and can be sent to anybody."""
+    assert EXPLORE.read_text() == written(in_tree())
+    assert EXPLORE.stat().st_size < 800_000
+
+
+def test_what_explore_offers() -> None:
+    """It has every step of the story, every stop of the slider, and where they came from."""
+    offered = choices_of(in_tree())
+    assert [step["title"] for step in offered["story"]] == [step.title for step in steps()]
+    assert tuple(offered["lowats"]) == LOWATS
+    assert set(offered["published"]) == {"Command", "Lab", "Kernel", "Places", "Recorded"}
+
+
+def test_only_what_was_recorded_is_offered() -> None:
+    """Values, steps and scenarios without a recording are left out."""
+    usual = [arm for arm in in_tree().arms if arm["knobs"]["LOWAT"] in ("none", "131072")]
+    few = [arm for arm in usual if arm["run"] in ("usual.1", "lowat-none.1")]
+    assert len(few) == 2
+    offered = choices_of(Recordings.of(few, {}))
+    values = {knob["name"]: knob["values"] for knob in offered["knobs"]}
+    assert values["LOWAT"] == offered["lowats"] == ["none", "131072"]
+    assert {name for name, given in values.items() if len(given) > 1} == {"LOWAT"}
+    assert [each["name"] for each in offered["scenarios"]] == ["maps"]
+    assert len(offered["story"]) == 1
+
+
+def test_a_grid_has_its_control() -> None:
+    """Every combination is there, with LOWAT=none beside the other values of LOWAT."""
+    grid = combinations({"LOWAT": ("16384",), "RATE": ("1mbit", "2mbit")})
+    assert [(each["LOWAT"], each["RATE"]) for each in grid] == [
+        ("none", "1mbit"),
+        ("none", "2mbit"),
+        ("16384", "1mbit"),
+        ("16384", "2mbit"),
+    ]
+    assert {each["LOWAT"] for each in combinations({"RATE": ("1mbit",)})} == {"none", "131072"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"LOWAT": ("none", "12x")}, "LOWAT=12x is not allowed"),
+        ({"LWAT": ("1",)}, "LWAT is not a knob"),
+        ({"SEED": tuple(map(str, range(1001)))}, "2002 combinations"),
+    ],
+)
+def test_a_grid_that_is_refused(given: dict[str, tuple[str, ...]], words: str) -> None:
+    """A bad value, an unknown knob and too many combinations are refused before anything is run."""
+    with pytest.raises(ScenarioError, match=words):
+        combinations(given)
