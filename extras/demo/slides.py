@@ -31,7 +31,7 @@ _TEMPLATE = Path(__file__).with_name("slides.html")
 _FIRST = "slides.js"
 _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
 _STEP = "exporting slides"
-_OF_THE_LIVE_PAGE = tuple(f"<dt>{key}</dt>" for key in ("p", "s", "Esc"))
+_OF_THE_LIVE_PAGE = tuple(f"<dt>{key}</dt>" for key in ("p", "s", "F5", "Esc"))
 """The beginnings of lines in the list of keys that have no effect in slides."""
 
 

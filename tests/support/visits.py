@@ -385,6 +385,12 @@ def _overlap(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
     return not beside and top < other_bottom and other_top < bottom
 
 
+def leave_story(page: Page) -> None:
+    """Ends the story as a speaker does, who is asked first."""
+    page.keyboard.press("Escape")
+    page.locator("#leave .leave").click()
+
+
 def violations(page: Page, axe: Path) -> list[str]:
     """Returns the findings of the accessibility checker. The page must be opened with bypass_csp=True."""
     if not page.evaluate("'axe' in window"):

@@ -4,7 +4,7 @@
 const OF_SLIDERS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
 
 /** Keys of a presenter's remote; they work wherever the focus is. */
-const OF_STORIES = ["PageUp", "PageDown"];
+const OF_STORIES = ["PageUp", "PageDown", "F5"];
 
 /** @param {Element | null} target @param {string} key @param {boolean} presenting */
 function takes(target, key, presenting) {
@@ -42,11 +42,11 @@ export function playerKeys(player) {
   return {
     " ": () => player.toggle(),
     ",": step(-0.01),
-    ".": step(0.01),
+    ";": step(0.01),
     0: () => player.seek(0),
     e: () => player.seek(player.durationMs),
     n: () => player.jump(1),
-    b: () => player.jump(-1),
+    N: () => player.jump(-1),
     "+": () => player.setSpeed(player.speed * 1.5),
     "-": () => player.setSpeed(player.speed / 1.5),
   };

@@ -7,6 +7,7 @@ import { BothArms } from "./both_arms.js";
 import { closingSlide } from "./closing.js";
 import { onKeys, playerKeys } from "./keys.js";
 import { KnobChoice } from "./knob_choice.js";
+import { Blank, Leaving, remoteKeys, toggleFullScreen } from "./on_stage.js";
 import { Panel } from "./panel.js";
 import { Presenter } from "./presenter.js";
 import { Refused } from "./seen.js";
@@ -55,9 +56,11 @@ class Page {
     /** The state in which films were shown last. @type {PageState | null} */
     this.shown = null;
     this._settling = 0;
+    this.blank = new Blank(this.drawing.player);
+    this.leaving = new Leaving(() => this.present(false));
     /** @type {Record<string, () => void>} */
     this.keys = this._keys();
-    this.talk = new Talk(() => this._notes(), (key) => this.keys[key]?.());
+    this.talk = new Talk(() => this._notes(), this.drawing.player, (key) => this.keys[key]?.());
     onKeys(() => this.presenting, this.keys);
     at("mode").addEventListener("click", () => this.present(!this.presenting));
     at("theme").addEventListener("click", toggleTheme);
@@ -73,18 +76,19 @@ class Page {
   }
 
   _keys() {
-    const story = (/** @type {string} */ key) => () => {
-      if (this.presenting) this.presenter.keys[/** @type {keyof Presenter["keys"]} */ (key)]();
-    };
-    return {
-      ...playerKeys(this.drawing.player),
-      ...Object.fromEntries(Object.keys(this.presenter.keys).map((key) => [key, story(key)])),
+    const { player } = this.drawing;
+    const onStage = { ...this.presenter.keys, ...remoteKeys(player, this.presenter), b: () => this.blank.begin(), ".": () => this.blank.begin() };
+    return this.blank.before({
+      ...playerKeys(player),
+      ...Object.fromEntries(Object.entries(onStage).map(([key, act]) => [key, () => this.presenting && act()])),
       p: () => this.present(!this.presenting),
       s: () => this.talk.open(),
       t: toggleTheme,
+      f: toggleFullScreen,
+      F5: () => this.present(true),
       "?": () => this.help(),
-      Escape: () => (this.wishes.isIdle ? this.present(false) : this.wishes.cancel()),
-    };
+      Escape: () => (this.wishes.isIdle ? this.presenting && this.leaving.ask() : this.wishes.cancel()),
+    });
   }
 
   get presenting() {
@@ -204,11 +208,13 @@ class Page {
     const { step, count, steps, index } = this.presenter;
     const { closing } = this.offered;
     if (!this.presenting) {
-      return { step: "exploring", title: this.choice.names.join(" / "), say: "", minute: null, next: "", presenting: false };
+      const title = this.choice.names.join(" / ");
+      return { step: "exploring", title, say: "", minute: null, until: null, next: "", presenting: false };
     }
     const { title, say, minute } = step ?? closing;
-    const next = step ? (steps[index + 1] ?? closing).title : "";
-    return { step: count, title, say, minute, next, presenting: true };
+    const after = [...steps.slice(index + 1), closing];
+    const until = step ? (after.find((each) => each.minute)?.minute ?? null) : null;
+    return { step: count, title, say, minute, until, next: step ? after[0].title : "", presenting: true };
   }
 
   /** @param {import("./wishes.js").Status} status */

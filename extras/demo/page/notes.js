@@ -10,8 +10,8 @@ function at(id) {
   return found;
 }
 
-/** The keys that the page obeys. */
-const SENT = ["ArrowRight", "ArrowLeft", "PageDown", "PageUp", "Home", "End", " "];
+/** The keys that this window needs itself; the page gets all others. */
+const KEPT = ["Tab", "Enter", "Shift", "CapsLock", "F11", "F12"];
 const BEGUN = "priolab-talk-begun";
 const PASSED = "priolab-talk-passed";
 
@@ -48,19 +48,47 @@ const timer = new Timer();
 const channel = new BroadcastChannel(CHANNEL);
 let shownStep = "";
 
+/** @param {number} seconds */
+function minutes(seconds) {
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
+/** @param {string | null} minute */
+function secondsOf(minute) {
+  const [whole, rest] = (minute ?? "").split(":").map(Number);
+  return minute ? 60 * whole + rest : null;
+}
+
+/** When the shown step begins and ends by the plan, in seconds. */
+let plan = { from: /** @type {number | null} */ (null), until: /** @type {number | null} */ (null) };
+
+/** Compares the timer with the plan. @param {number} seconds */
+function late(seconds) {
+  if (!timer.ms || plan.from === null) return "";
+  if (seconds < plan.from) return `${minutes(plan.from - seconds)} early`;
+  return plan.until !== null && seconds > plan.until ? `${minutes(seconds - plan.until)} late` : "in time";
+}
+
 function show() {
   const seconds = Math.floor(timer.ms / 1000);
-  at("timer").textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+  at("timer").textContent = minutes(seconds);
+  at("late").textContent = late(seconds);
   at("run").textContent = timer.begunMs ? "Pause the timer" : "Start the timer";
 }
 
 channel.addEventListener("message", ({ data }) => {
+  if (data.film) {
+    const { tMs, stop, playing } = data.film;
+    const where = stop ? `next stop: ${stop.text} at ${(stop.tMs / 1000).toFixed(2)} s` : "at its end";
+    at("film").textContent = `film ${(tMs / 1000).toFixed(2)} s, ${playing ? "plays" : "stands"}; ${where}`;
+  }
   if (!data.notes) return;
-  const { step, title, say, minute, next, presenting } = data.notes;
+  const { step, title, say, minute, until, next, presenting } = data.notes;
+  plan = { from: secondsOf(minute), until: secondsOf(until) };
   at("step").textContent = step;
   at("title").textContent = title;
   at("say").textContent = say;
-  at("planned").textContent = minute ? `planned for ${minute}` : "not in the talk of five minutes";
+  at("planned").textContent = minute ? `planned for ${minute}${until ? ` to ${until}` : ""}` : "not in the talk of five minutes";
   at("next").textContent = next ? `Next: ${next}` : "";
   at("planned").hidden = !presenting;
   // The first step that follows another one starts the timer.
@@ -73,7 +101,7 @@ for (const [id, key] of [["back", "ArrowLeft"], ["forward", "ArrowRight"]]) {
   at(id).addEventListener("click", () => channel.postMessage({ key }));
 }
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || !SENT.includes(event.key)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || KEPT.includes(event.key)) return;
   if (event.key === " " && document.activeElement instanceof HTMLButtonElement) return;
   event.preventDefault();
   channel.postMessage({ key: event.key });

@@ -79,8 +79,6 @@ export class Presenter {
     return {
       ArrowRight: () => this.go(this.index + 1),
       ArrowLeft: () => this.go(this.index - 1),
-      PageDown: () => this.go(this.index + 1),
-      PageUp: () => this.go(this.index - 1),
       Home: () => this.go(0),
       End: () => this.go(this.last),
     };

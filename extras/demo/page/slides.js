@@ -2,6 +2,7 @@
 // The slides: shows the story from data in the same file, and makes no requests.
 
 import { onKeys, playerKeys } from "./keys.js";
+import { Blank, remoteKeys, toggleFullScreen } from "./on_stage.js";
 import { Presenter } from "./presenter.js";
 import { BothArms } from "./both_arms.js";
 import { closingSlide } from "./closing.js";
@@ -37,5 +38,16 @@ const presenter = new Presenter(at("story"), told.slides, (step) => {
 followZoom();
 at("theme").addEventListener("click", toggleTheme);
 const help = /** @type {HTMLDialogElement} */ (at("help"));
-onKeys(() => true, { ...playerKeys(drawing.player), ...presenter.keys, t: toggleTheme, "?": () => help.showModal() });
-presenter.go(0);
+const blank = new Blank(drawing.player);
+const black = () => blank.begin();
+onKeys(() => true, blank.before({
+  ...playerKeys(drawing.player),
+  ...presenter.keys,
+  ...remoteKeys(drawing.player, presenter),
+  b: black,
+  ".": black,
+  t: toggleTheme,
+  f: toggleFullScreen,
+  "?": () => help.showModal(),
+}));
+presenter.go(Number(location.hash.slice(1)) - 1 || 0);

@@ -1,15 +1,24 @@
 // @ts-check
 // The page's side of the speaker's notes: tells the notes' window what the audience sees, and obeys its keys.
 
-/** @typedef {{step: string, title: string, say: string, minute: string | null, next: string, presenting: boolean}} Notes */
+/**
+ * minute, until: when the step begins and ends by the plan. stop: the next chapter mark of the film.
+ * @typedef {{step: string, title: string, say: string, minute: string | null, until: string | null, next: string, presenting: boolean}} Notes
+ * @typedef {{tMs: number, stop: import("./film.js").Mark | undefined, playing: boolean}} FilmTime
+ */
 
 export const CHANNEL = "priolab-talk";
+const EACH_MS = 100;
 const WINDOW = "popup,width=820,height=620";
 
 export class Talk {
-  /** @param {() => Notes} notes @param {(key: string) => void} press */
-  constructor(notes, press) {
+  /** @param {() => Notes} notes @param {import("./player.js").Player} player @param {(key: string) => void} press */
+  constructor(notes, player, press) {
     this.notes = notes;
+    this.player = player;
+    player.changed.add(() => this._tellTime());
+    this._toldMs = 0;
+    this._timer = 0;
     this.channel = new BroadcastChannel(CHANNEL);
     this.channel.addEventListener("message", ({ data }) => {
       if (data.ask) this.tell();
@@ -20,6 +29,20 @@ export class Talk {
   /** Tells the window what is shown. */
   tell() {
     this.channel.postMessage({ notes: this.notes() });
+    this._tellTime();
+  }
+
+  /** Tells the film's time, several times a second while it plays. */
+  _tellTime() {
+    window.clearTimeout(this._timer);
+    const { tMs, marks, playing } = this.player;
+    const wait = this._toldMs + EACH_MS - performance.now();
+    if (wait > 0) {
+      this._timer = window.setTimeout(() => this._tellTime(), wait);
+      return;
+    }
+    this._toldMs = performance.now();
+    this.channel.postMessage({ film: { tMs, playing, stop: marks.find((mark) => mark.tMs > tMs) } });
   }
 
   /** Opens the window, which asks for the notes. */

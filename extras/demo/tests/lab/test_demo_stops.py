@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 from priolab.extras.demo.choices import LOWATS
 from priolab.extras.demo.plain_names import plain
 from priolab.extras.demo.tests.lab.stub_demo import MadeUp, made_up_demo
-from tests.support.visits import shown, visit
+from tests.support.visits import leave_story, shown, visit
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("chromium")
@@ -74,7 +74,7 @@ def test_nothing_is_run_during_a_talk(tmp_path: Path, browser: Browser) -> None:
         begun = len(made.begun)
         page.wait_for_timeout(_LONGER_THAN_A_PAUSE_MS)
         assert len(made.begun) == begun
-        page.keyboard.press("Escape")
+        leave_story(page)
         until(lambda: len(made.begun) > begun, "a stop is run")
 
 

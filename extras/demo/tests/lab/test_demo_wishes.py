@@ -20,6 +20,7 @@ from tests.support.visits import (
     expected,
     figures,
     layout_faults,
+    leave_story,
     navigate,
     paused_visits,
     scrub,
@@ -117,7 +118,7 @@ def _arms(page: Page, chance: random.Random) -> None:
 
 def _key(page: Page, chance: random.Random) -> None:
     page.evaluate("document.activeElement?.blur()")
-    page.keyboard.press(chance.choice(("Escape", "p", "ArrowRight", "PageUp", "End", " ")))
+    page.keyboard.press(chance.choice(("Escape", "p", "ArrowRight", "PageUp", "PageDown", "F5", "b", "End", " ")))
 
 
 def _history(page: Page, chance: random.Random) -> None:
@@ -304,12 +305,12 @@ def test_a_step_has_an_address(at: Callable[..., Page]) -> None:
     page.go_back()
     expect(page.locator(".step-count")).to_have_text(f"{len(steps()) - 1} of {len(steps())}")
     expect(page.locator(".arm-name")).to_have_text(list(steps()[-2].names))
-    page.keyboard.press("Escape")
+    leave_story(page)
     expect(page.locator(".step-title")).to_be_hidden()
     expect(page.locator("#stages:not(.stale) .arm-name")).to_have_text(list(steps()[-2].names))
     page.keyboard.press("p")
     page.keyboard.press("End")
-    page.keyboard.press("Escape")
+    leave_story(page)
     expect(page.locator(".closing")).to_have_count(0)
     expect(page.locator("#stages:not(.stale) .arm-name")).to_have_text(list(steps()[-2].names))
 
@@ -353,14 +354,18 @@ def test_the_speaker_has_notes(at: Callable[..., Page]) -> None:
     expect(notes.locator("#step")).to_have_text("exploring")
     page.keyboard.press("p")
     expect(notes.locator("#say")).to_have_text(steps()[0].say)
-    expect(notes.locator("#planned")).to_have_text("planned for 0:00")
+    expect(notes.locator("#planned")).to_have_text(f"planned for 0:00 to {steps()[1].minute}")
     expect(notes.locator("#next")).to_have_text(f"Next: {steps()[1].title}")
     expect(notes.locator("#timer")).to_have_text("0:00")
     began_s = time.monotonic()
-    notes.keyboard.press("PageDown")
+    expect(notes.locator("#film")).to_have_text(re.compile("^film 0.00 s, stands; next stop: "))
+    notes.keyboard.press("ArrowRight")
     expect(page.locator(".step-title")).to_have_text(steps()[1].title)
     expect(notes.locator("#title")).to_have_text(steps()[1].title)
     expect(notes.locator("#timer")).not_to_have_text("0:00")
+    expect(notes.locator("#late")).to_have_text(re.compile("^0:[34][0-9] early$"))
+    notes.keyboard.press("e")
+    expect(notes.locator("#film")).to_have_text(re.compile("at its end$"))
     notes.get_by_role("button", name="Pause the timer").click()
     passed_s = int(notes.evaluate("sessionStorage.getItem('priolab-talk-passed')")) // 1000
     assert 1 <= passed_s <= time.monotonic() - began_s

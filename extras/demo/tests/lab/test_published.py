@@ -17,7 +17,7 @@ from priolab.extras.demo.recorded import in_tree
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import closing, steps
 from tests.support.capabilities import needs
-from tests.support.visits import figures, layout_faults, scrub, shown, violations, visit
+from tests.support.visits import figures, layout_faults, leave_story, scrub, shown, violations, visit
 
 _WINDOWS = ((390, 844), (844, 390), (1024, 768), (1280, 800), (1920, 1080), (3840, 2160))
 _SMALLEST_PX = 10
@@ -76,6 +76,46 @@ def test_explore_tells_the_story(browser: Browser) -> None:
             expect(page.locator(".arm-name")).to_have_text(list(step.names))
             page.keyboard.press("ArrowRight")
         expect(page.locator(".closing-points li")).to_have_text(list(closing().points))
+
+
+def test_a_remote_gives_the_whole_talk(browser: Browser) -> None:
+    """F5 begins; Page Down plays each film from mark to mark, then goes on; Page Up goes back; b blanks; Esc asks."""
+    with visit(browser, EXPLORE.as_uri(), width=1920, height=1080, offline=True) as page:
+        expect(page.locator(".arm-name")).to_have_count(2)
+        page.keyboard.press("F5")
+        for step in steps():
+            expect(page.locator(".step-title")).to_have_text(step.title)
+            marks = page.evaluate("new Set([...document.querySelectorAll('.tick-mark')].map((m) => m.style.left)).size")
+            page.evaluate(_FASTEST)
+            stopped: list[str] = []
+            while "end" not in stopped:
+                page.keyboard.press("PageDown")
+                expect(page.locator(".play")).to_have_text("Play")
+                stopped.append(page.locator(".chapter").inner_text())
+            assert len(stopped) == len(set(stopped)) == marks
+            page.keyboard.press("PageDown")
+        expect(page.locator(".closing-points li")).to_have_text(list(closing().points))
+        page.keyboard.press("PageUp")
+        expect(page.locator(".step-title")).to_have_text(steps()[-1].title)
+        page.keyboard.press("b")
+        expect(page.locator(".blank")).to_be_visible()
+        page.keyboard.press("PageDown")
+        expect(page.locator(".blank")).to_be_hidden()
+        expect(page.locator(".clock")).to_have_text("0.00 s")
+        page.keyboard.press("Escape")
+        expect(page.locator("#leave")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("#leave")).to_be_hidden()
+        expect(page.locator(".step-title")).to_be_visible()
+        leave_story(page)
+        expect(page.locator(".step-title")).to_be_hidden()
+
+
+_FASTEST = """
+const speed = document.querySelector(".speed");
+speed.value = "100";
+speed.dispatchEvent(new Event("input"));
+"""
 
 
 @contextmanager
