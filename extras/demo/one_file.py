@@ -2,8 +2,10 @@
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from priolab.analysis.figures.picture import script
 
 PAGE = Path(__file__).with_name("page")
 POLICY = (
@@ -12,6 +14,7 @@ POLICY = (
 )
 """The content security policy of such a file: it may fetch nothing."""
 
+_SCRIPT = re.compile(r'<script type="module" src="/page/([a-z_]+\.js)"></script>')
 _IMPORT = re.compile(r'(from|import) "\./([a-z_]+\.js)"')
 
 
@@ -34,6 +37,45 @@ def modules(first: str, instead: Mapping[str, str] | None = None) -> dict[str, s
             found[name] = _url(text)
             wanted += [match[2] for match in _IMPORT.finditer(text)]
     return dict(sorted(found.items()))
+
+
+def inlined(page: str, scripts: Sequence[str]) -> str:
+    """Returns a page of the demo with its style in it, with these elements in place of its script, and with the policy.
+
+    page: the name of the file.
+    """
+    text = (PAGE / page).read_text()
+    name = _SCRIPT.findall(text)
+    assert len(name) == 1, page
+    inserted = {
+        '<link rel="stylesheet" href="/page/style.css">': f"<style>{style()}</style>",
+        f'<script type="module" src="/page/{name[0]}"></script>': "\n    ".join(scripts),
+        '<meta charset="utf-8">': '<meta charset="utf-8">\n    <meta http-equiv="Content-Security-Policy" '
+        f'content="{POLICY}">',
+    }
+    for before, after in inserted.items():
+        assert text.count(before) == 1, before
+        text = text.replace(before, after)
+    return text
+
+
+def notes() -> str:
+    """Returns an element with the page of the speaker's notes, which page/talk.js opens in a window."""
+    page = inlined("notes.html", [_import_map("notes.js"), _start("notes.js")])
+    return f'<script type="application/json" id="notes-page">{script(page)}</script>'
+
+
+def scripts(first: str, instead: Mapping[str, str] | None = None) -> tuple[str, str]:
+    """Returns the elements that start a module. For both parameters see `modules`."""
+    return _import_map(first, instead), _start(first)
+
+
+def _import_map(first: str, instead: Mapping[str, str] | None = None) -> str:
+    return f'<script type="importmap">{script({"imports": modules(first, instead)})}</script>'
+
+
+def _start(first: str) -> str:
+    return f'<script type="module">import "{first}";</script>'
 
 
 def _url(text: str) -> str:

@@ -25,7 +25,7 @@ from priolab.experiments.run.fabrics import choose
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from, with_defaults
 from priolab.extras.demo.arm_view import document
 from priolab.extras.demo.choices import LOWATS, offers
-from priolab.extras.demo.one_file import PAGE, POLICY, modules, style
+from priolab.extras.demo.one_file import inlined, notes, scripts
 from priolab.extras.demo.plain_names import plain
 from priolab.extras.demo.recorded import Recordings
 from priolab.extras.demo.story import closing, steps
@@ -110,24 +110,10 @@ def combinations(given: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
 
 def written(recordings: Recordings) -> str:
     """Returns the HTML file. The same recordings give the same bytes, on every machine."""
-    page = (PAGE / "index.html").read_text()
-    inserted = {
-        '<link rel="stylesheet" href="/page/style.css">': f"<style>{style()}</style>",
-        '<script type="module" src="/page/boot.js"></script>': "\n    ".join(
-            (
-                f'<script type="importmap">{script({"imports": modules(_FIRST, _INSTEAD)})}</script>',
-                f'<script type="application/json" id="choices">{script(choices_of(recordings))}</script>',
-                f'<script type="text/plain" id="films">{base64.b64encode(recordings.packed).decode()}</script>',
-                f'<script type="module">import "{_FIRST}";</script>',
-            )
-        ),
-        '<meta charset="utf-8">': '<meta charset="utf-8">\n    <meta http-equiv="Content-Security-Policy" '
-        f'content="{POLICY}">',
-    }
-    for before, after in inserted.items():
-        assert page.count(before) == 1, before
-        page = page.replace(before, after)
-    return page
+    import_map, start = scripts(_FIRST, _INSTEAD)
+    films = f'<script type="text/plain" id="films">{base64.b64encode(recordings.packed).decode()}</script>'
+    choices = f'<script type="application/json" id="choices">{script(choices_of(recordings))}</script>'
+    return inlined("index.html", [import_map, choices, films, notes(), start])
 
 
 def choices_of(recordings: Recordings) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from priolab.experiments.results.results_folder import results_folder
 from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.experiments.run.fabrics import choose
 from priolab.extras.demo.arm_view import FinishedArm, document
-from priolab.extras.demo.one_file import PAGE, modules, style
+from priolab.extras.demo.one_file import PAGE, modules, notes, style
 from priolab.extras.demo.story import StoryStep, closing, steps
 from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, run_missing
 
@@ -31,7 +31,7 @@ _TEMPLATE = Path(__file__).with_name("slides.html")
 _FIRST = "slides.js"
 _ALLOWED = ("FABRIC", "SHAPER", "RESULTS")
 _STEP = "exporting slides"
-_OF_THE_LIVE_PAGE = tuple(f"<dt>{key}</dt>" for key in ("p", "s", "F5", "Esc"))
+_OF_THE_LIVE_PAGE = tuple(f"<dt>{key}</dt>" for key in ("p", "F5", "Esc"))
 """The beginnings of lines in the list of keys that have no effect in slides."""
 
 
@@ -98,6 +98,7 @@ def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]], pictures: S
     values = {
         "style": style(),
         "modules": picture.script({"imports": modules(_FIRST)}),
+        "notes": notes(),
         "told": picture.script({"arms": arms, "slides": slides, "closing": closing().as_document()}),
         "help": "".join(line for line in _help() if not line.strip().startswith(_OF_THE_LIVE_PAGE)),
         "printed": "".join(_printed(*each) for each in pictures),

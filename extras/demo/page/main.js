@@ -67,7 +67,6 @@ class Page {
     at("cancel").addEventListener("click", () => this.wishes.cancel());
     at("keys").addEventListener("click", () => this.help());
     at("notes").addEventListener("click", () => this.talk.open());
-    at("notes").hidden = Boolean(offered.published);
     // The printed address, opened where the page is open already: it may have another token.
     window.addEventListener("hashchange", () => location.hash && location.reload());
     window.addEventListener("popstate", () => this.restore(this.address.read()));
@@ -205,16 +204,11 @@ class Page {
 
   /** @returns {import("./talk.js").Notes} */
   _notes() {
-    const { step, count, steps, index } = this.presenter;
-    const { closing } = this.offered;
     if (!this.presenting) {
       const title = this.choice.names.join(" / ");
       return { step: "exploring", title, say: "", minute: null, until: null, next: "", presenting: false };
     }
-    const { title, say, minute } = step ?? closing;
-    const after = [...steps.slice(index + 1), closing];
-    const until = step ? (after.find((each) => each.minute)?.minute ?? null) : null;
-    return { step: count, title, say, minute, until, next: step ? after[0].title : "", presenting: true };
+    return this.presenter.notes(this.offered.closing);
   }
 
   /** @param {import("./wishes.js").Status} status */

@@ -75,6 +75,14 @@ export class Presenter {
     return button;
   }
 
+  /** What the speaker needs now. @param {import("./types.js").Closing} closing @returns {import("./talk.js").Notes} */
+  notes(closing) {
+    const { title, say, minute } = this.step ?? closing;
+    const after = this.step ? [...this.steps.slice(this.index + 1), closing] : [];
+    const until = after.find((each) => each.minute)?.minute ?? null;
+    return { step: this.count, title, say, minute, until, next: after[0]?.title ?? "", presenting: true };
+  }
+
   get keys() {
     return {
       ArrowRight: () => this.go(this.index + 1),

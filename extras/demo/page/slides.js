@@ -6,6 +6,7 @@ import { Blank, remoteKeys, toggleFullScreen } from "./on_stage.js";
 import { Presenter } from "./presenter.js";
 import { BothArms } from "./both_arms.js";
 import { closingSlide } from "./closing.js";
+import { Talk } from "./talk.js";
 import { followZoom, toggleTheme } from "./theme.js";
 
 /** @typedef {import("./types.js").Slide} Slide */
@@ -15,6 +16,12 @@ function at(id) {
   const found = document.getElementById(id);
   if (!found) throw new Error(`no #${id}`);
   return found;
+}
+
+/** Keeps the place in the address, and tells the notes. */
+function note() {
+  history.replaceState(null, "", `#${presenter.index + 1}`);
+  talk.tell();
 }
 
 /** @type {{arms: Record<string, import("./types.js").Shown>, slides: Slide[], closing: import("./types.js").Closing}} */
@@ -27,6 +34,7 @@ const closing = {
     drawing.open([], [], 1);
     document.title = told.closing.title;
     at("stages").replaceChildren(closingSlide(told.closing));
+    note();
   },
 };
 const presenter = new Presenter(at("story"), told.slides, (step) => {
@@ -34,13 +42,16 @@ const presenter = new Presenter(at("story"), told.slides, (step) => {
   document.title = step.title;
   drawing.open(shown.map((key) => told.arms[key]), names, speed);
   drawing.player.begin();
+  note();
 }, closing);
+const talk = new Talk(() => presenter.notes(told.closing), drawing.player, (key) => keys[key]?.());
 followZoom();
 at("theme").addEventListener("click", toggleTheme);
 const help = /** @type {HTMLDialogElement} */ (at("help"));
 const blank = new Blank(drawing.player);
 const black = () => blank.begin();
-onKeys(() => true, blank.before({
+/** @type {Record<string, () => void>} */
+const keys = blank.before({
   ...playerKeys(drawing.player),
   ...presenter.keys,
   ...remoteKeys(drawing.player, presenter),
@@ -48,6 +59,9 @@ onKeys(() => true, blank.before({
   ".": black,
   t: toggleTheme,
   f: toggleFullScreen,
+  s: () => talk.open(),
   "?": () => help.showModal(),
-}));
+});
+onKeys(() => true, keys);
+at("notes").addEventListener("click", () => talk.open());
 presenter.go(Number(location.hash.slice(1)) - 1 || 0);

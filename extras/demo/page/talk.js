@@ -45,8 +45,13 @@ export class Talk {
     this.channel.postMessage({ film: { tMs, playing, stop: marks.find((mark) => mark.tMs > tMs) } });
   }
 
-  /** Opens the window, which asks for the notes. */
+  /** Opens the window, which asks for the notes. A file without a server has the window's page in itself. */
   open() {
-    window.open("/page/notes.html", "priolab-notes", WINDOW);
+    const within = document.getElementById("notes-page")?.textContent;
+    const opened = window.open(within ? "" : "/page/notes.html", "priolab-notes", WINDOW);
+    if (!opened || !within) return;
+    opened.document.open();
+    opened.document.write(JSON.parse(within));
+    opened.document.close();
   }
 }

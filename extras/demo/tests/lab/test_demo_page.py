@@ -25,6 +25,7 @@ from tests.support.visits import (
     figures,
     layout_faults,
     leave_story,
+    navigate,
     paused_visits,
     said,
     scrub,
@@ -433,8 +434,15 @@ def test_slides_need_nobody(slides: Path, browser: Browser, axe_script: Path) ->
         expect(page).to_have_title(closing().title)
         page.keyboard.press("?")
         expect(page.locator("#help dt")).to_contain_text(["Space", "n, N"])
-        expect(page.locator("#help")).not_to_contain_text("speaker's notes")
         page.keyboard.press("Escape")
+        page.keyboard.press("ArrowLeft")
+        navigate(page, page.reload)
+        expect(page.locator(".step-title")).to_have_text(steps()[-1].title)
+        with page.context.expect_page() as opening:
+            page.keyboard.press("s")
+        expect(opening.value.locator("#say")).to_have_text(steps()[-1].say)
+        opening.value.keyboard.press("ArrowRight")
+        expect(page.locator(".step-title")).to_have_text(closing().title)
         assert len(re.findall(rb"/Type */Page\b", page.pdf(prefer_css_page_size=True))) == len(steps())
         expect(page.locator(".closing-points li")).to_have_text(list(closing().points))
         assert violations(page, axe_script) == []

@@ -57,6 +57,10 @@ def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
         assert rates.count() > 1
         greyed = [each.is_disabled() for each in rates.all()]
         assert greyed.count(False) == 1, "with 64 KiB only one rate was recorded"
+        with page.context.expect_page() as opening:
+            page.keyboard.press("s")
+        expect(opening.value.locator("#step")).to_have_text("exploring")
+        opening.value.close()
         page.locator("summary").click()
         for text in in_tree().about.values():
             expect(page.locator(".origin")).to_contain_text(text)
