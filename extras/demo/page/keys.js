@@ -4,11 +4,14 @@
 const OF_SLIDERS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"];
 
 /** Keys of a presenter's remote; they work wherever the focus is. */
-const OF_STORIES = ["PageUp", "PageDown", "F5"];
+const OF_STORIES = ["PageUp", "PageDown"];
+
+/** Keys that no control needs. */
+const OF_NOBODY = ["Escape", "F5"];
 
 /** @param {Element | null} target @param {string} key @param {boolean} presenting */
 function takes(target, key, presenting) {
-  if (key === "Escape" || (presenting && OF_STORIES.includes(key))) return false;
+  if (OF_NOBODY.includes(key) || (presenting && OF_STORIES.includes(key))) return false;
   if (target instanceof HTMLInputElement && target.type === "range") return OF_SLIDERS.includes(key);
   return target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
 }
@@ -19,8 +22,11 @@ function takes(target, key, presenting) {
  */
 export function onKeys(presenting, actions) {
   document.addEventListener("keydown", (event) => {
-    // An open dialog handles keys itself.
-    if (document.querySelector("dialog[open]")) return;
+    // An open dialog handles keys itself. The key that starts the story does not load the page again.
+    if (document.querySelector("dialog[open]")) {
+      if (event.key === "F5") event.preventDefault();
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || takes(document.activeElement, event.key, presenting())) {
       return;
     }
