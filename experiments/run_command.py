@@ -85,6 +85,7 @@ def run(options: Namespace, report: Report) -> int:
             report.say(f"note: {lack}", "yellow")
             drawn = []
         report.figures(drawn, folder)
+        report.summary_ends()
     if first.builds_afterwards:
         options.kept = lambda: f"{folder} is complete, and the next build of the kernel continues where this one ended"
         build_afterwards(report, build)

@@ -35,4 +35,5 @@ def show(options: Namespace, report: Report) -> int:
     else:
         report.link(list(experiment.arms().values())[-1][0].scenario)
         report.summary(summary)
+        report.summary_ends()
     return 0 if summary["status"] == "ok" else 1

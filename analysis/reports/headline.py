@@ -5,7 +5,8 @@ Rules:
    no arm has a control, the other arms are compared with the first one.
 2. Both arms are compared by the same resource: the focal resource of the control or, in general, of the second arm.
    Without other resources beside it, its last bytes are compared, otherwise its first bytes.
-3. Two times are the same if they differ by less than the time that the link needs for one TLS record.
+3. Two times are the same if they differ by less than the time that the link needs for one TLS record. A resource is
+   late if it came at least this time after the oracle's bound.
 4. An arm that is not ok is compared with nothing.
 """
 
@@ -68,7 +69,7 @@ def _of_one(arm: Arm) -> str:
     at = f"first byte at {seconds(first_ms)}"
     if late_ms is None:
         return f"{_focal(arm)} came: {at} ({arm['verdict']})"
-    if late_ms < _record_ms(arm):
+    if not _is_late(arm):
         return f"{_focal(arm)} came as soon as possible: {at} ({arm['verdict']})"
     return (
         f"{_focal(arm)} came {_difference(late_ms)} later than possible: {at}, not {seconds(first_ms - late_ms)} "
@@ -91,7 +92,9 @@ def _of_two(arm: Arm, before: Arm) -> str:
     verdicts = f"{told} in both" if told == other_told else f"{told}, not {other_told}"
     if abs(first_ms - other_ms) < max(_record_ms(arm), _record_ms(before)):
         times = f"{seconds(first_ms)} and {seconds(other_ms)}"
-        return f"{name} {came} as soon in {arm['name']} as in {before['name']}: {edge} at {times} ({verdicts})"
+        late = {None} if alone else {_is_late(arm), _is_late(before)}
+        how = "as late" if late == {True} else "as soon" if late == {False} else "at the same time"
+        return f"{name} {came} {how} in {arm['name']} as in {before['name']}: {edge} at {times} ({verdicts})"
     word = "sooner" if first_ms < other_ms else "later"
     return (
         f"{name} {came} {_difference(abs(first_ms - other_ms))} {word} in {arm['name']} than in {before['name']}: "
@@ -111,6 +114,12 @@ def _focal(arm: Arm) -> str:
 def _is_alone(arm: Arm) -> bool:
     """True if nothing was loaded beside the important resources."""
     return arm["others_last_byte_ms"] is None
+
+
+def _is_late(arm: Arm) -> bool | None:
+    """True if the focal resource's first byte came later than possible; None if the arm has no oracle."""
+    late_ms = (arm["oracle"] or {}).get("inversion_ms")
+    return None if late_ms is None else late_ms >= _record_ms(arm)
 
 
 def _verdict(arm: Arm) -> str:

@@ -29,10 +29,7 @@ class _Column:
 def results(summary: Mapping[str, Any]) -> Iterator[str | Table]:
     """Yields the lines, in rich's markup, and the tables that present a summary, in their order."""
     arms = summary["arms"]
-    for told in headline(arms):
-        text, bracket, verdicts = shown(told).rpartition(" (")
-        verdicts = _VERDICT.sub(lambda found: _styled(found[0]), verdicts)
-        yield f"[bold]{text}{bracket}{verdicts}[/]"
+    yield from head(arms)
     yield _of_arms(arms)
     yield from _verdicts(arms)
     if any(len(arm["loads"]) > 1 for arm in arms):
@@ -41,6 +38,17 @@ def results(summary: Mapping[str, Any]) -> Iterator[str | Table]:
     yield from _ledgers(arms)
     for note in dict.fromkeys(note for arm in arms for note in arm["warnings"]):
         yield f"[yellow]note:[/] {shown(note)}"
+
+
+def head(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields the lines above the table, in rich's markup: the headline, and why an arm is not ok."""
+    for told in headline(arms):
+        text, bracket, verdicts = shown(told).rpartition(" (")
+        verdicts = _VERDICT.sub(lambda found: _styled(found[0]), verdicts)
+        yield f"[bold]{text}{bracket}{verdicts}[/]"
+    for arm in arms:
+        if arm["status"] != "ok":
+            yield f"{shown(arm['name'])}: {_styled(arm['status'])} - {shown(str(arm['reason']))}"
 
 
 def _of_arms(arms: Sequence[Mapping[str, Any]]) -> Table:
@@ -63,8 +71,6 @@ def _verdicts(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for arm in arms:
         if arm["verdict_reason"]:
             yield f"{shown(arm['name'])}: {_styled(arm['verdict'])} - {shown(arm['verdict_reason'])}"
-        if arm["status"] != "ok":
-            yield f"{shown(arm['name'])}: {_styled(arm['status'])} - {shown(str(arm['reason']))}"
 
 
 def _loads(arms: Sequence[Mapping[str, Any]]) -> Table:

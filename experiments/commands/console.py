@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,8 @@ class Report:
         self._console = Console(stderr=aside, highlight=False, soft_wrap=True, emoji=False)
         if not self._console.is_terminal:
             self._console.width = _WIDTH_OF_A_FILE
+        self._head: Sequence[str] = ()
+        self._lines = 0  # since the head
         self._errors = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
     @property
@@ -91,6 +94,7 @@ class Report:
         """Prints one line. On a terminal, wraps its words. whole: True to wrap nothing, for paths and commands."""
         if whole:
             self._console.print(shown(text), style=style)
+            self._lines += max(1, ceil(cell_len(text) / self._console.width))
         else:
             self._write(self._console, shown(text), style)
 
@@ -100,6 +104,7 @@ class Report:
             return
         for line in wrapped(markup, console.width, style):
             console.print(line)
+            self._lines += 1
 
     def complain(self, text: str) -> None:
         """Prints one line on standard error; shortens a long text in the middle."""
@@ -239,13 +244,20 @@ class Report:
 
     def summary(self, summary: Mapping[str, Any]) -> None:
         """Prints the headline, the table of arms, verdicts, ledgers and notes."""
-        from priolab.experiments.commands.arm_results import results
+        from priolab.experiments.commands.arm_results import head, results
 
+        self._head, self._lines = list(head(summary["arms"])), 0
         for each in results(summary):
             if isinstance(each, Table):
-                put(self._console, each)
+                self._lines += put(self._console, each)
             else:
                 self._write(self._console, each)
+
+    def summary_ends(self) -> None:
+        """Prints the lines above the table of arms once more, if they have left the terminal since."""
+        if self._console.file.isatty() and self._lines >= self._console.height:
+            for line in self._head:
+                self._write(self._console, line)
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], *, in_parts: bool = False) -> None:
         """Prints cells in columns. A narrow terminal folds the cells, or gets the table in parts (`tables.put`)."""

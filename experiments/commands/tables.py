@@ -15,8 +15,9 @@ def bare_table(*headings: str) -> Table:
     return Table(*headings, box=None, pad_edge=False, header_style="bold")
 
 
-def put(console: Console, table: Table, *, names: int = 1) -> None:
-    """Prints a table. A terminal that is too narrow gets it in parts; the first columns are repeated in each part.
+def put(console: Console, table: Table, *, names: int = 1) -> int:
+    """Prints a table; returns the number of its lines. A terminal that is too narrow gets it in parts; the first columns are repeated in
+    each part.
 
     names: the number of these first columns, which say what a line is about. A file or pipe gets the table whole.
     """
@@ -26,6 +27,8 @@ def put(console: Console, table: Table, *, names: int = 1) -> None:
         if number:
             console.print()
         console.print(_part(table, group, [widths[index] for index in group]), soft_wrap=True)
+    heading = max(str(column.header).count("\n") + 1 for column in table.columns)
+    return len(groups) * (heading + table.row_count + 1) - 1
 
 
 def parts(widths: Sequence[int], names: int, most: int) -> list[list[int]]:

@@ -36,12 +36,37 @@ def test_sooner() -> None:
     ("first_s", "words"),
     [
         (7.5, "came 820 ms later in small than in control: first byte at 7.50 s, not 6.68 s (undecided, not inverted)"),
-        (6.70, "came as soon in small as in control: first byte at 6.70 s and 6.68 s (undecided, not inverted)"),
+        (
+            6.70,
+            "came at the same time in small as in control: first byte at 6.70 s and 6.68 s (undecided, not inverted)",
+        ),
     ],
 )
-def test_later_or_as_soon(first_s: float, words: str) -> None:
+def test_later_or_at_the_same_time(first_s: float, words: str) -> None:
     """LOWAT may also do harm. A difference of less than one TLS record's time is none."""
     assert told(CONTROL, arm("small", first_s, "undecided", LOWAT="4096")) == [f"the script {words}"]
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "words"),
+    [
+        ((5870.0, 5890.0), "came as late in"),
+        ((128.0, 128.0), "came as late in"),
+        ((100.0, 127.9), "came as soon in"),
+        ((127.9, 140.0), "came at the same time in"),
+        ((None, 5890.0), "came at the same time in"),
+    ],
+)
+def test_as_late_or_as_soon(late_ms: tuple[float | None, float], words: str) -> None:
+    """Arms that are equally late come as late; only arms that are on time come as soon. One record takes 128 ms."""
+    arms = summarize(experiment(CONTROL, arm("new", 6.70, "inverted", LOWAT="131072")))["arms"]
+    told = [
+        {**each, "oracle": None if late is None else {"inversion_ms": late}}
+        for each, late in zip(arms, late_ms, strict=True)
+    ]
+    assert headline(told) == [
+        f"the script {words} new as in control: first byte at 6.70 s and 6.68 s (inverted in both)"
+    ]
 
 
 def test_the_record_is_that_of_the_link() -> None:
@@ -115,7 +140,7 @@ def test_pages_with_other_names() -> None:
         name: replace(usual, focal=name, resources={name: usual.resources["script"]}) for name in ("tokens", "chat")
     }
     control = summarize(experiment(run("control", loads=[loads["tokens"]], knobs={"LOWAT": "none"})))["arms"]
-    for name, words in (("tokens", "the tokens came as soon"), ("chat", "the important resource came as soon")):
+    for name, words in (("tokens", "the tokens came at"), ("chat", "the important resource came at")):
         other = summarize(experiment(run("new", loads=[loads[name]], knobs={"LOWAT": "4096"})))["arms"]
         assert headline([*control, *other])[0].startswith(words)
 
