@@ -17,7 +17,7 @@ from rich.text import Text
 from priolab.analysis.records.link_words import link_words
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.experiments.commands.durations import about
-from priolab.experiments.commands.printable import shown
+from priolab.experiments.commands.printable import ended, shown
 from priolab.experiments.commands.tables import bare_table, put
 from priolab.experiments.execution.invocation import joined_words
 from priolab.experiments.execution.progress import Progress
@@ -326,8 +326,8 @@ def _fronts(scenario: Scenario) -> str:
 def _lines_of(entry: Entry) -> Iterator[str]:
     """Yields the lines about a named scenario, in rich's markup."""
     yield f"[bold]{shown(entry.name)}[/]  {shown(joined_words(entry.knobs))}"
-    yield f"    {shown(entry.title)}{'' if entry.title.endswith('?') else '.'}"
-    yield f"    Expect: {shown(entry.expect)}."
+    yield f"    {shown(ended(entry.title))}"
+    yield f"    Expect: {shown(ended(entry.expect))}"
     if entry.card:
         yield f"    Layer: {LAYERS[entry.card.layer]}."
         yield f"    How to recognize it: {shown(entry.card.tell)}"

@@ -13,6 +13,11 @@ def printable(text: str) -> str:
     return files.printable(text, kept="\n")
 
 
+def ended(text: str) -> str:
+    """Returns a sentence of a user's or of the catalogue with its end: a full stop, unless it has an end of its own."""
+    return text if text.endswith((".", "?", "!", ":")) else f"{text}."
+
+
 def shown(text: str) -> str:
     """Returns the printable text, escaped so that rich reads no markup in it."""
     return escape(printable(text))

@@ -16,10 +16,10 @@ def bare_table(*headings: str) -> Table:
 
 
 def put(console: Console, table: Table, *, names: int = 1) -> int:
-    """Prints a table; returns the number of its lines. A terminal that is too narrow gets it in parts; the first columns are repeated in
-    each part.
+    """Prints a table; returns the number of its lines.
 
-    names: the number of these first columns, which say what a line is about. A file or pipe gets the table whole.
+    A terminal that is too narrow gets the table in parts; the first columns are repeated in each part. names: the
+    number of these first columns, which say what a line is about. A file or pipe gets the table whole.
     """
     widths = [_width(column) for column in table.columns]
     groups = parts(widths, names, console.width) if console.file.isatty() else [list(range(len(widths)))]

@@ -92,7 +92,7 @@ def show_expansion(words: Sequence[str], report: Report) -> None:
 
 def announce(request: SweepRequest, report: Report) -> None:
     """Shows the name, the size and the values of a sweep."""
-    report.say(f"{request.name}: {request.title}; {_size(request)}")
+    report.say(f"{request.name}: {request.title} ({_size(request)})")
     report.say(_lists(request))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from priolab.analysis.reports.markdown import Table
+from priolab.experiments.commands.printable import ended
 from priolab.extras.gate.judging import Finding, Result
 
 _LOG = re.compile(r" \(log: [^)]*\)")
@@ -88,7 +89,7 @@ def _plain(text: str) -> str:
 
 def summary(result: Result) -> str:
     """Returns the result in Markdown: a table of the checks, and the frames of the failed ones."""
-    parts = [f"## priolab gate: {_cell(verdict(result))}", "", f"Expectations: {_cell(result.title)}.", ""]
+    parts = [f"## priolab gate: {_cell(verdict(result))}", "", f"Expectations: {_cell(ended(result.title))}", ""]
     rows = [(_cell(each.check.name), _WORDS[each.passed], _cell(each.text)) for each in result.findings]
     parts.append(Table(head=("check", "result", "what was seen"), rows=tuple(rows)).markdown())
     for each in result.findings:

@@ -49,7 +49,7 @@ def test_a_sweep_that_went_well(swept: Swept, capsys: pytest.CaptureFixture[str]
     code, options = swept(*WORDS, "REPEAT=2")
     lines = capsys.readouterr().out.splitlines()
     assert code == 0
-    assert lines[0] == "sweep: LOWAT x CC; 4 arms in 2 networks, and 2 twins, 2 times each: 12 runs"
+    assert lines[0] == "sweep: LOWAT x CC (4 arms in 2 networks, and 2 twins, 2 times each: 12 runs)"
     assert lines[1] == "LOWAT=none,4096 CC=cubic,bbr SIZE=20480 RELOADS=0"
     assert "of link time, about" in lines[2]
     assert lines[3] == "fabric: copying (for a test)"
@@ -163,7 +163,7 @@ def test_what_a_sweep_would_run(capsys: pytest.CaptureFixture[str]) -> None:
     """The listing has the numbers of arms, networks, twins, and runs, the times, and a line for each arm."""
     listing.show_expansion(["maps", "FABRIC=netns"], Report())
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].endswith("16 arms in 2 networks, and 2 twins, 3 times each: 54 runs")
+    assert lines[0].endswith("16 arms in 2 networks, and 2 twins, 3 times each: 54 runs)")
     assert lines[1].startswith("LOWAT=none,4096,")
     assert "34 min of link time, about " in lines[2]
     assert len(lines) == 4 + 18
