@@ -56,14 +56,18 @@ def sentences(network: Document) -> list[str]:
     knee = network["knee"]
     said = [knee["reason"], knee["goodput_falls_words"], knee["documentation"], network["no_difference_words"]]
     if knee["front"]:
-        said.insert(
-            2, f"Best trade-offs of first byte, goodput and processor time (if known): {', '.join(knee['front'])}."
-        )
+        *before, last = map(words.setting, knee["front"])
+        measures = "first byte, goodput and processor time (if known)"
+        if before:
+            told = f"The best trade-offs of {measures} are {', '.join(before)} and {last}."
+        else:
+            told = f"The best trade-off of {measures} is {last}."
+        said.insert(2, told)
     if knee["left_out_words"]:
         said.insert(1, knee["left_out_words"])
     said += [judgement["words"] for judgement in network["auto"]]
     if knee["put_back"]:
-        said.append(f"To check this in new runs: priolab run {' '.join(knee['put_back'])}")
+        said.append(f"This command checks the recommended value in new runs: priolab run {' '.join(knee['put_back'])}")
     return said
 
 
@@ -73,7 +77,10 @@ def notes(summary: Document) -> list[str]:
     alike: dict[tuple[str, str], list[str]] = {}
     for trouble in runs["troubles"]:
         alike.setdefault((trouble["status"], trouble["reason"]), []).append(trouble["run"])
-    found = [f"Runs left out as {status} ({reason}): {', '.join(names)}." for (status, reason), names in alike.items()]
+    found = [
+        f"These runs are left out as {status} ({reason}): {', '.join(names)}."
+        for (status, reason), names in alike.items()
+    ]
     if not summary["finished"]:
         found.insert(0, f"The sweep is not finished: {runs['ok']} of {runs['asked']} runs are done and ok.")
     if summary["repeat"] == 1:

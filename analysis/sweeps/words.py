@@ -40,7 +40,12 @@ def interval(measure: Measure, estimate: Estimate) -> str:
 
 def lowat(level: Level) -> str:
     """Formats a value of LOWAT for a sentence."""
-    return "LOWAT unset" if level.value == NONE else f"LOWAT={level.value}"
+    return setting(level.value)
+
+
+def setting(value: str) -> str:
+    """Formats a value of LOWAT, given as in a sweep, for a sentence."""
+    return "LOWAT unset" if value == NONE else f"LOWAT={value}"
 
 
 def difference(measure: Measure, found: Difference) -> str:
@@ -52,19 +57,21 @@ def difference(measure: Measure, found: Difference) -> str:
 
 
 def reason(network: Network, knee: Knee) -> str:
-    """Returns the reason for the recommended value, in a sentence."""
+    """Returns the recommended value and the reason for it, in sentences."""
     chosen, best = knee.recommended, knee.best
     if chosen is None or best is None:
         return "No value can be recommended: no run with a fixed LOWAT, or with LOWAT unset, is ok."
     first_of = "the soonest of the values that keep goodput" if knee.out else "the soonest of all values"
     own, soonest = (interval(_FIRST, level.estimate(_FIRST)) for level in (chosen, best))
     if chosen is network.unset:
-        than = first_of if best is chosen else f"and {lowat(best)} is not measurably sooner, at {soonest}"
-        return f"LOWAT unset: no value is needed here. With LOWAT unset the script's first byte comes at {own}, {than}."
-    than = first_of if best is chosen else f"not measurably later than {first_of}, {soonest} with {lowat(best)}"
+        than = f", {first_of}" if best is chosen else f". {lowat(best)} is not measurably sooner: {soonest}"
+        return f"No LOWAT is needed here. With LOWAT unset the script's first byte comes at {own}{than}."
+    than = f", {first_of}"
+    if best is not chosen:
+        than = f". This is not measurably later than {first_of}: {soonest} with {lowat(best)}"
     return (
-        f"{lowat(chosen)}: the script's first byte comes at {own}, {than}. No larger value brings it as soon"
-        f"{_than_unset(network, knee, chosen)}."
+        f"The recommended value is {lowat(chosen)}. With it the script's first byte comes at {own}{than}. No larger "
+        f"value brings it as soon{_than_unset(network, knee, chosen)}."
     )
 
 
@@ -72,7 +79,7 @@ def _than_unset(network: Network, knee: Knee, chosen: Level) -> str:
     goodput = rate(chosen.estimate(Measure.GOODPUT).median)
     if network.unset is None:
         held = f"was compared with that of {lowat(knee.reference)}" if knee.reference else "was not compared"
-        return f". There is no result for LOWAT unset. Goodput is {goodput}; it {held}"
+        return f". There is no result for LOWAT unset. Goodput is {goodput}. It {held}"
     unset = milliseconds(network.unset.estimate(_FIRST).median)
     gain = knee.against(chosen, network.unset, Measure.GOODPUT)
     less = f"{1 - goodput_part(chosen, network.unset):.1%} less"
@@ -81,19 +88,20 @@ def _than_unset(network: Network, knee: Knee, chosen: Level) -> str:
 
 
 def falls(network: Network, knee: Knee) -> str:
-    """Returns a sentence about the value at which goodput falls."""
+    """Returns sentences about the value at which goodput falls."""
     if knee.reference is None or not network.fixed:
         return "It is not known if goodput falls, because there are no two values of LOWAT to compare."
     if knee.falls_at is None:
         tried = [level.value for level in network.fixed if level is not knee.reference]
         span = tried[0] if len(tried) == 1 else f"{tried[0]} to {tried[-1]}"
-        return f"Goodput falls measurably at none of the values that were tried ({span})."
+        return f"Goodput falls measurably with none of the values that were tried (LOWAT={span})."
     less = 1 - goodput_part(knee.falls_at, knee.reference)
+    goodput = rate(knee.falls_at.estimate(Measure.GOODPUT).median)
     told = (
-        f"Goodput falls measurably at {lowat(knee.falls_at)}: {rate(knee.falls_at.estimate(Measure.GOODPUT).median)}, "
-        f"{less:.1%} less than with {lowat(knee.reference)}"
+        f"Goodput falls measurably at {lowat(knee.falls_at)}. It is {goodput} there, {less:.1%} less than with "
+        f"{lowat(knee.reference)}."
     )
-    return f"{told}; up to {LOSS:.0%} is accepted." if less <= LOSS else f"{told}."
+    return f"{told} A loss of up to {LOSS:.0%} is accepted." if less <= LOSS else told
 
 
 def documentation(network: Network, knee: Knee) -> str:
@@ -102,23 +110,24 @@ def documentation(network: Network, knee: Knee) -> str:
     Documentation/networking/ip-sysctl.rst explains tcp_notsent_lowat. This document names no value to choose, and
     gives the default, which is no limit.
     """
-    unset, article = (_compared(network, knee, network.level(value)) for value in (NONE, ARTICLE))
-    return (
-        f"The kernel's documentation names no value, and its default is no limit{unset}. "
-        f"LOWAT={ARTICLE}, the article's value{article}."
-    )
+    unset = _compared(network, knee, network.level(NONE), "LOWAT unset")
+    article = _compared(network, knee, network.level(ARTICLE), f"the article's value, LOWAT={ARTICLE},")
+    return f"The kernel's documentation names no value, and its default is no limit. {unset} {article}"
 
 
-def _compared(network: Network, knee: Knee, level: Level | None) -> str:
+def _compared(network: Network, knee: Knee, level: Level | None, name: str) -> str:
+    """Compares a level of this name with the recommended value, in a sentence."""
+    subject = f"{name[0].upper()}{name[1:]}"
     if level is None or not level.is_good or knee.recommended is None:
-        return " (not measured here)"
+        return f"{subject} was not measured here."
     if level in network.thin:
-        return f" ({_repetitions(level)}, too few)"
+        return f"{subject} has too few ok runs to compare it: {level.repetitions} of {level.asked}."
     if level is knee.recommended:
-        return ": the value recommended here"
+        return f"{subject} is recommended here."
     found = knee.against(level, knee.recommended, _FIRST)
     first = milliseconds(level.estimate(_FIRST).median)
-    return f": script first byte {first} (compared with the recommended value: {difference(_FIRST, found)})"
+    told = difference(_FIRST, found) if found.is_measurable else "not measurably sooner or later"
+    return f"With {name} the script's first byte comes at {first}, {told} than with the recommended value."
 
 
 def left_out(network: Network) -> str | None:
@@ -126,7 +135,7 @@ def left_out(network: Network) -> str | None:
     if not network.thin:
         return None
     each = ", ".join(f"{lowat(level)} ({_repetitions(level)})" for level in network.thin)
-    return f"Values left out, because fewer than {network.enough} of their runs are ok: {each}."
+    return f"Values with fewer than {network.enough} ok runs are left out: {each}."
 
 
 def _repetitions(level: Level) -> str:
@@ -139,36 +148,42 @@ def factor(ratio: float) -> str:
 
 
 def no_difference(network: Network, knee: Knee) -> str:
-    """Returns a sentence about the noise band and its origin."""
+    """Returns sentences about the noise band and its origin."""
     first, goodput = (knee.spreads[measure] for measure in (_FIRST, Measure.GOODPUT))
     told = (
-        "Noise band: a difference may be chance if it is less than a TLS record's time "
+        "A difference within the noise band may be chance. The band is a TLS record's time "
         f"({milliseconds(first.grain)} in first byte, {rate(goodput.grain)} in goodput)"
     )
     if network.pair is None or first.repetitions is None:
         return f"{told}. There is no A/A pair."
     one, other = first.repetitions
     return (
-        f"{told}, or less than the spread of the A/A pair. The pair is {lowat(network.pair[0])} twice, with {one} and "
-        f"{other} repetitions. Its spread is {milliseconds(first.amount or 0.0)} ({factor(first.ratio or 1.0)}) in "
+        f"{told}, or the spread of the A/A pair if this is larger. The pair is {lowat(network.pair[0])} twice, with "
+        f"{_times(one, other)}. Its spread is {milliseconds(first.amount or 0.0)} ({factor(first.ratio or 1.0)}) in "
         f"first byte, and {rate(goodput.amount or 0.0)} ({factor(goodput.ratio or 1.0)}) in goodput."
     )
 
 
+def _times(one: int, other: int) -> str:
+    if one != other:
+        return f"{one} and {other} repetitions"
+    return "one repetition each" if one == 1 else f"{one} repetitions each"
+
+
 def judgement(found: Judgement) -> str:
-    """Compares LOWAT=auto with the best fixed value, in a sentence."""
+    """Compares LOWAT=auto with the best fixed value, in sentences."""
     if found.script_first_byte_ms is None:
-        return f"LOWAT={found.value}: no run is ok."
-    told = f"LOWAT={found.value}: the script's first byte comes at {milliseconds(found.script_first_byte_ms)}"
+        return f"No run with LOWAT={found.value} is ok."
+    told = f"With LOWAT={found.value} the script's first byte comes at {milliseconds(found.script_first_byte_ms)}"
     if found.ratio is None or found.best_fixed_ms is None:
-        told += "; there is no fixed value to compare it with"
+        told += ". There is no fixed value to compare it with"
     else:
         near = "near" if found.near else "not near"
         told += (
-            f", {near} the {milliseconds(found.best_fixed_ms)} with the best fixed value, {found.best_fixed} (ratio "
-            f"{found.ratio:.2f})"
+            f". This is {near} the {milliseconds(found.best_fixed_ms)} with the best fixed value, "
+            f"LOWAT={found.best_fixed} (ratio {found.ratio:.2f})"
         )
     if found.goodput_part is None:
-        return f"{told}; goodput with LOWAT unset is not known."
+        return f"{told}. Goodput with LOWAT unset is not known."
     kept = "kept" if found.keeps_goodput else "not kept"
-    return f"{told}; goodput is {found.goodput_part:.1%} of that with LOWAT unset, so it is {kept}."
+    return f"{told}. Goodput is {found.goodput_part:.1%} of that with LOWAT unset, so it is {kept}."

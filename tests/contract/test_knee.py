@@ -199,7 +199,7 @@ def test_auto_is_judged_over_all_networks(steered: Sweep) -> None:
     notes = table.notes(found)
     assert notes[:3] == [
         "The sweep is not finished: 3 of 4 runs are done and ok.",
-        "Runs left out as missing (the run has not begun): 4096.1.",
+        "These runs are left out as missing (the run has not begun): 4096.1.",
         "Every number comes from a single repetition, so it has no interval.",
     ]
     assert "## LOWAT=auto" in table.markdown(found)
@@ -228,6 +228,10 @@ def test_the_command(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     summary = summarize(load_sweep(copy))
     for network in summary["networks"]:
         assert network["knee"]["reason"] in said
+    measures = "first byte, goodput and processor time (if known)"
+    assert f"  The best trade-offs of {measures} are LOWAT=4096, LOWAT=16384 and LOWAT=131072.\n" in said
+    told = [line for line in said.splitlines() if line.startswith("  ")]
+    assert {line.split()[0] for line in told if "LOWAT" in line} <= {"The", "Goodput", "A", "This"}
     left = sorted(path.name for path in copy.iterdir() if path.name.startswith("knee"))
     assert left == ["knee-values.csv", "knee.csv", "knee.html", "knee.md", "knee.png", "knee.svg"]
 

@@ -57,7 +57,7 @@ def test_goodput_falls_at_the_first_value_coming_from_unset() -> None:
     assert knee.recommended is found.level("65536")
     assert "the soonest of the values that keep goodput" in reason(found, knee)
     assert falls(found, knee) == (
-        "Goodput falls measurably at LOWAT=16384: 900 kbit/s, 8.2% less than with LOWAT unset."
+        "Goodput falls measurably at LOWAT=16384. It is 900 kbit/s there, 8.2% less than with LOWAT unset."
     )
 
 
@@ -66,7 +66,9 @@ def test_a_fall_that_hardly_costs_anything_is_let_pass() -> None:
     found = network({"131072": (270, 47_600), "none": (667, 47_750)})
     knee = find(found)
     assert knee.recommended is knee.falls_at is found.level("131072")
-    assert falls(found, knee).endswith("47.6 Mbit/s, 0.3% less than with LOWAT unset; up to 1% is accepted.")
+    assert falls(found, knee).endswith(
+        "47.6 Mbit/s there, 0.3% less than with LOWAT unset. A loss of up to 1% is accepted."
+    )
     assert reason(found, knee).endswith("Goodput is 47.6 Mbit/s, 0.3% less than with LOWAT unset.")
 
 
@@ -85,7 +87,7 @@ def test_without_the_control() -> None:
     assert knee.reference is found.level("65536")
     assert knee.recommended is found.level("16384")
     assert "There is no result for LOWAT unset" in reason(found, knee)
-    assert "(not measured here)" in documentation(found, knee)
+    assert "LOWAT unset was not measured here." in documentation(found, knee)
 
 
 def test_a_value_without_a_good_run_takes_no_part() -> None:
@@ -123,9 +125,7 @@ def test_a_value_with_hardly_a_good_run_takes_no_part() -> None:
     knee = find(found)
     assert knee.best is knee.recommended is found.level("65536")
     assert [each.value for each in knee.front] == ["65536"]
-    assert left_out(found) == (
-        "Values left out, because fewer than 2 of their runs are ok: LOWAT=16384 (1 of 4 runs ok)."
-    )
+    assert left_out(found) == ("Values with fewer than 2 ok runs are left out: LOWAT=16384 (1 of 4 runs ok).")
     assert left_out(network(four)) is None
 
 
@@ -135,8 +135,8 @@ def test_unset_with_hardly_a_good_run_is_no_reference() -> None:
     knee = find(found)
     assert knee.reference is found.level("131072")
     assert knee.recommended is found.level("4096")
-    assert "Goodput is 980 kbit/s; it was compared with that of LOWAT=131072" in reason(found, knee)
-    assert "no limit (1 of 3 runs ok, too few)" in documentation(found, knee)
+    assert "Goodput is 980 kbit/s. It was compared with that of LOWAT=131072" in reason(found, knee)
+    assert "LOWAT unset has too few ok runs to compare it: 1 of 3." in documentation(found, knee)
 
 
 def test_steered_values_take_no_part() -> None:
@@ -195,7 +195,7 @@ def test_of_a_single_value_nothing_is_known_of_goodput(curve: Curve) -> None:
 def test_the_reference_is_not_among_what_was_tried_against_it() -> None:
     """The sentence on goodput lists the values that were compared with the reference, but not the reference."""
     found = network({"4096": (1000, 980), "16384": (1500, 980), "65536": (3000, 980)})
-    assert falls(found, find(found)).endswith("at none of the values that were tried (4096 to 16384).")
+    assert falls(found, find(found)).endswith("with none of the values that were tried (LOWAT=4096 to 16384).")
 
 
 def test_the_sentences() -> None:
@@ -204,18 +204,19 @@ def test_the_sentences() -> None:
     found = network(MONOTONE, pair=pair)
     knee = find(found)
     assert reason(found, knee) == (
-        "LOWAT=16384: the script's first byte comes at 1.00 s (one repetition), not measurably later than the soonest "
-        "of all values, 1.00 s (one repetition) with LOWAT=4096. No larger value brings it as soon. With LOWAT unset "
-        "it comes at 6.70 s. Goodput is 980 kbit/s, not measurably less than with LOWAT unset."
+        "The recommended value is LOWAT=16384. With it the script's first byte comes at 1.00 s (one repetition). This "
+        "is not measurably later than the soonest of all values: 1.00 s (one repetition) with LOWAT=4096. No larger "
+        "value brings it as soon. With LOWAT unset it comes at 6.70 s. Goodput is 980 kbit/s, not measurably less than "
+        "with LOWAT unset."
     )
     assert documentation(found, knee) == (
-        "The kernel's documentation names no value, and its default is no limit: script first byte 6.70 s (compared "
-        "with the recommended value: 5.70 s later). LOWAT=131072, the article's value: script first byte 2.50 s "
-        "(compared with the recommended value: 1.50 s later)."
+        "The kernel's documentation names no value, and its default is no limit. With LOWAT unset the script's first "
+        "byte comes at 6.70 s, 5.70 s later than with the recommended value. With the article's value, LOWAT=131072, "
+        "the script's first byte comes at 2.50 s, 1.50 s later than with the recommended value."
     )
     assert "Its spread is 10 ms (factor 1.001) in first byte, and 0 bit/s (factor 1) in goodput." in no_difference(
         found, knee
     )
-    assert falls(found, knee).endswith("none of the values that were tried (4096 to 131072).")
+    assert falls(found, knee).endswith("none of the values that were tried (LOWAT=4096 to 131072).")
     unset = network({"16384": (6695, 980), "none": (6700, 980)})
-    assert reason(unset, find(unset)).startswith("LOWAT unset: no value is needed here")
+    assert reason(unset, find(unset)).startswith("No LOWAT is needed here")

@@ -31,8 +31,8 @@ def test_too_late_and_too_slow() -> None:
     assert found.near is False
     assert found.keeps_goodput is False
     assert judgement(found) == (
-        "LOWAT=auto: the script's first byte comes at 1.15 s, not near the 1.00 s with the best fixed value, 16384 "
-        "(ratio 1.15); goodput is 98.9% of that with LOWAT unset, so it is not kept."
+        "With LOWAT=auto the script's first byte comes at 1.15 s. This is not near the 1.00 s with the best fixed "
+        "value, LOWAT=16384 (ratio 1.15). Goodput is 98.9% of that with LOWAT unset, so it is not kept."
     )
 
 
@@ -49,7 +49,7 @@ def test_a_record_later_is_near() -> None:
 def test_what_is_not_known_is_not_judged() -> None:
     """A judgement is None if the runs of auto, of fixed values or of LOWAT unset are missing."""
     assert judged(lost("auto")).near is None
-    assert judgement(judged(lost("auto"))) == "LOWAT=auto: no run is ok."
+    assert judgement(judged(lost("auto"))) == "No run with LOWAT=auto is ok."
     alone = judged(level("auto", 1000, 1000), {"none": (6700, 1000)})
     assert (alone.near, alone.keeps_goodput) == (None, True)
     without = judged(level("auto", 1000, 1000), {"4096": (900, 950), "16384": (1000, 995)})
