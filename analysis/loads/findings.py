@@ -61,10 +61,10 @@ def _late_but_kept(told: Judgement, needless: Inversion, scenario: ScenarioRecor
     if told.verdict is not Verdict.KEPT or not told.favoured or needless.other_bytes <= explained_bytes:
         return ""
     needless_kib = f"{needless.other_bytes / 1024:,.0f} needless KiB"
-    return f"; it was {needless.late_ns / 10**9:.2f} s late, after {needless_kib}"
+    return f"; its first byte was {needless.late_ns / 10**9:.2f} s late, after {needless_kib}"
 
 
-_LATE = re.compile(r"; it was ([0-9.]+ s late), after")
+_LATE = re.compile(r"; (?:it|its first byte) was ([0-9.]+ s late), after")  # `it`: in older runs
 
 
 def lateness_in(reason: str) -> str:
