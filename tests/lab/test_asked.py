@@ -98,4 +98,6 @@ def test_an_order_that_was_kept_late(done: Done) -> None:
     assert arm["verdict"] == "kept"
     needless_kib = arm["oracle"]["inversion_bytes"] / 1024
     late_s = arm["oracle"]["inversion_ms"] / 1000
-    assert arm["verdict_reason"].endswith(f"; its first byte was {late_s:.2f} s late, after {needless_kib:,.0f} needless KiB")
+    assert arm["verdict_reason"].endswith(
+        f"; its first byte was {late_s:.2f} s late, after {needless_kib:,.0f} needless KiB"
+    )

@@ -2,7 +2,7 @@
 
 import sys
 from io import StringIO
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -19,7 +19,7 @@ class _Terminal(StringIO):
         return True
 
 
-def _summary(*, status: str = "ok", reason: str | None = None) -> dict[str, Any]:
+def _summary(*, status: Literal["ok", "failed", "invalid"] = "ok", reason: str | None = None) -> dict[str, Any]:
     control = run("control", verdict="inverted", loads=[LOADS["control"]], knobs={"LOWAT": "none"})
     if status == "ok":
         return summarize(experiment(control, run("new", loads=[LOADS["new"]], knobs={"LOWAT": "131072"})))
@@ -67,7 +67,7 @@ def test_a_file_has_the_headline_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("status", ["failed", "invalid"])
-def test_a_reason_stands_above_the_table(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
+def test_a_reason_stands_above_the_table(monkeypatch: pytest.MonkeyPatch, status: Literal["failed", "invalid"]) -> None:
     """The reason of an arm that is not ok stands above the table, and is repeated with the headline."""
     summary, reason = _summary(status=status, reason="nginx ended"), f"new: {status} - nginx ended"
     shown = _shown(monkeypatch, summary, file=_Terminal())
