@@ -1,5 +1,5 @@
 // @ts-check
-// Fades from one recorded film to another: the earlier shapes, without texts, vanish over the new ones. Invents nothing.
+// Fades from one recorded film to another: the earlier shapes, without texts and controls, vanish over the new ones. Invents nothing.
 
 const FADE_MS = 220;
 
@@ -10,7 +10,7 @@ export function fade(place, change) {
   change();
   for (const { copy, box } of before) {
     if (!(copy instanceof SVGElement)) continue;
-    for (const text of copy.querySelectorAll("text")) text.remove();
+    for (const part of copy.querySelectorAll("text, .grip")) part.remove();
     copy.classList.add("fading");
     copy.removeAttribute("aria-label");
     copy.setAttribute("aria-hidden", "true");

@@ -5,12 +5,13 @@ import { Address } from "./address.js";
 import { choices, readShipped } from "./api.js";
 import { BothArms } from "./both_arms.js";
 import { closingSlide } from "./closing.js";
+import { bytesOf } from "./grip.js";
 import { onKeys, playerKeys } from "./keys.js";
 import { KnobChoice } from "./knob_choice.js";
 import { Blank, Leaving, remoteKeys, toggleFullScreen } from "./on_stage.js";
 import { Panel } from "./panel.js";
 import { Presenter } from "./presenter.js";
-import { Refused } from "./seen.js";
+import { known, Refused } from "./seen.js";
 import { Stage } from "./stage.js";
 import { Stops } from "./stops.js";
 import { element, write } from "./svg.js";
@@ -36,7 +37,12 @@ class Page {
     this.offered = offered;
     this.choice = new KnobChoice(offered.knobs);
     this.drawing = new BothArms(at("stages"), at("player"));
-    this.stage = new Stage(at("stages"), this.drawing, at("mark"), () => this.presenting);
+    this.drawing.limits = {
+      limits: (arm) => this._limits(arm),
+      name: (value) => this.choice.nameOf("LOWAT", value),
+      move: (arm, value) => this._limit(arm, value),
+    };
+    this.stage = new Stage(at("stages"), this.drawing, at("mark"), () => this.presenting, (names) => this._compares(names));
     this.wishes = new Wishes(
       this.stage,
       (status) => this._tell(status),
@@ -158,6 +164,23 @@ class Page {
     return { key: JSON.stringify([arms, names]), arms, names, speed, tMs, dragged };
   }
 
+  /** The values of LOWAT that can be shown at once in an arm. @param {number} arm @returns {import("./grip.js").Limit[]} */
+  _limits(arm) {
+    const knobs = this.choice.arms[arm];
+    return this.offered.lowats.flatMap((value) => {
+      const bytes = bytesOf(value);
+      return bytes !== null && known({ ...knobs, LOWAT: value }) ? [{ value, bytes }] : [];
+    });
+  }
+
+  /** The line of LOWAT has been moved in an arm. @param {number} arm @param {string} value */
+  _limit(arm, value) {
+    this.choice.set("LOWAT", value, arm === 0 ? 0 : 1);
+    this.panel.chosen = "";
+    this.panel.draw();
+    this._moving();
+  }
+
   /** A slider moves: shows a film of its value if there is one. */
   _moving() {
     this.wishes.preview(this._wish({ dragged: true }));
@@ -209,6 +232,13 @@ class Page {
       return { step: "exploring", title, say: "", minute: null, until: null, next: "", presenting: false };
     }
     return this.presenter.notes(this.offered.closing);
+  }
+
+  /** Says above the films what is compared, and how to go on. @param {readonly string[]} names */
+  _compares([above, below]) {
+    const place = at("comparison");
+    place.hidden = above === undefined;
+    write(place, `Above: ${above}. Below: ${below}. Drag the line in a kernel's box: LOWAT bounds the unsent bytes there.`);
   }
 
   /** @param {import("./wishes.js").Status} status */

@@ -87,6 +87,11 @@ export class Places {
     return (bytes / this.scale.bytes) * this.full;
   }
 
+  /** The position of a limit of the unsent bytes in the kernel's box. @param {number} bytes */
+  limitX(bytes) {
+    return this._exit(this.places.socket) - this._width(bytes);
+  }
+
   /** @param {Place} box */
   _exit(box) {
     return box.x + box.width - this.pad;
@@ -236,7 +241,7 @@ export class Places {
     const bytes = this.film.lowatAt(tMs) ?? (typeof lowat === "number" ? lowat : null);
     const visible = bytes !== null && this._width(bytes) < this.full;
     const exit = this._exit(this.places.socket);
-    const x = exit - this._width(bytes ?? 0);
+    const x = this.limitX(bytes ?? 0);
     const nameX = Math.min(x, exit - this._width(unsent)) - 0.3 * this.em;
     show(this.parts.lowat, visible);
     show(this.parts["lowat-name"], visible && nameX - 4 * this.em > this.places.socket.x);

@@ -19,8 +19,10 @@ export class Stage {
    * @param {import("./both_arms.js").BothArms} drawing
    * @param {HTMLElement} mark is visible while a film is shown that was recorded before
    * @param {() => boolean} presenting
+   * @param {(names: readonly string[]) => void} compares called with the names of the arms that are shown now
    */
-  constructor(place, drawing, mark, presenting) {
+  constructor(place, drawing, mark, presenting, compares) {
+    this.compares = compares;
     this.place = place;
     this.drawing = drawing;
     this.mark = mark;
@@ -76,6 +78,7 @@ export class Stage {
       this.drawing.open(arms, wish.names, this.speed);
       this.byHand.usual ??= this.usual;
       this.key = wish.key;
+      this.compares(wish.names);
       this.recorded = recorded;
       this.mark.hidden = !recorded;
       this.place.classList.remove("stale");
@@ -101,6 +104,7 @@ export class Stage {
   /** Removes the films, and shows other elements instead. @param {readonly HTMLElement[]} instead */
   clear(instead) {
     this.key = "";
+    this.compares([]);
     this.recorded = false;
     this.mark.hidden = true;
     delete document.body.dataset.experiment;

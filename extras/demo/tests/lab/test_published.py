@@ -23,6 +23,7 @@ _WINDOWS = ((390, 844), (844, 390), (1024, 768), (1280, 800), (1920, 1080), (384
 _SMALLEST_PX = 10
 _PHONE_PX = 500
 _LOAD_S = 60.0
+_SETTLED_MS = 500
 
 
 def _runs(knobs: str) -> list[str]:
@@ -68,6 +69,53 @@ def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
         page.goto(f"{EXPLORE.as_uri()}?below=12345")
         expect(page.locator("#stages")).to_contain_text("These knobs were not recorded in this file.")
         expect(page.locator(".arm-name")).to_have_count(0)
+
+
+def test_lowat_is_dragged(browser: Browser) -> None:
+    """The line of LOWAT is dragged and moved by keys; the film of each recorded stop appears at the same instant.
+
+    So it does in the story, whose next step has its own values again.
+    """
+    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+        expect(page.locator("#comparison")).to_contain_text("Above: no limit. Below: limit 128 KiB. Drag the line")
+        scrub(page, 0.5)
+        clock = page.locator(".clock").inner_text()
+        grip = page.locator(".grip[data-arm='1']")
+        names = page.locator(".arm-name")
+        box = page.locator(".box.socket").nth(1).bounding_box()
+        line = grip.locator(".handle").bounding_box()
+        assert box
+        assert line
+        middle = box["y"] + box["height"] / 2
+        page.mouse.move(line["x"] + line["width"] / 2, middle)
+        page.mouse.down()
+        passed = set()
+        for step in range(20):
+            page.mouse.move(line["x"] - step / 20 * (line["x"] - box["x"]), middle)
+            passed.add(names.nth(1).inner_text())
+        page.mouse.up()
+        assert {"limit 256 KiB", "limit 512 KiB", "limit 1,024 KiB"} <= passed
+        expect(names).to_have_text(["no limit", "no limit"])
+        expect(page.locator(".clock")).to_have_text(clock)
+        page.wait_for_timeout(_SETTLED_MS)
+        grip.focus()
+        for _ in range(4):
+            page.keyboard.press("ArrowRight")
+        expect(names).to_have_text(["no limit", "limit 128 KiB"])
+        expect(grip).to_be_focused()
+        expect(grip).to_have_attribute("aria-valuetext", "limit 128 KiB")
+        page.keyboard.press("p")
+        page.keyboard.press("End")
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        expect(names).to_have_text(list(steps()[2].names))
+        page.locator(".grip[data-arm='1']").focus()
+        page.keyboard.press("ArrowRight")
+        expect(names).to_have_text(["no limit", "limit 64 KiB"])
+        page.keyboard.press("End")
+        page.keyboard.press("Home")
+        expect(names).to_have_text(list(steps()[0].names))
 
 
 def test_explore_tells_the_story(browser: Browser) -> None:
