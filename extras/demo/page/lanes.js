@@ -3,7 +3,7 @@
 // bar is the stream's share of the link's rate, so that streams that take turns look like it.
 
 import { STREAMS } from "./film.js";
-import { make, set, show, write } from "./svg.js";
+import { explained, make, set, show, write } from "./svg.js";
 import { LETTER, seconds } from "./words.js";
 
 /** @typedef {import("./film.js").Stream} Stream */
@@ -88,8 +88,10 @@ export class Lanes {
       const name = `${this.shown.favoured === stream ? "▸ " : ""}${this.film.asked(stream).name}`;
       const middle = lane[stream] + laneHeight / 2;
       element.append(make("text", { x: 0.3 * em, y: middle + 0.35 * em, class: `lane-name ${stream}` }, name));
-      this._add(`wait-${stream}`, make("rect", { y: middle - laneHeight * 0.14, height: laneHeight * 0.28, class: `wait ${stream}` }));
-      this._add(`lane-${stream}`, make("path", { d: bars[stream], class: `fill ${stream}`, "clip-path": `url(#${clip})` }));
+      const what = this.shown.names[stream];
+      element.append(explained(make("rect", { x: this.left, width: this.right - this.left, y: lane[stream], height: laneHeight, class: "hole" }), `Nothing of ${what} arrived here: the link carried other bytes, or waited for a lost packet.`));
+      this._add(`wait-${stream}`, explained(make("rect", { y: middle - laneHeight * 0.14, height: laneHeight * 0.28, class: `wait ${stream}` }), `${what}: the origin has it, and its first byte has not arrived.`));
+      this._add(`lane-${stream}`, explained(make("path", { d: bars[stream], class: `fill ${stream}`, "clip-path": `url(#${clip})` }), `${what}: bytes that arrived. A bar's height is their share of the link.`));
     }
     const top = lane.others - 0.2 * em;
     this._add("available", make("line", { y1: top, y2: this.bottom, class: "available" }));

@@ -10,7 +10,7 @@
 // 3. Nothing is drawn before the instant at which it happened.
 
 import { STREAMS } from "./film.js";
-import { make, set, show, write } from "./svg.js";
+import { explained, make, set, show, write } from "./svg.js";
 import { LETTER, size } from "./words.js";
 
 /** @typedef {import("./film.js").Film} Film */
@@ -32,6 +32,9 @@ const TITLES = {
   link: ["network", "network", "net"],
   client: ["client"],
 };
+
+/** Where the bytes of the two queues are. */
+const QUEUED = { socket: "unsent in the kernel, which keeps their order", link: "on the way to the client" };
 
 /** @param {number} t */
 const smooth = (t) => t * t * (3 - 2 * t);
@@ -136,18 +139,23 @@ export class Places {
   _bytes() {
     const { em, rowHeight, rowY, room } = this;
     for (const stream of STREAMS) {
-      for (const name of ["socket", "link"]) this._add(`${name}-${stream}`, make("path", { class: `fill ${stream}` }));
+      const what = this.shown.names[stream];
+      for (const [name, where] of Object.entries(QUEUED)) {
+        this._add(`${name}-${stream}`, explained(make("path", { class: `fill ${stream}` }), `${what}, ${where}. Each piece is a TLS record.`));
+      }
     }
     STREAMS.forEach((stream, row) => {
-      this._add(`front-${stream}`, make("rect", { height: rowHeight, y: rowY[row], class: `fill ${stream}` }));
+      const what = this.shown.names[stream];
+      this._add(`front-${stream}`, explained(make("rect", { height: rowHeight, y: rowY[row], class: `fill ${stream}` }), `${what}, in the front, which can still choose the order. The bytes at the right go next.`));
       this._add(`front-${stream}-text`, make("text", { y: rowY[row] + rowHeight / 2 + 0.35 * em, class: "inside" }));
-      this._add(`client-${stream}`, make("rect", { height: rowHeight, y: rowY[row], class: `fill ${stream}` }));
+      this._add(`client-${stream}`, explained(make("rect", { height: rowHeight, y: rowY[row], class: `fill ${stream}` }), `${what}, arrived at the client.`));
       this._add(`client-${stream}-text`, make("text", { y: rowY[row] + rowHeight / 2 + 0.35 * em, class: "inside" }));
     });
-    this._add("coming", make("rect", { y: rowY[1], height: rowHeight, class: "coming" }));
-    this._add("lost", make("path", { class: "lost" }));
+    const { important } = this.shown.names;
+    this._add("coming", explained(make("rect", { y: rowY[1], height: rowHeight, class: "coming" }), `${important}: requested, but the origin does not have it yet.`));
+    this._add("lost", explained(make("path", { class: "lost" }), "Lost on the way, or arrived behind a loss: TCP sends the lost packet again."));
     this._add("lost-name", make("text", { y: this.queueY + this.queueHeight / 2, class: "lost-name" }, "lost, or behind a loss"));
-    this._add("bottleneck", make("path", { class: "bottleneck" }));
+    this._add("bottleneck", explained(make("path", { class: "bottleneck" }), "These bytes wait in the queue of the bottleneck."));
     this._add("queue-name", make("text", { y: this.queueY + this.queueHeight / 2 + 0.35 * em, class: "queue-name" }, "bottleneck"));
     this._add("lowat", make("line", { y1: room.y + TITLE * em, y2: this.bottom - (room.brief ? 1.3 : 0.1) * em, class: "lowat" }));
     this._add("lowat-name", make("text", { y: this.queueY + this.queueHeight / 2 + 0.35 * em, class: "lowat-name" }, "LOWAT"));

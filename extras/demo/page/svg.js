@@ -14,6 +14,12 @@ export function make(tag, attributes, text) {
   return made;
 }
 
+/** Says what a shape is to whoever points at it. @param {SVGElement} element @param {string} text */
+export function explained(element, text) {
+  element.prepend(make("title", {}, text));
+  return element;
+}
+
 /** @param {Element} element @param {Attributes} attributes */
 export function set(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {

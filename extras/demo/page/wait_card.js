@@ -2,7 +2,7 @@
 // The end card of an arm: where the focal resource spent its wait, at a scale that both arms share, and how much
 // shorter the wait was than the other arm's.
 
-import { make } from "./svg.js";
+import { explained, make } from "./svg.js";
 import { LETTER, seconds } from "./words.js";
 
 /** The ledger's parts, their names, and the places where the time was spent. */
@@ -43,7 +43,7 @@ export function waitCard({ ledger }, longestMs, { width, em, y: top, height: spa
     const waitMs = ledger.parts_ms[key] ?? 0;
     const long = waitMs * perMs;
     if (long < 1) continue;
-    card.append(make("rect", { x, y, width: long, height, class: `part ${place}` }));
+    card.append(explained(make("rect", { x, y, width: long, height, class: `part ${place}` }), `${name}: ${seconds(waitMs)} of the wait of ${seconds(ledger.wait_ms)}`));
     const texts = [`${name} ${seconds(waitMs)}`, name].filter((text) => (text.length * LETTER + 0.8) * em < long);
     if (texts.length) card.append(make("text", { x: x + long / 2, y: middle, class: `part-name ${place}` }, texts[0]));
     x += long;
@@ -52,7 +52,7 @@ export function waitCard({ ledger }, longestMs, { width, em, y: top, height: spa
   const text = `${seconds(lessMs)} less`;
   if (right - x > (text.length * LETTER * 1.3 + 0.8) * em) {
     card.append(
-      make("rect", { x: x + 2, y, width: right - x - 2, height, class: "less" }),
+      explained(make("rect", { x: x + 2, y, width: right - x - 2, height, class: "less" }), "The other arm waited so much longer."),
       make("text", { x: (x + right) / 2, y: middle, class: "less-name" }, text),
     );
   }

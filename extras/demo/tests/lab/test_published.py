@@ -118,6 +118,24 @@ def test_lowat_is_dragged(browser: Browser) -> None:
         expect(names).to_have_text(list(steps()[0].names))
 
 
+def test_whatever_is_pointed_at_says_what_it_is(browser: Browser) -> None:
+    """Bytes in every place, bars, holes, waits, the parts of the wait and the marks have a text for a pointer."""
+    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+        expect(page.locator(".arm-name")).to_have_count(2)
+        scrub(page, 0.4)
+        for shape in ("rect.fill", "path.fill", "rect.wait", "rect.hole", "path.bottleneck", ".grip"):
+            texts = page.locator(f".stage {shape}").evaluate_all(
+                "(all) => all.map((each) => each.querySelector('title')?.textContent)"
+            )
+            assert texts, shape
+            assert all(texts), shape
+        assert all(page.locator(".tick-mark").evaluate_all("(all) => all.map((each) => each.title)"))
+        scrub(page, 1)
+        parts = page.locator(".wait-card rect").evaluate_all("(all) => all.map((each) => each.textContent)")
+        assert "kernel: 5.58 s of the wait of 6.18 s" in parts
+        assert all(parts)
+
+
 def test_explore_tells_the_story(browser: Browser) -> None:
     """Presented, it has every step with its films, and the closing slide."""
     with visit(browser, EXPLORE.as_uri(), width=1920, height=1080, offline=True) as page:
