@@ -21,7 +21,8 @@ class StoryStep:
 
     compare: the knob in which the two arms differ. values: the value of this knob in each arm. knobs: the knobs that
     both arms share. speed: the speed of the film, as a multiple of real time. say: the speaker's notes. minute: when
-    the step begins in the talk of five minutes; None if that talk leaves the step out.
+    the step begins in the talk of five minutes; None if that talk leaves the step out. bet: a question that the
+    audience answers before the film plays; None for none.
     """
 
     title: str
@@ -32,6 +33,7 @@ class StoryStep:
     speed: float
     say: str
     minute: str | None = None
+    bet: str | None = None
 
     @property
     def arms(self) -> tuple[dict[str, str], dict[str, str]]:

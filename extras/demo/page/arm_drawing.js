@@ -45,7 +45,7 @@ export class ArmDrawing {
     this.lanes = new Lanes(film, scale, shown, { width, em, y: y + boxHeight, laneHeight, brief, axis });
     this.card = waitCard(shown.arm, scale.waitMs, { width, em, y, height: boxHeight });
     this.element = /** @type {SVGSVGElement} */ (
-      make("svg", { viewBox: `0 0 ${width.toFixed(1)} ${this.height.toFixed(1)}`, class: brief ? "stage brief" : "stage", role: "img" })
+      make("svg", { viewBox: `0 0 ${width.toFixed(1)} ${this.height.toFixed(1)}`, class: brief ? "stage brief" : "stage", role: "group" })
     );
     this.element.style.height = `${this.height}px`;
     this.element.append(this.places.element, this.lanes.element);

@@ -3,6 +3,7 @@
 // filmstrip of both.
 
 import { ArmDrawing } from "./arm_drawing.js";
+import { Bet, Bets } from "./bet.js";
 import { controls } from "./controls.js";
 import { Film, STREAMS } from "./film.js";
 import { Grip } from "./grip.js";
@@ -41,6 +42,7 @@ export class BothArms {
     this.arms = [];
     /** @type {readonly string[]} */
     this.names = [];
+    this.bets = new Bets();
     /** Lets the line of LOWAT be moved; null if nothing else can be shown. @type {import("./grip.js").Limits | null} */
     this.limits = null;
     this.player = new Player((tMs) => this._show(tMs));
@@ -81,7 +83,8 @@ export class BothArms {
   /** Redraws everything for the available space; returns the films. */
   _draw() {
     this.space = this._spaceNow;
-    const gripped = /** @type {SVGElement | null} */ (document.activeElement?.closest(".grip"))?.dataset.arm;
+    const focus = document.activeElement?.closest(".grip, .bet");
+    const kept = focus && [...this.place.querySelectorAll(".grip, .bet")].indexOf(focus);
     const films = this.arms.map((shown) => (shown.film ? new Film(shown.film) : null));
     this.drawn = [];
     if (!films.length) return films;
@@ -116,12 +119,14 @@ export class BothArms {
       const space = { width: isNarrow ? width : width - phoneWidth - 0.8 * em, height: room - words, em };
       const drawing = new ArmDrawing(film, scale, this.arms[index], { ...space, axis: isNarrow || index === articles.length - 1 });
       article.insertBefore(drawing.element, headings[index].note);
-      if (this.limits) set(drawing.element, { role: "group" }); // an image has no controls
+      const bet = new Bet(drawing.lanes, index, this.bets);
+      drawing.lanes.element.append(bet.element);
+      this.drawn.push(bet);
       if (this.limits) drawing.places.element.append(new Grip(drawing.places, index, this.arms[index].knobs.LOWAT, this.limits).element);
       this.drawn.push(drawing, phone, { show: (tMs) => this._tell(drawing.element, index, tMs >= film.durationMs) });
     });
     this.drawn.push(...headings, strip);
-    if (gripped) /** @type {SVGElement | null} */ (this.place.querySelector(`.grip[data-arm="${gripped}"]`))?.focus();
+    if (focus) /** @type {SVGElement | undefined} */ ([...this.place.querySelectorAll(".grip, .bet")][Number(kept)])?.focus();
     this._show(this.player.tMs);
     return films;
   }

@@ -47,6 +47,7 @@ export class Lanes {
     this.element = make("g", { class: "lanes" });
     /** @type {Record<string, SVGElement>} */
     this.parts = {};
+    this.labelEnd = 0;
     this._axis();
     this._draw();
   }
@@ -58,8 +59,8 @@ export class Lanes {
     return element;
   }
 
-  /** @param {number} tMs */
-  _x(tMs) {
+  /** The position of an instant. @param {number} tMs */
+  xOf(tMs) {
     const part = Math.min(tMs, this.scale.durationMs) / this.scale.durationMs;
     return this.left + part * (this.right - this.left);
   }
@@ -68,7 +69,7 @@ export class Lanes {
     const { em, brief, axis } = this.room;
     const step = tickStep(this.scale.durationMs / 1000, brief ? 4 : 9);
     for (let at = 0; at * 1000 <= this.scale.durationMs * 1.0001; at += step) {
-      const x = this._x(at * 1000);
+      const x = this.xOf(at * 1000);
       const text = step < 0.02 ? `${Number((at * 1000).toFixed(1))} ms` : `${Number(at.toFixed(2))} s`;
       this.element.append(make("line", { x1: x, x2: x, y1: this.lane.others - 0.2 * em, y2: this.bottom, class: "grid" }));
       if (axis) this.element.append(make("text", { x, y: this.bottom + 1.05 * em, class: "tick" }, text));
@@ -118,13 +119,13 @@ export class Lanes {
 
   /** @param {number} tMs */
   show(tMs) {
-    const now = this._x(Math.min(tMs, this.film.durationMs));
+    const now = this.xOf(Math.min(tMs, this.film.durationMs));
     set(this.parts.window, { width: Math.max(0, now - this.left + 2) });
     for (const stream of STREAMS) {
       const asked = this.film.asked(stream);
       const since = stream === "important" ? this.film.availableMs : (asked.available_ms ?? asked.sent_ms);
-      const x = this._x(since);
-      const to = this._x(Math.min(tMs, asked.first_byte_ms));
+      const x = this.xOf(since);
+      const to = this.xOf(Math.min(tMs, asked.first_byte_ms));
       set(this.parts[`wait-${stream}`], { x, width: tMs >= since ? Math.max(2, to - x) : 0 });
     }
     set(this.parts.now, { x1: now, x2: now });
@@ -140,14 +141,16 @@ export class Lanes {
     const { em, width } = this.room;
     const { name, first_byte_ms: firstMs } = this.film.asked("important");
     const existsMs = this.film.availableMs;
-    const exists = this._x(existsMs);
+    const exists = this.xOf(existsMs);
     const answered = tMs >= firstMs;
     const long = 15 * LETTER * em;
-    const inLane = answered ? this._x(firstMs) - exists > long : tMs >= existsMs;
+    const inLane = answered ? this.xOf(firstMs) - exists > long : tMs >= existsMs;
     const waited = seconds(firstMs - existsMs);
     const label = answered && !inLane ? `${name} exists, waited ${waited}` : `${name} exists`;
     const toTheLeft = exists + label.length * LETTER * em > width;
     write(this.parts["available-name"], label);
+    /** Where the text about the instant at which the resource exists ends. */
+    this.labelEnd = tMs < existsMs ? 0 : toTheLeft ? exists : exists + (label.length * LETTER + 0.6) * em;
     set(this.parts["available-name"], { x: toTheLeft ? exists - 4 : exists + 4, "text-anchor": toTheLeft ? "end" : "start" });
     set(this.parts.available, { x1: exists, x2: exists });
     for (const part of ["available", "available-name"]) show(this.parts[part], tMs >= existsMs);
@@ -156,7 +159,7 @@ export class Lanes {
     write(text, answered ? `waited ${waited}` : `waiting ${seconds(Math.max(0, tMs - existsMs))}`);
     const onTheLeft = answered || now + long > width;
     set(text, {
-      x: (answered ? this._x(firstMs) : now) + (onTheLeft ? -0.5 : 0.5) * em,
+      x: (answered ? this.xOf(firstMs) : now) + (onTheLeft ? -0.5 : 0.5) * em,
       "text-anchor": onTheLeft ? "end" : "start",
       class: answered ? "waiting answered" : "waiting",
     });

@@ -238,7 +238,7 @@ class Page {
   _compares([above, below]) {
     const place = at("comparison");
     place.hidden = above === undefined;
-    write(place, `Above: ${above}. Below: ${below}. Drag the line in a kernel's box: LOWAT bounds the unsent bytes there.`);
+    write(place, `Above: ${above}. Below: ${below}. Drag the line in a kernel's box: LOWAT bounds the unsent bytes there. Click into the time below to bet when the script begins.`);
   }
 
   /** @param {import("./wishes.js").Status} status */

@@ -56,7 +56,11 @@ export class Presenter {
     );
     const words = element("div", "step-words");
     words.append(heading);
-    if (step) words.append(element("p", "step-text", step.text));
+    if (step) {
+      const text = element("p", "step-text", `${step.text} `);
+      if (step.bet) text.append(element("strong", "step-bet", step.bet));
+      words.append(text);
+    }
     this.place.replaceChildren(words, nav);
   }
 

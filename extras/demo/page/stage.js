@@ -75,6 +75,7 @@ export class Stage {
     const change = () => {
       this.opening = true;
       this.usual = wish.speed ?? (longest < SHORT_MS ? SHORT_SPEED : USUAL_SPEED);
+      if (!again) this.drawing.bets.clear();
       this.drawing.open(arms, wish.names, this.speed);
       this.byHand.usual ??= this.usual;
       this.key = wish.key;

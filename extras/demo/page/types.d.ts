@@ -116,6 +116,8 @@ export interface StepOffer {
   names: [string, string];
   knobs: Record<string, string>;
   speed: number;
+  /** A question to bet on before the film plays. */
+  bet: string | null;
   /** The speaker's notes. */
   say: string;
   /** When the step begins in the talk of five minutes; null if that talk leaves it out. */

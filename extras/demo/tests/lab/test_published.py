@@ -1,6 +1,7 @@
 """Published files in browsers: opened from disk, they play and compare without a server and without a network."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ _SMALLEST_PX = 10
 _PHONE_PX = 500
 _LOAD_S = 60.0
 _SETTLED_MS = 500
+_WIDTHS = "(all) => all.map((each) => Number(each.getAttribute('width')))"
 
 
 def _runs(knobs: str) -> list[str]:
@@ -134,6 +136,44 @@ def test_whatever_is_pointed_at_says_what_it_is(browser: Browser) -> None:
         parts = page.locator(".wait-card rect").evaluate_all("(all) => all.map((each) => each.textContent)")
         assert "kernel: 5.58 s of the wait of 6.18 s" in parts
         assert all(parts)
+
+
+def test_a_bet_is_compared_with_the_film(browser: Browser) -> None:
+    """A pin on the time axis, put there by a click or by keys, is compared once the film has shown the instant."""
+    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+        expect(page.locator(".arm-name")).to_have_count(2)
+        page.keyboard.press("0")
+        area = page.locator(".bet-area").first.bounding_box()
+        assert area
+        page.mouse.click(area["x"] + area["width"] / 4, area["y"] + area["height"] / 2)
+        texts = page.locator(".bet-text")
+        expect(texts.first).to_have_text(re.compile(r"^bet 3\.\d\d s$"))
+        page.locator(".bet").nth(1).focus()
+        page.keyboard.press("ArrowLeft")
+        expect(texts.nth(1)).to_have_text(re.compile(r"^bet 6\.\d\d s$"))
+        for part in (0.3, 0.45, 0.8):
+            assert layout_faults(page, smallest_px=_SMALLEST_PX, parts=(part,)) == []
+        scrub(page, 1)
+        expect(texts.first).to_have_text(re.compile(r"^bet 3\.\d\d s: 3\.\d\d s too early$"))
+        expect(texts.nth(1)).to_have_text(re.compile(r"^bet 6\.\d\d s: 3\.\d\d s too late$"))
+
+
+def test_the_front_holds_what_the_speaker_says(browser: Browser) -> None:
+    """When the script exists in the step about LOWAT, the front has none of the image above, and most of it below."""
+    with visit(browser, EXPLORE.as_uri(), width=1920, height=1080, offline=True) as page:
+        expect(page.locator(".arm-name")).to_have_count(2)
+        page.keyboard.press("p")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(".step-bet")).to_have_text(str(steps()[2].bet))
+        page.keyboard.press("n")
+        page.keyboard.press("n")
+        expect(page.locator(".chapter")).to_have_text("script exists")
+        image, script = (
+            page.locator(f".places rect.fill.{stream}").evaluate_all(_WIDTHS)[::2] for stream in ("others", "important")
+        )
+        assert image[0] == 0
+        assert image[1] > script[0] / 2, "both resources have the same size"
 
 
 def test_explore_tells_the_story(browser: Browser) -> None:
