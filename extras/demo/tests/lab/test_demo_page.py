@@ -44,7 +44,7 @@ LARGE = 0.025
 """The size of the smallest text on stage, as a part of the window's height."""
 INSTANTS = (0.0, 0.03, 0.06, 0.15, 0.24, 0.4, 0.55, 0.75, 1.0)
 _BRIGHT = 128
-_MOST_STOPS = 60
+_MOST_STOPS = 70
 _SETTLE_S = 30.0
 
 Visit = Callable[..., Page]
@@ -328,7 +328,7 @@ def test_every_control_is_reached_without_a_pointer(at: Visit, *, presenting: bo
     else:
         page.get_by_text("All other knobs").click()
     page.evaluate("""() => {
-        window.controls = [...document.querySelectorAll("a[href], button, select, input, textarea, summary")]
+        window.controls = [...document.querySelectorAll("a[href], button, select, input, textarea, summary, .grip, .bet")]
             .filter((each) => each.checkVisibility() && !each.disabled);
         document.activeElement.blur();
     }""")
