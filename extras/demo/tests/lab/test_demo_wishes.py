@@ -118,7 +118,7 @@ def _arms(page: Page, chance: random.Random) -> None:
 
 def _key(page: Page, chance: random.Random) -> None:
     page.evaluate("document.activeElement?.blur()")
-    page.keyboard.press(chance.choice(("Escape", "p", "ArrowRight", "PageUp", "PageDown", "F5", "b", "End", " ")))
+    page.keyboard.press(chance.choice(("Escape", "p", "ArrowRight", "PageUp", "PageDown", "b", "End", " ")))
 
 
 def _history(page: Page, chance: random.Random) -> None:
