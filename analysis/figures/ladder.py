@@ -48,10 +48,10 @@ def draw(experiment: Experiment) -> Declaration | None:
 
 
 def _compared(arm: Arm) -> list[str]:
-    """Returns the names of the focal resource and, if there are others, of the one whose first byte came first."""
+    """Returns the focal resource's name and, before it, the name of the other whose first byte came first, if any."""
     load = arm.load
     others = sorted(load.page.others, key=lambda each: load.resources[each.name].first_byte_ns)
-    return [load.focal.name, *(each.name for each in others[:1])]
+    return [*(each.name for each in others[:1]), load.focal.name]
 
 
 def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Declaration:
@@ -60,7 +60,7 @@ def _panel(arm: Arm, ladders: _Ladders, axis: Axis, *, is_last: bool) -> Declara
     bars: list[dict[str, Any]] = []
     texts: list[Declaration] = []
     row = 0.0
-    colours = dict(zip(_compared(arm), (IMPORTANT[0], OTHERS[0]), strict=False))
+    colours = dict.fromkeys(ladders, OTHERS[0]) | {arm.load.focal.name: IMPORTANT[0]}
     for name, rungs in ladders.items():
         if not rungs:
             continue

@@ -66,21 +66,23 @@ _MOST_LANES = 6
 
 
 def lanes_of(page: Page) -> list[Lane]:
-    """Returns the lanes of a page, from the lowest to the highest: the others, and above them the important resources.
+    """Returns the lanes of a page, from the lowest to the highest: the important resources, and above them the others.
+
+    The demo's film has the same order.
 
     Each resource gets a lane if the page has at most six resources besides documents. On a larger page the others share
     a lane, and six or more important resources share another lane.
     """
     others, important = page.others, page.important
     if len(others) + len(important) <= _MOST_LANES:
-        return [*_own(others, OTHERS), *_own(important, IMPORTANT)]
+        return [*_own(important, IMPORTANT), *_own(others, OTHERS)]
     return [
-        *([_shared(others, "others", OTHERS)] if len(others) > 1 else _own(others, OTHERS)),
         *(
             [_shared(important, "important", IMPORTANT)]
             if len(important) >= _MOST_LANES
             else _own(important, IMPORTANT)
         ),
+        *([_shared(others, "others", OTHERS)] if len(others) > 1 else _own(others, OTHERS)),
     ]
 
 

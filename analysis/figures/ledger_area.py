@@ -14,7 +14,7 @@ from priolab.analysis.figures.backlog import columns, ticks
 from priolab.analysis.figures.palette import IMPORTANT, LAYERS, OTHERS, QUIET, RECEIVED
 from priolab.analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Declaration, Panel, heading
 from priolab.analysis.loads.layer import Layer
-from priolab.analysis.loads.ledger import Ledger, Moment
+from priolab.analysis.loads.ledger import NAMES, Ledger, Moment
 from priolab.analysis.loads.verdict import possessive
 from priolab.analysis.records.runs import Experiment
 from priolab.common.formats.page import called
@@ -33,22 +33,31 @@ _TICK = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class _Where:
-    colour: str
+    """A place of bytes. layer: the layer in which the bytes wait; None if they do not wait."""
+
+    layer: Layer | None
     size: Callable[[Moment], int]
+
+    @property
+    def colour(self) -> str:
+        """The place's colour."""
+        return RECEIVED if self.layer is None else LAYERS[self.layer]
+
+    def explained(self, phrase: str) -> str:
+        """Returns the layer's name and the place's phrase, for the legend."""
+        return phrase if self.layer is None else f"{NAMES[self.layer]}: {phrase}"
 
 
 # From the bottom of the stack to its top. The bottleneck is behind the delay line, so it is nearest to the client.
 _PLACES: Mapping[str, _Where] = MappingProxyType(
     {
-        "received": _Where(colour=RECEIVED, size=lambda moment: moment.received_bytes),
-        "lost, or behind a loss": _Where(colour=LAYERS[Layer.RECOVERY], size=lambda moment: moment.recovery_bytes),
-        "in the bottleneck queue": _Where(colour=LAYERS[Layer.QUEUE], size=lambda moment: moment.queue_bytes),
-        "in propagation": _Where(colour=LAYERS[Layer.PROPAGATION], size=lambda moment: moment.propagation_bytes),
-        "unsent in the kernel": _Where(colour=LAYERS[Layer.UNSENT], size=lambda moment: moment.unsent_bytes),
-        "in the front's output queue": _Where(
-            colour=LAYERS[Layer.COMMITTED], size=lambda moment: moment.committed_bytes
-        ),
-        "pending in the front": _Where(colour=LAYERS[Layer.PENDING], size=lambda moment: moment.pending_bytes),
+        "received": _Where(layer=None, size=lambda moment: moment.received_bytes),
+        "lost, or behind a loss": _Where(layer=Layer.RECOVERY, size=lambda moment: moment.recovery_bytes),
+        "in the bottleneck queue": _Where(layer=Layer.QUEUE, size=lambda moment: moment.queue_bytes),
+        "in propagation": _Where(layer=Layer.PROPAGATION, size=lambda moment: moment.propagation_bytes),
+        "unsent in the kernel": _Where(layer=Layer.UNSENT, size=lambda moment: moment.unsent_bytes),
+        "in the front's output queue": _Where(layer=Layer.COMMITTED, size=lambda moment: moment.committed_bytes),
+        "pending in the front": _Where(layer=Layer.PENDING, size=lambda moment: moment.pending_bytes),
     }
 )
 
@@ -62,7 +71,7 @@ def draw(experiment: Experiment) -> Declaration | None:
     axis = Axis(most=most_s * 1.01, title="seconds after the page was asked for")
     # Only places that appear in the figure are in the legend.
     present = [
-        name
+        where.explained(name)
         for name, where in reversed(list(_PLACES.items()))
         if any(where.size(moment) for _, ledger in shown for moment in ledger.moments)
     ]
@@ -121,13 +130,15 @@ def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], pa
                     "start": round(arm.load.ms(moment.t_ns) / 1000, 4),
                     "base": round(base / size_bytes, 4),
                     "top": round(top / size_bytes, 4),
-                    "place": name,
+                    "place": where.explained(name),
                 }
                 for moment, base, top in zip(drawn, below, above, strict=True)
             ]
         below = above
-    names = list(_PLACES)[::-1]
-    scale = {"domain": names, "range": [_PLACES[name].colour for name in names]}
+    scale = {
+        "domain": [where.explained(name) for name, where in _PLACES.items()],
+        "range": [where.colour for where in _PLACES.values()],
+    }
     colour = {"field": "place", "type": "nominal", "scale": scale, "legend": sheet.legend(present)}
     return panel.marks(rows, {"type": "area", "opacity": 1}, x=panel.x(), color=colour)
 

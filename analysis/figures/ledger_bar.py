@@ -13,7 +13,7 @@ from priolab.analysis.figures.palette import INK, LAYERS, QUIET, ink_on
 from priolab.analysis.figures.sheet import FONT, WIDTH, Axis, Declaration, Panel, heading, number
 from priolab.analysis.loads.findings import bound_of
 from priolab.analysis.loads.layer import Layer
-from priolab.analysis.loads.ledger import WORDS, Ledger, sentence
+from priolab.analysis.loads.ledger import NAMES, WORDS, Ledger, sentence
 from priolab.analysis.records.runs import Experiment
 
 _UNIT_PX = 76
@@ -53,14 +53,25 @@ def _parts(ledger: Ledger) -> Iterator[dict[str, Any]]:
     for layer, wait_ns in ledger.parts.items():
         if wait_ns > 0:
             end_s = start_s + wait_ns / 10**9
-            yield {"start": start_s, "end": end_s, "layer": WORDS[layer], "colour": LAYERS[layer], "s": wait_ns / 10**9}
+            yield {
+                "start": start_s,
+                "end": end_s,
+                "name": NAMES[layer],
+                "layer": _explained(layer),
+                "colour": LAYERS[layer],
+                "s": wait_ns / 10**9,
+            }
             start_s = end_s
 
 
+def _explained(layer: Layer) -> str:
+    """Returns a layer's name and, if they differ, the phrase that the panel's title uses."""
+    return NAMES[layer] if WORDS[layer] == NAMES[layer] else f"{NAMES[layer]}: {WORDS[layer]}"
+
+
 def _bar(parts: Sequence[dict[str, Any]], present: Sequence[Layer], panel: Panel) -> Declaration:
-    words = [WORDS[layer] for layer in Layer]
-    scale = {"domain": words, "range": [LAYERS[layer] for layer in Layer]}
-    legend = sheet.legend([WORDS[layer] for layer in present])
+    scale = {"domain": [_explained(layer) for layer in Layer], "range": [LAYERS[layer] for layer in Layer]}
+    legend = sheet.legend([_explained(layer) for layer in present])
     return panel.bars(
         [part | {"base": 0, "top": 1} for part in parts],
         [{"field": "layer", "type": "nominal", "title": "waited"}, number("s", "seconds", ",.3f")],
@@ -69,9 +80,11 @@ def _bar(parts: Sequence[dict[str, Any]], present: Sequence[Layer], panel: Panel
 
 
 def _lengths(parts: Sequence[dict[str, Any]], panel: Panel) -> Iterator[Declaration]:
-    """Writes the seconds of each part into its bar, if there is room."""
+    """Writes the name and the seconds of each part into its bar; only the seconds, or nothing, if there is no room."""
     for part in parts:
-        label = inside(f"{part['s']:.2f} s", panel.axis.pixels(part["start"]), panel.axis.pixels(part["end"]))
+        left_px, right_px = panel.axis.pixels(part["start"]), panel.axis.pixels(part["end"])
+        seconds = f"{part['s']:.2f} s"
+        label = inside(f"{part['name']} {seconds}", left_px, right_px) or inside(seconds, left_px, right_px)
         if label is not None:
             yield panel.text(label, 0.5, ink_on(part["colour"]), bold=True)
 

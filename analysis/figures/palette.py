@@ -2,6 +2,8 @@
 
 Colours of resources are from Okabe and Ito's set, colours of layers from Tol's muted set. Colour-blind people can
 distinguish the colours of these sets. A pale projector, too, shows them as different colours.
+
+The demo's film has the same colours of layers (extras/demo/page/style.css).
 """
 
 from collections.abc import Mapping
@@ -23,17 +25,17 @@ RESOURCES: Mapping[str, str] = MappingProxyType({"image": OTHERS[0], "script": I
 
 LAYERS: Mapping[Layer, str] = MappingProxyType(
     {
-        Layer.SECOND: "#f2ecd0",
-        Layer.SECOND_UNSENT: "#e6a8dc",
+        Layer.SECOND: "#f1e9bf",
+        Layer.SECOND_UNSENT: "#e5a2db",
         Layer.BETWEEN_QUEUE: "#8f84cc",
-        Layer.BETWEEN: "#9fe0cf",
+        Layer.BETWEEN: "#95d2b0",
         Layer.PENDING: "#ddcc77",
         Layer.COMMITTED: "#8f8f2c",
-        Layer.FLOW: "#2f7d1e",
+        Layer.FLOW: "#265f1d",
         Layer.UNSENT: "#aa4499",
-        Layer.RECEIVE_WINDOW: "#b7e07a",
+        Layer.RECEIVE_WINDOW: "#b1dd98",
         Layer.QUEUE: "#332288",
-        Layer.CROSS: "#cc6677",
+        Layer.CROSS: "#c14e48",
         Layer.PROPAGATION: "#1f9384",
         Layer.RECOVERY: "#882255",
         Layer.RECORD: "#88ccee",

@@ -1,6 +1,8 @@
 """Writes a figure's declaration as interactive HTML, SVG and PNG.
 
-The HTML contains the Vega program, and the HTML's content security policy forbids to fetch anything. Bundling the
+The HTML contains the Vega program, and the HTML's content security policy forbids to fetch anything. The figure is as
+large as its window allows, and all of it is visible: the page scales the drawing as a whole, because the positions of
+texts are for one size. Bundling the
 program takes more than a second, so the bundle is cached beside the guest's kernel, in $XDG_CACHE_HOME/priolab (by
 default ~/.cache/priolab). If that folder cannot be written, the program is bundled each time.
 """
@@ -22,6 +24,8 @@ if lack := too_low_for_drawing():
 import vl_convert
 
 _PNG_SCALE = 1.25
+_BELOW_PX = 40
+"""The room for the line of text below the interactive figure."""
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="[^"]*">')
 VEGA_LITE = "6.4"
 """The version of Vega-Lite in which the figures are declared."""
@@ -32,8 +36,14 @@ _PAGE = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data: blob:; \
 style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
-<style>body {{ margin: 0; font: 16px sans-serif; }} p {{ margin: 0 24px 24px; color: #5a5a5a; }}</style>
+<style>
+body {{ margin: 0; font: 16px sans-serif; }}
+p {{ margin: 0; padding: 4px 24px 12px; color: #5a5a5a; font-size: 14px; }}
+#picture.vega-embed {{ display: block; padding: 0; }}
+#picture svg.marks {{ display: block; width: 100%; height: auto; max-height: calc(100vh - {below_px}px); }}
+</style>
 <script>{program}</script>
 </head>
 <body>
@@ -41,8 +51,25 @@ style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'">
 <p>Drag to move along the axis, turn the wheel to zoom, double-click to see the whole axis. Hold the pointer over a \
 bar, an area or a mark to see its numbers.</p>
 <script>
-vegaEmbed("#picture", {declaration}, {options}).catch(function (error) {{
-  document.getElementById("picture").textContent = error;
+const picture = document.getElementById("picture");
+const pointer = new DOMPoint();
+const types = "pointerdown pointermove mousedown mousemove mouseover touchstart touchmove wheel dblclick";
+for (const type of types.split(" ")) {{
+  addEventListener(type, function (event) {{
+    const at = event.changedTouches ? event.changedTouches[0] : event;
+    pointer.x = at.clientX;
+    pointer.y = at.clientY;
+  }}, {{ capture: true, passive: true }});
+}}
+vegaEmbed(picture, {declaration}, {options}).then(function () {{
+  const svg = picture.querySelector("svg.marks");
+  // Vega subtracts the drawing's corner from the pointer's position, as if the drawing had its own size.
+  svg.getBoundingClientRect = function () {{
+    const at = pointer.matrixTransform(svg.getScreenCTM().inverse());
+    return new DOMRect(pointer.x - at.x, pointer.y - at.y, svg.viewBox.baseVal.width, svg.viewBox.baseVal.height);
+  }};
+}}).catch(function (error) {{
+  picture.textContent = error;
 }});
 </script>
 </body>
@@ -94,7 +121,11 @@ def png(svg: str) -> bytes:
 def page(declaration: Mapping[str, Any], title: str) -> str:
     """Returns the interactive figure as HTML."""
     return _PAGE.format(
-        title=html.escape(title), program=_program(), declaration=script(declaration), options=script(_OPTIONS)
+        title=html.escape(title),
+        program=_program(),
+        declaration=script(declaration),
+        options=script(_OPTIONS),
+        below_px=_BELOW_PX,
     )
 
 

@@ -163,6 +163,27 @@ WORDS: Mapping[Layer, str] = MappingProxyType(
 )
 """Phrases that can follow "waited 0.3 s", one for each layer."""
 
+NAMES: Mapping[Layer, str] = MappingProxyType(
+    {
+        Layer.SECOND: "second front",
+        Layer.SECOND_UNSENT: "second front's kernel",
+        Layer.BETWEEN_QUEUE: "queue between fronts",
+        Layer.BETWEEN: "travel between fronts",
+        Layer.PENDING: "front",
+        Layer.COMMITTED: "front's output",
+        Layer.FLOW: "flow control",
+        Layer.UNSENT: "kernel",
+        Layer.RECEIVE_WINDOW: "receive window",
+        Layer.QUEUE: "queue",
+        Layer.CROSS: "other flows",
+        Layer.PROPAGATION: "travel",
+        Layer.RECOVERY: "loss",
+        Layer.RECORD: "record",
+        Layer.UNEXPLAINED: "unexplained",
+    }
+)
+"""Names of the layers, short enough for a part of a bar. Figures and the demo's film use the same names."""
+
 _SHORTEST_MS = 5.0
 
 

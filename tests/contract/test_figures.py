@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ import pytest
 from priolab.analysis.figures import clients, filmstrip, ladder, ledger_area, ledger_bar, picture, slide, timeline
 from priolab.analysis.figures.album import FIGURES
 from priolab.analysis.figures.arms import Arm, arms, headline
+from priolab.analysis.figures.lettering import text_px
 from priolab.analysis.figures.palette import LAYERS
-from priolab.analysis.figures.sheet import Declaration, sheet
+from priolab.analysis.figures.sheet import FONT, WIDTH, Declaration, sheet
 from priolab.analysis.loads.layer import Layer
-from priolab.analysis.loads.ledger import WORDS
+from priolab.analysis.loads.ledger import NAMES, WORDS
 from priolab.analysis.records.runs import Experiment, load_experiment
 from priolab.experiments.host.home import ROOT
 from tests.support.declarations import valid
@@ -162,12 +163,47 @@ def test_the_bar_is_the_ledger(sampled: Experiment) -> None:
     for (_, account), panel in zip(ledgers(sampled), panels(ledger_bar.draw(sampled)), strict=True):
         bars = drawn(panel, "rect", "layer")
         positive = {layer: wait_ns for layer, wait_ns in account.parts.items() if wait_ns > 0}
-        assert [row["layer"] for row in bars] == [WORDS[layer] for layer in positive]
+        assert [row["layer"] for row in bars] == [f"{NAMES[layer]}: {WORDS[layer]}" for layer in positive]
         assert [row["end"] - row["start"] for row in bars] == pytest.approx(
             [wait_ns / 10**9 for wait_ns in positive.values()]
         )
         assert [row["start"] for row in bars] == [0.0, *(row["end"] for row in bars[:-1])]
         assert sum(text.startswith("possible: ") for text in words(panel)) == 1
+
+
+@pytest.mark.parametrize("draw", [ledger_bar.draw, ledger_area.draw])
+def test_the_legend_names_the_layers(draw: Callable[[Experiment], Declaration | None], sampled: Experiment) -> None:
+    """The figures of the ledger have a legend, which begins with a layer's name and has the layer's colour."""
+    layer_of = {name: layer for layer, name in NAMES.items()}
+    for panel in panels(draw(sampled)):
+        colour = panel[0][0]["encoding"]["color"]
+        painted = dict(zip(colour["scale"]["domain"], colour["scale"]["range"], strict=True))
+        named = [words for words in colour["legend"]["values"] if words != "received"]
+        assert len(named) >= 3
+        assert all(painted[words] == LAYERS[layer_of[words.partition(":")[0]]] for words in named)
+
+
+def test_numbers_stay_in_their_bars(sampled: Experiment) -> None:
+    """In the figure `ledger-bar` the text in a part has the part's name or seconds, and is no wider than the part."""
+    seen = []
+    for panel in panels(ledger_bar.draw(sampled)):
+        scale = WIDTH / panel[0][0]["encoding"]["x"]["scale"]["domain"][1]
+        for text in drawn(panel, "text", "text"):
+            if text["base"] != 0.5:
+                continue
+            (part,) = (row for row in drawn(panel, "rect", "layer") if row["start"] <= text["start"] <= row["end"])
+            assert text["text"] in (f"{part['name']} {part['s']:.2f} s", f"{part['s']:.2f} s")
+            assert text_px(text["text"], FONT) < (part["end"] - text["start"]) * scale
+            seen.append(text["text"])
+    assert any(text.startswith("kernel ") for text in seen)
+
+
+def test_the_others_are_above(sampled: Experiment) -> None:
+    """In the figures the image is above the script, as in the demo's film."""
+    for name in ("timeline", "ladder"):
+        for panel in panels(FIGURES[name](sampled)):
+            heights = {row["text"]: row["base"] for row in drawn(panel, "text", "text")}
+            assert heights["image"] > heights["script"], name
 
 
 def test_the_areas_add_up_to_the_image(sampled: Experiment) -> None:

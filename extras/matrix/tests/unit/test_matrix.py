@@ -17,6 +17,7 @@ from priolab.extras.matrix.crossing import spans
 from priolab.extras.matrix.document import document, dumped, matrix_from
 from priolab.extras.matrix.matrix import Front, in_order
 from priolab.extras.matrix.tests.unit.made_up import AFTER, ALL, NEW, NOTHING, OLD, SOME, cell, crossing, matrix
+from tests.support.colours import contrast
 
 
 @pytest.mark.parametrize(
@@ -326,15 +327,7 @@ def test_the_page_has_the_changes() -> None:
 
 def test_stamps_can_be_read() -> None:
     """The text on each colour has a contrast of at least 4.5 to 1 (WCAG 2.1)."""
-
-    def luminance(colour: str) -> float:
-        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    for colour in page.colours():
-        dark, light = sorted((luminance(colour), luminance(ink_on(colour))))
-        assert (light + 0.05) / (dark + 0.05) >= 4.5, colour
+    assert all(contrast(colour, ink_on(colour)) >= 4.5 for colour in page.colours())
 
 
 def test_matrix_and_probe_agree() -> None:

@@ -111,28 +111,28 @@ def _catalogued(name: str) -> list[tuple[str, int, str]]:
 
 
 def test_the_lanes_of_two() -> None:
-    """On the page `maps` the image has the lower lane and the script the upper lane; the HTML has no lane."""
-    assert _catalogued("maps") == [("image", 1, OTHERS[0]), ("script", 1, IMPORTANT[0])]
+    """On the page `maps` the script has the lower lane and the image the upper lane; the HTML has no lane."""
+    assert _catalogued("maps") == [("script", 1, IMPORTANT[0]), ("image", 1, OTHERS[0])]
 
 
 def test_the_lanes_of_six() -> None:
-    """On the page `six` each of six resources has its own lane; the important resource's lane is on top."""
-    assert _catalogued("six") == [*((f"u{5 - n}", 1, OTHERS[n]) for n in range(5)), ("u0", 1, IMPORTANT[0])]
+    """On the page `six` each of six resources has its own lane; the important resource's lane is the lowest."""
+    assert _catalogued("six") == [("u0", 1, IMPORTANT[0]), *((f"u{5 - n}", 1, OTHERS[n]) for n in range(5))]
 
 
 def test_the_lanes_of_many() -> None:
     """On the page `news` twenty images share one lane, and each important resource has its own lane."""
-    assert _catalogued("news") == [("20 others", 20, OTHERS[0]), ("style", 1, IMPORTANT[0]), ("app", 1, IMPORTANT[1])]
+    assert _catalogued("news") == [("style", 1, IMPORTANT[0]), ("app", 1, IMPORTANT[1]), ("20 others", 20, OTHERS[0])]
 
 
 @pytest.mark.parametrize(
     ("others", "important", "names"),
     [
-        (1, 6, ["o0", "6 important"]),
-        (1, 5, ["o0", "i0", "i1", "i2", "i3", "i4"]),
-        (2, 5, ["2 others", "i0", "i1", "i2", "i3", "i4"]),
-        (7, 6, ["7 others", "6 important"]),
-        (6, 1, ["6 others", "i0"]),
+        (1, 6, ["6 important", "o0"]),
+        (1, 5, ["i0", "i1", "i2", "i3", "i4", "o0"]),
+        (2, 5, ["i0", "i1", "i2", "i3", "i4", "2 others"]),
+        (7, 6, ["6 important", "7 others"]),
+        (6, 1, ["i0", "6 others"]),
     ],
 )
 def test_no_more_than_six_lanes(others: int, important: int, names: list[str]) -> None:
@@ -154,9 +154,9 @@ def test_a_shared_lane_has_the_bytes_of_all() -> None:
     payload |= {f"o{n}": [(1000, 10)] for n in range(2, 6)} | {"i": [(1000, 10), (2000, 4500)]}
     load = load_of(page, payload, dict.fromkeys(payload, 0))
     found = lanes(load, a_rate(RATE_BIT_S), STEP_S)
-    assert list(found) == ["6 others", "i"]
+    assert list(found) == ["i", "6 others"]
     assert (found["6 others"][-1].height, found["i"][-1].height) == (0.75, 0.25)
-    (shared, own) = lanes_of(page)
+    (own, shared) = lanes_of(page)
     assert sum(piece.size_bytes for piece in shared.pieces(load)) == 13_550
     assert [piece.t_ns for piece in shared.pieces(load)] == sorted(piece.t_ns for piece in shared.pieces(load))
     assert sum(piece.size_bytes for piece in own.pieces(load)) == 4510

@@ -1,11 +1,12 @@
 """Tests of the colours of figures."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
 from priolab.analysis.figures.palette import GOODPUT, INK, LAYERS, RESOURCES, STEERED, ink_on
 from priolab.analysis.loads.layer import Layer
+from tests.support.colours import difference
 
 
 def test_every_layer_has_a_colour_of_its_own() -> None:
@@ -13,6 +14,12 @@ def test_every_layer_has_a_colour_of_its_own() -> None:
     assert set(LAYERS) == set(Layer)
     colours = [*LAYERS.values(), *RESOURCES.values()]
     assert all(_distance(one, other) > 60 for one, other in combinations(colours, 2))
+
+
+def test_colour_blind_people_see_the_layers() -> None:
+    """Colour-blind people can distinguish any two layers, and those that follow each other in a bar at a glance."""
+    assert all(difference(LAYERS[one], LAYERS[other]) > 15 for one, other in pairwise(Layer))
+    assert all(difference(one, other) > 8 for one, other in combinations(LAYERS.values(), 2))
 
 
 def test_what_a_sweep_shows_can_be_told_apart() -> None:
