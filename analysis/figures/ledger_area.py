@@ -33,7 +33,7 @@ _TICK = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class _Where:
-    """A place of bytes. layer: the layer in which the bytes wait; None if they do not wait."""
+    """A place of bytes. layer: the layer in which the bytes wait; None if they have been received."""
 
     layer: Layer | None
     size: Callable[[Moment], int]
@@ -43,9 +43,10 @@ class _Where:
         """The place's colour."""
         return RECEIVED if self.layer is None else LAYERS[self.layer]
 
-    def explained(self, phrase: str) -> str:
-        """Returns the layer's name and the place's phrase, for the legend."""
-        return phrase if self.layer is None else f"{NAMES[self.layer]}: {phrase}"
+    @property
+    def name(self) -> str:
+        """The name in the legend."""
+        return "received" if self.layer is None else NAMES[self.layer]
 
 
 # From the bottom of the stack to its top. The bottleneck is behind the delay line, so it is nearest to the client.
@@ -71,8 +72,8 @@ def draw(experiment: Experiment) -> Declaration | None:
     axis = Axis(most=most_s * 1.01, title="seconds after the page was asked for")
     # Only places that appear in the figure are in the legend.
     present = [
-        where.explained(name)
-        for name, where in reversed(list(_PLACES.items()))
+        where.name
+        for where in reversed(list(_PLACES.values()))
         if any(where.size(moment) for _, ledger in shown for moment in ledger.moments)
     ]
     panels = [
@@ -122,7 +123,7 @@ def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], pa
     )
     rows: list[dict[str, Any]] = []
     below = [0] * len(drawn)
-    for name, where in _PLACES.items():
+    for where in _PLACES.values():
         above = [base + where.size(moment) for base, moment in zip(below, drawn, strict=True)]
         if above != below:
             rows += [
@@ -130,13 +131,13 @@ def _areas(arm: Arm, ledger: Ledger, size_bytes: int, present: Sequence[str], pa
                     "start": round(arm.load.ms(moment.t_ns) / 1000, 4),
                     "base": round(base / size_bytes, 4),
                     "top": round(top / size_bytes, 4),
-                    "place": where.explained(name),
+                    "place": where.name,
                 }
                 for moment, base, top in zip(drawn, below, above, strict=True)
             ]
         below = above
     scale = {
-        "domain": [where.explained(name) for name, where in _PLACES.items()],
+        "domain": [where.name for where in _PLACES.values()],
         "range": [where.colour for where in _PLACES.values()],
     }
     colour = {"field": "place", "type": "nominal", "scale": scale, "legend": sheet.legend(present)}

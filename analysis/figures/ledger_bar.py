@@ -57,25 +57,20 @@ def _parts(ledger: Ledger) -> Iterator[dict[str, Any]]:
                 "start": start_s,
                 "end": end_s,
                 "name": NAMES[layer],
-                "layer": _explained(layer),
+                "words": WORDS[layer],
                 "colour": LAYERS[layer],
                 "s": wait_ns / 10**9,
             }
             start_s = end_s
 
 
-def _explained(layer: Layer) -> str:
-    """Returns a layer's name and, if they differ, the phrase that the panel's title uses."""
-    return NAMES[layer] if WORDS[layer] == NAMES[layer] else f"{NAMES[layer]}: {WORDS[layer]}"
-
-
 def _bar(parts: Sequence[dict[str, Any]], present: Sequence[Layer], panel: Panel) -> Declaration:
-    scale = {"domain": [_explained(layer) for layer in Layer], "range": [LAYERS[layer] for layer in Layer]}
-    legend = sheet.legend([_explained(layer) for layer in present])
+    scale = {"domain": [NAMES[layer] for layer in Layer], "range": [LAYERS[layer] for layer in Layer]}
+    legend = sheet.legend([NAMES[layer] for layer in present])
     return panel.bars(
         [part | {"base": 0, "top": 1} for part in parts],
-        [{"field": "layer", "type": "nominal", "title": "waited"}, number("s", "seconds", ",.3f")],
-        color={"field": "layer", "type": "nominal", "scale": scale, "legend": legend},
+        [{"field": "words", "type": "nominal", "title": "waited"}, number("s", "seconds", ",.3f")],
+        color={"field": "name", "type": "nominal", "scale": scale, "legend": legend},
     )
 
 

@@ -282,8 +282,10 @@ def _named(panel: Declaration, name: str) -> Declaration:
 
 
 def legend(present: Sequence[str]) -> Declaration:
-    """Returns a legend that has only these entries."""
-    return {"values": list(present), "columns": len(present) if len(present) <= _ONE_ROW else 3}
+    """Returns a legend that has only these entries, in as many columns as fit into the figure's width."""
+    widest_px = max((lettering.text_px(name, SMALL) for name in present), default=0) + _SYMBOL_PX
+    return {"values": list(present), "columns": max(1, int(WIDTH // widest_px))}
 
 
-_ONE_ROW = 4
+_SYMBOL_PX = 65
+"""The width of an entry's square, and of the room around it."""

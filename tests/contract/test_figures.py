@@ -18,7 +18,7 @@ from priolab.analysis.figures.album import FIGURES
 from priolab.analysis.figures.arms import Arm, arms, headline
 from priolab.analysis.figures.lettering import text_px
 from priolab.analysis.figures.palette import LAYERS
-from priolab.analysis.figures.sheet import FONT, WIDTH, Declaration, sheet
+from priolab.analysis.figures.sheet import FONT, WIDTH, Declaration, legend, sheet
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import NAMES, WORDS
 from priolab.analysis.records.runs import Experiment, load_experiment
@@ -161,9 +161,9 @@ def test_without_samples_there_is_no_socket_lane(unsampled: Experiment, sampled:
 def test_the_bar_is_the_ledger(sampled: Experiment) -> None:
     """The figure `ledger-bar` has every positive part of the ledger, from front to client, without gaps."""
     for (_, account), panel in zip(ledgers(sampled), panels(ledger_bar.draw(sampled)), strict=True):
-        bars = drawn(panel, "rect", "layer")
+        bars = drawn(panel, "rect", "words")
         positive = {layer: wait_ns for layer, wait_ns in account.parts.items() if wait_ns > 0}
-        assert [row["layer"] for row in bars] == [f"{NAMES[layer]}: {WORDS[layer]}" for layer in positive]
+        assert [(row["name"], row["words"]) for row in bars] == [(NAMES[layer], WORDS[layer]) for layer in positive]
         assert [row["end"] - row["start"] for row in bars] == pytest.approx(
             [wait_ns / 10**9 for wait_ns in positive.values()]
         )
@@ -173,14 +173,26 @@ def test_the_bar_is_the_ledger(sampled: Experiment) -> None:
 
 @pytest.mark.parametrize("draw", [ledger_bar.draw, ledger_area.draw])
 def test_the_legend_names_the_layers(draw: Callable[[Experiment], Declaration | None], sampled: Experiment) -> None:
-    """The figures of the ledger have a legend, which begins with a layer's name and has the layer's colour."""
+    """The figures of the ledger have a legend of the layers, with their names and colours."""
     layer_of = {name: layer for layer, name in NAMES.items()}
     for panel in panels(draw(sampled)):
         colour = panel[0][0]["encoding"]["color"]
         painted = dict(zip(colour["scale"]["domain"], colour["scale"]["range"], strict=True))
-        named = [words for words in colour["legend"]["values"] if words != "received"]
+        named = [name for name in colour["legend"]["values"] if name != "received"]
         assert len(named) >= 3
-        assert all(painted[words] == LAYERS[layer_of[words.partition(":")[0]]] for words in named)
+        assert all(painted[name] == LAYERS[layer_of[name]] for name in named)
+
+
+def test_the_legend_makes_no_figure_wider(sampled: Experiment) -> None:
+    """A figure with every layer in its legend is as wide as with one layer."""
+    figure = ledger_bar.draw(sampled)
+    assert figure is not None
+    widths = []
+    for names in (["front"], list(NAMES.values())):
+        for panel in figure["vconcat"]:
+            panel["layer"][0]["encoding"]["color"]["legend"] = legend(names)
+        widths += re.findall(r'<svg[^>]* width="(\d+)"', picture.drawn(figure))
+    assert widths[0] == widths[1]
 
 
 def test_numbers_stay_in_their_bars(sampled: Experiment) -> None:
@@ -191,7 +203,7 @@ def test_numbers_stay_in_their_bars(sampled: Experiment) -> None:
         for text in drawn(panel, "text", "text"):
             if text["base"] != 0.5:
                 continue
-            (part,) = (row for row in drawn(panel, "rect", "layer") if row["start"] <= text["start"] <= row["end"])
+            (part,) = (row for row in drawn(panel, "rect", "words") if row["start"] <= text["start"] <= row["end"])
             assert text["text"] in (f"{part['name']} {part['s']:.2f} s", f"{part['s']:.2f} s")
             assert text_px(text["text"], FONT) < (part["end"] - text["start"]) * scale
             seen.append(text["text"])
