@@ -17,7 +17,8 @@ _TITLE_PX = 44
 _TEXT_PX = 27
 _TEXT_WIDTH = WIDTH - 30
 """The longest line. It leaves room for a font that is wider than the one for which letters are measured."""
-_LANES_PX = 200
+_LANES_PX = 224
+"""The height of an arm's lanes, in which two rows of text do not touch."""
 _TITLE_OFFSET = -20
 _SPACING = 14
 

@@ -8,6 +8,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -280,6 +281,16 @@ def test_a_slide_has_lanes_and_screens(sampled: Experiment) -> None:
     assert document["title"]["text"] == ["A title"]
     assert document["title"]["subtitle"][0] == "A sentence."
     assert document["title"]["subtitle"][1].startswith("nginx · 128 kB/s")
+
+
+def test_rows_of_a_slide_do_not_touch(sampled: Experiment) -> None:
+    """On a slide the rows of text above the lanes are at least a line apart."""
+    document = slide.draw("A title", "A sentence.", arms(sampled), "virtual")
+    for panel, layers in list(zip(document["vconcat"], panels(document), strict=True))[0::2]:
+        bottom, top = layers[0][0]["encoding"]["y"]["scale"]["domain"]
+        rows = sorted({row["base"] for row in drawn(layers, "text", "start")})
+        assert len(rows) == 3
+        assert all((above - below) / (top - bottom) * panel["height"] >= FONT for below, above in pairwise(rows))
 
 
 def test_a_slide_is_as_wide_as_a_screen(sampled: Experiment) -> None:
