@@ -328,7 +328,8 @@ def test_every_control_is_reached_without_a_pointer(at: Visit, *, presenting: bo
     else:
         page.get_by_text("All other knobs").click()
     page.evaluate("""() => {
-        window.controls = [...document.querySelectorAll("a[href], button, select, input, textarea, summary, .grip, .bet")]
+        const controls = "a[href], button, select, input, textarea, summary, .grip, .bet";
+        window.controls = [...document.querySelectorAll(controls)]
             .filter((each) => each.checkVisibility() && !each.disabled);
         document.activeElement.blur();
     }""")
