@@ -45,6 +45,8 @@ LARGE = 0.025
 INSTANTS = (0.0, 0.03, 0.06, 0.15, 0.24, 0.4, 0.55, 0.75, 1.0)
 _BRIGHT = 128
 _MOST_STOPS = 70
+_DRAWN_MS = 300
+"""The time in which films are drawn anew for a space that has changed."""
 _SETTLE_S = 30.0
 
 Visit = Callable[..., Page]
@@ -325,6 +327,8 @@ def test_every_control_is_reached_without_a_pointer(at: Visit, *, presenting: bo
     page = at()
     if presenting:
         page.keyboard.press("p")
+        _becomes(page, list(steps()[0].names))
+        page.wait_for_timeout(_DRAWN_MS)
     else:
         page.get_by_text("All other knobs").click()
     page.evaluate("""() => {
