@@ -2,9 +2,8 @@
 
 The HTML contains the Vega program, and the HTML's content security policy forbids to fetch anything. The figure is as
 large as its window allows, and all of it is visible: the page scales the drawing as a whole, because the positions of
-texts are for one size. Bundling the
-program takes more than a second, so the bundle is cached beside the guest's kernel, in $XDG_CACHE_HOME/priolab (by
-default ~/.cache/priolab). If that folder cannot be written, the program is bundled each time.
+texts are for one size. Bundling the program takes more than a second, so the bundle is cached beside the guest's
+kernel (common/cache_folder.py). If that folder cannot be written, the program is bundled each time.
 """
 
 import html

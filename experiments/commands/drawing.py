@@ -16,6 +16,7 @@ from typing import Self
 
 from priolab.analysis.records.runs import Experiment
 from priolab.common.limits import too_low_for_drawing
+from priolab.experiments.errors import RAISE_LIMIT
 from priolab.experiments.host.python_packages import installing
 
 _NOTHING = {"mark": "point", "data": {"values": []}}
@@ -32,7 +33,7 @@ def no_figures() -> str | None:
     if not find_spec("vl_convert"):
         return f"no figure is drawn: vl-convert-python is not installed; run {installing('figures')}"
     lack = too_low_for_drawing()
-    return lack and f"no figure is drawn: {lack}; raise this limit of the shell"
+    return lack and f"no figure is drawn: {lack}; {RAISE_LIMIT}"
 
 
 class Drawing:

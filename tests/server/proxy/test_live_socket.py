@@ -5,25 +5,19 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
-
 from priolab.proxy.live_socket import LiveSocket
-
-_MPTCP = 262  # <linux/in.h>
+from tests.support.mptcp import MPTCP, listening
 
 
 @contextmanager
 def _accepted(protocol: int) -> Iterator[tuple[socket.socket, int]]:
     """Yield a connection that a listener of the protocol accepted, and its client's port."""
-    try:
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
-    except OSError:
-        pytest.skip("this kernel has no MPTCP")
-    with listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as accepted:
-            yield accepted, client.getsockname()[1]
+    with (
+        listening(protocol) as listener,
+        socket.create_connection(listener.getsockname()) as client,
+        listener.accept()[0] as accepted,
+    ):
+        yield accepted, client.getsockname()[1]
 
 
 def test_of_a_listener_of_tcp() -> None:
@@ -37,5 +31,5 @@ def test_of_a_listener_of_tcp() -> None:
 
 def test_of_a_listener_of_multipath_tcp() -> None:
     """The kernel exempts the connections from the sysctl: their own limit is the largest number."""
-    with _accepted(_MPTCP) as (_, port):
+    with _accepted(MPTCP) as (_, port):
         assert LiveSocket(os.getpid(), "127.0.0.1").lowat_bytes(port) == 2**32 - 1

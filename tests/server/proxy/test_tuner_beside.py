@@ -18,9 +18,9 @@ from priolab.proxy.tuner import userland
 from priolab.proxy.tuner.law import CEILING_BYTES, Aim
 from priolab.proxy.tuner.tuner import CannotTune
 from priolab.proxy.tuner.userland import Userland
+from tests.support.mptcp import listening
 from tests.support.waiting import until
 
-_MPTCP = 262
 _BETWEEN_SCANS_NS = 5 * 10**7
 _SMALL = 4096
 _SEGMENT = 1448
@@ -109,16 +109,9 @@ def test_of_ipv6(scan: _Scan, told: list[Decision]) -> None:
 
 def test_of_a_listening_socket_of_mptcp(scan: _Scan, told: list[Decision]) -> None:
     """Connections with plain TCP are tuned if the server's listening socket is one of MPTCP, as Go's are by default."""
-    try:
-        there = socket.socket(socket.AF_INET, socket.SOCK_STREAM, _MPTCP)
-    except OSError:
-        pytest.skip("this kernel has no MPTCP")
-    with there:
-        there.bind(("127.0.0.1", 0))
-        there.listen()
-        with _connection(there, socket.socket()) as (near, _):
-            scan()
-            assert _peers(told) == [near.getsockname()[1]]
+    with listening() as there, _connection(there, socket.socket()) as (near, _):
+        scan()
+        assert _peers(told) == [near.getsockname()[1]]
 
 
 def test_a_socket_that_listens_later(scan: _Scan, told: list[Decision]) -> None:
