@@ -18,6 +18,7 @@ from playwright.sync_api import sync_playwright
 from priolab.experiments.commands.console import Report
 from priolab.experiments.host.search_path import find
 from priolab.extras.demo import slides
+from priolab.extras.demo.finale import finale
 from priolab.extras.demo.story import steps
 
 _STEP = "LOWAT"
@@ -37,7 +38,7 @@ def main() -> None:
     """Runs the arms that the demo's slides compare, and writes the picture to FILE."""
     target = Path(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="priolab-animation-") as results:
-        (*_, index) = slides.export({"RESULTS": results}, None, Report())
+        (*_, index) = slides.export({"RESULTS": results}, None, finale(None), Report())
         frames = _frames(index)
     # A small palette is enough and compresses well; with the same one for all frames, only what moves differs.
     palette = _samples(frames).quantize(_COLOURS, dither=Image.Dither.NONE)

@@ -21,6 +21,7 @@ from priolab.experiments.execution.invocation import check_only, request_from
 from priolab.experiments.execution.local import bearable
 from priolab.experiments.host.python_packages import installing
 from priolab.experiments.results.results_folder import results_folder
+from priolab.extras.demo.finale import add_address, finale
 from priolab.extras.demo.listener import HOST, USUAL_PORT, listening
 from priolab.extras.demo.story_arms import prepare
 
@@ -40,6 +41,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--prepare", action="store_true", help="first run all steps of the story and all stops of the slider"
     )
     parser.add_argument("--idle", action="store_true", help="run nothing before a visitor wants to see it")
+    add_address(parser)
     parser.set_defaults(do=lambda options, report: serve(options, given_words(options, report), report), knobs=_ALLOWED)
 
 
@@ -48,6 +50,7 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
     check_only(words, _ALLOWED, f"{', '.join(_ALLOWED)}; everything else is chosen on the page")
     request = request_from(words)  # raises now if no fabric can be used here
     results = results_folder(request.results)
+    last = finale(options.address)
     try:  # the web server is installed only for the demo
         from priolab.extras.demo.job_queue import JobQueue
         from priolab.extras.demo.server import DemoServer
@@ -60,7 +63,7 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
         address = f"http://{HOST}:{listener.getsockname()[1]}/#{token}"
         run_words = {name: value for name, value in words.items() if name != "RESULTS"}
         at_once = bearable([request.arms[0].scenario], request.manner.fabric)
-        server = DemoServer(JobQueue(results, run_words, at_once), token, idle=options.idle)
+        server = DemoServer(JobQueue(results, run_words, at_once), token, idle=options.idle, last=last)
         report.say(f"results go to {results}; fabric: {request.manner.fabric.name}")
         report.say(f"open {address}", "bold")
         report.say("Ctrl-C ends the demo")

@@ -25,10 +25,11 @@ from priolab.experiments.run.fabrics import choose
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from, with_defaults
 from priolab.extras.demo.arm_view import document
 from priolab.extras.demo.choices import LOWATS, offers
+from priolab.extras.demo.finale import add_address, finale
 from priolab.extras.demo.one_file import inlined, notes, scripts
 from priolab.extras.demo.plain_names import plain
 from priolab.extras.demo.recorded import Recordings
-from priolab.extras.demo.story import closing, steps
+from priolab.extras.demo.story import steps
 from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, lack_of, run_missing
 
 _STEP = "publishing"
@@ -50,6 +51,7 @@ def add_to(parser: ArgumentParser) -> None:
     add_words(
         parser, "FILE.html|KNOB=A,B,C", f"the file, by default results/published.html, and values; usual: {usual}"
     )
+    add_address(parser)
     parser.set_defaults(do=lambda options, report: _do(options, report))
 
 
@@ -62,11 +64,12 @@ def _do(options: Namespace, report: Report) -> None:
     results = results_folder(run["RESULTS"])
     target = Path(files[0]) if files else results / "published.html"
     check_document(target, _STEP)
+    last = finale(options.address)
     fabric, why = choose(run["FABRIC"], [arm_of_knobs({}).scenario], run["SHAPER"])
     manner = Manner(fabric=fabric, fabric_reason=why, shaper=run["SHAPER"], sample=run["SAMPLE"])
     given = {name: tuple(value.split(",")) for name, value in words.items() if name not in _OF_RUNS}
     recordings = recorded(given, manner, results, report)
-    content = written(recordings).encode()
+    content = written(recordings, last).encode()
     write_document(target, content, _STEP)
     report.say(f"{len(recordings.arms)} recordings, {len(content) / 10**6:.1f} MB: {target}", whole=True)
 
@@ -108,16 +111,20 @@ def combinations(given: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
     return made
 
 
-def written(recordings: Recordings) -> str:
-    """Returns the HTML file. The same recordings give the same bytes, on every machine."""
+def written(recordings: Recordings, last: Mapping[str, Any]) -> str:
+    """Returns the HTML file. last: the closing slide. The same recordings give the same bytes, on every machine."""
     import_map, start = scripts(_FIRST, _INSTEAD)
     films = f'<script type="text/plain" id="films">{base64.b64encode(recordings.packed).decode()}</script>'
-    choices = f'<script type="application/json" id="choices">{script(choices_of(recordings))}</script>'
+    offered = script({**choices_of(recordings), "closing": last})
+    choices = f'<script type="application/json" id="choices">{offered}</script>'
     return inlined("index.html", [import_map, choices, films, notes(), start])
 
 
 def choices_of(recordings: Recordings) -> dict[str, Any]:
-    """Returns what the page needs before any film: as choices.py, but only with knobs and values that were recorded."""
+    """Returns what the page needs before any film: as choices.py, but only with knobs and values that were recorded.
+
+    The closing slide is not in it.
+    """
     there = [with_defaults(arm["knobs"]) for arm in recordings.arms]
     keys = {frozenset(knobs.items()) for knobs in there}
 
@@ -144,7 +151,6 @@ def choices_of(recordings: Recordings) -> dict[str, Any]:
         "knobs": knobs,
         "scenarios": scenarios,
         "story": [step.as_document() for step in steps() if all(map(has, step.arms))],
-        "closing": closing().as_document(),
         "ahead": False,
         "published": recordings.about,
     }

@@ -9,6 +9,7 @@ from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.results.run_folder import write_document
 from priolab.extras.demo.choices import LOWATS
+from priolab.extras.demo.finale import finale
 from priolab.extras.demo.publish import recorded, written
 from priolab.extras.demo.recorded import FILE, in_tree
 
@@ -24,7 +25,7 @@ def main() -> None:
             made = recorded({"LOWAT": LOWATS}, manner, Path(results), Report())
         write_document(FILE, made.packed, _STEP)
         print(FILE)
-    write_document(EXPLORE, written(in_tree()).encode(), _STEP)
+    write_document(EXPLORE, written(in_tree(), finale(None)).encode(), _STEP)
     print(EXPLORE)
 
 

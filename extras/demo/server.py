@@ -41,11 +41,12 @@ from priolab.experiments.errors import LabError, ScenarioError
 from priolab.extras.demo.arm_view import FinishedArm, document
 from priolab.extras.demo.choices import offers
 from priolab.extras.demo.connection import TimedConnection
+from priolab.extras.demo.finale import finale
 from priolab.extras.demo.job import Claim, JobState, News
 from priolab.extras.demo.job_queue import Busy, JobQueue
 from priolab.extras.demo.listener import HOST
 from priolab.extras.demo.recorded import recorded
-from priolab.extras.demo.story import closing, steps
+from priolab.extras.demo.story import steps
 
 NAMES = (HOST, "localhost")
 TOKEN_HEADER = "x-priolab-token"  # noqa: S105  the name of a header field
@@ -84,12 +85,15 @@ _Answer = Callable[[Request], Awaitable[Response]]
 class DemoServer(uvicorn.Server):
     """The HTTP server. At a signal, it ends the jobs first, and then the responses that report the jobs' progress."""
 
-    def __init__(self, queue: JobQueue, token: str, *, idle: bool) -> None:
-        """idle: True to run nothing before a visitor wants it; False to run the first arms at once, and stops ahead."""
+    def __init__(self, queue: JobQueue, token: str, *, idle: bool, last: Mapping[str, Any] | None = None) -> None:
+        """idle: True to run nothing before a visitor wants it; False to run the first arms at once, and stops ahead.
+
+        last: the closing slide; None for one without an address.
+        """
         self._queue = queue
         self._idle = idle
         config = uvicorn.Config(
-            application(queue, token, ahead=not idle),
+            application(queue, token, ahead=not idle, last=last),
             http=TimedConnection,
             ws="none",
             log_level="warning",
@@ -111,10 +115,12 @@ class DemoServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def application(queue: JobQueue, token: str, *, ahead: bool = False) -> Starlette:
+def application(
+    queue: JobQueue, token: str, *, ahead: bool = False, last: Mapping[str, Any] | None = None
+) -> Starlette:
     """Builds the application, for one event loop. The caller closes the queue.
 
-    ahead: True to let the page run the stops of its slider beforehand.
+    ahead: True to let the page run the stops of its slider beforehand. last: as in DemoServer.
     """
     files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.suffix in _KINDS}
     told = json.dumps({name: content.decode() for name, content in sorted(files.items())})
@@ -131,7 +137,7 @@ def application(queue: JobQueue, token: str, *, ahead: bool = False) -> Starlett
         return Response(content, media_type=kind, headers=_KEPT if asked else None)
 
     async def choices(_: Request) -> Response:
-        story = {"story": [step.as_document() for step in steps()], "closing": closing().as_document()}
+        story = {"story": [step.as_document() for step in steps()], "closing": last or finale(None)}
         return _json({**await run_in_threadpool(offers), **story, "ahead": ahead})
 
     async def before(_: Request) -> Response:

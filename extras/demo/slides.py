@@ -23,8 +23,10 @@ from priolab.experiments.results.results_folder import results_folder
 from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.experiments.run.fabrics import choose
 from priolab.extras.demo.arm_view import FinishedArm, document
+from priolab.extras.demo.finale import add_address, finale
+from priolab.extras.demo.finale import printed as printed_finale
 from priolab.extras.demo.one_file import PAGE, modules, notes, style
-from priolab.extras.demo.story import StoryStep, closing, steps
+from priolab.extras.demo.story import StoryStep, steps
 from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, run_missing
 
 _TEMPLATE = Path(__file__).with_name("slides.html")
@@ -39,17 +41,18 @@ def add_to(parser: ArgumentParser) -> None:
     """Adds the options of `priolab slides` to its parser."""
     add_words(parser, "KNOB=VALUE", "FABRIC, SHAPER or RESULTS")
     parser.add_argument("--out", type=Path, help="the folder to write (default: results/slides)")
+    add_address(parser)
     parser.set_defaults(do=_do, knobs=_ALLOWED)
 
 
 def _do(options: Namespace, report: Report) -> None:
-    report.exported(export(given_words(options, report), options.out, report), [])
+    report.exported(export(given_words(options, report), options.out, finale(options.address), report), [])
 
 
-def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[Path]:
+def export(words: Mapping[str, str], out: Path | None, last: Mapping[str, Any], report: Report) -> list[Path]:
     """Runs the missing arms of the story, and writes two pictures of each step and index.html, in this order.
 
-    Raises LabError.
+    last: the closing slide. Raises LabError.
     """
     check_only(words, _ALLOWED, f"{', '.join(_ALLOWED)}; the story fixes all other knobs")
     run = run_values(words)
@@ -61,10 +64,12 @@ def export(words: Mapping[str, str], out: Path | None, report: Report) -> list[P
     told = [step for step in steps() if can_be_run(step, manner, report)]
     found = run_missing([arm_of_knobs(knobs) for step in told for knobs in step.arms], manner, results, report)
     shown = [(step, tuple(found[arm_of_knobs(knobs).name] for knobs in step.arms)) for step in told]
-    return list(_written(folder, shown))
+    return list(_written(folder, shown, last))
 
 
-def _written(folder: Path, told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]]) -> Iterator[Path]:
+def _written(
+    folder: Path, told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]], last: Mapping[str, Any]
+) -> Iterator[Path]:
     pictures = []
     for number, (step, shown) in enumerate(told, start=1):
         runs = [next(run for run in load_experiment(each.folder).runs if run.arm == each.arm) for each in shown]
@@ -77,7 +82,7 @@ def _written(folder: Path, told: Sequence[tuple[StoryStep, tuple[FinishedArm, ..
             write_document(target, content, _STEP)
             yield target
     index = folder / "index.html"
-    write_document(index, _file(told, pictures).encode(), _STEP)
+    write_document(index, _file(told, pictures, last).encode(), _STEP)
     yield index
 
 
@@ -85,8 +90,15 @@ def _slug(title: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", title.lower())[:4])
 
 
-def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]], pictures: Sequence[tuple[str, str]]) -> str:
-    """Returns the HTML file. pictures: title and SVG of each step, which are the pages in print."""
+def _file(
+    told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]],
+    pictures: Sequence[tuple[str, str]],
+    last: Mapping[str, Any],
+) -> str:
+    """Returns the HTML file.
+
+    pictures: title and SVG of each step. They and the closing slide are the pages in print.
+    """
     arms: dict[str, Any] = {}
     slides = []
     for step, shown in told:
@@ -99,9 +111,9 @@ def _file(told: Sequence[tuple[StoryStep, tuple[FinishedArm, ...]]], pictures: S
         "style": style(),
         "modules": picture.script({"imports": modules(_FIRST)}),
         "notes": notes(),
-        "told": picture.script({"arms": arms, "slides": slides, "closing": closing().as_document()}),
+        "told": picture.script({"arms": arms, "slides": slides, "closing": last}),
         "help": "".join(line for line in _help() if not line.strip().startswith(_OF_THE_LIVE_PAGE)),
-        "printed": "".join(_printed(*each) for each in pictures),
+        "printed": "".join(_printed(*each) for each in pictures) + printed_finale(last),
         "made": html.escape(f"recorded in the fabric {fabrics}"),
     }
     return re.sub(r"\{([a-z]+)\}", lambda match: values[match[1]], _TEMPLATE.read_text())

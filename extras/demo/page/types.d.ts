@@ -130,6 +130,9 @@ export interface Closing {
   points: string[];
   say: string;
   minute: string;
+  /** Where the audience finds the published file, and the QR code of this address as a data: URL; null if nobody said. */
+  address: string | null;
+  qr: string | null;
 }
 
 export interface Choices {

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from priolab.extras.demo.tests.lab.exported import Exported, copy_story
+from priolab.extras.demo.tests.lab.exported import ADDRESS, Exported, copy_story
 from tests.support.lab import Lab
 from tests.support.shared_runs import Runs, alone
 
@@ -19,7 +19,7 @@ def exported(guest: None, run: Runs) -> Exported:  # noqa: ARG001
             for folder in (lab.root, lab.temporary, lab.results):
                 folder.mkdir()
             copy_story(run, lab.results)
-            done = lab.command_here("slides", "FABRIC=virtual")
+            done = lab.command_here("slides", "FABRIC=virtual", "--address", ADDRESS)
             assert done.returncode == 0, done.stderr
             assert len(list(lab.results.glob("story-*/*/run.json"))) == 3, "what was there was run again"
     return Exported(results=lab.results)

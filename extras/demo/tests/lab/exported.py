@@ -13,6 +13,8 @@ IN_STORY = (
     ("RATE=100mbit", "DELAY=5ms"),
 )
 """The words of experiments whose arms are in the demo's story."""
+ADDRESS = "https://lab.example/talks/priority?year=2026"
+"""Where the audience of the exported story finds the published file."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,11 +21,13 @@ from priolab.experiments.execution.request import Request
 from priolab.extras.demo import job_queue
 from priolab.extras.demo import server as demo_server
 from priolab.extras.demo.arm_view import FinishedArm
+from priolab.extras.demo.finale import finale
 from priolab.extras.demo.job import DemoJob, JobState
 from priolab.extras.demo.job_process import JobProcesses
 from priolab.extras.demo.job_queue import JobQueue
 from priolab.extras.demo.listener import listening
 from priolab.extras.demo.recorded import recorded
+from priolab.extras.demo.tests.lab.exported import ADDRESS
 from priolab.extras.demo.tests.unit.demonstrating import settle
 
 TOKEN = "made-up"
@@ -133,5 +135,5 @@ def made_up_demo(results: Path, *, seed: int = 1, ahead: bool = False) -> Iterat
 
 async def _serve(made: MadeUp, listener: socket.socket, *, ahead: bool) -> None:
     made.queue = JobQueue(made.results, {}, 2)
-    made.server = demo_server.DemoServer(made.queue, TOKEN, idle=not ahead)
+    made.server = demo_server.DemoServer(made.queue, TOKEN, idle=not ahead, last=finale(ADDRESS))
     await made.server.serve(sockets=[listener])

@@ -3,6 +3,7 @@
 All tests share a lab. A test may rely on what the fixtures have run, but not on what other tests did.
 """
 
+import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect
+from zxingcpp import read_barcodes
 
 from priolab.extras.demo.choices import offers
 from priolab.extras.demo.story import closing, steps
 from priolab.extras.demo.tests.demonstration import Demo, demonstration
-from priolab.extras.demo.tests.lab.exported import Exported
+from priolab.extras.demo.tests.lab.exported import ADDRESS, Exported
 from priolab.extras.demo.tests.lab.story import TOLD
 from tests.support.lab import make_lab, priolab_here
 from tests.support.visits import (
@@ -448,6 +451,15 @@ def test_slides_need_nobody(slides: Path, browser: Browser, axe_script: Path) ->
         expect(opening.value.locator("#say")).to_have_text(steps()[-1].say)
         opening.value.keyboard.press("ArrowRight")
         expect(page.locator(".step-title")).to_have_text(closing().title)
-        assert len(re.findall(rb"/Type */Page\b", page.pdf(prefer_css_page_size=True))) == len(steps())
+        assert len(re.findall(rb"/Type */Page\b", page.pdf(prefer_css_page_size=True))) == len(steps()) + 1
         expect(page.locator(".closing-points li")).to_have_text(list(closing().points))
         assert violations(page, axe_script) == []
+        expect(page.locator("#stages figcaption")).to_contain_text(ADDRESS)
+        assert _codes(page.screenshot()) == [ADDRESS]
+        page.emulate_media(media="print")
+        assert _codes(page.locator("#printed figure").screenshot()) == [ADDRESS]
+
+
+def _codes(picture: bytes) -> list[str]:
+    """Return the texts of the QR codes in a picture."""
+    return [each.text for each in read_barcodes(Image.open(io.BytesIO(picture)))]

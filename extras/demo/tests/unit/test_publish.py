@@ -4,6 +4,7 @@ import pytest
 
 from priolab.experiments.errors import ScenarioError
 from priolab.extras.demo.choices import LOWATS
+from priolab.extras.demo.finale import finale
 from priolab.extras.demo.publish import choices_of, combinations, written
 from priolab.extras.demo.recorded import Recordings, in_tree
 from priolab.extras.demo.recording import EXPLORE
@@ -12,7 +13,7 @@ from priolab.extras.demo.story import steps
 
 def test_explore_is_what_the_code_makes() -> None:
     """The page in the tree has the bytes that `make explore` writes, and can be sent to anybody."""
-    assert EXPLORE.read_text() == written(in_tree())
+    assert EXPLORE.read_text() == written(in_tree(), finale(None))
     assert EXPLORE.stat().st_size < 800_000
 
 
@@ -61,3 +62,10 @@ def test_a_grid_that_is_refused(given: dict[str, tuple[str, ...]], words: str) -
     """A bad value, an unknown knob and too many combinations are refused before anything is run."""
     with pytest.raises(ScenarioError, match=words):
         combinations(given)
+
+
+@pytest.mark.parametrize("address", ["lab.example", "file:///talk.html", "https://", "https://lab example", ""])
+def test_no_address(address: str) -> None:
+    """The closing slide's address is one that a telephone can open."""
+    with pytest.raises(ScenarioError, match=r"--address=.* is not allowed; allowed: an address that begins with https"):
+        finale(address)
