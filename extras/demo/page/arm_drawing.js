@@ -8,7 +8,7 @@ import { STREAMS } from "./film.js";
 import { ABOVE, AXIS, GAP, Lanes } from "./lanes.js";
 import { Places } from "./places.js";
 import { make, set, show } from "./svg.js";
-import { waitCard } from "./wait_card.js";
+import { WaitCard } from "./wait_card.js";
 import { BOLD } from "./words.js";
 
 /** @typedef {import("./film.js").Film} Film */
@@ -35,7 +35,10 @@ export class ArmDrawing {
     this.width = width;
     const brief = width < NARROW * em;
     const fixed = TICKETS + ABOVE + GAP + (axis ? AXIS : 0.2);
-    const least = LEAST_BOX + (brief ? 1 : 0) + 2 * LEAST_LANE;
+    const { ledger } = shown.arm;
+    /** Null if the run has no ledger. */
+    this.card = ledger ? new WaitCard(ledger, scale.waitMs, { width, em }) : null;
+    const least = Math.max(LEAST_BOX + (brief ? 1 : 0), this.card?.least ?? 0) + 2 * LEAST_LANE;
     this.height = Math.max(height, (fixed + least) * em);
     const spare = this.height - (fixed + least) * em;
     const laneHeight = LEAST_LANE * em + Math.min(0.25 * spare, 1.5 * em);
@@ -43,13 +46,13 @@ export class ArmDrawing {
     const y = TICKETS * em;
     this.places = new Places(film, scale, shown, { width, em, y, height: boxHeight, brief });
     this.lanes = new Lanes(film, scale, shown, { width, em, y: y + boxHeight, laneHeight, brief, axis });
-    this.card = waitCard(shown.arm, scale.waitMs, { width, em, y, height: boxHeight });
+    this.card?.draw(y, boxHeight);
     this.element = /** @type {SVGSVGElement} */ (
       make("svg", { viewBox: `0 0 ${width.toFixed(1)} ${this.height.toFixed(1)}`, class: brief ? "stage brief" : "stage", role: "group" })
     );
     this.element.style.height = `${this.height}px`;
     this.element.append(this.places.element, this.lanes.element);
-    if (this.card) this.element.append(this.card);
+    if (this.card) this.element.append(this.card.element);
     /** @type {Record<string, SVGElement>} */
     this.parts = {};
     this._tickets();
@@ -77,7 +80,7 @@ export class ArmDrawing {
   show(tMs) {
     const ended = this.card !== null && tMs >= this.scale.durationMs;
     show(this.places.element, !ended);
-    if (this.card) show(this.card, ended);
+    if (this.card) show(this.card.element, ended);
     this.places.show(tMs);
     this.lanes.show(tMs);
     this._showTickets(tMs);

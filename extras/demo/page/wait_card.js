@@ -1,60 +1,101 @@
 // @ts-check
 // The end card of an arm: where the focal resource spent its wait, at a scale that both arms share, and how much
-// shorter the wait was than the other arm's.
+// shorter the wait was than the other arm's. A legend below the bar has the parts' names and times.
 
 import { explained, make } from "./svg.js";
 import { LETTER, seconds } from "./words.js";
 
-/** The ledger's parts, their names, and the places where the time was spent. */
+/** The ledger's parts and their names, which are also those of the figures (analysis/loads/ledger.py). */
 const PARTS = [
-  { key: "second_front", name: "second front", place: "front" },
-  { key: "second_unsent", name: "second front's kernel", place: "socket" },
-  { key: "between_queue", name: "queue between fronts", place: "queue" },
-  { key: "between_propagation", name: "travel between fronts", place: "propagation" },
-  { key: "front_pending", name: "front", place: "front" },
-  { key: "front_committed", name: "front's output", place: "front" },
-  { key: "flow_control", name: "flow control", place: "front" },
-  { key: "kernel_unsent", name: "kernel", place: "socket" },
-  { key: "receive_window", name: "receive window", place: "socket" },
-  { key: "bottleneck_queue", name: "queue", place: "queue" },
-  { key: "cross_traffic", name: "other flows", place: "queue" },
-  { key: "propagation", name: "travel", place: "propagation" },
-  { key: "recovery", name: "loss", place: "loss" },
-  { key: "tls_record", name: "record", place: "record" },
+  { key: "second_front", name: "second front" },
+  { key: "second_unsent", name: "second front's kernel" },
+  { key: "between_queue", name: "queue between fronts" },
+  { key: "between_propagation", name: "travel between fronts" },
+  { key: "front_pending", name: "front" },
+  { key: "front_committed", name: "front's output" },
+  { key: "flow_control", name: "flow control" },
+  { key: "kernel_unsent", name: "kernel" },
+  { key: "receive_window", name: "receive window" },
+  { key: "bottleneck_queue", name: "queue" },
+  { key: "cross_traffic", name: "other flows" },
+  { key: "propagation", name: "travel" },
+  { key: "recovery", name: "loss" },
+  { key: "tls_record", name: "record" },
+  { key: "unexplained", name: "unexplained" },
 ];
 
-/**
- * Draws the card. Returns null if the run has no ledger.
- * @param {import("./types.js").Arm} arm
- * @param {number} longestMs the longer wait of both arms
- * @param {{width: number, em: number, y: number, height: number}} room
- */
-export function waitCard({ ledger }, longestMs, { width, em, y: top, height: space }) {
-  if (!ledger) return null;
-  const card = make("g", { class: "wait-card" });
-  const right = width - 2;
-  const perMs = (right - 2) / Math.max(1, longestMs);
-  card.append(make("text", { x: 2, y: top + 1.1 * em, class: "waited" }, `${ledger.focal} waited ${seconds(ledger.wait_ms)} for its first byte`));
-  const y = top + 1.7 * em;
-  const height = Math.min(2.6 * em, space - 1.8 * em);
-  const middle = y + height / 2 + 0.36 * em;
-  let x = 2;
-  for (const { key, name, place } of PARTS) {
-    const waitMs = ledger.parts_ms[key] ?? 0;
-    const long = waitMs * perMs;
-    if (long < 1) continue;
-    card.append(explained(make("rect", { x, y, width: long, height, class: `part ${place}` }), `${name}: ${seconds(waitMs)} of the wait of ${seconds(ledger.wait_ms)}`));
-    const texts = [`${name} ${seconds(waitMs)}`, name].filter((text) => (text.length * LETTER + 0.8) * em < long);
-    if (texts.length) card.append(make("text", { x: x + long / 2, y: middle, class: `part-name ${place}` }, texts[0]));
-    x += long;
+/** Heights in multiples of the text's size. */
+const TITLE = 1.5;
+const BAR = { least: 1.5, most: 2.6 };
+const ROW = 1.2;
+/** A legend's square, and the space from its left edge to the text and from the text to the next square. */
+const SQUARE = 0.8;
+const [TO_TEXT, TO_NEXT] = [1.1, 0.9];
+
+/** @typedef {{key: string, name: string, waitMs: number, text: string, x: number, row: number}} Part */
+
+export class WaitCard {
+  /**
+   * @param {NonNullable<import("./types.js").Arm["ledger"]>} ledger
+   * @param {number} longestMs the longer wait of both arms
+   * @param {{width: number, em: number}} room
+   */
+  constructor(ledger, longestMs, { width, em }) {
+    this.ledger = ledger;
+    this.longestMs = longestMs;
+    this.em = em;
+    this.right = width - 2;
+    this.perMs = (this.right - 2) / Math.max(1, longestMs);
+    this.parts = this._parts();
+    this.rows = (this.parts[this.parts.length - 1]?.row ?? -1) + 1;
+    this.element = make("g", { class: "wait-card" });
   }
-  const lessMs = longestMs - ledger.wait_ms;
-  const text = `${seconds(lessMs)} less`;
-  if (right - x > (text.length * LETTER * 1.3 + 0.8) * em) {
-    card.append(
-      explained(make("rect", { x: x + 2, y, width: right - x - 2, height, class: "less" }), "The other arm waited so much longer."),
-      make("text", { x: (x + right) / 2, y: middle, class: "less-name" }, text),
-    );
+
+  /** The least height, in multiples of the text's size. */
+  get least() {
+    return TITLE + BAR.least + this.rows * ROW;
   }
-  return card;
+
+  /** Returns the parts that are wide enough to be seen, each with its place in the legend. @returns {Part[]} */
+  _parts() {
+    const { em } = this;
+    let [x, row] = [2, 0];
+    return PARTS.flatMap(({ key, name }) => {
+      const waitMs = this.ledger.parts_ms[key] ?? 0;
+      if (waitMs * this.perMs < 1) return [];
+      const text = `${name} ${seconds(waitMs)}`;
+      const long = (TO_TEXT + text.length * LETTER) * em;
+      if (x > 2 && x + long > this.right) [x, row] = [2, row + 1];
+      const found = { key, name, waitMs, text, x, row };
+      x += long + TO_NEXT * em;
+      return [found];
+    });
+  }
+
+  /** Draws the card. @param {number} top @param {number} space the height */
+  draw(top, space) {
+    const { em, ledger, right } = this;
+    const y = top + TITLE * em;
+    const height = Math.min(BAR.most, space / em - TITLE - this.rows * ROW) * em;
+    this.element.append(make("text", { x: 2, y: top + 1.1 * em, class: "waited" }, `${ledger.focal} waited ${seconds(ledger.wait_ms)} for its first byte`));
+    let at = 2;
+    for (const part of this.parts) {
+      const long = part.waitMs * this.perMs;
+      const rowY = y + height + (0.2 + part.row * ROW) * em;
+      const explain = (/** @type {SVGElement} */ shape) => explained(shape, `${part.name}: ${seconds(part.waitMs)} of the wait of ${seconds(ledger.wait_ms)}`);
+      this.element.append(
+        explain(make("rect", { x: at, y, width: long, height, class: `part layer ${part.key}` })),
+        explain(make("rect", { x: part.x, y: rowY + 0.15 * em, width: SQUARE * em, height: SQUARE * em, class: `layer ${part.key}` })),
+        make("text", { x: part.x + TO_TEXT * em, y: rowY + 0.9 * em, class: "part-name" }, part.text),
+      );
+      at += long;
+    }
+    const text = `${seconds(this.longestMs - ledger.wait_ms)} less`;
+    if (right - at > (text.length * LETTER * 1.2 + 0.8) * em) {
+      this.element.append(
+        explained(make("rect", { x: at + 2, y, width: right - at - 2, height, class: "less" }), "The other arm waited so much longer."),
+        make("text", { x: (at + right) / 2, y: y + height / 2 + 0.42 * em, class: "less-name" }, text),
+      );
+    }
+  }
 }

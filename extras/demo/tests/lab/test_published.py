@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
+from priolab.analysis.figures.palette import LAYERS
+from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger import NAMES
 from priolab.client.firefox.bidi import Session, session
 from priolab.client.firefox.browser import SWITCHES, address_of
 from priolab.experiments.host.search_path import find
@@ -22,6 +25,7 @@ from tests.support.visits import figures, layout_faults, leave_story, scrub, sho
 
 _WINDOWS = ((390, 844), (844, 390), (1024, 768), (1280, 800), (1920, 1080), (3840, 2160))
 _SMALLEST_PX = 10
+_SEEN_MS = 10
 _PHONE_PX = 500
 _LOAD_S = 60.0
 _SETTLED_MS = 500
@@ -136,6 +140,30 @@ def test_whatever_is_pointed_at_says_what_it_is(browser: Browser) -> None:
         parts = page.locator(".wait-card rect").evaluate_all("(all) => all.map((each) => each.textContent)")
         assert "kernel: 5.58 s of the wait of 6.18 s" in parts
         assert all(parts)
+
+
+def test_the_parts_of_the_wait_have_the_figures_looks(browser: Browser) -> None:
+    """At the film's end a legend below each bar has the name, time and colour of each part, in the bar's order."""
+    waits = [arm["arm"]["ledger"]["parts_ms"] for arm in in_tree().arms if arm["knobs"]["LOWAT"] == "262144"]
+    for scheme, colour in (("light", LAYERS[Layer.UNSENT]), ("dark", None)):
+        with visit(browser, f"{EXPLORE.as_uri()}?below=262144", offline=True, color_scheme=scheme) as page:
+            expect(page.locator(".arm-name")).to_have_count(2)
+            scrub(page, 1)
+            card = page.locator(".wait-card").nth(1)
+            texts = card.locator(".part-name").all_text_contents()
+            fills = [
+                card.locator(shapes).evaluate_all("(all) => all.map((each) => getComputedStyle(each).fill)")
+                for shapes in (".part", ".layer:not(.part)")
+            ]
+        said = {text.rsplit(" ", 2)[0]: text for text in texts}
+        assert list(said) == [NAMES[Layer(key)] for key, ms in waits[0].items() if ms > _SEEN_MS]
+        assert said["kernel"] == f"kernel {waits[0]['kernel_unsent'] / 1000:.2f} s"
+        assert fills[0] == fills[1]
+        assert colour is None or _rgb(colour) in fills[1]
+
+
+def _rgb(colour: str) -> str:
+    return f"rgb({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))})"
 
 
 def test_a_bet_is_compared_with_the_film(browser: Browser) -> None:
