@@ -13,7 +13,7 @@ import { marksOf } from "./marks.js";
 import { Phone } from "./phone.js";
 import { Player } from "./player.js";
 import { element, set } from "./svg.js";
-import { seconds } from "./words.js";
+import { seconds, sentence } from "./words.js";
 
 /** @typedef {import("./types.js").Shown} Shown */
 /** @typedef {{show: (tMs: number) => void}} Drawn */
@@ -98,7 +98,7 @@ export class BothArms {
     const articles = headings.map((heading, index) => {
       const article = element("article", "arm");
       article.append(heading.element);
-      if (!films[index]) article.append(element("p", "no-film", `There is no film of this run: ${this.arms[index].film_reason}.`));
+      if (!films[index]) article.append(element("p", "no-film", sentence(`There is no film of this run: ${this.arms[index].film_reason}`)));
       article.append(heading.note);
       return article;
     });
@@ -121,9 +121,9 @@ export class BothArms {
       article.insertBefore(drawing.element, headings[index].note);
       const bet = new Bet(drawing.lanes, index, this.bets);
       drawing.lanes.element.append(bet.element);
-      this.drawn.push(bet);
       if (this.limits) drawing.places.element.append(new Grip(drawing.places, index, this.arms[index].knobs.LOWAT, this.limits).element);
-      this.drawn.push(drawing, phone, { show: (tMs) => this._tell(drawing.element, index, tMs >= film.durationMs) });
+      // A bet's text is beside the drawing's.
+      this.drawn.push(drawing, bet, phone, { show: (tMs) => this._tell(drawing.element, index, tMs >= film.durationMs) });
     });
     this.drawn.push(...headings, strip);
     if (focus) /** @type {SVGElement | undefined} */ ([...this.place.querySelectorAll(".grip, .bet")][Number(kept)])?.focus();
@@ -153,8 +153,10 @@ export class BothArms {
   /** Describes a drawing for people who cannot see it. @param {Element} drawing @param {number} index @param {boolean} ended */
   _tell(drawing, index, ended) {
     const { arm, names } = this.arms[index];
-    const result = `: ${arm.verdict_reason ?? arm.reason ?? ""}. First byte of the ${names.important} after ${seconds(arm.first_byte_ms)}, last after ${seconds(arm.important_last_byte_ms)}.`;
-    set(drawing, { "aria-label": `${this.names[index]}${ended ? result : ""}` });
+    const reason = arm.verdict_reason ?? arm.reason ?? "";
+    const times = `First byte of the ${names.important} after ${seconds(arm.first_byte_ms)}, last after ${seconds(arm.important_last_byte_ms)}.`;
+    const result = ended ? [reason, times].filter((text) => text).map(sentence).join(" ") : "";
+    set(drawing, { "aria-label": [this.names[index], result].filter((text) => text).join(": ") });
   }
 
   /** @param {number} tMs */

@@ -2,7 +2,7 @@
 // An arm's name, its verdict and its figures. Verdict and figures appear at their instants and not before.
 
 import { element } from "./svg.js";
-import { kib, seconds } from "./words.js";
+import { kib, seconds, sentence } from "./words.js";
 
 /** @typedef {import("./types.js").Shown} Shown */
 
@@ -51,7 +51,7 @@ export class Heading {
   /** The verdict's reason; the full text is shown on hover and focus. @param {Shown} shown */
   _note(shown) {
     const { verdict_reason: reason, warnings } = shown.arm;
-    const told = [reason ? `${reason}.` : "", shown.wait ?? "", ...warnings].filter((text) => text);
+    const told = [reason ?? "", shown.wait ?? "", ...warnings].filter((text) => text).map(sentence);
     const made = element("p", "note", told.join(" "));
     made.tabIndex = 0;
     made.setAttribute("role", "note");

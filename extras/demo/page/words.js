@@ -30,6 +30,11 @@ export function times(speed) {
   return `${speed < 1 ? speed.toFixed(1) : speed < 10 ? Number(speed.toFixed(1)) : Math.round(speed)}×`;
 }
 
+/** Ends a text with a full stop, unless it is empty or has an end. @param {string} text */
+export function sentence(text) {
+  return !text || /[.!?…]$/.test(text) ? text : `${text}.`;
+}
+
 /** The width of a letter, as a part of the text's size. */
 export const LETTER = 0.58;
 export const BOLD = 0.66;

@@ -17,7 +17,9 @@ from priolab.analysis.loads.ledger import NAMES
 from priolab.client.firefox.bidi import Session, session
 from priolab.client.firefox.browser import SWITCHES, address_of
 from priolab.experiments.host.search_path import find
-from priolab.extras.demo.recorded import in_tree
+from priolab.extras.demo.finale import finale
+from priolab.extras.demo.publish import written
+from priolab.extras.demo.recorded import Recordings, in_tree
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import closing, steps
 from tests.support.capabilities import needs
@@ -164,6 +166,26 @@ def test_the_parts_of_the_wait_have_the_figures_looks(browser: Browser) -> None:
 
 def _rgb(colour: str) -> str:
     return f"rgb({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))})"
+
+
+def test_a_sentence_has_one_end(browser: Browser, tmp_path: Path) -> None:
+    """A text with an end of its own gets no full stop after it; one without an end gets one."""
+    arms = [
+        arm | {"arm": arm["arm"] | {"verdict_reason": "Was it late?", "warnings": ["So"]}} for arm in in_tree().arms
+    ]
+    arms = [
+        arm | {"film": None, "film_reason": "it is lost."} if arm["knobs"]["LOWAT"] == "none" else arm for arm in arms
+    ]
+    file = tmp_path / "ends.html"
+    file.write_text(written(Recordings.of(arms, in_tree().about), finale(None)))
+    with visit(browser, file.as_uri(), offline=True) as page:
+        expect(page.locator(".arm .no-film")).to_have_text("There is no film of this run: it is lost.")
+        scrub(page, 1)
+        expect(page.locator(".note").nth(1)).to_have_text(
+            re.compile(r"^Was it late\? The script waited .*complete\. So\.$")
+        )
+        drawing = page.locator(".stage")
+        expect(drawing).to_have_attribute("aria-label", re.compile(r"^limit 128 KiB: Was it late\? First .* s\.$"))
 
 
 def test_a_bet_is_compared_with_the_film(browser: Browser) -> None:
