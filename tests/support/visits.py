@@ -53,6 +53,37 @@ const textsOf = () => {
 };
 """
 
+_COVERED = """
+const coveredTexts = () => {
+  const holds = (shape, x, y) =>
+    shape.isPointInFill(new DOMPoint(x, y).matrixTransform(shape.getScreenCTM().inverse()));
+  const shows = (shape, x, y) => {
+    const clip = /#([^")]+)/.exec(shape.getAttribute("clip-path") ?? "");
+    return holds(shape, x, y) && (!clip || holds(document.getElementById(clip[1]).firstElementChild, x, y));
+  };
+  const found = [];
+  for (const svg of document.querySelectorAll("svg")) {
+    const seen = (each) => each.checkVisibility({ visibilityProperty: true });
+    const shapes = [...svg.querySelectorAll("rect, path, circle")]
+      .filter((each) => seen(each) && !each.closest(".box, .lid, .ticket, .screen, clipPath"))
+      .filter((each) => !/^none$|, 0\\)$/.test(getComputedStyle(each).fill));
+    for (const text of [...svg.querySelectorAll("text")].filter(seen)) {
+      const { left, right, top, bottom } = text.getBoundingClientRect();
+      for (const shape of shapes) {
+        const box = shape.getBoundingClientRect();
+        if (box.left >= right || box.right <= left || box.top >= bottom || box.bottom <= top) continue;
+        let isCovered = false;
+        for (let x = left + 1; x < right; x += 3) {
+          for (const part of [0.2, 0.5, 0.8]) isCovered ||= shows(shape, x, top + part * (bottom - top));
+        }
+        if (isCovered) found.push(`over a shape: ${text.textContent} | ${shape.getAttribute("class")}`);
+      }
+    }
+  }
+  return found;
+};
+"""
+
 _CUT = """
 const cutOff = () => [...document.querySelectorAll("main *, #top *")]
   .filter((each) => each instanceof HTMLElement && each.checkVisibility())
@@ -65,6 +96,7 @@ _LOOKS = f"""
 async (parts) => {{
   {_TEXTS}
   {_CUT}
+  {_COVERED}
   const looks = [];
   for (const part of parts) {{
     if (part !== null) {{
@@ -74,7 +106,7 @@ async (parts) => {{
       scrub.dispatchEvent(new Event("change", {{ bubbles: true }}));
       await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)));
     }}
-    looks.push({{ texts: textsOf(), cut: cutOff() }});
+    looks.push({{ texts: textsOf(), cut: cutOff(), covered: coveredTexts() }});
   }}
   return looks;
 }}
@@ -335,10 +367,11 @@ def layout_faults(
     scrolls: bool = False,
     parts: Sequence[float | None] = (None,),
 ) -> list[str]:
-    """Returns texts that overlap, leave the window, are cut off or too small, without the panel, which may scroll.
+    """Returns texts that overlap, are over a shape, leave the window, are cut off or too small.
 
-    fewest: the page has at least so many texts. scrolls: True if the page may be longer than the window; then the
-    player does not stay in sight. parts: where to move the film, 0 to 1; None for where it is.
+    The panel, which may scroll, is left out. fewest: the page has at least so many texts. scrolls: True if the page
+    may be longer than the window; then the player does not stay in sight. parts: where to move the film, 0 to
+    1; None for where it is.
     """
     if scrolls:
         page.evaluate("document.getElementById('player').style.position = 'static'; scrollTo(0, 0)")
@@ -349,7 +382,7 @@ def layout_faults(
     found = []
     for part, look in zip(parts, looks, strict=True):
         assert len(look["texts"]) >= fewest, "the page has texts"
-        faults = [*_texts_at_fault(look["texts"], window, smallest_px, scrolls=scrolls), *look["cut"]]
+        faults = [*_texts_at_fault(look["texts"], window, smallest_px, scrolls=scrolls), *look["cut"], *look["covered"]]
         found += [fault if part is None else f"at {part:g}: {fault}" for fault in faults]
     return found
 
@@ -365,13 +398,27 @@ def _texts_at_fault(
         or each["right"] > window["width"]
         or (each["bottom"] > window["height"] and not scrolls)
     ]
-    found += [
+    return found + _overlaps(texts)
+
+
+def drawing_faults(page: Page, parts: Sequence[float]) -> list[str]:
+    """Returns texts of drawings that are over a shape or another text. parts: where to move the film, 0 to 1."""
+    looks: list[dict[str, Any]] = page.evaluate(_LOOKS, list(parts))
+    found = []
+    for part, look in zip(parts, looks, strict=True):
+        drawn = [text for text in look["texts"] if text["svg"]]
+        assert drawn, "the drawings have texts"
+        found += [f"at {part:g}: {fault}" for fault in [*_overlaps(drawn), *look["covered"]]]
+    return found
+
+
+def _overlaps(texts: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [
         f"overlap: {one['text']} | {other['text']}"
         for number, one in enumerate(texts)
         for other in texts[number + 1 :]
         if _overlap(one, other)
     ]
-    return found
 
 
 def _overlap(one: Mapping[str, float], other: Mapping[str, float]) -> bool:

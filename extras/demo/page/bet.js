@@ -77,13 +77,17 @@ export class Bet {
     for (const part of [this.line, this.text]) show(part, betMs !== null);
     if (betMs === null) return;
     const x = lanes.xOf(betMs);
-    const { em, width } = lanes.room;
-    const long = (said.length * LETTER + 0.6) * em;
+    const { em, width, brief } = lanes.room;
+    const text = brief ? said.replace(/.*: /, "") : said;
+    const long = (text.length * LETTER + 0.6) * em;
     set(this.line, { x1: x, x2: x });
-    write(this.text, said);
-    // To the right of the text that says when the resource exists.
-    const from = Math.max(x, lanes.labelEnd);
-    set(this.text, { x: from + long > width ? width - 0.3 * em : from + 0.3 * em, "text-anchor": from + long > width ? "end" : "start" });
+    write(this.text, text);
+    // Beside the text that says when the resource exists, to its right if there is room.
+    const [begin, end] = lanes.label;
+    const from = Math.max(x, x + long < begin ? 0 : end);
+    const fits = from + long <= width;
+    const left = end && width - long < end ? begin : width;
+    set(this.text, { x: fits ? from + 0.3 * em : left - 0.3 * em, "text-anchor": fits ? "start" : "end" });
   }
 
   /** Compares the bet with the film, once the film has shown it. @param {number} betMs @param {number} tMs */

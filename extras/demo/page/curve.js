@@ -55,7 +55,8 @@ export function curve(stops, marked, nameOf) {
     dot.append(make("title", {}, `${nameOf(value)}: ${seconds(ms)}`));
     drawn.append(dot);
     if (!isMarked) continue;
-    const anchor = index < 2 ? "start" : index > stops.length - 3 ? "end" : "middle";
+    // The line comes from the upper left.
+    const anchor = index > stops.length - 3 ? "end" : "start";
     const label = { class: "curve-value", x: x(index), y: y(ms) - 8, "text-anchor": anchor };
     drawn.append(make("text", label, seconds(ms)));
   }

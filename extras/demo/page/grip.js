@@ -37,13 +37,14 @@ export class Grip {
     const low = socket.x - REACH * em;
     const high = socket.x + socket.width;
     const left = Math.max(low, x - REACH * em);
+    const end = places.lineEnd;
     this.element = make("g", { class: "grip", role: "slider", tabindex: 0, "aria-label": `line of LOWAT, ${arm ? "below" : "above"}`, "data-arm": arm });
     this.element.append(
       make("title", {}, `LOWAT: ${limits.name(value)}. Drag it, or move it with the arrow keys: it bounds the unsent bytes in this box.`),
       make("rect", { class: "reach", x: left, y: room.y, width: Math.min(high, x + REACH * em) - left, height: room.height }),
-      make("path", { class: "handle", d: `M${x} ${room.y + room.height}l${-0.45 * em} ${0.7 * em}h${0.9 * em}z` }),
+      make("path", { class: "handle", d: `M${x} ${end - 0.7 * em}l${-0.45 * em} ${0.7 * em}h${0.9 * em}z` }),
     );
-    if (bytesOf(value) === Infinity) this.element.append(make("line", { class: "lowat none", x1: x, x2: x, y1: room.y + 1.5 * em, y2: room.y + room.height }));
+    if (bytesOf(value) === Infinity) this.element.append(make("line", { class: "lowat none", x1: x, x2: x, y1: room.y + 1.5 * em, y2: end }));
     this.refresh();
     this.element.addEventListener("pointerdown", (event) => this._take(/** @type {PointerEvent} */ (event)));
     this.element.addEventListener("keydown", (event) => this._press(/** @type {KeyboardEvent} */ (event)));

@@ -47,7 +47,8 @@ export class Lanes {
     this.element = make("g", { class: "lanes" });
     /** @type {Record<string, SVGElement>} */
     this.parts = {};
-    this.labelEnd = 0;
+    /** Where the text about the instant at which the resource exists begins and ends. */
+    this.label = [0, 0];
     this._axis();
     this._draw();
   }
@@ -133,35 +134,29 @@ export class Lanes {
   }
 
   /**
-   * Shows when the important resource exists, and beside the playhead how long it has waited for its first byte. Later the
-   * text is where it hides no bars: before the first byte or, if there is no room, above the lanes.
+   * Shows when the important resource exists, and how long it has waited for its first byte: beside the playhead while it
+   * waits, and above the lanes if there is no room, and later.
    * @param {number} tMs @param {number} now
    */
   _showWait(tMs, now) {
-    const { em, width } = this.room;
+    const { em, width, brief } = this.room;
     const { name, first_byte_ms: firstMs } = this.film.asked("important");
     const existsMs = this.film.availableMs;
     const exists = this.xOf(existsMs);
-    const answered = tMs >= firstMs;
-    const long = 15 * LETTER * em;
-    const inLane = answered ? this.xOf(firstMs) - exists > long : tMs >= existsMs;
-    const waited = seconds(firstMs - existsMs);
-    const label = answered && !inLane ? `${name} exists, waited ${waited}` : `${name} exists`;
-    const toTheLeft = exists + label.length * LETTER * em > width;
-    write(this.parts["available-name"], label);
-    /** Where the text about the instant at which the resource exists ends. */
-    this.labelEnd = tMs < existsMs ? 0 : toTheLeft ? exists : exists + (label.length * LETTER + 0.6) * em;
-    set(this.parts["available-name"], { x: toTheLeft ? exists - 4 : exists + 4, "text-anchor": toTheLeft ? "end" : "start" });
+    const waits = tMs >= existsMs && tMs < firstMs;
+    const waited = `${waits ? "waiting" : "waited"} ${seconds(Math.max(0, Math.min(tMs, firstMs) - existsMs))}`;
+    const beside = waits && now + (1.2 * waited.length * LETTER + 1) * em < width;
+    const label = beside || tMs < existsMs ? `${name} exists` : brief ? waited : `${name} exists, ${waited}`;
+    const long = (label.length * LETTER + 0.6) * em;
+    const toTheLeft = exists + long > width;
+    const text = this.parts["available-name"];
+    write(text, label);
+    this.label = tMs < existsMs ? [0, 0] : toTheLeft ? [exists - long, exists] : [exists, exists + long];
+    set(text, { x: toTheLeft ? exists - 4 : exists + 4, "text-anchor": toTheLeft ? "end" : "start" });
     set(this.parts.available, { x1: exists, x2: exists });
     for (const part of ["available", "available-name"]) show(this.parts[part], tMs >= existsMs);
-    const text = this.parts.waiting;
-    show(text, inLane);
-    write(text, answered ? `waited ${waited}` : `waiting ${seconds(Math.max(0, tMs - existsMs))}`);
-    const onTheLeft = answered || now + long > width;
-    set(text, {
-      x: (answered ? this.xOf(firstMs) : now) + (onTheLeft ? -0.5 : 0.5) * em,
-      "text-anchor": onTheLeft ? "end" : "start",
-      class: answered ? "waiting answered" : "waiting",
-    });
+    show(this.parts.waiting, beside);
+    write(this.parts.waiting, waited);
+    set(this.parts.waiting, { x: now + 0.5 * em });
   }
 }

@@ -76,6 +76,8 @@ export class Places {
     this.queueHeight = Math.min(2.8 * em, inside - 0.5 * em);
     this.queueY = y + TITLE * em + (inside - this.queueHeight) / 2;
     this.bottom = y + height;
+    /** The lower end of the line of LOWAT. */
+    this.lineEnd = this.bottom - (brief ? 1.3 : 0.1) * em;
     this.element = make("g", { class: "places" });
     /** @type {Record<string, SVGElement>} */
     this.parts = {};
@@ -157,7 +159,7 @@ export class Places {
     this._add("lost-name", make("text", { y: this.queueY + this.queueHeight / 2, class: "lost-name" }, "lost, or behind a loss"));
     this._add("bottleneck", explained(make("path", { class: "bottleneck" }), "These bytes wait in the queue of the bottleneck."));
     this._add("queue-name", make("text", { y: this.queueY + this.queueHeight / 2 + 0.35 * em, class: "queue-name" }, "bottleneck"));
-    this._add("lowat", make("line", { y1: room.y + TITLE * em, y2: this.bottom - (room.brief ? 1.3 : 0.1) * em, class: "lowat" }));
+    this._add("lowat", make("line", { y1: room.y + TITLE * em, y2: this.lineEnd, class: "lowat" }));
     this._add("lowat-name", make("text", { y: this.queueY + this.queueHeight / 2 + 0.35 * em, class: "lowat-name" }, "LOWAT"));
   }
 
@@ -295,7 +297,9 @@ export class Places {
       set(this.parts[`client-${stream}`], { x: left, width: this._width(bytes) });
       const text = this.parts[`client-${stream}-text`];
       write(text, tMs >= last_byte_ms ? "all" : bytes ? `${Math.floor((100 * bytes) / size_bytes)}%` : "");
-      set(text, { x: left + Math.min(this._width(size_bytes) + 0.4 * this.em, this.full - 2.2 * this.em) });
+      const x = left + Math.min(this._width(size_bytes) + 0.4 * this.em, this.full - 2.2 * this.em);
+      set(text, { x });
+      show(text, x > left + this._width(bytes));
     }
     write(this.parts["client-bytes"], size(total));
   }

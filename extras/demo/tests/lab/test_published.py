@@ -23,11 +23,21 @@ from priolab.extras.demo.recorded import Recordings, in_tree
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import closing, steps
 from tests.support.capabilities import needs
-from tests.support.visits import figures, layout_faults, leave_story, scrub, shown, violations, visit
+from tests.support.visits import drawing_faults, figures, layout_faults, leave_story, scrub, shown, violations, visit
 
 _WINDOWS = ((390, 844), (844, 390), (1024, 768), (1280, 800), (1920, 1080), (3840, 2160))
 _SMALLEST_PX = 10
+_READ_WINDOWS = ((390, 844), (844, 390), (1280, 800))
+_DRAWN_MS = 80
 _SEEN_MS = 10
+_INSTANTS = (0.05, 0.2, 0.35, 0.8, 1.0)
+_PAIRS = (("1M", "524288"), ("262144", "65536"), ("32768", "8192"), ("4096", "1024"))
+_FILMS = (
+    "",
+    *(f"?step={number}" for number in range(1, len(steps()) + 1)),
+    *(f"?above={one}&below={other}" for one, other in _PAIRS),
+)
+"""The addresses of films that together show each recorded arm."""
 _PHONE_PX = 500
 _LOAD_S = 60.0
 _SETTLED_MS = 500
@@ -52,6 +62,20 @@ def test_explore_at_every_size(browser: Browser, width: int, height: int) -> Non
             assert page.evaluate("document.documentElement.scrollWidth") <= width
         else:
             assert layout_faults(page, smallest_px=_SMALLEST_PX, parts=(0.1, 0.5, 1)) == []
+
+
+@pytest.mark.parametrize("address", _FILMS)
+def test_no_text_is_over_a_bar(browser: Browser, address: str) -> None:
+    """In each film of the file, at several instants, each text is beside bars and other texts. Each arm has a bet."""
+    with visit(browser, EXPLORE.as_uri() + address, offline=True) as page:
+        expect(page.locator(".bet")).to_have_count(2)
+        for bet in page.locator(".bet").all():
+            bet.focus()
+            page.keyboard.press("ArrowLeft")
+        for width, height in _READ_WINDOWS:
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_timeout(_DRAWN_MS)
+            assert drawing_faults(page, _INSTANTS) == [], width
 
 
 def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
