@@ -9,8 +9,8 @@ import { LETTER, seconds } from "./words.js";
 /** @typedef {import("./film.js").Stream} Stream */
 /** @typedef {{width: number, em: number, y: number, laneHeight: number, brief: boolean, axis: boolean}} Room */
 
-/** The width of a bar, in pixels. */
-const BAR_PX = 4;
+/** The width of a bar, in multiples of the text's size. */
+const BAR = 0.3;
 const LEAST_BAR = 0.12;
 /** The space above the lanes for a label, and below them for the axis. */
 export const ABOVE = 1.15;
@@ -84,7 +84,7 @@ export class Lanes {
     const window = make("clipPath", { id: clip });
     window.append((this.parts.window = make("rect", { x: this.left - 2, y: 0, height: this.bottom, width: 0 })));
     element.append(window);
-    const count = Math.max(20, Math.round((this.right - this.left) / BAR_PX));
+    const count = Math.max(20, Math.round((this.right - this.left) / (BAR * em)));
     const bars = this._bars(count);
     for (const stream of STREAMS) {
       const name = `${this.shown.favoured === stream ? "▸ " : ""}${this.film.asked(stream).name}`;

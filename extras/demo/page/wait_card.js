@@ -56,20 +56,15 @@ export class WaitCard {
     return TITLE + BAR.least + this.rows * ROW;
   }
 
-  /** Returns the parts that are wide enough to be seen, each with its place in the legend. @returns {Part[]} */
+  /** Returns the parts that are wide enough to be seen, each with its place in the legend's columns. @returns {Part[]} */
   _parts() {
-    const { em } = this;
-    let [x, row] = [2, 0];
-    return PARTS.flatMap(({ key, name }) => {
-      const waitMs = this.ledger.parts_ms[key] ?? 0;
-      if (waitMs * this.perMs < 1) return [];
-      const text = `${name} ${seconds(waitMs)}`;
-      const long = (TO_TEXT + text.length * LETTER) * em;
-      if (x > 2 && x + long > this.right) [x, row] = [2, row + 1];
-      const found = { key, name, waitMs, text, x, row };
-      x += long + TO_NEXT * em;
-      return [found];
-    });
+    const { em, right } = this;
+    const seen = PARTS.map(({ key, name }) => ({ key, name, waitMs: this.ledger.parts_ms[key] ?? 0 }))
+      .filter(({ waitMs }) => waitMs * this.perMs >= 1)
+      .map((part) => ({ ...part, text: `${part.name} ${seconds(part.waitMs)}` }));
+    const column = (Math.max(0, ...seen.map(({ text }) => text.length)) * LETTER + TO_TEXT + TO_NEXT) * em;
+    const columns = Math.max(1, Math.floor((right + TO_NEXT * em) / column));
+    return seen.map((part, index) => ({ ...part, x: 2 + (index % columns) * column, row: Math.floor(index / columns) }));
   }
 
   /** Draws the card. @param {number} top @param {number} space the height */

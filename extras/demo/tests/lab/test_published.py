@@ -64,6 +64,39 @@ def test_explore_at_every_size(browser: Browser, width: int, height: int) -> Non
             assert layout_faults(page, smallest_px=_SMALLEST_PX, parts=(0.1, 0.5, 1)) == []
 
 
+@pytest.mark.parametrize("query", ["", "?step=3"])
+def test_a_window_of_4k_is_twice_as_large(browser: Browser, query: str) -> None:
+    """At 3840 pixels text, boxes, lines and sliders are twice as large as at 1920."""
+    with visit(browser, EXPLORE.as_uri() + query, width=1920, height=1080, offline=True) as page:
+        expect(page.locator(".stage")).to_have_count(2)
+        small = page.evaluate(_LENGTHS)
+        page.set_viewport_size({"width": 3840, "height": 2160})
+        page.wait_for_timeout(_SETTLED_MS)
+        large = page.evaluate(_LENGTHS)
+    assert {name: large[name] / small[name] for name in small} == {name: pytest.approx(2, rel=0.05) for name in small}
+
+
+_LENGTHS = """
+() => {
+  const box = (name) => document.querySelector(name).getBoundingClientRect();
+  const style = (name, property) => parseFloat(getComputedStyle(document.querySelector(name))[property]);
+  return {
+    text: style("body", "fontSize"),
+    drawn: style(".stage text", "fontSize"),
+    kernel: box(".box.socket").height,
+    lane: box(".hole").height,
+    phone: box(".phone-picture").height,
+    frame: box(".frames .screen").height,
+    line: style(".box.socket", "strokeWidth"),
+    slider: box(".scrub").height,
+    speed: box(".speed").width,
+    mark: box(".tick-mark").width,
+    play: box(".play").height,
+  };
+}
+"""
+
+
 @pytest.mark.parametrize("address", _FILMS)
 def test_no_text_is_over_a_bar(browser: Browser, address: str) -> None:
     """In each film of the file, at several instants, each text is beside bars and other texts. Each arm has a bet."""
