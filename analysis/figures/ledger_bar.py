@@ -1,6 +1,7 @@
 """Draws the ledger as bars: how long the focal resource waited in each layer, in the order of the layers.
 
-A mark below each bar shows the oracle's bound: the soonest possible first byte with any server and kernel.
+A mark below each bar shows the oracle's bound: the soonest possible first byte with any server and kernel. A legend
+below each bar has the names and the seconds of its parts, as the end card of the demo's film.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,8 +9,8 @@ from typing import Any
 
 from priolab.analysis.figures import sheet
 from priolab.analysis.figures.arms import Arm, arms, headline
-from priolab.analysis.figures.lettering import Label, beside, text_px
-from priolab.analysis.figures.palette import INK, LAYERS, QUIET, ink_on
+from priolab.analysis.figures.lettering import beside
+from priolab.analysis.figures.palette import INK, LAYERS, QUIET
 from priolab.analysis.figures.sheet import FONT, WIDTH, Axis, Declaration, Panel, heading, number
 from priolab.analysis.loads.findings import bound_of
 from priolab.analysis.loads.layer import Layer
@@ -19,8 +20,8 @@ from priolab.analysis.records.runs import Experiment
 _UNIT_PX = 76
 _BOTTOM = -0.75
 _LABEL_ROW = -0.42
-_MARGIN_PX = 14
 _SHORTEST_NS = 5 * 10**6
+"""Shorter parts are not in the legend: their time would be 0.00 s."""
 
 
 def draw(experiment: Experiment) -> Declaration | None:
@@ -31,17 +32,15 @@ def draw(experiment: Experiment) -> Declaration | None:
     most_s = max(ledger.wait_ns for _, ledger in shown) / 10**9
     place = "origin" if shown[0][0].run.scenario.via else "front"
     axis = Axis(most=most_s * 1.03, title=f"seconds after the {shown[0][1].focal} was available at the {place}")
-    present = [layer for layer in Layer if any(abs(ledger.parts.get(layer, 0)) >= _SHORTEST_NS for _, ledger in shown)]
-    panels = [
-        _panel(arm, ledger, present, axis, is_last=index == len(shown) - 1) for index, (arm, ledger) in enumerate(shown)
-    ]
-    return sheet.sheet(panels, heading(headline(experiment, [arm for arm, _ in shown])))
+    panels = [_panel(arm, ledger, axis, is_last=index == len(shown) - 1) for index, (arm, ledger) in enumerate(shown)]
+    independent = {"resolve": {"scale": {"color": "independent"}, "legend": {"color": "independent"}}}
+    return sheet.sheet(panels, heading(headline(experiment, [arm for arm, _ in shown]))) | independent
 
 
-def _panel(arm: Arm, ledger: Ledger, present: Sequence[Layer], axis: Axis, *, is_last: bool) -> Declaration:
+def _panel(arm: Arm, ledger: Ledger, axis: Axis, *, is_last: bool) -> Declaration:
     panel = Panel(axis=axis, bottom=_BOTTOM, top=1, height_px=round((1 - _BOTTOM) * _UNIT_PX), is_last=is_last)
     parts = list(_parts(ledger))
-    layers = [_bar(parts, present, panel), *_lengths(parts, panel), *_possible(arm, panel)]
+    layers = [_bar(parts, panel), *_possible(arm, panel)]
     largest = ledger.parts[ledger.largest]
     words = f"{arm.name}: {largest / 10**9:.2f} of {ledger.wait_ns / 10**9:.2f} s {WORDS[ledger.largest]}"
     return panel.made_of(layers, sheet.title(words, sentence(ledger.as_record()).split()))
@@ -64,31 +63,14 @@ def _parts(ledger: Ledger) -> Iterator[dict[str, Any]]:
             start_s = end_s
 
 
-def _bar(parts: Sequence[dict[str, Any]], present: Sequence[Layer], panel: Panel) -> Declaration:
+def _bar(parts: Sequence[dict[str, Any]], panel: Panel) -> Declaration:
     scale = {"domain": [NAMES[layer] for layer in Layer], "range": [LAYERS[layer] for layer in Layer]}
-    legend = sheet.legend([NAMES[layer] for layer in present])
+    seen = {part["name"]: f"{part['name']} {part['s']:.2f} s" for part in parts if part["s"] * 10**9 >= _SHORTEST_NS}
     return panel.bars(
         [part | {"base": 0, "top": 1} for part in parts],
         [{"field": "words", "type": "nominal", "title": "waited"}, number("s", "seconds", ",.3f")],
-        color={"field": "name", "type": "nominal", "scale": scale, "legend": legend},
+        color={"field": "name", "type": "nominal", "scale": scale, "legend": sheet.legend(list(seen), seen)},
     )
-
-
-def _lengths(parts: Sequence[dict[str, Any]], panel: Panel) -> Iterator[Declaration]:
-    """Writes the name and the seconds of each part into its bar; only the seconds, or nothing, if there is no room."""
-    for part in parts:
-        left_px, right_px = panel.axis.pixels(part["start"]), panel.axis.pixels(part["end"])
-        seconds = f"{part['s']:.2f} s"
-        label = inside(f"{part['name']} {seconds}", left_px, right_px) or inside(seconds, left_px, right_px)
-        if label is not None:
-            yield panel.text(label, 0.5, ink_on(part["colour"]), bold=True)
-
-
-def inside(text: str, left_px: float, right_px: float) -> Label | None:
-    """Returns a label at the left end of a bar; None if it is wider than the bar."""
-    if text_px(text, FONT) * 1.1 + 2 * _MARGIN_PX > right_px - left_px:
-        return None
-    return Label(text=text, at_px=left_px + _MARGIN_PX / 2, side=1, font_px=FONT)
 
 
 def _possible(arm: Arm, panel: Panel) -> list[Declaration]:

@@ -1,9 +1,10 @@
 """Colours, the same in every figure.
 
 Colours of resources are from Okabe and Ito's set, colours of layers from Tol's muted set. Colour-blind people can
-distinguish the colours of these sets. A pale projector, too, shows them as different colours.
+distinguish the colours of these sets. A pale projector, too, shows them as different colours. The blue of the others
+is darker than in the set, so that its luminance differs from that of the important resources, too.
 
-The demo's film has the same colours of layers (extras/demo/page/style.css).
+The demo's film has the same colours of resources and layers (extras/demo/page/style.css).
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ QUIET = "#5a5a5a"
 GRID = "#e4e4e4"
 
 IMPORTANT = ("#d55e00", "#e69f00", "#8a5a00")
-OTHERS = ("#0072b2", "#3f93c9", "#56a3a6", "#5b7fa6", "#7aa6d8")
+OTHERS = ("#004c85", "#3f93c9", "#56a3a6", "#5b7fa6", "#7aa6d8")
 """Colours of important resources (IMPORTANT) and of the others (OTHERS). A page with more resources repeats them."""
 
 RESOURCES: Mapping[str, str] = MappingProxyType({"image": OTHERS[0], "script": IMPORTANT[0]})

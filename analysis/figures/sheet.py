@@ -4,6 +4,7 @@ Elements of a panel have positions on the axis, not on the paper, so that they m
 the interactive figure. Fields of the data: start and end are values of the axis; base and top are heights in the panel.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -281,10 +282,15 @@ def _named(panel: Declaration, name: str) -> Declaration:
     return panel | {"layer": [first | {"name": name}, *others]}
 
 
-def legend(present: Sequence[str]) -> Declaration:
-    """Returns a legend that has only these entries, in as many columns as fit into the figure's width."""
-    widest_px = max((lettering.text_px(name, SMALL) for name in present), default=0) + _SYMBOL_PX
-    return {"values": list(present), "columns": max(1, int(WIDTH // widest_px))}
+def legend(present: Sequence[str], texts: Mapping[str, str] | None = None) -> Declaration:
+    """Returns a legend that has only these entries, in as many columns as fit into the figure's width.
+
+    texts: what the legend says in place of each entry.
+    """
+    said = texts or {name: name for name in present}
+    widest_px = max((lettering.text_px(said[name], SMALL) for name in present), default=0) + _SYMBOL_PX
+    made: Declaration = {"values": list(present), "columns": max(1, int(WIDTH // widest_px))}
+    return made | {"labelExpr": f"({json.dumps(said)})[datum.label]"} if texts else made
 
 
 _SYMBOL_PX = 65

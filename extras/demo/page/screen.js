@@ -7,6 +7,7 @@
 //    complete. An event stream: words. Any other type: a bar of progress.
 // 2. The page is ready when all important resources are complete.
 
+import { PARK, PIN, PIN_SIZE, ROADS, SHORE } from "./map.js";
 import { make, set, show } from "./svg.js";
 
 /** @typedef {import("./film.js").Film} Film */
@@ -110,13 +111,13 @@ export class Screen {
     const seen = make("rect", { ...box, height: 0 });
     clip.append(seen);
     const group = make("g", { "clip-path": `url(#${id})` });
-    const across = (/** @type {number} */ part) => (y + height * part).toFixed(1);
-    const along = (/** @type {number} */ part) => (x + width * part).toFixed(1);
+    const through = (/** @type {import("./map.js").Points} */ points) =>
+      `M${points.map(([along, down]) => `${(x + width * along).toFixed(1)} ${(y + height * down).toFixed(1)}`).join("L")}`;
     group.append(
       make("rect", { ...box, class: "land" }),
-      make("path", { class: "water", d: `M${x} ${across(0.62)}Q${along(0.35)} ${across(0.5)} ${along(0.55)} ${across(0.72)}T${x + width} ${across(0.8)}V${y + height}H${x}z` }),
-      make("path", { class: "park", d: `M${along(0.6)} ${across(0.1)}h${width * 0.28}v${height * 0.2}h${-width * 0.28}z` }),
-      make("path", { class: "road", "stroke-width": Math.max(1, unit / 2), d: `M${x} ${across(0.2)}L${x + width} ${across(0.42)}M${along(0.3)} ${y}L${along(0.42)} ${y + height}M${along(0.75)} ${across(0.35)}V${y + height}M${x} ${across(0.5)}L${along(0.75)} ${across(0.6)}` }),
+      make("path", { class: "water", d: `${through([...SHORE, [1, 1], [0, 1]])}z` }),
+      make("path", { class: "park", d: `${through(PARK)}z` }),
+      make("path", { class: "road", "stroke-width": Math.max(1, unit / 2), d: ROADS.map(through).join("") }),
     );
     this.ofText.push(this._rect(box, "awaited"));
     const line = make("line", { x1: x, x2: x + width, class: "front-line" });
@@ -167,9 +168,9 @@ export class Screen {
       this._rect({ x: foot.x + index * (width + unit), y: foot.y, width, height: foot.height }, "button"),
     );
     for (const button of buttons) set(button, { rx: unit / 2 });
-    const size = Math.min(body.width, body.height) / 7;
+    const size = Math.min(body.width, body.height) * PIN_SIZE;
     const [x, y] = [body.x + body.width / 2, body.y + body.height / 2];
-    const pin = make("path", { class: "pin", d: `M${x} ${y + size}C${x - 1.6 * size} ${y - size / 2} ${x - size} ${y - 1.5 * size} ${x} ${y - 1.5 * size}S${x + 1.6 * size} ${y - size / 2} ${x} ${y + size}z` });
+    const pin = make("path", { class: "pin", d: `M${PIN.map(([along, down]) => `${(x + along * size).toFixed(1)} ${(y + down * size).toFixed(1)}`).join("L")}z` });
     if (pinned) this.inside.append(pin);
     this.ofText.push(...buttons);
     this._when(scripts, (complete) => {

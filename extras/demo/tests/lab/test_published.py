@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -204,7 +204,8 @@ def test_whatever_is_pointed_at_says_what_it_is(browser: Browser) -> None:
 def test_the_parts_of_the_wait_have_the_figures_looks(browser: Browser) -> None:
     """At the film's end a legend below each bar has the name, time and colour of each part, in the bar's order."""
     waits = [arm["arm"]["ledger"]["parts_ms"] for arm in in_tree().arms if arm["knobs"]["LOWAT"] == "262144"]
-    for scheme, colour in (("light", LAYERS[Layer.UNSENT]), ("dark", None)):
+    colours: dict[Literal["light", "dark"], str | None] = {"light": LAYERS[Layer.UNSENT], "dark": None}
+    for scheme, colour in colours.items():
         with visit(browser, f"{EXPLORE.as_uri()}?below=262144", offline=True, color_scheme=scheme) as page:
             expect(page.locator(".arm-name")).to_have_count(2)
             scrub(page, 1)
@@ -227,11 +228,10 @@ def _rgb(colour: str) -> str:
 
 def test_a_sentence_has_one_end(browser: Browser, tmp_path: Path) -> None:
     """A text with an end of its own gets no full stop after it; one without an end gets one."""
+    said = {"verdict_reason": "Was it late?", "warnings": ["So"]}
+    lost = {"film": None, "film_reason": "it is lost."}
     arms = [
-        arm | {"arm": arm["arm"] | {"verdict_reason": "Was it late?", "warnings": ["So"]}} for arm in in_tree().arms
-    ]
-    arms = [
-        arm | {"film": None, "film_reason": "it is lost."} if arm["knobs"]["LOWAT"] == "none" else arm for arm in arms
+        {**arm, "arm": arm["arm"] | said} | (lost if arm["knobs"]["LOWAT"] == "none" else {}) for arm in in_tree().arms
     ]
     file = tmp_path / "ends.html"
     file.write_text(written(Recordings.of(arms, in_tree().about), finale(None)))
