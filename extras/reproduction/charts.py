@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from priolab.analysis.figures.palette import GRID, INK, QUIET, RESOURCES, VERDICTS
+from priolab.analysis.figures.palette import GRID, INK, LAYERS, QUIET, RESOURCES, VERDICTS
 from priolab.analysis.figures.sheet import CONFIG, TEXT, Declaration, Rows, layer
+from priolab.analysis.loads.layer import Layer
 from priolab.common.formats.run import Verdict
 from priolab.extras.reproduction.figures import Figures
 from priolab.extras.reproduction.loads import LoadSeen
@@ -13,6 +14,7 @@ _WIDTH = 1400
 _HEIGHT = 420
 _FONT = 24
 _IMAGE, _SCRIPT, _KEPT = RESOURCES["image"], RESOURCES["script"], VERDICTS[Verdict.KEPT]
+_BUFFER = LAYERS[Layer.UNSENT]
 _PALE_SCRIPT = "#b98a63"
 _ROOM = 1.12
 _POINT = 130
@@ -92,14 +94,14 @@ def by_number(control: Sequence[LoadSeen], treatment: Sequence[LoadSeen], most_s
     buffers = [{"load": number, "kib": size_kib, "text": f"{size_kib:.0f}"} for number, size_kib in sizes.items()]
     most_kib = max(sizes.values(), default=1.0) * 1.25
     height = _y("kib", "KiB", most_kib)
-    bar = {"type": "bar", "size": 64, "color": QUIET}
+    bar = {"type": "bar", "size": 64, "color": _BUFFER}
     below = {
         "width": _WIDTH,
         "height": _HEIGHT // 2,
         "title": title("send buffer when the script was available, KiB, with LOWAT unset: it grew by itself"),
         "layer": [
             layer(buffers, bar, x=x(shown=True), y=height),
-            _words(buffers, x(shown=True), height, QUIET, dy=-16),
+            _words(buffers, x(shown=True), height, _BUFFER, dy=-16),
         ],
     }
     return {"vconcat": [above, below], "spacing": 18, "config": CONFIG}
