@@ -38,7 +38,7 @@ export class ArmDrawing {
     const { ledger } = shown.arm;
     /** Null if the run has no ledger. */
     this.card = ledger ? new WaitCard(ledger, scale.waitMs, { width, em }) : null;
-    const least = Math.max(LEAST_BOX + (brief ? 1 : 0), this.card?.least ?? 0) + 2 * LEAST_LANE;
+    const least = Math.max(LEAST_BOX + (brief ? 1 : 0), (this.card?.least ?? 0) - TICKETS) + 2 * LEAST_LANE;
     this.height = Math.max(height, (fixed + least) * em);
     const spare = this.height - (fixed + least) * em;
     const laneHeight = LEAST_LANE * em + Math.min(0.25 * spare, 1.5 * em);
@@ -46,7 +46,8 @@ export class ArmDrawing {
     const y = TICKETS * em;
     this.places = new Places(film, scale, shown, { width, em, y, height: boxHeight, brief });
     this.lanes = new Lanes(film, scale, shown, { width, em, y: y + boxHeight, laneHeight, brief, axis });
-    this.card?.draw(y, boxHeight);
+    // At the film's end there are no tickets.
+    this.card?.draw(y + boxHeight);
     this.element = /** @type {SVGSVGElement} */ (
       make("svg", { viewBox: `0 0 ${width.toFixed(1)} ${this.height.toFixed(1)}`, class: brief ? "stage brief" : "stage", role: "group" })
     );

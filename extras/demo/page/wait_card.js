@@ -26,7 +26,7 @@ const PARTS = [
 
 /** Heights in multiples of the text's size. */
 const TITLE = 1.5;
-const BAR = { least: 1.5, most: 2.6 };
+const BAR = { least: 1.2, most: 2.6 };
 const ROW = 1.2;
 /** A legend's square, and the space from its left edge to the text and from the text to the next square. */
 const SQUARE = 0.8;
@@ -67,11 +67,12 @@ export class WaitCard {
     return seen.map((part, index) => ({ ...part, x: 2 + (index % columns) * column, row: Math.floor(index / columns) }));
   }
 
-  /** Draws the card. @param {number} top @param {number} space the height */
-  draw(top, space) {
+  /** Draws the card in the middle of a height. @param {number} space the height */
+  draw(space) {
     const { em, ledger, right } = this;
-    const y = top + TITLE * em;
     const height = Math.min(BAR.most, space / em - TITLE - this.rows * ROW) * em;
+    const top = (space - height - (TITLE + this.rows * ROW) * em) / 2;
+    const y = top + TITLE * em;
     this.element.append(make("text", { x: 2, y: top + 1.1 * em, class: "waited" }, `${ledger.focal} waited ${seconds(ledger.wait_ms)} for its first byte`));
     let at = 2;
     for (const part of this.parts) {
@@ -86,11 +87,9 @@ export class WaitCard {
       at += long;
     }
     const text = `${seconds(this.longestMs - ledger.wait_ms)} less`;
-    if (right - at > (text.length * LETTER * 1.2 + 0.8) * em) {
-      this.element.append(
-        explained(make("rect", { x: at + 2, y, width: right - at - 2, height, class: "less" }), "The other arm waited so much longer."),
-        make("text", { x: (at + right) / 2, y: y + height / 2 + 0.42 * em, class: "less-name" }, text),
-      );
-    }
+    const long = (text.length * LETTER * 1.1 + 0.8) * em;
+    if (right - at < long) return;
+    this.element.append(explained(make("rect", { x: at + 2, y, width: right - at - 2, height, class: "less" }), "The other arm waited so much longer."));
+    this.element.append(make("text", { x: (at + right) / 2, y: y + height / 2 + 0.4 * em, class: "less-name" }, text));
   }
 }
