@@ -26,7 +26,7 @@ from priolab.extras.demo.arm_view import FinishedArm, document
 from priolab.extras.demo.finale import add_address, finale
 from priolab.extras.demo.finale import printed as printed_finale
 from priolab.extras.demo.one_file import PAGE, modules, notes, style
-from priolab.extras.demo.story import StoryStep, steps
+from priolab.extras.demo.story import StoryStep, joined, steps
 from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, run_missing
 
 _TEMPLATE = Path(__file__).with_name("slides.html")
@@ -75,7 +75,7 @@ def _written(
         runs = [next(run for run in load_experiment(each.folder).runs if run.arm == each.arm) for each in shown]
         named = [arm_of(run, called=name) for run, name in zip(runs, step.names, strict=True)]
         fabric = runs[0].record.fabric
-        drawn = picture.framed(picture.drawn(slide.draw(step.title, step.text, named, fabric)), slide.RATIO)
+        drawn = picture.framed(picture.drawn(slide.draw(step.title, joined(step.text), named, fabric)), slide.RATIO)
         pictures.append((step.title, drawn))
         for path, content in ((".svg", drawn.encode()), (".png", picture.png(drawn))):
             target = folder / f"{number:02}-{_slug(step.title)}{path}"

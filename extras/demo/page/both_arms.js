@@ -9,10 +9,11 @@ import { Film, STREAMS } from "./film.js";
 import { Grip } from "./grip.js";
 import { Filmstrip } from "./filmstrip.js";
 import { Heading } from "./heading.js";
+import { linkFacts } from "./link.js";
 import { marksOf } from "./marks.js";
 import { Phone } from "./phone.js";
 import { Player } from "./player.js";
-import { element, set } from "./svg.js";
+import { element, set, write } from "./svg.js";
 import { seconds, sentence } from "./words.js";
 
 /** @typedef {import("./types.js").Shown} Shown */
@@ -32,6 +33,9 @@ const [LEAST_STRIP, STRIP] = [5, 8];
 const ARM = 11.8;
 const BORDERS = 0.7;
 
+/** The height that an element takes from its neighbours. @param {Element} element */
+const taken = (element) => (getComputedStyle(element).position === "absolute" ? 0 : element.clientHeight);
+
 export class BothArms {
   /** @param {HTMLElement} place @param {HTMLElement} bar the element for the player's controls */
   constructor(place, bar) {
@@ -46,7 +50,7 @@ export class BothArms {
     /** Lets the line of LOWAT be moved; null if nothing else can be shown. @type {import("./grip.js").Limits | null} */
     this.limits = null;
     this.player = new Player((tMs) => this._show(tMs));
-    controls(bar, this.player);
+    this.link = controls(bar, this.player);
     /** The space for which everything was drawn. */
     this.space = "";
     new ResizeObserver(() => {
@@ -64,6 +68,7 @@ export class BothArms {
     this.arms = arms;
     this.names = names;
     const films = this._draw();
+    write(this.link, linkFacts(arms));
     this.player.setSpeed(speed);
     const { marks, decisive } = marksOf(films, names);
     this.player.load(Math.max(0, ...films.map((film) => film?.durationMs ?? 0)), marks, decisive);
@@ -94,7 +99,7 @@ export class BothArms {
     const isNarrow = width < NARROW * em;
     this.place.classList.toggle("narrow", isNarrow);
     this.place.classList.toggle("tight", width < TIGHT * em);
-    const headings = this.arms.map((shown, index) => new Heading(shown, this.names[index]));
+    const headings = this.arms.map((shown, index) => new Heading(shown, this.names[index], this.arms[1 - index]));
     const articles = headings.map((heading, index) => {
       const article = element("article", "arm");
       article.append(heading.element);
@@ -113,9 +118,9 @@ export class BothArms {
       if (!film) return;
       const phoneWidth = PHONE * em;
       // A figure has its full width before the height of the text beside it is known.
-      const phone = new Phone(film, { width: phoneWidth, height: isNarrow ? NARROW_PHONE * em : room - headings[index].note.clientHeight, em });
+      const phone = new Phone(film, { width: phoneWidth, height: isNarrow ? NARROW_PHONE * em : room - taken(headings[index].note), em });
       article.append(phone.element);
-      const words = [...article.children].reduce((sum, child) => sum + (child === phone.element ? 0 : child.clientHeight), 0);
+      const words = [...article.children].reduce((sum, child) => sum + (child === phone.element ? 0 : taken(child)), 0);
       const space = { width: isNarrow ? width : width - phoneWidth - 0.8 * em, height: room - words, em };
       const drawing = new ArmDrawing(film, scale, this.arms[index], { ...space, axis: isNarrow || index === articles.length - 1 });
       article.insertBefore(drawing.element, headings[index].note);

@@ -1,9 +1,10 @@
 // @ts-check
-// The player's controls: buttons, position with chapter marks, clock, the last chapter mark, speed.
+// The player's controls: buttons, position with chapter marks, clock, speed. Below: why the film stands or how fast it
+// runs, the last chapter mark, and the facts of the link.
 
 import { FASTEST, SLOWEST } from "./player.js";
 import { element, set, write } from "./svg.js";
-import { times } from "./words.js";
+import { pace, times } from "./words.js";
 
 const SPAN = Math.log(FASTEST / SLOWEST);
 
@@ -23,13 +24,32 @@ function slider(className, label, range) {
   return made;
 }
 
-/** Fills the bar, and keeps it up to date. @param {HTMLElement} bar @param {import("./player.js").Player} player */
+/** Says why the film stands, or how fast it runs; the last chapter mark follows. @param {import("./player.js").Player} player */
+function state(player) {
+  const { playing, tMs, marks, durationMs, chapter } = player;
+  if (!durationMs) return "";
+  if (!playing && player.onStage && marks.some((mark) => mark.tMs === tMs)) return "stopped at:";
+  const fast = player.isSlow ? `slow motion, ${times(player.pace)}` : pace(player.pace);
+  if (!chapter) return playing || !tMs ? `plays at ${fast}` : "paused";
+  return `${playing ? fast : "paused"}, after:`;
+}
+
+/** Says on stage how a film that stands goes on. @param {import("./player.js").Player} player */
+const goesOn = ({ playing, onStage, durationMs }) => (onStage && durationMs && !playing ? "Page Down goes on" : "");
+
+/**
+ * Fills the bar, and keeps it up to date. Returns the element for the facts of the link.
+ * @param {HTMLElement} bar @param {import("./player.js").Player} player
+ */
 export function controls(bar, player) {
   const play = button("play", "Play", () => player.toggle());
   const next = button("next-mark", "Next mark", () => player.jump(1));
   const scrub = slider("scrub", "position in the film", { min: "0", max: "1000" });
   const speed = slider("speed", "speed of the film", { min: "0", max: "100" });
-  const [clock, chapter, factor] = ["clock", "chapter", "factor"].map((name) => element("output", name));
+  const [clock, chapter, factor, told, hint] = ["clock", "chapter", "factor", "told", "hint"].map((name) => element("output", name));
+  const link = element("span", "link-facts");
+  const words = element("p", "player-words");
+  words.append(told, chapter, hint, link);
   const track = element("div", "track");
   const ticks = element("div", "ticks");
   track.append(ticks, scrub);
@@ -58,10 +78,13 @@ export function controls(bar, player) {
     scrub.value = String(Math.round(1000 * part(player.tMs)));
     write(clock, `${(player.tMs / 1000).toFixed(2)} s`);
     write(chapter, player.chapter);
+    write(told, state(player));
+    write(hint, goesOn(player));
     set(scrub, { "aria-valuetext": `${clock.textContent} ${player.chapter}`.trim() });
     speed.value = String(Math.round((Math.log(player.speed / SLOWEST) / SPAN) * 100));
     write(factor, times(player.speed));
     set(speed, { "aria-valuetext": `${factor.textContent} real time` });
   });
-  bar.append(play, next, track, clock, chapter, speed, factor);
+  bar.append(play, next, track, clock, speed, factor, words);
+  return link;
 }

@@ -1,10 +1,11 @@
 // @ts-check
-// The filmstrip: the client's screens of both arms at equal steps of time, and how much sooner one page is ready.
+// The filmstrip: the client's screens of both arms at equal steps of time, how much earlier one page is ready, and how
+// much earlier its important resource begins.
 
 import { tickStep } from "./lanes.js";
 import { Screen } from "./screen.js";
 import { element, make, write } from "./svg.js";
-import { gap } from "./words.js";
+import { gap, seconds } from "./words.js";
 
 /** @typedef {import("./film.js").Film} Film */
 /** @typedef {{screen: Screen, tMs: number, seen: boolean | null}} Frame */
@@ -13,7 +14,7 @@ import { gap } from "./words.js";
 const ASPECT = 0.8;
 const TEXT = 1.3;
 /** Space for the gap's text beside the frames; in a strip that is narrower than LEAST, the text is below. */
-const GAP = 17;
+const GAP = 21;
 const LEAST = 46;
 /** A shorter difference is none: it is less than a person sees. */
 const LEAST_MS = 20;
@@ -35,8 +36,7 @@ export class Filmstrip {
     this.element.setAttribute("aria-label", "filmstrip");
     this.gap = element("p", "gap");
     this.gap.setAttribute("role", "status");
-    const [big, small] = [element("strong", "gap-time"), element("span", "gap-words")];
-    this.gap.append(big, small);
+    this.gap.append(element("strong", "gap-time"), element("span", "gap-words"), element("span", "gap-first"));
     /** @type {Frame[]} */
     this.frames = [];
     const across = width - (isWide ? (GAP + 1) * em : 0);
@@ -81,13 +81,11 @@ export class Filmstrip {
       frame.screen.element.classList.toggle("unseen", !seen);
       frame.screen.show(seen ? frame.tMs : 0);
     }
-    const [big, small] = this._gapAt(tMs);
-    const [time, words] = this.gap.children;
-    write(time, big);
-    write(words, small);
+    const texts = this._gapAt(tMs);
+    [...this.gap.children].forEach((part, index) => write(part, texts[index] ?? ""));
   }
 
-  /** Returns by how much one page is ready sooner than the other, as far as it is known. @param {number} tMs */
+  /** Returns by how much one page is ready earlier than the other, as far as it is known, in three texts. @param {number} tMs */
   _gapAt(tMs) {
     const [first, second] = this.films;
     if (!first || !second) return ["", ""];
@@ -95,10 +93,22 @@ export class Filmstrip {
     const [earlyMs, lateMs] = [first.readyMs, second.readyMs].sort((one, other) => one - other);
     const ready = first.document.ready;
     if (tMs < earlyMs) return ["", ""];
-    if (lateMs - earlyMs < LEAST_MS) return tMs < lateMs ? ["", ""] : ["same time", `${ready} in both`];
+    if (lateMs - earlyMs < LEAST_MS) return tMs < lateMs ? ["", ""] : ["same time", `${ready} in both`, this._firstByte()];
     const where = `${ready} with ${this.names[sooner]}`;
     if (tMs < lateMs && tMs - earlyMs < LEAST_SO_FAR_MS) return ["", ""];
     if (tMs < lateMs) return [gap(tMs - earlyMs), `so far: ${where}`];
-    return [`${gap(lateMs - earlyMs)} sooner`, where];
+    return [`${gap(lateMs - earlyMs)} earlier`, where, this._firstByte(sooner)];
+  }
+
+  /**
+   * Says how much earlier the important resource begins: in an arm, or by default in the arm with the earlier first byte.
+   * @param {number} [arm]
+   */
+  _firstByte(arm) {
+    const [first, second] = this.films.map((film) => film?.asked("important").first_byte_ms ?? 0);
+    if (Math.abs(first - second) < LEAST_MS) return arm === undefined ? "" : "first byte at the same time";
+    const early = first < second ? 0 : 1;
+    const isEarly = arm === undefined || arm === early;
+    return `first byte ${seconds(Math.abs(first - second))} ${isEarly ? "earlier" : "later"}${arm === undefined ? ` with ${this.names[early]}` : ""}`;
   }
 }

@@ -13,9 +13,28 @@ const VERDICTS = {
   undecided: "undecided",
 };
 
+/** Times that differ by a smaller part are the same. */
+const SAME = 0.005;
+
+/** @param {number | null} one @param {number | null} other */
+const isSame = (one, other) => one !== null && other !== null && Math.abs(one - other) <= SAME * Math.max(one, other);
+
+/**
+ * Says what a verdict is about, where the films do not show it: it is undecided, or differs between two films that are
+ * the same. @param {Shown} shown @param {Shown} [other] the other arm
+ */
+function aboutVerdict({ arm, names, favoured }, other) {
+  if (arm.verdict === "undecided") {
+    return favoured ? `Undecided: the ${names.important} did not come before the ${names.others}, nor after.` : "Undecided: the client asked for no order.";
+  }
+  const same = other && isSame(arm.first_byte_ms, other.arm.first_byte_ms) && isSame(arm.important_last_byte_ms, other.arm.important_last_byte_ms);
+  if (!same || !favoured || other.arm.verdict === arm.verdict) return "";
+  return `The same film: the verdict is about what the client asked for, here the ${names[favoured]} first.`;
+}
+
 export class Heading {
-  /** @param {Shown} shown @param {string} name */
-  constructor(shown, name) {
+  /** @param {Shown} shown @param {string} name @param {Shown} [other] the other arm */
+  constructor(shown, name, other) {
     const { arm, film } = shown;
     this.element = element("header", "arm-head");
     /** Parts that appear, and their times. @type {{tMs: number, part: HTMLElement}[]} */
@@ -26,15 +45,15 @@ export class Heading {
     this.later.push({ tMs: endMs, part: verdict });
     this.figures = element("dl", "figures");
     this.element.append(element("h2", "arm-name", name), verdict, this.figures);
-    // The film rounds its times down.
-    const at = (/** @type {number | null} */ tMs) => Math.min(tMs ?? endMs, endMs);
+    // The film rounds its times down to a microsecond.
+    const at = (/** @type {number | null} */ tMs) => Math.min(Math.floor((tMs ?? endMs) * 1000) / 1000, endMs);
     const { important, others } = shown.names;
     this._add(`${important} begins`, seconds(arm.first_byte_ms), "first_byte_ms", at(arm.first_byte_ms), "middle");
     this._add(`${important} complete`, seconds(arm.important_last_byte_ms), "important_last_byte_ms", at(arm.important_last_byte_ms), "main");
     this._add(`${others} complete`, seconds(arm.others_last_byte_ms), "others_last_byte_ms", at(arm.others_last_byte_ms));
     this._add(`${others} before it`, kib(arm.other_bytes_before), "other_bytes_before", at(arm.first_byte_ms));
     if (arm.oracle) this._add("possible", seconds(arm.oracle.first_byte_ms), "oracle.first_byte_ms", endMs);
-    this.note = this._note(shown);
+    this.note = this._note(shown, aboutVerdict(shown, other));
     this.later.push({ tMs: endMs, part: this.note });
   }
 
@@ -48,11 +67,12 @@ export class Heading {
     this.later.push({ tMs, part: figure });
   }
 
-  /** The verdict's reason; the full text is shown on hover and focus. @param {Shown} shown */
-  _note(shown) {
+  /** The verdict's reason; the full text is shown on hover and focus. @param {Shown} shown @param {string} about the verdict */
+  _note(shown, about) {
     const { verdict_reason: reason, warnings } = shown.arm;
     const told = [reason ?? "", shown.wait ?? "", ...warnings].filter((text) => text).map(sentence);
-    const made = element("p", "note", told.join(" "));
+    const made = element("p", about ? "note about" : "note");
+    made.append(element("span", "about-verdict", about), " ", element("span", "reason", told.join(" ")));
     made.tabIndex = 0;
     made.setAttribute("role", "note");
     return made;

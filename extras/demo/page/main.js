@@ -229,7 +229,7 @@ class Page {
   _notes() {
     if (!this.presenting) {
       const title = this.choice.names.join(" / ");
-      return { step: "exploring", title, say: "", minute: null, until: null, next: "", presenting: false };
+      return { step: "exploring", title, say: [], minute: null, until: null, next: "", presenting: false };
     }
     return this.presenter.notes(this.offered.closing);
   }

@@ -1,5 +1,6 @@
 // @ts-check
-// The window with the speaker's notes: what is shown, what to say, what comes next, and a timer. It calls no server.
+// The window with the speaker's notes: what is shown, what to say now and at the next marks of the film, and a timer. It
+// calls no server.
 
 import { CHANNEL } from "./talk.js";
 
@@ -44,6 +45,35 @@ class Timer {
   }
 }
 
+/** What to say, sentence by sentence. @type {import("./types.js").Said[]} */
+let sentences = [];
+/** The marks that the film has passed. @type {string[]} */
+let passed = [];
+
+/** Shows which sentences fit the film's last mark, and at which marks the later ones fit. */
+function say() {
+  const reached = sentences.map(({ at: mark }) => mark === "start" || passed.includes(mark));
+  const now = sentences.findLast((_, index) => reached[index])?.at;
+  [...at("say").children].forEach((part, index) => {
+    part.classList.toggle("now", sentences[index].at === now);
+    part.classList.toggle("later", !reached[index]);
+  });
+}
+
+/** @param {import("./types.js").Said[]} all */
+function showSentences(all) {
+  sentences = all;
+  at("say").replaceChildren(
+    ...all.map(({ words, at: mark }, index) => {
+      const part = document.createElement("span");
+      part.textContent = `${words} `;
+      if (mark !== (all[index - 1]?.at ?? "start")) part.dataset.at = mark;
+      return part;
+    }),
+  );
+  say();
+}
+
 const timer = new Timer();
 const channel = new BroadcastChannel(CHANNEL);
 let shownStep = "";
@@ -79,15 +109,18 @@ function show() {
 channel.addEventListener("message", ({ data }) => {
   if (data.film) {
     const { tMs, stop, playing } = data.film;
+    passed = data.film.passed;
+    say();
     const where = stop ? `next stop: ${stop.text} at ${(stop.tMs / 1000).toFixed(2)} s` : "at its end";
-    at("film").textContent = `film ${(tMs / 1000).toFixed(2)} s, ${playing ? "plays" : "stands"}; ${where}`;
+    const does = playing ? "plays" : passed.length ? `stands after: ${passed[passed.length - 1]}` : "stands";
+    at("film").textContent = `film ${(tMs / 1000).toFixed(2)} s, ${does}; ${where}`;
   }
   if (!data.notes) return;
-  const { step, title, say, minute, until, next, presenting } = data.notes;
+  const { step, title, minute, until, next, presenting } = data.notes;
   plan = { from: secondsOf(minute), until: secondsOf(until) };
   at("step").textContent = step;
   at("title").textContent = title;
-  at("say").textContent = say;
+  showSentences(data.notes.say);
   at("planned").textContent = minute ? `planned for ${minute}${until ? ` to ${until}` : ""}` : "not in the talk of five minutes";
   at("next").textContent = next ? `Next: ${next}` : "";
   at("planned").hidden = !presenting;

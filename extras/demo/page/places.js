@@ -2,8 +2,8 @@
 // Draws where the bytes are at an instant: in the front, in its kernel, on the network, or at the client.
 //
 // Rules:
-// 1. All places have the same scale for bytes, except the network: it holds so few bytes that it is magnified. A title
-//    shows the factor.
+// 1. All places have the same scale for bytes, except the network: it holds so few bytes that it is magnified. Its
+//    title always has the factor.
 // 2. In the front, streams are drawn apart: they can still be reordered. The one at the right is handed over next; if
 //    both are there, they take turns. In the kernel and on the network TLS records form a queue, and the kernel has a
 //    lock.
@@ -29,7 +29,7 @@ const STEP_PART = 0.02;
 const TITLES = {
   front: ["front: open", "front"],
   socket: ["kernel: locked", "kernel"],
-  link: ["network", "network", "net"],
+  link: ["network, drawn ", "network ", "net ", "net", ""],
   client: ["client"],
 };
 
@@ -112,7 +112,7 @@ export class Places {
   _boxes() {
     const { em, pad, room } = this;
     const magnified = (this.places.link.width - 2 * pad) / this.scale.linkBytes / (this.full / this.scale.bytes);
-    const factor = `×${magnified < 10 ? magnified.toFixed(1) : Math.round(magnified)}`;
+    const factor = `×${magnified < 9.5 ? magnified.toFixed(1) : Math.round(magnified)}`;
     for (const [name, box] of Object.entries(this.places)) {
       const locked = name === "socket";
       const shape = { x: box.x, y: room.y, width: box.width, rx: 0.4 * em };
@@ -124,7 +124,7 @@ export class Places {
       }
       const left = box.x + pad + (locked ? 1.1 * em : 0);
       const free = this._exit(box) - left - (room.brief ? 0 : 4.5 * em);
-      const titles = name === "link" ? [`network, ${factor}`, ...TITLES.link] : TITLES[name];
+      const titles = TITLES[name].map((text) => (name === "link" ? `${text}${factor}` : text));
       const title = titles.find((text) => text.length * LETTER * em <= free) ?? titles[titles.length - 1];
       this.element.append(make("text", { x: left, y: baseline, class: `title ${name}` }, title));
       const y = room.brief ? this.bottom - 0.4 * em : baseline;

@@ -50,6 +50,16 @@ export class Player {
     if (!this.onStage) this.play();
   }
 
+  /** True if the film goes through the decisive time on stage, and so is slower. */
+  get isSlow() {
+    return this.onStage && this.tMs >= this.decisive[0] && this.tMs < this.decisive[1];
+  }
+
+  /** The speed at this instant, as a multiple of real time. */
+  get pace() {
+    return this.speed * (this.isSlow ? SLOWER : 1);
+  }
+
   play() {
     if (this.playing || !this.durationMs) return;
     if (this.tMs >= this.durationMs) this.tMs = 0;
@@ -93,9 +103,7 @@ export class Player {
   /** @param {number} nowMs */
   _tick(nowMs) {
     if (!this.playing) return;
-    const [from, to] = this.decisive;
-    const slower = this.onStage && this.tMs >= from && this.tMs < to ? SLOWER : 1;
-    const wanted = Math.min(this.durationMs, this.tMs + Math.max(0, nowMs - this._lastMs) * this.speed * slower);
+    const wanted = Math.min(this.durationMs, this.tMs + Math.max(0, nowMs - this._lastMs) * this.pace);
     const mark = this.onStage ? this.marks.find(({ tMs }) => tMs > this.tMs && tMs <= wanted) : undefined;
     this.tMs = mark?.tMs ?? wanted;
     this._lastMs = nowMs;

@@ -2,9 +2,10 @@
 // The page's side of the speaker's notes: tells the notes' window what the audience sees, and obeys its keys.
 
 /**
- * minute, until: when the step begins and ends by the plan. stop: the next chapter mark of the film.
- * @typedef {{step: string, title: string, say: string, minute: string | null, until: string | null, next: string, presenting: boolean}} Notes
- * @typedef {{tMs: number, stop: import("./film.js").Mark | undefined, playing: boolean}} FilmTime
+ * minute, until: when the step begins and ends by the plan. stop: the next chapter mark of the film. passed: the texts of
+ * the marks so far.
+ * @typedef {{step: string, title: string, say: import("./types.js").Said[], minute: string | null, until: string | null, next: string, presenting: boolean}} Notes
+ * @typedef {{tMs: number, stop: import("./film.js").Mark | undefined, passed: string[], playing: boolean}} FilmTime
  */
 
 export const CHANNEL = "priolab-talk";
@@ -42,7 +43,8 @@ export class Talk {
       return;
     }
     this._toldMs = performance.now();
-    this.channel.postMessage({ film: { tMs, playing, stop: marks.find((mark) => mark.tMs > tMs) } });
+    const passed = marks.filter((mark) => mark.tMs <= tMs).map(({ text }) => text);
+    this.channel.postMessage({ film: { tMs, playing, passed, stop: marks.find((mark) => mark.tMs > tMs) } });
   }
 
   /** Opens the window, which asks for the notes. A file without a server has the window's page in itself. */

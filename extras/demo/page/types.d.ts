@@ -119,16 +119,22 @@ export interface StepOffer {
   /** A question to bet on before the film plays. */
   bet: string | null;
   /** The speaker's notes. */
-  say: string;
+  say: Said[];
   /** When the step begins in the talk of five minutes; null if that talk leaves it out. */
   minute: string | null;
+}
+
+/** A sentence of the speaker's notes. at: the chapter mark at which it is said; `start` for the film's beginning. */
+export interface Said {
+  words: string;
+  at: string;
 }
 
 /** The closing slide. */
 export interface Closing {
   title: string;
   points: string[];
-  say: string;
+  say: Said[];
   minute: string;
   /** Where the audience finds the published file, and the QR code of this address as a data: URL; null if nobody said. */
   address: string | null;

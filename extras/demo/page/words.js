@@ -35,6 +35,18 @@ export function sentence(text) {
   return !text || /[.!?…]$/.test(text) ? text : `${text}.`;
 }
 
+const FRACTIONS = new Map([[0.1, "a tenth of real time"], [0.5, "half of real time"], [1, "real time"], [2, "twice real time"]]);
+
+/** A film's speed in words, for people who cannot know that a film is slow. @param {number} speed */
+export function pace(speed) {
+  return FRACTIONS.get(Number(speed.toFixed(2))) ?? `${Number(speed.toPrecision(2))} times real time`;
+}
+
+/** A link's rate: in kilobytes as tc's kbps, and from eight megabits a second in megabits. @param {number} bitS bits per second */
+export function rate(bitS) {
+  return bitS < 8e6 ? `${Number((bitS / 8000).toFixed(1))} kB/s` : `${Number((bitS / 1e6).toFixed(1))} Mbit/s`;
+}
+
 /** The width of a letter, as a part of the text's size. */
 export const LETTER = 0.58;
 export const BOLD = 0.66;

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from zxingcpp import read_barcodes
 
 from priolab.extras.demo.choices import offers
-from priolab.extras.demo.story import closing, steps
+from priolab.extras.demo.story import closing, joined, steps
 from priolab.extras.demo.tests.demonstration import Demo, demonstration
 from priolab.extras.demo.tests.lab.exported import ADDRESS, Exported
 from priolab.extras.demo.tests.lab.story import TOLD
@@ -44,6 +44,7 @@ NAMES = ["no limit", "limit 128 KiB"]
 WINDOWS = [(1280, 720, 11.0), (1920, 1080, 12.0)]
 STAGES = [(1280, 720), (1920, 1080), (800, 600)]
 LARGE = 0.025
+LINK = re.compile(r"^link: [\d.]+ (kB|Mbit)/s, round trip \d+ ms, queue \d+ (packets|above, 1,000 below)$")
 """The size of the smallest text on stage, as a part of the window's height."""
 INSTANTS = (0.0, 0.03, 0.06, 0.15, 0.24, 0.4, 0.55, 0.75, 1.0)
 _BRIGHT = 128
@@ -274,6 +275,7 @@ def test_the_story_is_told_with_keys(demo: Demo, at: Visit) -> None:
         expect(page.locator(".step-count")).to_have_text(f"{number} of {len(steps())}")
         _becomes(page, list(step.names))
         _figures_are_those_of_the_command_line(demo, page)
+        expect(page.locator(".link-facts")).to_have_text(LINK)
         page.keyboard.press("ArrowRight")
     page.keyboard.press("Home")
     expect(page.locator(".step-title")).to_have_text(steps()[0].title)
@@ -436,6 +438,7 @@ def test_slides_need_nobody(slides: Path, browser: Browser, axe_script: Path) ->
             expect(page.locator(".step-title")).to_have_text(step.title)
             expect(page.locator(".arm-name")).to_have_text(list(step.names))
             assert all(len(seen) >= 4 for seen in figures(page))
+            expect(page.locator(".link-facts")).to_have_text(LINK)
             assert layout_faults(page, smallest_px=LARGE * 1080, parts=INSTANTS) == [], step.title
             page.keyboard.press("ArrowRight")
         expect(page.locator(".step-title")).to_have_text(closing().title)
@@ -448,11 +451,11 @@ def test_slides_need_nobody(slides: Path, browser: Browser, axe_script: Path) ->
         expect(page.locator(".step-title")).to_have_text(steps()[-1].title)
         with page.context.expect_page() as opening:
             page.keyboard.press("s")
-        expect(opening.value.locator("#say")).to_have_text(steps()[-1].say)
+        expect(opening.value.locator("#say")).to_have_text(joined(steps()[-1].say))
         opening.value.keyboard.press("ArrowRight")
         expect(page.locator(".step-title")).to_have_text(closing().title)
         assert len(re.findall(rb"/Type */Page\b", page.pdf(prefer_css_page_size=True))) == len(steps()) + 1
-        expect(page.locator(".closing-points li")).to_have_text(list(closing().points))
+        expect(page.locator(".closing-points li")).to_have_text([each.words for each in closing().points])
         assert violations(page, axe_script) == []
         expect(page.locator("#stages figcaption")).to_contain_text(ADDRESS)
         assert _codes(page.screenshot()) == [ADDRESS]

@@ -165,7 +165,7 @@ def test_the_filmstrip_has_nothing_of_the_future(talk: Talk, browser: Browser) -
         _at(page, films, early_ms - 50)
         expect(page.locator(".gap-time")).to_have_text("")
         scrub(page, 1)
-        expect(page.locator(".gap-time")).to_have_text(f"{(late_ms - early_ms) / 1000:.1f} s sooner")
+        expect(page.locator(".gap-time")).to_have_text(f"{(late_ms - early_ms) / 1000:.1f} s earlier")
         expect(page.locator(".gap-words")).to_have_text(f"the map works with {step.names[1]}")
 
 
@@ -311,6 +311,7 @@ def test_on_stage_the_film_pauses_at_marks_and_is_slow_at_the_decisive_one(talk:
         page.keyboard.press("Space")
         page.clock.run_for(500)
         slow_ms = _clock_ms(page) - asked["available_ms"]
+        expect(page.locator(".told")).to_have_text("slow motion, 0.4×, after:")  # noqa: RUF001
         page.keyboard.press("n")
         before_ms = _clock_ms(page)
         page.keyboard.press("Space")

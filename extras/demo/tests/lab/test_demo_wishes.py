@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.demo.recorded import recorded
-from priolab.extras.demo.story import closing, steps
+from priolab.extras.demo.story import closing, joined, steps
 from priolab.extras.demo.tests.lab.stub_demo import MadeUp, made_up_demo
 from tests.support import visits, waiting
 from tests.support.visits import (
@@ -353,7 +353,7 @@ def test_the_speaker_has_notes(at: Callable[..., Page]) -> None:
     notes.set_viewport_size({"width": 820, "height": 620})
     expect(notes.locator("#step")).to_have_text("exploring")
     page.keyboard.press("p")
-    expect(notes.locator("#say")).to_have_text(steps()[0].say)
+    expect(notes.locator("#say")).to_have_text(joined(steps()[0].say))
     expect(notes.locator("#planned")).to_have_text(f"planned for 0:00 to {steps()[1].minute}")
     expect(notes.locator("#next")).to_have_text(f"Next: {steps()[1].title}")
     expect(notes.locator("#timer")).to_have_text("0:00")
@@ -371,7 +371,7 @@ def test_the_speaker_has_notes(at: Callable[..., Page]) -> None:
     assert 1 <= passed_s <= time.monotonic() - began_s
     expect(notes.locator("#timer")).to_have_text(f"{passed_s // 60}:{passed_s % 60:02}")
     page.keyboard.press("End")
-    expect(notes.locator("#say")).to_have_text(closing().say)
+    expect(notes.locator("#say")).to_have_text(joined(closing().say))
     expect(notes.locator("#next")).to_have_text("")
     navigate(notes, notes.reload)
     expect(notes.locator("#title")).to_have_text(closing().title)

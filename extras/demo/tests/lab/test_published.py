@@ -23,7 +23,7 @@ from priolab.extras.demo.recorded import Recordings, in_tree
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import closing, steps
 from tests.support.capabilities import needs
-from tests.support.visits import drawing_faults, figures, layout_faults, leave_story, scrub, shown, violations, visit
+from tests.support.visits import drawing_faults, figures, layout_faults, scrub, shown, violations, visit
 
 _WINDOWS = ((390, 844), (844, 390), (1024, 768), (1280, 800), (1920, 1080), (3840, 2160))
 _SMALLEST_PX = 10
@@ -41,7 +41,6 @@ _FILMS = (
 _PHONE_PX = 500
 _LOAD_S = 60.0
 _SETTLED_MS = 500
-_WIDTHS = "(all) => all.map((each) => Number(each.getAttribute('width')))"
 
 
 def _runs(knobs: str) -> list[str]:
@@ -265,22 +264,25 @@ def test_a_bet_is_compared_with_the_film(browser: Browser) -> None:
         expect(texts.nth(1)).to_have_text(re.compile(r"^bet 6\.\d\d s: 3\.\d\d s too late$"))
 
 
-def test_the_front_holds_what_the_speaker_says(browser: Browser) -> None:
-    """When the script exists in the step about LOWAT, the front has none of the image above, and most of it below."""
-    with visit(browser, EXPLORE.as_uri(), width=1920, height=1080, offline=True) as page:
-        expect(page.locator(".arm-name")).to_have_count(2)
-        page.keyboard.press("p")
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowRight")
-        expect(page.locator(".step-bet")).to_have_text(str(steps()[2].bet))
-        page.keyboard.press("n")
-        page.keyboard.press("n")
-        expect(page.locator(".chapter")).to_have_text("script exists")
-        image, script = (
-            page.locator(f".places rect.fill.{stream}").evaluate_all(_WIDTHS)[::2] for stream in ("others", "important")
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800), (3840, 2160)])
+@pytest.mark.parametrize("query", ["", "?step=3"])
+def test_the_network_is_magnified(browser: Browser, query: str, width: int, height: int) -> None:
+    """The network's title has the factor of its scale, whatever the width, in the story and outside of it."""
+    with visit(browser, EXPLORE.as_uri() + query, width=width, height=height, offline=True) as page:
+        expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 128 KiB"])
+        scrub(page, 0.04)  # the kernel has nothing of the script
+        found = re.search(r"×([\d.]+)$", str(page.locator(".title.link").first.text_content()))  # noqa: RUF001
+        assert found
+        kernel, network = (
+            str(page.locator(f".bytes.{place}").first.text_content()).partition(" ") for place in ("socket", "link")
         )
-        assert image[0] == 0
-        assert image[1] > script[0] / 2, "both resources have the same size"
+        assert (kernel[2], network[2]) == ("KiB", "KiB")
+        spans = page.locator(".arm:nth-of-type(1) path.fill.others").evaluate_all(_SPANS)
+        factor = spans[1] / float(network[0]) / (spans[0] / float(kernel[0]))
+        assert float(found[1]) == pytest.approx(factor, rel=0.05)
+
+
+_SPANS = "(all) => all.map((each) => each.getBBox().width)"
 
 
 def test_explore_tells_the_story(browser: Browser) -> None:
@@ -292,47 +294,7 @@ def test_explore_tells_the_story(browser: Browser) -> None:
             expect(page.locator(".step-title")).to_have_text(step.title)
             expect(page.locator(".arm-name")).to_have_text(list(step.names))
             page.keyboard.press("ArrowRight")
-        expect(page.locator(".closing-points li")).to_have_text(list(closing().points))
-
-
-def test_a_remote_gives_the_whole_talk(browser: Browser) -> None:
-    """F5 begins; Page Down plays each film from mark to mark, then goes on; Page Up goes back; b blanks; Esc asks."""
-    with visit(browser, EXPLORE.as_uri(), width=1920, height=1080, offline=True) as page:
-        expect(page.locator(".arm-name")).to_have_count(2)
-        page.keyboard.press("F5")
-        for step in steps():
-            expect(page.locator(".step-title")).to_have_text(step.title)
-            marks = page.evaluate("new Set([...document.querySelectorAll('.tick-mark')].map((m) => m.style.left)).size")
-            page.evaluate(_FASTEST)
-            stopped: list[str] = []
-            while "end" not in stopped:
-                page.keyboard.press("PageDown")
-                expect(page.locator(".play")).to_have_text("Play")
-                stopped.append(page.locator(".chapter").inner_text())
-            assert len(stopped) == len(set(stopped)) == marks
-            page.keyboard.press("PageDown")
-        expect(page.locator(".closing-points li")).to_have_text(list(closing().points))
-        page.keyboard.press("PageUp")
-        expect(page.locator(".step-title")).to_have_text(steps()[-1].title)
-        page.keyboard.press("b")
-        expect(page.locator(".blank")).to_be_visible()
-        page.keyboard.press("PageDown")
-        expect(page.locator(".blank")).to_be_hidden()
-        expect(page.locator(".clock")).to_have_text("0.00 s")
-        page.keyboard.press("Escape")
-        expect(page.locator("#leave")).to_be_visible()
-        page.keyboard.press("Escape")
-        expect(page.locator("#leave")).to_be_hidden()
-        expect(page.locator(".step-title")).to_be_visible()
-        leave_story(page)
-        expect(page.locator(".step-title")).to_be_hidden()
-
-
-_FASTEST = """
-const speed = document.querySelector(".speed");
-speed.value = "100";
-speed.dispatchEvent(new Event("input"));
-"""
+        expect(page.locator(".closing-points li")).to_have_text([each.words for each in closing().points])
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from priolab.experiments.host.home import ROOT
 from priolab.extras.demo.choices import LOWATS
-from priolab.extras.demo.story import closing, steps
+from priolab.extras.demo.story import closing, joined, steps
 from priolab.extras.demo.tests.demonstration import Demo, demonstration
 from priolab.extras.demo.tests.lab.exported import copy_story
 from priolab.extras.demo.tests.lab.story import TOLD
@@ -125,14 +125,14 @@ def test_the_five_minutes(prepared: Prepared, browser: Browser) -> None:
             page.wait_for_function("labels.includes('Pause')")
             expect(page.locator(".play")).to_have_text("Play")  # it pauses at its first mark
             TOLD[number - 1](*_arms(prepared, page))
-            expect(notes.locator("#say")).to_have_text(step.say)
+            expect(notes.locator("#say")).to_have_text(joined(step.say))
             if step.minute:
                 minute, named, say = rows[told]
-                assert (minute, named.partition(",")[0], say) == (step.minute, str(number), step.say)
+                assert (minute, named.partition(",")[0], say) == (step.minute, str(number), joined(step.say))
                 told += 1
             page.keyboard.press("ArrowRight")
         expect(page.locator(".step-title")).to_have_text(closing().title)
-        assert rows[told:] == [[closing().minute, "the closing slide", closing().say]]
+        assert rows[told:] == [[closing().minute, "the closing slide", joined(closing().say)]]
     assert len(prepared.experiments()) == 1, "nothing was run during the talk"
 
 
@@ -156,7 +156,7 @@ def test_why_few_people_notice(prepared: Prepared, browser: Browser) -> None:
     (row,) = (cells for cells in _rows("Twenty minutes") if cells[1] == "why few people notice the effect")
     early, late = _after(row[2])
     (title,) = re.findall(r"scenario \*([^*]+)\*", row[2])
-    (button,) = re.findall(r"press \*([^*]+)\*", row[2])
+    (button,) = re.findall(r"[Pp]ress \*([^*]+)\*", row[2])
     with visit(browser, prepared.address) as page:
         shown(page)
         scenario = page.get_by_label("Scenario", exact=True)

@@ -19,7 +19,7 @@ from priolab.extras.demo.choices import LOWATS, offers
 from priolab.extras.demo.plain_names import plain
 from priolab.extras.demo.recorded import FILE, recorded, recorded_step
 from priolab.extras.demo.server import PAGE
-from priolab.extras.demo.story import Closing, StoryStep, closing, steps
+from priolab.extras.demo.story import Closing, StoryStep, closing, joined, steps
 from tests.support.documented import page_of
 
 _GOLDEN = ROOT / "tests" / "golden"
@@ -42,7 +42,7 @@ def test_a_step_compares(step: StoryStep) -> None:
 def test_the_story_fits_a_page() -> None:
     """Each step has its own title of one line and a few lines of text."""
     assert len({step.title for step in steps()}) == len(steps()) >= 5
-    assert all(len(step.title) < 70 and 20 < len(step.text) < 250 for step in steps())
+    assert all(len(step.title) < 70 and 20 < len(joined(step.text)) < 250 for step in steps())
 
 
 def test_every_offer_is_allowed() -> None:
@@ -185,4 +185,4 @@ def test_the_notes_fit_five_minutes() -> None:
     assert seconds == sorted(set(seconds))
     assert seconds[0] == 0
     assert seconds[-1] < 300
-    assert all(len(each.say) > 20 for each in told)
+    assert all(len(joined(each.say)) > 20 for each in told)
