@@ -34,8 +34,8 @@ setup: ## install missing system packages, the Python environment and the guest 
 	@experiments/host/setup.sh
 
 # Each installs additional packages, for experiments, captures, a browser, every server, tests, checks or sweeps.
-.PHONY: setup-experiment setup-capture setup-chromium setup-firefox setup-webkit setup-servers setup-matrix setup-test setup-lint setup-sweep setup-compared
-setup-experiment setup-capture setup-chromium setup-firefox setup-webkit setup-servers setup-matrix setup-test setup-lint setup-sweep:
+.PHONY: setup-experiment setup-capture setup-chromium setup-firefox setup-webkit setup-servers setup-matrix setup-test setup-lint setup-site setup-sweep setup-compared
+setup-experiment setup-capture setup-chromium setup-firefox setup-webkit setup-servers setup-matrix setup-test setup-lint setup-site setup-sweep:
 	@experiments/host/setup.sh $(@:setup-%=%)
 
 # For targets that compare nginx with h2o.
@@ -152,6 +152,10 @@ knobs: environment ## write the table of all knobs, docs/reference/knobs.md
 man: setup-lint ## write the man page of priolab, docs/priolab.1
 	@.venv/bin/python -m tools.man_page docs/priolab.1
 
+.PHONY: site
+site: setup-site ## build the documents as a web site that needs no server and no network: build/site
+	@.venv/bin/python -m tools.site
+
 image: setup ## make the image of the lab, priolab/lab, from the base image (needs Docker)
 	@.venv/bin/python -m tools.image
 
@@ -169,5 +173,5 @@ clean-images: ## remove the lab's container images, except those in use
 	    [ -n "$$(docker ps --all --quiet --filter "ancestor=$$image")" ] || docker image rm "$$image"; \
 	done
 
-clean: ## remove the Python environment and the caches in this folder; results and the guest kernel stay
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info
+clean: ## remove the Python environment, the site and the caches in this folder; results and the guest kernel stay
+	rm -rf .venv build/site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info

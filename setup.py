@@ -7,25 +7,45 @@ Temporary files stand outside the checkout: files of an earlier build would be p
 import re
 import tempfile
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 from setuptools import setup
 
 _AUTHORS = "the priority lab's maintainers"
 _ROOT = Path(__file__).parent
-_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")
+_LINK = re.compile(
+    r"(?P<code>^```.*?^```$|`[^`\n]*`)|(?P<picture>!?)\[(?P<text>[^\]]*)\]\((?!https?:|#)(?P<path>[^)\s]+)\)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def with_links(text: str, lead: Callable[[str, bool], str]) -> str:
+    """Returns Markdown whose links into the checkout lead elsewhere.
+
+    lead: is called with the path of a link, and with True if the link shows a picture. Returns the new address; empty
+    for none: then the link becomes plain text, and a picture is left out.
+    """
+
+    def led(link: re.Match[str]) -> str:
+        if link["code"]:
+            return link[0]
+        if address := lead(link["path"], bool(link["picture"])):
+            return f"{link['picture']}[{link['text']}]({address})"
+        return "" if link["picture"] else link["text"]
+
+    return _LINK.sub(led, text)
+
+
+def in_project(address: str, path: str, *, is_picture: bool = False) -> str:
+    """Returns where a file of the checkout is on the web; empty if the project has no address."""
+    return f"{address}/{'raw' if is_picture else 'blob'}/main/{path}" if address else ""
 
 
 def readme(address: str) -> str:
     """Returns the README for a package index. address: the project's address; empty if it has none."""
-
-    def led(link: re.Match[str]) -> str:
-        picture, text, path = link.groups()
-        if not address:
-            return "" if picture else text
-        return f"{picture}[{text}]({address}/{'raw' if picture else 'blob'}/main/{path})"
-
-    return _LINK.sub(led, (_ROOT / "README.md").read_text(encoding="utf-8"))
+    text = (_ROOT / "README.md").read_text(encoding="utf-8")
+    return with_links(text, lambda path, is_picture: in_project(address, path, is_picture=is_picture))
 
 
 def main() -> None:

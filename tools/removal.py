@@ -5,8 +5,8 @@
 An extra is taken away as one would do it in a commit: its folder, its pages, what it has elsewhere, the extras that
 need it, and the lines of pyproject.toml that name it; then the man page is made anew. After that the linters, the unit
 and contract tests and an experiment must succeed, and neither `priolab` nor make may name its commands and targets.
-Documents that link to its pages are edited by hand in such a commit, so the tests of links and of documented commands
-are left out.
+Documents that link to its pages are edited by hand in such a commit, so the tests that read all documents are left out:
+of links, of documented commands, and of the web site.
 """
 
 import os
@@ -23,7 +23,7 @@ from priolab.experiments.host.extras import extras
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.host.processes import die_with_parent
 
-_OF_DOCUMENTS = ("tests/contract/test_documented_commands.py", "tests/contract/test_links.py")
+_OF_DOCUMENTS = tuple(f"tests/contract/test_{name}.py" for name in ("documented_commands", "links", "site"))
 _LISTS = (("priolab", "--help"), ("make", "help"), ("priolab", "list"))
 _NAMED = re.compile(r"^ +(?:make )?([a-z-]+)  |(?:make|priolab) ([a-z-]+)", re.MULTILINE)
 """A command or a target, in a list of them or in a sentence."""

@@ -73,7 +73,7 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
         complain(f"PART={' '.join(names)} is not allowed; allowed: one of {', '.join(SetupPart)}")
         return _BAD_INPUT
     part = SetupPart(names[0]) if names else SetupPart.EVERYTHING
-    if part in (SetupPart.TEST, SetupPart.LINT) and not is_clone():
+    if part in (SetupPart.TEST, SetupPart.LINT, SetupPart.SITE) and not is_clone():
         complain(f"PART={part} needs a clone of the lab, and `make setup-{part}` there")
         return 1
     environment = PythonEnvironment(ROOT) if makes_environment else None

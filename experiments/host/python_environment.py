@@ -37,11 +37,13 @@ _EXTRAS = {
     SetupPart.LINT: ("dev", "what tests and checks need"),
     SetupPart.NOTEBOOK: ("notebook", "JupyterLab"),
     SetupPart.DEMO: ("demo", "the demo's web server"),
+    SetupPart.SITE: ("site", "what makes the documents a web site"),
 }
 _SIGNS = {
     "dev": "pytest",
     "notebook": "jupyterlab",
     "demo": "starlette",
+    "site": "sphinx",
     "chromium": "playwright",
     "firefox": "websockets",
 }

@@ -42,6 +42,7 @@ class SetupPart(StrEnum):
     LINT = "lint"
     NOTEBOOK = "notebook"
     DEMO = "demo"
+    SITE = "site"
     SWEEP = "sweep"
 
 
@@ -64,7 +65,7 @@ class SetupRequest:
     @property
     def runs_here(self) -> bool:
         """True if runs will use programs of this machine: in tests, and in every fabric except compose."""
-        if self.part in (SetupPart.ENVIRONMENT, SetupPart.LINT):
+        if self.part in (SetupPart.ENVIRONMENT, SetupPart.LINT, SetupPart.SITE):
             return False
         return self.part is SetupPart.TEST or not self.fabrics or not self.fabrics <= _WITHOUT_PACKAGES
 

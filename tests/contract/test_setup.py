@@ -31,6 +31,7 @@ PLAIN = ("sh", "dirname")
         (["experiment", "CAPTURE=yes"], "experiment"),
         (["lint"], "lint"),
         (["format"], "lint"),
+        (["site"], "site"),
     ],
 )
 def test_what_a_target_needs(words: Sequence[str], part: str) -> None:
