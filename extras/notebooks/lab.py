@@ -25,7 +25,9 @@ from IPython.display import Image, Markdown, display
 
 from priolab.analysis.figures import picture
 from priolab.analysis.figures.sheet import Declaration
+from priolab.analysis.loads.bookkeeping import ledger
 from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import Experiment, Run, load_experiment
 from priolab.analysis.reports.summary import typical
 from priolab.analysis.sweeps.folder import Sweep, load_sweep
@@ -73,9 +75,10 @@ def wait_s(experiment: Experiment, arm: str, layer: str) -> float:
     return _ledger(experiment, arm).parts_ms[Layer[layer.upper()]] / 1000
 
 
-def longest_wait(experiment: Experiment, arm: str) -> str:
-    """Returns the layer in which the script's first byte waited longest."""
-    return Layer(_ledger(experiment, arm).largest).name.lower()
+def longest_wait(experiment: Experiment, arm: str, *, load: int | None = None) -> str:
+    """Returns the layer in which the script's first byte waited longest. load: its number, or None for the measured."""
+    account = _ledger(experiment, arm) if load is None else _ledger_of_load(arms(experiment)[arm], load)
+    return Layer(account.largest).name.lower()
 
 
 def explained(experiment: Experiment, arm: str) -> float:
@@ -137,6 +140,12 @@ def _ledger(experiment: Experiment, arm: str) -> LedgerRecord:
     account = arms(experiment)[arm].record.ledger
     assert account is not None, "the run is ok"
     return account
+
+
+def _ledger_of_load(one: Run, number: int) -> LedgerRecord:
+    evidence = one.evidence()
+    (load,) = (each for each in page_loads(evidence) if each.number == number)
+    return ledger(load, evidence, one.layers(), one.scenario).as_record()
 
 
 class _Line:

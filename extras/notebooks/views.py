@@ -151,13 +151,14 @@ def first_byte_s(found: Sweep, value: int | Literal["auto"] | None) -> float:
     return float(measured["script_first_byte_ms"]["median"]) / 1000
 
 
-def run_again(found: Sweep) -> None:
+def run_again(found: Sweep) -> Experiment:
     """Runs the recommended value with another seed, and checks that the new figures are as the sweep promised."""
     network = _network(found)
     again = run(*network["knee"]["put_back"], "SAMPLE=100ms", "CONTROL=no")
     for kept in promises(network, again.runs):
         words = kept.words.replace("script_first_byte_ms", "script's first byte").replace("goodput_bit_s", "goodput")
         check(words, holds=kept.holds)
+    return again
 
 
 def _network(found: Sweep) -> dict[str, Any]:

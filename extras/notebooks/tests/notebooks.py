@@ -25,6 +25,7 @@ Notebook = Any
 """A notebook as nbformat reads it: attributes and dicts at once."""
 
 _TOLD = "priolab"
+_WIDGET = "application/vnd.jupyter.widget-view+json"
 _ANSWER = re.compile(r"<details>\n<summary>Answer</summary>\n\n(.*)\n\n</details>\Z", re.DOTALL)
 _CODE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
@@ -82,17 +83,15 @@ def stored_digest(notebook: Notebook) -> str | None:
 
 def executed(path: Path, folder: Path) -> Notebook:
     """Return a copy of the notebook, executed in the folder. Raises AssertionError if a cell fails."""
-    (done,) = executed_together([path], folder, more=lambda _: ())
+    (done,) = executed_together([path], folder, prepare=lambda _: None)
     assert (failures := errors(done)) == [], failures
     return done
 
 
-def executed_together(
-    paths: Sequence[Path], folder: Path, more: Callable[[Notebook], Sequence[str]]
-) -> Iterator[Notebook]:
+def executed_together(paths: Sequence[Path], folder: Path, prepare: Callable[[Notebook], None]) -> Iterator[Notebook]:
     """Yield a copy of each notebook, executed in the folder up to the first cell that fails.
 
-    more: gives code of a notebook to be executed after its own. All notebooks are executed in one kernel, which forgets
+    prepare: changes a copy before it is executed. All notebooks are executed in one kernel, which forgets
     the names of a notebook before the next. Kernel and client are processes of their own, so that files which their
     libraries leave open cause no warnings in the tests.
     """
@@ -101,12 +100,30 @@ def executed_together(
     copies = [folder / path.name for path in paths]
     for path, copy in zip(paths, copies, strict=True):
         notebook = read(path)
-        notebook.cells += [nbformat.v4.new_code_cell(source) for source in more(notebook)]  # type: ignore[no-untyped-call]
+        prepare(notebook)
         nbformat.write(notebook, copy)  # type: ignore[no-untyped-call]
     command = [sys.executable, "-m", "priolab.extras.notebooks.tests.notebook_client", *map(str, copies)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
     yield from map(read, copies)
+
+
+def add_answers(notebook: Notebook) -> None:
+    """Add the code in the hidden answers, as cells after the notebook's own."""
+    import nbformat
+
+    notebook.cells += [nbformat.v4.new_code_cell(source) for source in code_of_answers(notebook)]  # type: ignore[no-untyped-call]
+
+
+def markdown(notebook: Notebook) -> list[str]:
+    """Return the texts in Markdown that the notebook's code shows."""
+    return [output.data["text/markdown"] for output in outputs(notebook) if "text/markdown" in output.get("data", {})]
+
+
+def revealed(notebook: Notebook) -> list[list[str]]:
+    """Return the rows in which predictions are compared: prediction, bet, what came, how far off."""
+    tables = [text.splitlines() for text in markdown(notebook) if text.startswith("| prediction |")]
+    return [line.strip("| ").split(" | ") for _, _, *lines in tables for line in lines]
 
 
 def errors(notebook: Notebook) -> list[str]:
@@ -120,6 +137,8 @@ def to_be_stored(notebook: Notebook) -> Notebook:
 
     for cell in notebook.cells:
         cell.metadata = {}
+    for output in outputs(notebook):
+        output.get("data", {}).pop(_WIDGET, None)  # its text stays
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},

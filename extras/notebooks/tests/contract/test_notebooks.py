@@ -5,6 +5,7 @@ import base64
 import getpass
 import re
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 
 import PIL.Image
@@ -21,6 +22,7 @@ from priolab.extras.notebooks.tests.notebooks import (
     digest,
     outputs,
     read,
+    revealed,
     stored_digest,
     texts,
     validate,
@@ -30,7 +32,7 @@ from priolab.extras.reproduction import article
 _WIDEST_PX = 1400
 _LONGEST_LINE = 110
 _LONGEST_CELL = 12
-_HELPERS = {"priolab.extras.notebooks.lab", "priolab.extras.notebooks.views"}
+_HELPERS = {f"priolab.extras.notebooks.{name}" for name in ("bets", "lab", "views")}
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
@@ -102,13 +104,34 @@ def test_its_title_is_a_question(notebook: Notebook) -> None:
 
 
 def test_it_is_a_lesson(notebook: Notebook) -> None:
-    """A notebook asks for a prediction before any code, then runs, explains what came out, and has exercises."""
+    """A notebook asks for a prediction before any run, then runs, explains what came out, and has exercises."""
     heads = [re.match(r"## (\w+)", cell.source) for cell in notebook.cells]
     at = {found[1]: index for index, found in reversed([*enumerate(heads)]) if found}
-    first_code = next(index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code")
-    assert at["Predict"] < at["Run"] < first_code < at["Explain"] < at["Exercises"]
+    first_run = next(index for index, cell in enumerate(notebook.cells) if re.search(r"\b(run|sweep)\(", cell.source))
+    assert at["Predict"] < at["Run"] < first_run < at["Explain"] < at["Exercises"]
+    assert "reveal(" in notebook.cells[first_run].source, "a bet cannot be moved once the result is there"
     assert "?" in notebook.cells[at["Predict"]].source or ":" in notebook.cells[at["Predict"]].source
     assert sum("check(" in cell.source for cell in code(notebook)) + ("run_again(" in code(notebook)[-1].source) >= 2
+
+
+def test_each_prediction_is_a_bet_that_is_revealed(notebook: Notebook) -> None:
+    """After a text that asks for predictions comes a cell with a bet for each. What came is shown beside each bet.
+
+    The stored lesson is one in which nobody has bet.
+    """
+    shown = []
+    for asks, cell in pairwise(notebook.cells):
+        asked = len(re.findall(r"^\d\. ", asks.source, re.MULTILINE)) or 1
+        if re.search("^## Predict$|^Predict first:", asks.source, re.MULTILINE):
+            made = [str(output.data["text/markdown"]) for output in cell.outputs]
+            assert len(made) >= asked
+            assert all(text.endswith("): **no bet**") for text in made)
+            shown += [text.partition(" ... (")[0] for text in made]
+        else:
+            assert "bet_" not in cell.source or cell.cell_type == "markdown"
+    rows = revealed(notebook)
+    assert [prediction for prediction, *_ in rows] == shown
+    assert {(bet, off) for _, bet, _, off in rows} == {("no bet", "-")}
 
 
 def test_each_exercise_hides_its_answer(notebook: Notebook) -> None:

@@ -11,11 +11,14 @@ from priolab.extras.notebooks.tests.notebooks import (
     FOLDER,
     NOTEBOOKS,
     Notebook,
+    add_answers,
     code,
     code_of_answers,
     errors,
     executed_together,
     read,
+    revealed,
+    to_be_stored,
 )
 from tests.support.lab import priolab_here
 from tests.support.shared_runs import Runs
@@ -40,10 +43,37 @@ def _reproduce(results: Path, out: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def done(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[Path, Notebook]:
-    """Executes all notebooks, each with the code of its answers."""
+    """Executes all notebooks, each with bets, and with the code of its answers."""
     assert results.parent.is_dir()
-    notebooks = executed_together(NOTEBOOKS, tmp_path_factory.mktemp("notebooks"), code_of_answers)
+    notebooks = executed_together(NOTEBOOKS, tmp_path_factory.mktemp("notebooks"), _prepare)
     return dict(zip(NOTEBOOKS, notebooks, strict=True))
+
+
+def _prepare(notebook: Notebook) -> None:
+    """Has bets put when they are shown: in turn near and far from what came when the notebook was stored."""
+    came = {prediction: (text, number % 2 == 0) for number, (prediction, _, text, _) in enumerate(revealed(notebook))}
+    for cell in code(notebook):
+        if "bet_" in cell.source:
+            cell.source += f"\nfrom priolab.extras.notebooks.tests.betting import put\nput({came})"
+    add_answers(notebook)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_bets_are_compared(path: Path, done: Mapping[Path, Notebook]) -> None:
+    """Each prediction is compared with what came: near bets are right or hardly off, far ones wrong or well off."""
+    rows = revealed(done[path])
+    assert [prediction for prediction, *_ in rows] == [prediction for prediction, *_ in revealed(read(path))]
+    assert len(rows) >= 2
+    for number, (_, bet, came, off) in enumerate(rows):
+        is_near = number % 2 == 0
+        assert (bet == came) <= is_near
+        if off in ("right", "exact", "wrong"):
+            assert (off != "wrong") == is_near
+            continue
+        (betted, unit), (amount, _), (apart, _, *words) = bet.split(), came.split(), off.split()
+        assert float(apart) == pytest.approx(abs(float(betted) - float(amount)), abs=0.011 if unit == "s" else 1)
+        assert float(apart) < float(amount) / 10 if is_near else float(apart) > float(amount) / 2
+        assert (words[-1] in ("late", "long", "high")) == (float(betted) > float(amount))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -56,7 +86,7 @@ def test_a_notebook_runs(path: Path, done: Mapping[Path, Notebook]) -> None:
     assert errors(notebook) == []
     assert len(code(notebook)) == len(code(stored)) + len(code_of_answers(stored))
     assert all(cell.execution_count for cell in code(notebook))
-    assert _shown(notebook)[: len(code(stored))] == _shown(stored)
+    assert _shown(to_be_stored(notebook))[: len(code(stored))] == _shown(stored)
 
 
 def _shown(notebook: Notebook) -> list[list[list[str]]]:
