@@ -237,7 +237,7 @@ def test_a_sentence_has_one_end(browser: Browser, tmp_path: Path) -> None:
     with visit(browser, file.as_uri(), offline=True) as page:
         expect(page.locator(".arm .no-film")).to_have_text("There is no film of this run: it is lost.")
         scrub(page, 1)
-        expect(page.locator(".note").nth(1)).to_have_text(
+        expect(page.locator(".note .reason").nth(1)).to_have_text(
             re.compile(r"^Was it late\? The script waited .*complete\. So\.$")
         )
         drawing = page.locator(".stage")
