@@ -1,4 +1,7 @@
-"""Measures how long a user waits for the demo's film in a browser: after `make demo`, and after a change of a knob."""
+"""Measures how long a user waits for the demo's film in a browser.
+
+After `make demo`, after a change of a knob, and while the line of LOWAT is dragged over recorded films.
+"""
 
 import os
 import re
@@ -15,6 +18,7 @@ from priolab.experiments.errors import StepFailed
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.host.processes import die_with_parent
 from priolab.experiments.host.search_path import find
+from priolab.extras.demo.recording import EXPLORE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -24,6 +28,9 @@ _NEW = (3, 5, 6)
 _ROUNDS = 3
 _PATIENCE_MS = 120_000
 _END_S = 60.0
+_DRAGS = 8
+_MOVES = 60
+"""Moves of the pointer in each drag, over the whole box of a kernel."""
 
 _MOVE = """
 ([stop, patienceMs]) => new Promise((done, fail) => {
@@ -38,12 +45,27 @@ _MOVE = """
   slider.dispatchEvent(new Event("change"));
 })
 """
+_ANSWERS = """
+() => {
+  window.answersMs = [];
+  let moved = 0;
+  addEventListener("pointermove", (event) => (moved = event.timeStamp), { capture: true });
+  const painted = new MessageChannel();
+  painted.port1.onmessage = ({ data }) => window.answersMs.push(performance.now() - data);
+  new MutationObserver(() => {
+    const begun = moved;
+    requestAnimationFrame(() => painted.port2.postMessage(begun));
+  }).observe(document.body, { attributeFilter: ["data-experiment"] });
+}
+"""
+"""Collects the milliseconds from a move of the pointer to the end of the frame that shows another film."""
 
 
 def main() -> None:
     """Prints how long a user waits, in seconds: median and range.
 
-    The last two lines are the waits for arms that have been run before.
+    The third and the fourth line are the waits for arms that have been run before. The last line is in milliseconds:
+    median and 95th percentile.
     """
     try:
         from playwright.sync_api import sync_playwright
@@ -70,6 +92,9 @@ def main() -> None:
         whole = [_begin(browser, f"{results}/0", lambda page: again.extend(_moved(page, stop) for stop in _NEW))]
         _tell("from a new LOWAT to a finished arm", again)
         _tell("from `make demo` to finished arms", whole)
+        answers = dragged(browser)
+        median, late = statistics.median(answers), statistics.quantiles(answers, n=20)[-1]
+        print(f"{'from a move of the line to its film':<36} {median:>5.0f} ms {f'95 %: {late:.0f} ms':>13}")
 
 
 def _set_up() -> None:
@@ -100,6 +125,29 @@ def _begin(browser: "Browser", results: str, then: Callable[["Page"], None]) -> 
         waited_s = time.monotonic() - started
         then(page)
     return waited_s
+
+
+def dragged(browser: "Browser", drags: int = _DRAGS) -> list[float]:
+    """Drags the line of LOWAT over the recorded films; returns the milliseconds until each new film is shown."""
+    with browser.new_page(viewport={"width": 1280, "height": 800}) as page:
+        page.goto(EXPLORE.as_uri())
+        page.locator(".grip[data-arm='1']").wait_for(timeout=_PATIENCE_MS)
+        page.locator(".scrub").fill("500")
+        page.evaluate(_ANSWERS)
+        for drag in range(drags):
+            line = page.locator(".grip[data-arm='1'] .handle").bounding_box()
+            box = page.locator(".box.socket").nth(1).bounding_box()
+            assert line is not None
+            assert box is not None
+            y = box["y"] + box["height"] / 2
+            page.mouse.move(line["x"] + line["width"] / 2, y)
+            page.mouse.down()
+            for move in range(_MOVES + 1):
+                part = move / _MOVES if drag % 2 else 1 - move / _MOVES
+                page.mouse.move(box["x"] + part * box["width"], y)
+            page.mouse.up()
+        answers: list[float] = page.evaluate("answersMs")
+    return answers
 
 
 @contextmanager
