@@ -389,6 +389,23 @@ _KNOBS = (
 KNOBS: Mapping[str, Knob] = MappingProxyType({knob.name: knob for knob in _KNOBS})
 """All knobs of a scenario, by name, in the order in which to present them."""
 
+_BEGINS: Mapping[str, str] = MappingProxyType(
+    {
+        "SERVER": "the front",
+        "LOWAT": "the front's kernel",
+        "RATE": "the link",
+        "VIA": "the second front",
+        "CLIENT": "the client and its page",
+    }
+)
+"""The name of each group of knobs, by the knob with which the group begins in KNOBS."""
+
+
+def group_of(name: str) -> str:
+    """Returns the name of a knob's group, for people who look for a knob."""
+    *_, group = (_BEGINS[each] for each in list(KNOBS)[: list(KNOBS).index(name) + 1] if each in _BEGINS)
+    return group
+
 
 def with_defaults(knobs: Mapping[str, str]) -> dict[str, str]:
     """Returns the given knobs, and the defaults of all others. Keeps unknown names, which are rejected later."""

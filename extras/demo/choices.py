@@ -7,7 +7,7 @@ from typing import Any
 from priolab.client.plan import PlanKind
 from priolab.common.formats.plan import Protocol
 from priolab.experiments.host.installed import lack_of
-from priolab.experiments.scenario.knobs import KNOBS, scenario_from
+from priolab.experiments.scenario.knobs import KNOBS, group_of, scenario_from
 from priolab.experiments.scenario.named import LAYERS, Entry, catalogue
 from priolab.extras.demo.plain_names import plain
 from priolab.proxy.server import catalogue as servers
@@ -51,12 +51,14 @@ def offers() -> dict[str, Any]:
 def _knobs() -> list[dict[str, Any]]:
     """Returns all knobs of a scenario. `values` lists the values worth trying, if any.
 
-    names: the plain name of an arm with this value. telling: the value to compare with the default; None for any other.
+    group: the name of the knob's group. names: the plain name of an arm with this value. telling: the value to compare
+    with the default; None for any other.
     """
     values = {"SERVER": _servers(), "LOWAT": LOWATS, **_WORTH_TRYING}
     return [
         {
             "name": knob.name,
+            "group": group_of(knob.name),
             "default": knob.default,
             "allowed": knob.allowed,
             "meaning": knob.meaning,

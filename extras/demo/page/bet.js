@@ -38,14 +38,14 @@ export class Bet {
     this.line = make("line", { y1: top, y2: lanes.bottom, class: "bet-line" });
     this.text = make("text", { y: lanes.lane.others - 0.3 * em, class: "bet-text" });
     this.element.append(make("title", {}, `Bet: when does the ${name} begin? Click, or move the pin with the arrow keys.`), this.area, this.line, this.text);
-    this.element.addEventListener("pointerdown", (event) => this._put(/** @type {PointerEvent} */ (event)));
+    // A finger that scrolls the page does not click.
+    this.element.addEventListener("click", (event) => this._put(/** @type {MouseEvent} */ (event)));
     this.element.addEventListener("keydown", (event) => this._press(/** @type {KeyboardEvent} */ (event)));
     this.tMs = 0;
   }
 
-  /** @param {PointerEvent} event */
-  _put({ clientX, button }) {
-    if (button) return;
+  /** @param {MouseEvent} event */
+  _put({ clientX }) {
     const { left, width } = this.area.getBoundingClientRect();
     this._set(((clientX - left) / width) * this.lanes.scale.durationMs);
   }

@@ -31,6 +31,9 @@ const TIGHT = 60;
 const [LEAST_STRIP, STRIP] = [5, 8];
 /** The height of an arm with its heading, at least, and of the borders. */
 const ARM = 11.8;
+const NARROW_ARM = 24;
+/** The height of the words below a narrow filmstrip. */
+const GAP = 3;
 const BORDERS = 0.7;
 
 /** The height that an element takes from its neighbours. @param {Element} element */
@@ -53,6 +56,8 @@ export class BothArms {
     this.link = controls(bar, this.player);
     /** The space for which everything was drawn. */
     this.space = "";
+    /** The arm that is drawn where there is room for one. */
+    this.alone = 1;
     new ResizeObserver(() => {
       if (this._spaceNow !== this.space) this._draw();
     }).observe(place);
@@ -62,16 +67,29 @@ export class BothArms {
    * @param {readonly Shown[]} arms
    * @param {readonly string[]} names
    * @param {number} speed
+   * @param {number} [fromMs] the film's time
    */
-  open(arms, names, speed) {
+  open(arms, names, speed, fromMs = 0) {
     this.player.pause();
+    this.player.tMs = fromMs;
     this.arms = arms;
     this.names = names;
     const films = this._draw();
     write(this.link, linkFacts(arms));
     this.player.setSpeed(speed);
     const { marks, decisive } = marksOf(films, names);
-    this.player.load(Math.max(0, ...films.map((film) => film?.durationMs ?? 0)), marks, decisive);
+    this.player.load(Math.max(0, ...films.map((film) => film?.durationMs ?? 0)), marks, decisive, fromMs);
+  }
+
+  /** Draws this arm where there is room for one. @param {number} arm */
+  see(arm) {
+    this.alone = arm;
+    if (this._isAlone) this._draw();
+  }
+
+  /** True if the style sheet has room for one arm. */
+  get _isAlone() {
+    return getComputedStyle(this.place).getPropertyValue("--room") === "one";
   }
 
   /** True if the window is too small to show everything at once. */
@@ -82,7 +100,7 @@ export class BothArms {
   get _spaceNow() {
     const { clientWidth, clientHeight } = this.place;
     // In a page that scrolls, the height follows from the drawings.
-    return `${clientWidth} ${this._scrolls ? "" : clientHeight} ${getComputedStyle(this.place).fontSize}`;
+    return `${clientWidth} ${this._scrolls ? "" : clientHeight} ${getComputedStyle(this.place).fontSize} ${this._isAlone}`;
   }
 
   /** Redraws everything for the available space; returns the films. */
@@ -96,7 +114,7 @@ export class BothArms {
     const scale = this._scale(films);
     const em = parseFloat(getComputedStyle(this.place).fontSize);
     const width = this.place.clientWidth;
-    const isNarrow = width < NARROW * em;
+    const [isNarrow, isAlone] = [width < NARROW * em, this._isAlone];
     this.place.classList.toggle("narrow", isNarrow);
     this.place.classList.toggle("tight", width < TIGHT * em);
     const headings = this.arms.map((shown, index) => new Heading(shown, this.names[index], this.arms[1 - index]));
@@ -105,24 +123,33 @@ export class BothArms {
       article.append(heading.element);
       if (!films[index]) article.append(element("p", "no-film", sentence(`There is no film of this run: ${this.arms[index].film_reason}`)));
       article.append(heading.note);
+      article.hidden = isAlone && index !== this.alone;
       return article;
     });
     const height = this._scrolls ? 0 : this.place.clientHeight;
-    const between = films.length * parseFloat(getComputedStyle(this.place).rowGap) + BORDERS * em;
-    const spare = height - films.length * ARM * em - between;
+    const there = articles.filter((article) => !article.hidden);
+    const between = there.length * parseFloat(getComputedStyle(this.place).rowGap) + BORDERS * em;
+    const spare = height - there.length * (isNarrow ? NARROW_ARM : ARM) * em - between - (isAlone ? GAP * em : 0);
     const strip = new Filmstrip(films, this.names, scale.durationMs, { width, height: this._scrolls ? STRIP * em : Math.min(STRIP * em, Math.max(LEAST_STRIP * em, spare)), em });
     this.place.replaceChildren(...articles, strip.element);
-    const room = (height - strip.element.offsetHeight - between) / articles.length;
-    articles.forEach((article, index) => {
+    const room = (height - strip.element.offsetHeight - between) / there.length;
+    const phoneWidth = PHONE * em;
+    // All that is read from the layout is read before the next change, because each reading after a change lays out anew.
+    const notes = headings.map(({ note }) => taken(note));
+    const phones = articles.map((article, index) => {
       const film = films[index];
-      if (!film) return;
-      const phoneWidth = PHONE * em;
+      if (!film || article.hidden) return null;
       // A figure has its full width before the height of the text beside it is known.
-      const phone = new Phone(film, { width: phoneWidth, height: isNarrow ? NARROW_PHONE * em : room - taken(headings[index].note), em });
+      const phone = new Phone(film, { width: phoneWidth, height: isNarrow ? NARROW_PHONE * em : room - notes[index], em });
       article.append(phone.element);
-      const words = [...article.children].reduce((sum, child) => sum + (child === phone.element ? 0 : taken(child)), 0);
+      return phone;
+    });
+    const heights = articles.map(({ children }, index) => [...children].reduce((sum, child) => sum + (child === phones[index]?.element ? 0 : taken(child)), 0));
+    articles.forEach((article, index) => {
+      const [film, phone, words] = [films[index], phones[index], heights[index]];
+      if (!film || !phone) return;
       const space = { width: isNarrow ? width : width - phoneWidth - 0.8 * em, height: room - words, em };
-      const drawing = new ArmDrawing(film, scale, this.arms[index], { ...space, axis: isNarrow || index === articles.length - 1 });
+      const drawing = new ArmDrawing(film, scale, this.arms[index], { ...space, axis: isNarrow || article === there.at(-1) });
       article.insertBefore(drawing.element, headings[index].note);
       const bet = new Bet(drawing.lanes, index, this.bets);
       drawing.lanes.element.append(bet.element);
@@ -130,9 +157,12 @@ export class BothArms {
       // A bet's text is beside the drawing's.
       this.drawn.push(drawing, bet, phone, { show: (tMs) => this._tell(drawing.element, index, tMs >= film.durationMs) });
     });
+    // A small phone has room for the film only.
+    const less = isAlone ? [...headings.map(({ note }) => note), strip.element] : [];
+    for (const part of less) if (this.place.scrollHeight > height) part.remove();
     this.drawn.push(...headings, strip);
-    if (focus) /** @type {SVGElement | undefined} */ ([...this.place.querySelectorAll(".grip, .bet")][Number(kept)])?.focus();
     this._show(this.player.tMs);
+    if (focus) /** @type {SVGElement | undefined} */ ([...this.place.querySelectorAll(".grip, .bet")][Number(kept)])?.focus();
     return films;
   }
 

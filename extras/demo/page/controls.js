@@ -2,6 +2,7 @@
 // The player's controls: buttons, position with chapter marks, clock, speed. Below: why the film stands or how fast it
 // runs, the last chapter mark, and the facts of the link.
 
+import { isCalm } from "./calm.js";
 import { FASTEST, SLOWEST } from "./player.js";
 import { element, set, write } from "./svg.js";
 import { pace, times } from "./words.js";
@@ -34,8 +35,12 @@ function state(player) {
   return `${playing ? fast : "paused"}, after:`;
 }
 
-/** Says on stage how a film that stands goes on. @param {import("./player.js").Player} player */
-const goesOn = ({ playing, onStage, durationMs }) => (onStage && durationMs && !playing ? "Page Down goes on" : "");
+/** Says on stage how a film that stands goes on, and to calm visitors why it has not begun. @param {import("./player.js").Player} player */
+function goesOn({ playing, onStage, durationMs, tMs }) {
+  if (!durationMs || playing) return "";
+  if (onStage) return "Page Down goes on";
+  return isCalm() && !tMs ? "paused: your system asks for less motion" : "";
+}
 
 /**
  * Fills the bar, and keeps it up to date. Returns the element for the facts of the link.
@@ -47,6 +52,8 @@ export function controls(bar, player) {
   const scrub = slider("scrub", "position in the film", { min: "0", max: "1000" });
   const speed = slider("speed", "speed of the film", { min: "0", max: "100" });
   const [clock, chapter, factor, told, hint] = ["clock", "chapter", "factor", "told", "hint"].map((name) => element("output", name));
+  hint.id = "player-hint";
+  set(play, { "aria-describedby": hint.id });
   const link = element("span", "link-facts");
   const words = element("p", "player-words");
   words.append(told, chapter, hint, link);
@@ -80,6 +87,7 @@ export function controls(bar, player) {
     write(chapter, player.chapter);
     write(told, state(player));
     write(hint, goesOn(player));
+    hint.classList.toggle("calm", !player.onStage && hint.textContent !== "");
     set(scrub, { "aria-valuetext": `${clock.textContent} ${player.chapter}`.trim() });
     speed.value = String(Math.round((Math.log(player.speed / SLOWEST) / SPAN) * 100));
     write(factor, times(player.speed));

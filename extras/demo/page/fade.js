@@ -1,12 +1,14 @@
 // @ts-check
-// Fades from one recorded film to another: the earlier shapes, without texts and controls, vanish over the new ones. Invents nothing.
+// Fades from one recorded film to another: the earlier shapes, without texts and controls, vanish over the new ones. Invents
+// nothing. While a fade lasts, the next films appear at once: whoever drags fast sees no fade.
+
+import { isCalm } from "./calm.js";
 
 const FADE_MS = 220;
 
 /** @param {HTMLElement} place @param {() => void} change replaces the drawings in the place */
 export function fade(place, change) {
-  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const before = calm ? [] : [...place.querySelectorAll("svg")].map((each) => ({ copy: each.cloneNode(true), box: each.getBoundingClientRect() }));
+  const before = isCalm() || document.querySelector(".fading") ? [] : [...place.querySelectorAll("svg.stage")].map((each) => ({ copy: each.cloneNode(true), box: each.getBoundingClientRect() }));
   change();
   for (const { copy, box } of before) {
     if (!(copy instanceof SVGElement)) continue;

@@ -2,6 +2,9 @@
 // The page's request: the knobs of both arms, and the knob in which they differ.
 
 /** @typedef {Record<string, string>} Knobs */
+/** @typedef {{compare: string, values: [string, string], knobs: Knobs}} Asked */
+
+const PLACE = ["above: ", "below: "];
 
 export class KnobChoice {
   /** @param {readonly import("./types.js").KnobOffer[]} knobs */
@@ -24,7 +27,7 @@ export class KnobChoice {
     this.shared = others;
   }
 
-  /** @param {{compare: string, values: [string, string], knobs: Knobs}} step */
+  /** @param {Asked} step */
   step(step) {
     this.compare = step.compare;
     this.values = [...step.values];
@@ -60,8 +63,20 @@ export class KnobChoice {
 
   /** @returns {[Knobs, Knobs]} */
   get arms() {
-    const knobs = (/** @type {string} */ value) => ({ ...this.defaults, ...this.shared, [this.compare]: value });
-    return [knobs(this.values[0]), knobs(this.values[1])];
+    return this.armsOf({ compare: this.compare, values: this.values, knobs: this.shared });
+  }
+
+  /** All knobs of both arms. @param {Asked} asked @returns {[Knobs, Knobs]} */
+  armsOf({ compare, values, knobs: shared }) {
+    const knobs = (/** @type {string} */ value) => ({ ...this.defaults, ...shared, [compare]: value });
+    return [knobs(values[0]), knobs(values[1])];
+  }
+
+  /** The values of LOWAT that are not those of a step, and what they are in place of. @param {Asked} step */
+  ownOf(step) {
+    const own = this.arms.map(({ LOWAT: value }, arm) => ({ place: PLACE[arm], value, told: this.armsOf(step)[arm].LOWAT }));
+    const changed = own.filter(({ value, told }) => value !== told);
+    return step.compare === "LOWAT" ? changed : changed.slice(0, 1).map((each) => ({ ...each, place: "" }));
   }
 
   /** @returns {[string, string]} */

@@ -10,6 +10,7 @@ import { onKeys, playerKeys } from "./keys.js";
 import { KnobChoice } from "./knob_choice.js";
 import { Blank, Leaving, remoteKeys, toggleFullScreen } from "./on_stage.js";
 import { Panel } from "./panel.js";
+import { Pinned } from "./pinned.js";
 import { Presenter } from "./presenter.js";
 import { known, Refused } from "./seen.js";
 import { Stage } from "./stage.js";
@@ -30,6 +31,8 @@ function at(id) {
 
 /** The time after which a slider that has stopped moving has been set. */
 const SETTLED_MS = 300;
+/** The time for which an outcome is told that needs no answer. */
+const TOLD_MS = 3000;
 
 class Page {
   /** @param {import("./types.js").Choices} offered */
@@ -42,14 +45,16 @@ class Page {
       name: (value) => this.choice.nameOf("LOWAT", value),
       move: (arm, value) => this._limit(arm, value),
     };
-    this.stage = new Stage(at("stages"), this.drawing, at("mark"), () => this.presenting, (names) => this._compares(names));
+    this.pinned = new Pinned(at("pinned"), this.drawing);
+    this.stage = new Stage(at("stages"), this.drawing, at("mark"), (names) => this._compares(names));
     this.wishes = new Wishes(
       this.stage,
       (status) => this._tell(status),
       (text) => this._explain(text),
+      ({ state }) => this._take(state),
       () => this._settled(),
     );
-    this.panel = new Panel(at("panel"), offered, this.choice, () => this.want(), () => this._moving());
+    this.panel = new Panel(at("panel"), this.pinned.place, offered, this.choice, () => this.want(), () => this._moving());
     const closing = { title: offered.closing.title, open: () => this.want() };
     this.presenter = new Presenter(at("story"), offered.story, (step) => this._step(step), closing);
     this.stops = new Stops(
@@ -59,9 +64,7 @@ class Page {
       () => this.panel.showStops(this.stops.all),
     );
     this.address = new Address(() => this.state, this.choice.defaults, offered.story.length);
-    /** The state in which films were shown last. @type {PageState | null} */
-    this.shown = null;
-    this._settling = 0;
+    this._settling = this._telling = 0;
     this.blank = new Blank(this.drawing.player);
     this.leaving = new Leaving(() => this.present(false));
     /** @type {Record<string, () => void>} */
@@ -70,7 +73,8 @@ class Page {
     onKeys(() => this.presenting, this.keys);
     at("mode").addEventListener("click", () => this.present(!this.presenting));
     at("theme").addEventListener("click", toggleTheme);
-    at("cancel").addEventListener("click", () => this.wishes.cancel());
+    at("cancel").addEventListener("click", () => this.cancel());
+    at("own-back").addEventListener("click", () => this.presenter.go(this.presenter.index));
     at("keys").addEventListener("click", () => this.help());
     at("notes").addEventListener("click", () => this.talk.open());
     // The printed address, opened where the page is open already: it may have another token.
@@ -92,7 +96,7 @@ class Page {
       f: toggleFullScreen,
       F5: () => this.present(true),
       "?": () => this.help(),
-      Escape: () => (this.wishes.isIdle ? this.presenting && this.leaving.ask() : this.wishes.cancel()),
+      Escape: () => (this.wishes.isIdle ? this.presenting && this.leaving.ask() : this.cancel()),
     });
   }
 
@@ -124,6 +128,8 @@ class Page {
   _mode(on) {
     document.body.classList.toggle("presenting", on);
     this.drawing.player.onStage = on;
+    // A control that is no longer seen takes no keys.
+    if (on && document.activeElement instanceof HTMLElement && !document.activeElement.checkVisibility()) document.activeElement.blur();
     at("mode").textContent = on ? "Explore" : "Present";
     if (!on) this.panel.draw();
   }
@@ -150,6 +156,7 @@ class Page {
     } else {
       this.wishes.want(this._wish({ tMs }));
     }
+    this._own();
     if (!this.wishes.isIdle) this.stops.yield();
     if (entry) this.address.push();
     this.panel.showStops(this.stops.all);
@@ -161,7 +168,7 @@ class Page {
   _wish({ tMs = null, dragged = false }) {
     const { arms, names } = this.choice;
     const speed = (this.presenting && this.presenter.step?.speed) || null;
-    return { key: JSON.stringify([arms, names]), arms, names, speed, tMs, dragged };
+    return { key: JSON.stringify([arms, names]), arms, names, speed, tMs, dragged, state: { ...this.state, tMs: null } };
   }
 
   /** The values of LOWAT that can be shown at once in an arm. @param {number} arm @returns {import("./grip.js").Limit[]} */
@@ -181,28 +188,51 @@ class Page {
     this._moving();
   }
 
+  /** Says above a step's title that its films have another LOWAT than the step, if they do. */
+  _own() {
+    const { step } = this.presenter;
+    const own = this.presenting && step ? this.choice.ownOf(step) : [];
+    const name = (/** @type {string} */ value) => this.choice.nameOf("LOWAT", value);
+    at("own").hidden = !own.length;
+    write(at("own-said"), `Your value: ${own.map(({ place, value, told }) => `${place}${name(value)} in place of ${name(told)}`).join("; ")}.`);
+  }
+
   /** A slider moves: shows a film of its value if there is one. */
   _moving() {
     this.wishes.preview(this._wish({ dragged: true }));
+    this._own();
     window.clearTimeout(this._settling);
     this._settling = window.setTimeout(() => this.want(), SETTLED_MS);
   }
 
   /** Shows the state of an address. @param {PageState} state */
   restore(state) {
+    this._take(state);
+    if (state.step !== null) this.choice.step(this.offered.story[Math.min(state.step, this.offered.story.length - 1)]);
+    if (state.speed !== null) this.stage.byHand = { speed: state.speed, usual: null };
+    this.want({ entry: false, tMs: state.tMs });
+    this.address.last = this.address.text;
+  }
+
+  /** Gives up what is being run, and shows what was shown before. */
+  cancel() {
+    if (this.wishes.isIdle) return;
+    window.clearTimeout(this._settling);
+    this.wishes.cancel();
+    this.address.push();
+  }
+
+  /** Sets the knobs, or the step, to a state. @param {PageState} state */
+  _take(state) {
     const { compare, values, shared } = state.chosen;
     Object.assign(this.choice, { compare, values: [...values], shared: { ...shared } });
     this.panel.chosen = state.scenario || (this._isUsual ? "maps" : "");
-    if (state.speed !== null) this.stage.byHand = { speed: state.speed, usual: null };
     if (state.step !== null) {
-      const step = this.offered.story[Math.min(state.step, this.offered.story.length - 1)];
-      this.choice.step(step);
       this.panel.chosen = "";
       this.presenter.draw(state.step);
     }
     this._mode(state.step !== null);
-    this.want({ entry: false, tMs: state.tMs });
-    this.address.last = this.address.text;
+    this._own();
   }
 
   get _isUsual() {
@@ -211,17 +241,16 @@ class Page {
   }
 
   _settled() {
-    if (this.stage.key) this.shown = { ...this.state, tMs: null };
     this.panel.showStops(this.stops.all);
     this.stops.look();
   }
 
   /** Says in place of the films why there are none. @param {string} text */
   _explain(text) {
-    const { shown } = this;
+    const { last } = this.wishes;
     this.stage.explain(`${text} So there is no film of these knobs.`.replace(/([^.?])( So there)/, "$1.$2"), {
       "Try again": () => this.want({ entry: false }),
-      ...(shown && { "Back to the earlier arms": () => (this.restore(shown), this.address.push()) }),
+      ...(last && { "Back to the earlier arms": () => (this.wishes.back({ text: "" }), this.address.push()) }),
     });
   }
 
@@ -238,6 +267,7 @@ class Page {
   _compares([above, below]) {
     const place = at("comparison");
     place.hidden = above === undefined;
+    this.pinned.name([above, below]);
     write(place, `Above: ${above}. Below: ${below}. Drag the line in a kernel's box: LOWAT bounds the unsent bytes there. Click into the time below to bet when the script begins.`);
   }
 
@@ -248,6 +278,8 @@ class Page {
     write(at("said"), text);
     status.hidden = !text;
     at("cancel").hidden = !running;
+    window.clearTimeout(this._telling);
+    if (text && !running && !wrong) this._telling = window.setTimeout(() => this._tell({ text: "" }), TOLD_MS);
   }
 }
 

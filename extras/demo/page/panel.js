@@ -1,5 +1,5 @@
 // @ts-check
-// The panel: knobs, and named scenarios that set them.
+// The panel: named scenarios, and all knobs by their groups. In a small window LOWAT's sliders are pinned below the film.
 //
 // A change replaces only the rows that look different afterwards. So the focus stays, and the browser does not have to
 // examine all fields again for its proposals.
@@ -20,13 +20,16 @@ const PLACE = ["above", "below"];
 export class Panel {
   /**
    * @param {HTMLElement} place
+   * @param {HTMLElement} pinned has LOWAT's sliders while it is shown
    * @param {Choices} choices
    * @param {KnobChoice} choice
    * @param {() => void} changed called after a change
    * @param {() => void} moving called while a slider moves
    */
-  constructor(place, choices, choice, changed, moving) {
+  constructor(place, pinned, choices, choice, changed, moving) {
     this.place = place;
+    this.pinned = pinned;
+    this.isPinned = false;
     this.choices = choices;
     this.choice = choice;
     this.changed = changed;
@@ -34,18 +37,30 @@ export class Panel {
     /** The results of the slider's stops. @type {import("./stops.js").Stop[]} */
     this.stops = [];
     this.chosen = "maps";
-    this.rest = false;
+    /** The groups whose other knobs are shown. @type {Set<string>} */
+    this.unfolded = new Set();
+    /** Hides the knobs that do not have this text. */
+    this.sought = "";
     this.kept = new Kept();
+    new ResizeObserver(() => this.isPinned !== this._pins && this.draw()).observe(pinned);
     this.draw();
+  }
+
+  get _pins() {
+    return getComputedStyle(this.pinned).display !== "none";
   }
 
   draw() {
     const focus = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.focus : undefined;
     this.kept.turn();
-    const groups = [this._scenarios(), this._card(), this._compare(), ...this._knobs(), this._rest()];
+    this.isPinned = this._pins;
+    const lowat = this.choices.knobs.filter(({ name }) => name === "LOWAT").flatMap((offer) => this._knob(offer));
+    arrange(this.pinned, [...this.pinned.children].filter((each) => !each.matches(".knob")).concat(this.isPinned ? lowat : []));
+    const groups = [this._scenarios(), this._card(), this._compare(), this._find(), ...this._groups(this.isPinned ? [] : lowat), this._origin()];
     arrange(this.place, groups.filter((group) => group !== null));
+    this._seek();
     this.showStops();
-    if (focus) /** @type {HTMLElement | null} */ (this.place.querySelector(`[data-focus="${focus}"]`))?.focus();
+    if (focus) /** @type {HTMLElement | null} */ (document.querySelector(`[data-focus="${focus}"]`))?.focus();
   }
 
   /** Called after a change. Redraws the panel after the focus has moved, so that Tab works. */
@@ -167,11 +182,54 @@ export class Panel {
     return row;
   }
 
-  _knobs() {
-    const open = [...new Set([this.choice.compare, ...OPEN])];
-    const offers = open.map((name) => this.choices.knobs.find((knob) => knob.name === name));
-    const told = offers.filter((offer) => offer !== undefined);
-    return told.filter((offer) => !this.choices.published || offer.values.length > 1).flatMap((offer) => this._knob(offer));
+  /** All knobs by their groups: those that are worth trying first, the others folded. @param {readonly Element[]} lowat its sliders */
+  _groups(lowat) {
+    const { knobs, published } = this.choices;
+    return [...new Set(knobs.map(({ group }) => group))].map((group) => {
+      const offers = knobs.filter((offer) => offer.group === group);
+      const isOpen = (/** @type {KnobOffer} */ { name, values }) => name === this.choice.compare || (published ? values.length > 1 : OPEN.includes(name));
+      const open = offers.filter(isOpen).flatMap((offer) => (offer.name === "LOWAT" ? [...lowat, this._curve()] : this._knob(offer)));
+      const others = offers.filter((offer) => !isOpen(offer)).map((offer) => this._field(offer));
+      const place = this.kept.keep(`group ${group}`, null, () => this._group(group));
+      const fold = this.kept.keep(`others ${group}`, others.length, () => this._fold(group, `${open.length ? "other knobs" : "knobs"} of ${group} (${others.length})`));
+      arrange(fold, [fold.children[0], ...others]);
+      arrange(place, [place.children[0], ...open, ...(others.length ? [fold] : [])]);
+      return place;
+    });
+  }
+
+  /** @param {string} group */
+  _group(group) {
+    const place = element("div", "group");
+    place.append(element("h2", "", group));
+    return place;
+  }
+
+  _find() {
+    return this.kept.keep("find", null, () => {
+      const control = document.createElement("input");
+      control.type = "search";
+      control.dataset.focus = "find";
+      control.addEventListener("input", () => {
+        this.sought = control.value.toLowerCase();
+        this._seek();
+      });
+      return labelled(control, "Find a knob");
+    });
+  }
+
+  /** Shows the knobs that have the sought text in their names or their meanings. */
+  _seek() {
+    const seeks = this.sought !== "";
+    this.place.classList.toggle("seeking", seeks);
+    for (const row of this.place.querySelectorAll(".group .knob")) {
+      if (row instanceof HTMLElement) row.hidden = !(row.dataset.words ?? "").includes(this.sought);
+    }
+    for (const group of this.place.querySelectorAll(".group")) {
+      const [heading, fold] = [group.querySelector("h2"), group.querySelector("details")];
+      if (group instanceof HTMLElement) group.hidden = seeks && !group.querySelector(".knob:not([hidden])");
+      if (fold) fold.open = seeks ? fold.querySelector(".knob:not([hidden])") !== null : this.unfolded.has(heading?.textContent ?? "");
+    }
   }
 
   /** @param {KnobOffer} offer */
@@ -195,15 +253,21 @@ export class Panel {
     const isSlider = offer.name === "LOWAT";
     const control = isSlider ? this._slider(values, arm) : select(values);
     control.dataset.focus = `${offer.name}-${arm}`;
-    control.title = offer.meaning;
     control.addEventListener("change", () => {
       this.choice.set(offer.name, isSlider ? values[Number(control.value)] : control.value, arm);
       this._touch();
     });
-    const row = labelled(control, differ ? `${offer.name}, ${PLACE[arm]}` : offer.name);
-    if (differ) row.classList.add("differs");
-    if (isSlider) row.append(element("output", "reading"));
-    if (isSlider && arm === (differ ? 1 : 0)) row.append(this._curve());
+    const row = this._row(control, differ ? `${offer.name}, ${PLACE[arm]}` : offer.name, offer);
+    if (differ) row.classList.add("differs", PLACE[arm]);
+    if (isSlider) control.after(element("output", "reading"));
+    return row;
+  }
+
+  /** @param {HTMLElement} control @param {string} text @param {KnobOffer} offer */
+  _row(control, text, offer) {
+    const row = labelled(control, text, offer.meaning);
+    row.title = `${offer.meaning}; allowed: ${offer.allowed}`;
+    row.dataset.words = `${offer.name} ${offer.meaning}`.toLowerCase();
     return row;
   }
 
@@ -214,6 +278,7 @@ export class Panel {
     for (const option of row.querySelectorAll("option")) {
       const arms = shared ? choice.arms : [choice.arms[arm]];
       option.disabled = !arms.every((knobs) => known({ ...knobs, [name]: option.value }));
+      option.title = option.disabled ? "not recorded with the other knobs" : "";
     }
   }
 
@@ -257,51 +322,50 @@ export class Panel {
     return this.kept.keep("curve", [points, marked], () => curve(this.stops, marked, (value) => choice.nameOf("LOWAT", value)));
   }
 
-  /** All other knobs as text fields; the lab checks their values. In a published file, where its results came from. */
-  _rest() {
-    if (this.choices.published) return this.kept.keep("rest", null, () => this._origin(this.choices.published ?? {}));
-    const details = this.kept.keep("rest", null, () => this._fold());
-    const others = this.choices.knobs.filter(({ name }) => !OPEN.includes(name) && name !== this.choice.compare);
-    const rows = others.map((offer) => {
-      const row = this.kept.keep(`${offer.name}-0`, null, () => this._field(offer));
-      fill(row, this.choice.value(offer.name));
-      return row;
-    });
-    arrange(details, [details.children[0], ...rows]);
-    return details;
-  }
-
-  /** @param {string} title */
-  _fold(title = "All other knobs") {
+  /** @param {string} name @param {string} title */
+  _fold(name, title) {
     const details = document.createElement("details");
-    details.open = this.rest;
-    details.addEventListener("toggle", () => (this.rest = details.open));
-    const summary = document.createElement("summary");
-    summary.textContent = title;
-    details.append(summary);
-    return details;
-  }
-
-  /** @param {Record<string, string>} about */
-  _origin(about) {
-    const details = this._fold("How this was measured");
-    const list = element("dl", "origin");
-    for (const [term, text] of Object.entries(about)) list.append(element("dt", "", term), element("dd", "", text));
-    details.append(list);
-    return details;
-  }
-
-  /** @param {KnobOffer} offer */
-  _field(offer) {
-    const control = document.createElement("input");
-    control.type = "text";
-    control.title = `${offer.meaning}; allowed: ${offer.allowed}`;
-    control.dataset.focus = `${offer.name}-0`;
-    control.spellcheck = false;
-    control.addEventListener("change", () => {
-      this.choice.set(offer.name, control.value, 0);
-      this._touch();
+    details.open = this.unfolded.has(name);
+    details.addEventListener("toggle", () => {
+      if (this.sought) return;
+      if (details.open) this.unfolded.add(name);
+      else this.unfolded.delete(name);
     });
-    return labelled(control, offer.name);
+    details.append(element("summary", "", title));
+    return details;
+  }
+
+  /** Where the results of a published file came from. */
+  _origin() {
+    const { published } = this.choices;
+    if (!published) return null;
+    return this.kept.keep("origin", null, () => {
+      const details = this._fold("origin", "How this was measured");
+      const list = element("dl", "origin");
+      for (const [term, text] of Object.entries(published)) list.append(element("dt", "", term), element("dd", "", text));
+      details.append(list);
+      return details;
+    });
+  }
+
+  /** A knob as a text field; the lab checks its value. A published file has only one value of it. @param {KnobOffer} offer */
+  _field(offer) {
+    const row = this.kept.keep(`${offer.name}-0`, null, () => {
+      const control = document.createElement("input");
+      control.type = "text";
+      control.dataset.focus = `${offer.name}-0`;
+      control.spellcheck = false;
+      control.disabled = Boolean(this.choices.published);
+      control.addEventListener("change", () => {
+        this.choice.set(offer.name, control.value, 0);
+        this._touch();
+      });
+      const made = this._row(control, offer.name, offer);
+      made.classList.toggle("unrecorded", control.disabled);
+      if (control.disabled) made.querySelector(".meaning")?.append(` – only ${offer.values[0]} was recorded in this file`);
+      return made;
+    });
+    fill(row, this.choice.value(offer.name));
+    return row;
   }
 }

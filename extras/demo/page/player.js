@@ -1,6 +1,8 @@
 // @ts-check
 // The clock of a film: playing or paused, speed, position in milliseconds of link time, and chapter marks.
 
+import { isCalm } from "./calm.js";
+
 /** @typedef {import("./film.js").Mark} Mark */
 
 export const SLOWEST = 0.1;
@@ -32,12 +34,13 @@ export class Player {
    * @param {number} durationMs
    * @param {readonly Mark[]} marks in order of time
    * @param {readonly [number, number]} decisive
+   * @param {number} [fromMs]
    */
-  load(durationMs, marks, decisive) {
+  load(durationMs, marks, decisive, fromMs = 0) {
     this.durationMs = durationMs;
     this.marks = marks;
     this.decisive = decisive;
-    this.seek(0);
+    this.seek(fromMs);
   }
 
   /** The text of the last chapter mark so far. */
@@ -45,9 +48,9 @@ export class Player {
     return this.marks.findLast((mark) => mark.tMs <= this.tMs)?.text ?? "";
   }
 
-  /** Plays a film that was loaded; on stage the speaker begins. */
-  begin() {
-    if (!this.onStage) this.play();
+  /** True if a film that was loaded plays by itself. On stage the speaker begins; calm visitors begin, too. */
+  get begins() {
+    return !this.onStage && !isCalm();
   }
 
   /** True if the film goes through the decisive time on stage, and so is slower. */

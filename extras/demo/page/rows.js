@@ -5,14 +5,22 @@ import { element } from "./svg.js";
 
 let made = 0;
 
-/** @param {HTMLElement} control @param {string} text */
-export function labelled(control, text) {
+/** The first part of a knob's meaning, up to a mark that ends a thought. */
+const THOUGHT = /^.{14,}?(?=: |; | \(|$)/;
+
+/** @param {HTMLElement} control @param {string} text @param {string} [meaning] is shown below them */
+export function labelled(control, text, meaning) {
   const label = document.createElement("label");
   control.id = `control-${(made += 1)}`;
   label.htmlFor = control.id;
   label.textContent = text;
   const row = element("div", "knob");
   row.append(label, control);
+  if (meaning === undefined) return row;
+  const about = element("p", "meaning", THOUGHT.exec(meaning)?.[0] ?? meaning);
+  about.id = `${control.id}-meaning`;
+  control.setAttribute("aria-describedby", about.id);
+  row.append(about);
   return row;
 }
 

@@ -22,7 +22,7 @@ const before = new Map();
 
 /** @param {Record<string, string>} knobs */
 function keyOf(knobs) {
-  return JSON.stringify(Object.entries(knobs).sort());
+  return JSON.stringify(Object.keys(knobs).sort().map((name) => [name, knobs[name]]));
 }
 
 /** Keeps the result of the arm with these knobs. @param {Record<string, string>} knobs @param {Shown} shown */

@@ -41,7 +41,6 @@ const presenter = new Presenter(at("story"), told.slides, (step) => {
   const { shown, names, speed } = /** @type {Slide} */ (step);
   document.title = step.title;
   drawing.open(shown.map((key) => told.arms[key]), names, speed);
-  drawing.player.begin();
   note();
 }, closing);
 const talk = new Talk(() => presenter.notes(told.closing), drawing.player, (key) => keys[key]?.());

@@ -18,15 +18,13 @@ export class Stage {
    * @param {HTMLElement} place
    * @param {import("./both_arms.js").BothArms} drawing
    * @param {HTMLElement} mark is visible while a film is shown that was recorded before
-   * @param {() => boolean} presenting
    * @param {(names: readonly string[]) => void} compares called with the names of the arms that are shown now
    */
-  constructor(place, drawing, mark, presenting, compares) {
+  constructor(place, drawing, mark, compares) {
     this.compares = compares;
     this.place = place;
     this.drawing = drawing;
     this.mark = mark;
-    this.presenting = presenting;
     /** The key of the wish whose films are on the stage, dimmed or not. */
     this.key = "";
     this.recorded = false;
@@ -70,21 +68,20 @@ export class Stage {
     const { player } = this.drawing;
     const again = this.key === wish.key || (wish.dragged && Boolean(this.key));
     const from = wish.tMs ?? (again ? player.tMs : 0);
-    const playing = wish.tMs === null && (again ? (this.isDim ? this.wasPlaying : player.playing) : !this.presenting());
+    const playing = wish.tMs === null && (again ? (this.isDim ? this.wasPlaying : player.playing) : player.begins);
     const longest = Math.max(...arms.map((each) => each.film?.duration_ms ?? 0));
     const change = () => {
       this.opening = true;
       this.usual = wish.speed ?? (longest < SHORT_MS ? SHORT_SPEED : USUAL_SPEED);
       if (!again) this.drawing.bets.clear();
-      this.drawing.open(arms, wish.names, this.speed);
+      this.drawing.open(arms, wish.names, this.speed, from);
       this.byHand.usual ??= this.usual;
       this.key = wish.key;
       this.compares(wish.names);
       this.recorded = recorded;
       this.mark.hidden = !recorded;
-      this.place.classList.remove("stale");
+      this._dim(false);
       document.body.dataset.experiment = arms.map((each) => `${each.experiment}/${each.run}`).join(" ");
-      if (from) player.seek(from);
       this.opening = false;
     };
     if (wish.dragged) fade(this.place, change);
@@ -92,14 +89,23 @@ export class Stage {
     if (playing && player.tMs < player.durationMs) player.play();
   }
 
-  /** Dims the films, which do not belong to the present wish; in place of any other text says that the arms are run. */
+  /**
+   * Dims the films, which do not belong to the present wish; in place of any other text says that the arms are run. On
+   * stage, where the title is the present wish's, the style sheet hides them.
+   */
   dim() {
     if (!this.key) this.clear([element("p", "no-film", "The films of both arms appear when they are there …")]);
     if (!this.key || this.isDim) return;
     this.wasPlaying = this.drawing.player.playing;
     this.drawing.player.pause();
     this.mark.hidden = true;
-    this.place.classList.add("stale");
+    this._dim(true);
+  }
+
+  /** @param {boolean} on */
+  _dim(on) {
+    this.place.classList.toggle("stale", on);
+    this.place.parentElement?.classList.toggle("waits", on);
   }
 
   /** Removes the films, and shows other elements instead. @param {readonly HTMLElement[]} instead */
@@ -112,7 +118,7 @@ export class Stage {
     this.opening = true;
     this.drawing.open([], [], this.speed);
     this.opening = false;
-    this.place.classList.remove("stale");
+    this._dim(false);
     this.place.replaceChildren(...instead);
   }
 

@@ -80,6 +80,8 @@ export interface News {
 
 export interface KnobOffer {
   name: string;
+  /** The name of the knob's group. */
+  group: string;
   default: string;
   allowed: string;
   meaning: string;

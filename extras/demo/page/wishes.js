@@ -3,7 +3,8 @@
 //
 // Rules:
 // 1. The stage shows the films of the present wish; or the films of an earlier one, dimmed, while the present one is
-//    run; or none. When a wish is cancelled or refused, or the lab does not answer, no film stays.
+//    run; or none. When a wish is refused, or the lab does not answer, no film stays. When a wish is cancelled, the wish
+//    whose films were shown last becomes the present one again.
 // 2. A wish takes its claims before it gives up those of the wish before, so that a run that both want goes on.
 // 3. Arms that were shipped with the demo are shown, marked, until this machine has run them.
 
@@ -14,9 +15,10 @@ import { known, Refused, shipped } from "./seen.js";
 /** @typedef {import("./knob_choice.js").Knobs} Knobs */
 /**
  * key: equal for equal wishes. speed: the film's speed; null for the usual one. tMs: the time at which the film shall
- * stand still; null to play it. dragged: true while a slider moves.
- * @typedef {{key: string, arms: [Knobs, Knobs], names: [string, string], speed: number | null, tMs: number | null, dragged: boolean}} Wish
+ * stand still; null to play it. dragged: true while a slider moves. state: what the page's knobs or its step were.
+ * @typedef {{key: string, arms: [Knobs, Knobs], names: [string, string], speed: number | null, tMs: number | null, dragged: boolean, state: import("./address.js").PageState}} Wish
  */
+/** @typedef {{wish: Wish, arms: readonly Shown[], recorded: boolean}} Last */
 /** @typedef {{wish: Wish, abort: AbortController}} Asking */
 /** @typedef {{text: string, running?: boolean, wrong?: boolean}} Status */
 
@@ -32,13 +34,17 @@ export class Wishes {
    * @param {import("./stage.js").Stage} stage
    * @param {(status: Status) => void} tell
    * @param {(text: string) => void} fail says in place of the films why there are none
+   * @param {(wish: Wish) => void} restore sets the page's knobs or its step to those of an earlier wish
    * @param {() => void} settled called when the present wish is shown or has failed
    */
-  constructor(stage, tell, fail, settled) {
+  constructor(stage, tell, fail, restore, settled) {
     this.stage = stage;
     this.tell = tell;
     this.fail = fail;
+    this.restore = restore;
     this.settled = settled;
+    /** The films that were shown last. @type {Last | null} */
+    this.last = null;
     /** @type {Asking | null} */
     this.asking = null;
     /** The request before a slider began to move: its runs go on until the slider rests. @type {Asking | null} */
@@ -78,7 +84,7 @@ export class Wishes {
     }
     const there = wish.arms.map(known);
     if (!complete(there)) this.stage.dim();
-    else if (!this.stage.shows(wish)) this.stage.show(wish, there, false);
+    else if (!this.stage.shows(wish)) this._place({ wish, arms: there, recorded: false });
   }
 
   /** Gives up the present wish's runs; the stage stays as it is. */
@@ -89,19 +95,35 @@ export class Wishes {
     this.tell({ text: "" });
   }
 
-  /** Gives up the present wish. */
+  /** Gives up the present wish, and goes back to the films that were shown last. */
   cancel() {
     const { asking } = this;
     if (!asking) return;
     this.rest();
-    this._end(asking.wish, { text: "Cancelled." });
+    if (this.stage.shows(asking.wish) || !this.last) this._end(asking.wish, { text: "Cancelled." });
+    else this.back({ text: "Cancelled." });
+  }
+
+  /** Shows again what was shown last, and runs nothing for it. @param {Status} status */
+  back(status) {
+    if (!this.last) return;
+    this.restore(this.last.wish);
+    this.tell(status);
+    this._place(this.last);
+    this.settled();
+  }
+
+  /** @param {Last} last */
+  _place(last) {
+    this.stage.show(last.wish, last.arms, last.recorded);
+    this.last = { ...last, wish: { ...last.wish, tMs: null, dragged: false } };
   }
 
   /** @param {Wish} wish @param {readonly Shown[]} arms */
   _show(wish, arms) {
     // Without the status line the stage has another size, for which the films are drawn.
     this.tell({ text: "" });
-    this.stage.show(wish, arms, false);
+    this._place({ wish, arms, recorded: false });
     this.settled();
   }
 
@@ -111,7 +133,7 @@ export class Wishes {
     const there = asking.wish.arms.map(shipped);
     if (!complete(there)) return;
     this.tell({ text: "Being run on this machine …", running: true });
-    this.stage.show(asking.wish, there, true);
+    this._place({ wish: asking.wish, arms: there, recorded: true });
   }
 
   /** @param {Wish} wish @param {Status} status */

@@ -14,9 +14,11 @@ export function gap(ms) {
   return ms < 100 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
+const WHOLE = new Intl.NumberFormat("en");
+
 /** @param {number | null} bytes */
 export function kib(bytes) {
-  return bytes === null ? "–" : `${Math.round(bytes / 1024).toLocaleString("en")} KiB`;
+  return bytes === null ? "–" : `${WHOLE.format(Math.round(bytes / 1024))} KiB`;
 }
 
 /** Formats a number of bytes in a drawing, where there is little space. @param {number} bytes */

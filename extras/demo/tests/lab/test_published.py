@@ -17,6 +17,9 @@ from priolab.analysis.loads.ledger import NAMES
 from priolab.client.firefox.bidi import Session, session
 from priolab.client.firefox.browser import SWITCHES, address_of
 from priolab.experiments.host.search_path import find
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.extras.demo.bench import dragged
+from priolab.extras.demo.choices import LOWATS
 from priolab.extras.demo.finale import finale
 from priolab.extras.demo.publish import written
 from priolab.extras.demo.recorded import Recordings, in_tree
@@ -41,6 +44,8 @@ _FILMS = (
 _PHONE_PX = 500
 _LOAD_S = 60.0
 _SETTLED_MS = 500
+_FEWEST_STOPS = 4
+_TOO_LATE_MS = 5000
 
 
 def _runs(knobs: str) -> list[str]:
@@ -126,13 +131,48 @@ def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
             page.keyboard.press("s")
         expect(opening.value.locator("#step")).to_have_text("exploring")
         opening.value.close()
-        page.locator("summary").click()
+        page.get_by_text("How this was measured").click()
         for text in in_tree().about.values():
             expect(page.locator(".origin")).to_contain_text(text)
         assert violations(page, axe_script) == []
         page.goto(f"{EXPLORE.as_uri()}?below=12345")
         expect(page.locator("#stages")).to_contain_text("These knobs were not recorded in this file.")
         expect(page.locator(".arm-name")).to_have_count(0)
+
+
+def test_knobs_without_recordings_say_so(browser: Browser) -> None:
+    """Every knob is listed in its group with its meaning; one that has no other recording is greyed, and says why."""
+    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+        for fold in page.locator(".group summary").all():
+            fold.click()
+        values = {
+            name: {arm["knobs"].get(name, knob.default) for arm in in_tree().arms} for name, knob in KNOBS.items()
+        }
+        for name, recorded in values.items():
+            row = page.locator(f".knob:has([data-focus='{name}-0'])")
+            expect(row.locator(".meaning")).to_be_visible()
+            control = row.locator("input, select")
+            if len(recorded) > 1:
+                expect(control).to_be_enabled()
+                continue
+            expect(control).to_be_disabled()
+            expect(row.locator(".meaning")).to_contain_text(f"only {recorded.pop()} was recorded in this file")
+
+
+def test_calm_visitors_begin_the_film_themselves(browser: Browser) -> None:
+    """If less motion is asked for, the film stands, and no fade hides a film while the line of LOWAT is moved."""
+    address = EXPLORE.as_uri()
+    with visit(browser, address, width=1280, height=800, offline=True, reduced_motion="reduce") as page:
+        expect(page.locator(".arm-name")).to_have_count(2)
+        expect(page.locator(".calm")).to_be_visible()
+        page.locator(".grip[data-arm='1']").press("ArrowRight")
+        expect(page.locator(".fading")).to_have_count(0)
+        page.wait_for_timeout(_SETTLED_MS)
+        expect(page.locator(".clock")).to_have_text("0.00 s")
+        assert page.evaluate("document.getAnimations().filter((each) => each.playState === 'running').length") == 0
+        page.locator(".play").click()
+        expect(page.locator(".calm")).to_be_hidden()
+        expect(page.locator(".play")).to_have_text("Pause")
 
 
 def test_lowat_is_dragged(browser: Browser) -> None:
@@ -180,6 +220,13 @@ def test_lowat_is_dragged(browser: Browser) -> None:
         page.keyboard.press("End")
         page.keyboard.press("Home")
         expect(names).to_have_text(list(steps()[0].names))
+
+
+def test_the_answer_to_a_drag_is_timed(browser: Browser) -> None:
+    """`make bench` times the films that a drag of the line shows, one for each recorded stop on its way."""
+    answers_ms = dragged(browser, drags=1)
+    assert _FEWEST_STOPS <= len(answers_ms) <= len(LOWATS)
+    assert all(0 < answer_ms < _TOO_LATE_MS for answer_ms in answers_ms)
 
 
 def test_whatever_is_pointed_at_says_what_it_is(browser: Browser) -> None:
@@ -319,27 +366,38 @@ def _firefox(folder: Path, requested: list[str]) -> Iterator[Session]:
 
 
 def test_explore_in_firefox(tmp_path: Path) -> None:
-    """Firefox opens the file, plays both films, and requests nothing else."""
+    """Firefox opens the file, plays both films, and requests nothing else. In a phone's window it has the slider below
+    one film.
+    """
     needs("firefox")
     requested: list[str] = []
     with _firefox(tmp_path, requested) as opened:
         context = opened.command("browsingContext.getTree", _LOAD_S, maxDepth=0)["contexts"][0]["context"]
         opened.command("session.subscribe", _LOAD_S, events=["network.beforeRequestSent"])
         opened.command("browsingContext.navigate", _LOAD_S, context=context, url=EXPLORE.as_uri(), wait="complete")
-        said = opened.command(
-            "script.callFunction",
-            _LOAD_S,
-            functionDeclaration=_PLAYED,
-            awaitPromise=True,
-            target={"context": context},
-        )
-        assert said["type"] == "success", said
-        names, first, second = json.loads(said["result"]["value"])
+
+        def called(function: str) -> Any:
+            """Returns what the function returns, which is JSON."""
+            how = {"functionDeclaration": function, "awaitPromise": True, "target": {"context": context}}
+            said = opened.command("script.callFunction", _LOAD_S, **how)
+            assert said["type"] == "success", said
+            return json.loads(said["result"]["value"])
+
+        names, first, second = called(_PLAYED)
+        opened.command("browsingContext.setViewport", _LOAD_S, context=context, viewport={"width": 390, "height": 844})
+        assert called(_ON_A_PHONE) == []
     assert names == ["no limit", "limit 128 KiB"]
     assert float(second.split()[0]) > float(first.split()[0])
     assert {url.partition(":")[0] for url in requested} <= {"file", "data", "blob"}
 
 
+_CHECKER = Path(__file__).with_name("phone_checker.js").read_text()
+_ON_A_PHONE = f"""
+async () => {{
+  await new Promise((drawn) => setTimeout(drawn, {_SETTLED_MS}));
+  return JSON.stringify((\n{_CHECKER})());
+}}
+"""
 _PLAYED = """
 async () => {
   const until = async (condition) => {
