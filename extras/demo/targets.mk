@@ -1,4 +1,4 @@
-.PHONY: setup-demo demo slides animation recorded explore
+.PHONY: setup-demo demo slides animation recorded explore sequences
 
 setup-demo:
 	@experiments/host/setup.sh demo
@@ -17,3 +17,6 @@ recorded: setup ## record anew the films of docs/explore.html, two of which the 
 
 explore: setup ## make docs/explore.html anew from the films in the tree, after a change of the page
 	@.venv/bin/python -m priolab.extras.demo.recording
+
+sequences: setup-test ## try 500 random sequences of inputs on the demo's page, which may show no wrong film (two minutes; RUNS=50: fewer)
+	@PRIOLAB_SEQUENCES=$(or $(RUNS),500) .venv/bin/pytest -q extras/demo/tests/lab/test_demo_wishes.py -k sequences
