@@ -443,7 +443,9 @@ def test_slides_need_nobody(slides: Path, browser: Browser, axe_script: Path) ->
         page.keyboard.press("?")
         expect(page.locator("#help dt")).to_contain_text(["Space", "n, N"])
         page.keyboard.press("Escape")
+        expect(page.locator("#help")).to_be_hidden()
         page.keyboard.press("ArrowLeft")
+        expect(page.locator(".step-title")).to_have_text(steps()[-1].title)
         navigate(page, page.reload)
         expect(page.locator(".step-title")).to_have_text(steps()[-1].title)
         with page.context.expect_page() as opening:
