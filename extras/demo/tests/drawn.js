@@ -17,8 +17,8 @@
     note("about the verdict", all(".about-verdict")[0]);
     note("screen", all(".phone-caption")[0]);
     for (const figure of all(".figure")) note(textOf(figure.querySelector("dt")), figure.querySelector("dd"));
-    const [waiting] = all(".waiting");
-    if (waiting) texts.waiting = textOf(waiting).replace(/^wait\w+ /, "");
+    const [waiting] = all(".waiting, .available-name").flatMap((each) => textOf(each).match(/wait(?:ing|ed) (.*)$/) ?? []).slice(1);
+    if (waiting) texts.waiting = waiting;
     const names = streams.map((stream) => textOf(arm.querySelector(`.lane-name.${stream}`)).replace("▸ ", ""));
     const [asked] = all(".lane-name").map(textOf).filter((name) => name.startsWith("▸ "));
     if (asked) texts["asks for"] = asked.slice(2);

@@ -324,7 +324,7 @@ def test_the_network_is_magnified(browser: Browser, query: str, width: int, heig
             str(page.locator(f".bytes.{place}").first.text_content()).partition(" ") for place in ("socket", "link")
         )
         assert (kernel[2], network[2]) == ("KiB", "KiB")
-        spans = page.locator(".arm:nth-of-type(1) path.fill.others").evaluate_all(_SPANS)
+        spans = page.locator(".places").first.locator("path.fill.others").evaluate_all(_SPANS)
         factor = spans[1] / float(network[0]) / (spans[0] / float(kernel[0]))
         assert float(found[1]) == pytest.approx(factor, rel=0.05)
 
