@@ -11,6 +11,7 @@ import { Filmstrip } from "./filmstrip.js";
 import { Heading } from "./heading.js";
 import { linkFacts } from "./link.js";
 import { marksOf } from "./marks.js";
+import { Kept } from "./kept.js";
 import { Phone } from "./phone.js";
 import { Player } from "./player.js";
 import { element, set, write } from "./svg.js";
@@ -58,6 +59,8 @@ export class BothArms {
     this.space = "";
     /** The arm that is drawn where there is room for one. */
     this.alone = 1;
+    /** The drawings of the last time: most of them do not change when one arm gets another film. */
+    this.kept = new Kept();
     new ResizeObserver(() => {
       if (this._spaceNow !== this.space) this._draw();
     }).observe(place);
@@ -108,7 +111,9 @@ export class BothArms {
     this.space = this._spaceNow;
     const focus = document.activeElement?.closest(".grip, .bet");
     const kept = focus && [...this.place.querySelectorAll(".grip, .bet")].indexOf(focus);
-    const films = this.arms.map((shown) => (shown.film ? new Film(shown.film) : null));
+    this.kept.turn();
+    const ids = this.arms.map(({ experiment, run }) => `${experiment}/${run}`);
+    const films = this.arms.map(({ film }, index) => (film ? this.kept.keep(`film ${index}`, ids[index], () => new Film(film)) : null));
     this.drawn = [];
     if (!films.length) return films;
     const scale = this._scale(films);
@@ -130,7 +135,7 @@ export class BothArms {
     const there = articles.filter((article) => !article.hidden);
     const between = there.length * parseFloat(getComputedStyle(this.place).rowGap) + BORDERS * em;
     const spare = height - there.length * (isNarrow ? NARROW_ARM : ARM) * em - between - (isAlone ? GAP * em : 0);
-    const strip = new Filmstrip(films, this.names, scale.durationMs, { width, height: this._scrolls ? STRIP * em : Math.min(STRIP * em, Math.max(LEAST_STRIP * em, spare)), em });
+    const strip = new Filmstrip(films, this.names, scale.durationMs, { width, height: this._scrolls ? STRIP * em : Math.min(STRIP * em, Math.max(LEAST_STRIP * em, spare)), em }, ids, this.kept);
     this.place.replaceChildren(...articles, strip.element);
     const room = (height - strip.element.offsetHeight - between) / there.length;
     const phoneWidth = PHONE * em;
@@ -140,7 +145,8 @@ export class BothArms {
       const film = films[index];
       if (!film || article.hidden) return null;
       // A figure has its full width before the height of the text beside it is known.
-      const phone = new Phone(film, { width: phoneWidth, height: isNarrow ? NARROW_PHONE * em : room - notes[index], em });
+      const phoneHeight = isNarrow ? NARROW_PHONE * em : room - notes[index];
+      const phone = this.kept.keep(`phone ${index}`, [ids[index], phoneWidth, phoneHeight, em], () => new Phone(film, { width: phoneWidth, height: phoneHeight, em }));
       article.append(phone.element);
       return phone;
     });
@@ -148,8 +154,9 @@ export class BothArms {
     articles.forEach((article, index) => {
       const [film, phone, words] = [films[index], phones[index], heights[index]];
       if (!film || !phone) return;
-      const space = { width: isNarrow ? width : width - phoneWidth - 0.8 * em, height: room - words, em };
-      const drawing = new ArmDrawing(film, scale, this.arms[index], { ...space, axis: isNarrow || article === there.at(-1) });
+      const space = { width: isNarrow ? width : width - phoneWidth - 0.8 * em, height: room - words, em, axis: isNarrow || article === there.at(-1) };
+      const drawing = this.kept.keep(`arm ${index}`, [ids[index], scale, space], () => new ArmDrawing(film, scale, this.arms[index], space));
+      for (const old of drawing.element.querySelectorAll(".bet, .grip")) old.remove();
       article.insertBefore(drawing.element, headings[index].note);
       const bet = new Bet(drawing.lanes, index, this.bets);
       drawing.lanes.element.append(bet.element);

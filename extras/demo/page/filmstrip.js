@@ -27,8 +27,10 @@ export class Filmstrip {
    * @param {readonly string[]} names
    * @param {number} durationMs of the longer film
    * @param {{width: number, height: number, em: number}} room in pixels
+   * @param {readonly string[]} ids of the films
+   * @param {import("./kept.js").Kept} kept the frames of the last strip
    */
-  constructor(films, names, durationMs, { width, height, em }) {
+  constructor(films, names, durationMs, { width, height, em }, ids, kept) {
     this.films = films;
     this.names = names;
     const isWide = width >= LEAST * em;
@@ -62,9 +64,10 @@ export class Filmstrip {
       }
       films.forEach((film, index) => {
         if (!film) return;
-        const screen = new Screen(film, { x, y: index * row + 1, ...frame });
-        svg.append(screen.element);
-        this.frames.push({ screen, tMs, seen: null });
+        const box = { x, y: index * row + 1, ...frame };
+        const made = kept.keep(`frame ${index} ${number}`, [ids[index], tMs, box], () => ({ screen: new Screen(film, box), tMs, seen: /** @type {boolean | null} */ (null) }));
+        svg.append(made.screen.element);
+        this.frames.push(made);
       });
     }
     this.element.append(svg, this.gap);

@@ -143,10 +143,10 @@ export class Lanes {
     const { name, first_byte_ms: firstMs } = this.film.asked("important");
     const existsMs = this.film.availableMs;
     const exists = this.xOf(existsMs);
-    const waits = tMs >= existsMs && tMs < firstMs;
+    const waits = tMs > existsMs && tMs < firstMs;
     const waited = `${waits ? "waiting" : "waited"} ${seconds(Math.max(0, Math.min(tMs, firstMs) - existsMs))}`;
     const beside = waits && now + (1.2 * waited.length * LETTER + 1) * em < width;
-    const label = beside || tMs < existsMs ? `${name} exists` : brief ? waited : `${name} exists, ${waited}`;
+    const label = beside || tMs <= existsMs ? `${name} exists` : brief ? waited : `${name} exists, ${waited}`;
     const long = (label.length * LETTER + 0.6) * em;
     const toTheLeft = exists + long > width;
     const text = this.parts["available-name"];

@@ -7,7 +7,8 @@
 import { element } from "./svg.js";
 import { curve } from "./curve.js";
 import { known } from "./seen.js";
-import { arrange, fill, including, Kept, labelled, select } from "./rows.js";
+import { Kept } from "./kept.js";
+import { arrange, fill, including, labelled, select } from "./rows.js";
 
 /** @typedef {import("./types.js").Choices} Choices */
 /** @typedef {import("./types.js").KnobOffer} KnobOffer */

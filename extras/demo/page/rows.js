@@ -1,5 +1,5 @@
 // @ts-check
-// The panel's rows: makes them, and keeps those that a change leaves as they are.
+// The panel's rows.
 
 import { element } from "./svg.js";
 
@@ -48,32 +48,4 @@ export function arrange(place, wanted) {
   wanted.forEach((each, index) => {
     if (place.children[index] !== each) place.insertBefore(each, place.children[index] ?? null);
   });
-}
-
-/** Elements by their names, each with all that it was made from. Those that a drawing does not ask for are forgotten. */
-export class Kept {
-  constructor() {
-    /** @type {Map<string, {from: string, made: Element}>} */
-    this.now = new Map();
-    this.before = this.now;
-  }
-
-  /** Begins a new drawing. */
-  turn() {
-    this.before = this.now;
-    this.now = new Map();
-  }
-
-  /**
-   * Returns the element of this name, if it would be made from the same again; otherwise makes it.
-   * @template {Element} T
-   * @param {string} name @param {unknown} from @param {() => T} build
-   */
-  keep(name, from, build) {
-    const text = JSON.stringify(from);
-    const there = this.now.get(name) ?? this.before.get(name);
-    const made = there?.from === text ? /** @type {T} */ (there.made) : build();
-    this.now.set(name, { from: text, made });
-    return made;
-  }
 }
