@@ -37,9 +37,9 @@ export class Bet {
     this.area = make("rect", { x: lanes.left, width: lanes.right - lanes.left, y: top, height: lanes.bottom - top, class: "bet-area" });
     this.line = make("line", { y1: top, y2: lanes.bottom, class: "bet-line" });
     this.text = make("text", { y: lanes.lane.others - 0.3 * em, class: "bet-text" });
-    this.element.append(make("title", {}, `Bet: when does the ${name} begin? Click, or move the pin with the arrow keys.`), this.area, this.line, this.text);
-    // A finger that scrolls the page does not click.
-    this.element.addEventListener("click", (event) => this._put(/** @type {MouseEvent} */ (event)));
+    this.element.append(this.area, this.line, this.text);
+    // The pin lets the pointer through to the lanes, whose shapes say what they are. A finger that scrolls does not click.
+    lanes.element.onclick = (event) => this._put(event);
     this.element.addEventListener("keydown", (event) => this._press(/** @type {KeyboardEvent} */ (event)));
     this.tMs = 0;
   }

@@ -52,7 +52,7 @@ export class Heading {
     this._add(`${important} complete`, seconds(arm.important_last_byte_ms), "important_last_byte_ms", at(arm.important_last_byte_ms), "main");
     this._add(`${others} complete`, seconds(arm.others_last_byte_ms), "others_last_byte_ms", at(arm.others_last_byte_ms));
     this._add(`${others} before it`, kib(arm.other_bytes_before), "other_bytes_before", at(arm.first_byte_ms));
-    if (arm.oracle) this._add("possible", seconds(arm.oracle.first_byte_ms), "oracle.first_byte_ms", endMs);
+    if (arm.oracle) this._add("soonest possible", seconds(arm.oracle.first_byte_ms), "oracle.first_byte_ms", endMs);
     this.note = this._note(shown, aboutVerdict(shown, other));
     this.later.push({ tMs: endMs, part: this.note });
   }

@@ -83,7 +83,7 @@ export class Lanes {
     const clip = `arrived-${(made += 1)}`;
     const window = make("clipPath", { id: clip });
     window.append((this.parts.window = make("rect", { x: this.left - 2, y: 0, height: this.bottom, width: 0 })));
-    element.append(window);
+    element.append(window, make("rect", { x: this.left, width: this.right - this.left, y: lane.others, height: this.bottom - lane.others, class: "back" }));
     const count = Math.max(20, Math.round((this.right - this.left) / (BAR * em)));
     const bars = this._bars(count);
     for (const stream of STREAMS) {

@@ -268,7 +268,7 @@ class Page {
     const place = at("comparison");
     place.hidden = above === undefined;
     this.pinned.name([above, below]);
-    write(place, `Above: ${above}. Below: ${below}. Drag the line in a kernel's box: LOWAT bounds the unsent bytes there. Click into the time below to bet when the script begins.`);
+    write(place, `Above: ${above}. Below: ${below}. The front, which is the server, can still change the order of its bytes. Drag the line in a kernel's box: LOWAT bounds the unsent bytes there. Point at anything: it says what it is.`);
   }
 
   /** @param {import("./wishes.js").Status} status */

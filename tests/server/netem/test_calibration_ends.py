@@ -226,8 +226,8 @@ def test_the_far_end_may_be_late() -> None:
             respond(far)
 
         thread = threading.Thread(target=arrive)
-        thread.start()
         started_s = time.monotonic()
+        thread.start()
         with NearEnd(near, address, UNLIMITED) as end:
             measured, attempts = end.until_within(ANYTHING)
         assert 0.25 <= time.monotonic() - started_s < 1.5

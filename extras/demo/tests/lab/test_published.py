@@ -181,7 +181,7 @@ def test_lowat_is_dragged(browser: Browser) -> None:
     So it does in the story, whose next step has its own values again.
     """
     with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
-        expect(page.locator("#comparison")).to_contain_text("Above: no limit. Below: limit 128 KiB. Drag the line")
+        expect(page.locator("#comparison")).to_contain_text("Above: no limit. Below: limit 128 KiB. The front, which")
         scrub(page, 0.5)
         clock = page.locator(".clock").inner_text()
         grip = page.locator(".grip[data-arm='1']")
@@ -229,6 +229,19 @@ def test_the_answer_to_a_drag_is_timed(browser: Browser) -> None:
     assert all(0 < answer_ms < _TOO_LATE_MS for answer_ms in answers_ms)
 
 
+_POINTED = """
+(shape) => {
+  const found = document.querySelectorAll(`.lanes ${shape}`);
+  const box = found[found.length - (shape === "rect.hole" ? 2 : 1)].getBoundingClientRect();
+  const at = (part) => document.elementFromPoint(box.left + part * box.width, box.top + 0.85 * box.height);
+  const seen = Array.from({ length: 100 }, (_, index) => at((index + 0.5) / 100));
+  const named = shape === "rect.wait.important" ? [document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2)] : seen;
+  return named.find((each) => each?.matches(shape))?.querySelector("title").textContent ?? "nothing";
+}
+"""
+"""Returns what the topmost shape of a kind in the last arm's lanes says to a pointer; `nothing` if another one is above."""
+
+
 def test_whatever_is_pointed_at_says_what_it_is(browser: Browser) -> None:
     """Bytes in every place, bars, holes, waits, the parts of the wait and the marks have a text for a pointer."""
     with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
@@ -242,6 +255,9 @@ def test_whatever_is_pointed_at_says_what_it_is(browser: Browser) -> None:
             assert all(texts), shape
         assert all(page.locator(".tick-mark").evaluate_all("(all) => all.map((each) => each.title)"))
         scrub(page, 1)
+        assert page.evaluate(_POINTED, "path.fill.others").endswith("A bar's height is their share of the link.")
+        assert page.evaluate(_POINTED, "rect.wait.important").startswith("script: the origin has it")
+        assert page.evaluate(_POINTED, "rect.hole").startswith("Nothing of image arrived here")
         parts = page.locator(".wait-card rect").evaluate_all("(all) => all.map((each) => each.textContent)")
         assert "kernel: 5.58 s of the wait of 6.18 s" in parts
         assert all(parts)
