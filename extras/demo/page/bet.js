@@ -44,8 +44,14 @@ export class Bet {
     this.tMs = 0;
   }
 
+  /** True once the film has shown what the bet is about. */
+  get isOver() {
+    return this.tMs >= this.lanes.film.asked("important").first_byte_ms;
+  }
+
   /** @param {MouseEvent} event */
   _put({ clientX }) {
+    if (this.isOver) return;
     const { left, width } = this.area.getBoundingClientRect();
     this._set(((clientX - left) / width) * this.lanes.scale.durationMs);
   }
@@ -72,13 +78,13 @@ export class Bet {
     const { lanes } = this;
     const betMs = this.bets.ms[this.arm];
     const { durationMs } = lanes.scale;
-    const said = betMs === null ? "no bet" : this._said(betMs, tMs);
+    const said = betMs === null ? "no bet" : this._said(betMs);
     set(this.element, { "aria-valuemin": 0, "aria-valuemax": Math.round(durationMs), "aria-valuenow": Math.round(betMs ?? 0), "aria-valuetext": said });
     for (const part of [this.line, this.text]) show(part, betMs !== null);
     if (betMs === null) return;
     const x = lanes.xOf(betMs);
     const { em, width, brief } = lanes.room;
-    const text = brief ? said.replace(/.*: /, "") : said;
+    const text = brief ? said.replace(/.*: /, "bet ") : said;
     const long = (text.length * LETTER + 0.6) * em;
     set(this.line, { x1: x, x2: x });
     write(this.text, text);
@@ -90,10 +96,10 @@ export class Bet {
     set(this.text, { x: fits ? from + 0.3 * em : left - 0.3 * em, "text-anchor": fits ? "start" : "end" });
   }
 
-  /** Compares the bet with the film, once the film has shown it. @param {number} betMs @param {number} tMs */
-  _said(betMs, tMs) {
+  /** Compares the bet with the film, once the film has shown it. @param {number} betMs */
+  _said(betMs) {
     const { first_byte_ms: firstMs } = this.lanes.film.asked("important");
-    if (tMs < firstMs) return `bet ${seconds(betMs)}`;
+    if (!this.isOver) return `bet ${seconds(betMs)}`;
     const off = Math.abs(betMs - firstMs);
     return `bet ${seconds(betMs)}: ${seconds(off)} ${betMs > firstMs ? "too late" : "too early"}`;
   }

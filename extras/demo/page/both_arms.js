@@ -109,7 +109,8 @@ export class BothArms {
   /** Redraws everything for the available space; returns the films. */
   _draw() {
     this.space = this._spaceNow;
-    const focus = document.activeElement?.closest(".grip, .bet");
+    // While the line is held, a focus that each drawing kept would make the browser lay out all of it once more.
+    const focus = this.limits?.held ? null : document.activeElement?.closest(".grip, .bet");
     const kept = focus && [...this.place.querySelectorAll(".grip, .bet")].indexOf(focus);
     this.kept.turn();
     const ids = this.arms.map(({ experiment, run }) => `${experiment}/${run}`);

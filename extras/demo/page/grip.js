@@ -6,7 +6,8 @@ import { make, set } from "./svg.js";
 /** @typedef {{value: string, bytes: number}} Limit */
 /**
  * limits: the values with a recording for an arm, from no limit to the smallest. move: shows an arm with another value.
- * @typedef {{limits: (arm: number) => Limit[], name: (value: string) => string, move: (arm: number, value: string) => void}} Limits
+ * held: true while a pointer holds a line.
+ * @typedef {{limits: (arm: number) => Limit[], name: (value: string) => string, move: (arm: number, value: string) => void, held: boolean}} Limits
  */
 
 /** Half of the width in which a pointer takes the line, in multiples of the text's size. */
@@ -88,7 +89,6 @@ export class Grip {
     const drawing = /** @type {SVGElement} */ (this.element).ownerSVGElement;
     if (!drawing || event.button) return;
     event.preventDefault();
-    /** @type {HTMLElement | SVGElement} */ (this.element).focus();
     const { left, width } = drawing.getBoundingClientRect();
     const factor = drawing.viewBox.baseVal.width / width;
     const all = this.limits.limits(this.arm);
@@ -97,9 +97,15 @@ export class Grip {
       const far = (/** @type {Limit} */ { bytes }) => Math.abs(this._x(bytes) - x);
       this._move(all.reduce((best, each) => (far(each) < far(best) ? each : best), all[0])?.value);
     };
-    const end = () => {
+    const begun = this.value;
+    this.limits.held = true;
+    const end = (/** @type {Event} */ { type }) => {
       document.removeEventListener("pointermove", follow);
-      for (const type of ["pointerup", "pointercancel"]) document.removeEventListener(type, end);
+      for (const each of ["pointerup", "pointercancel"]) document.removeEventListener(each, end);
+      this.limits.held = false;
+      // A finger that scrolls the page moves nothing.
+      if (type === "pointercancel") this._move(begun);
+      /** @type {SVGElement | null} */ (document.querySelector(`.grip[data-arm="${this.arm}"]`))?.focus();
     };
     document.addEventListener("pointermove", follow);
     for (const type of ["pointerup", "pointercancel"]) document.addEventListener(type, end);

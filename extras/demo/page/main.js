@@ -17,6 +17,7 @@ import { Stage } from "./stage.js";
 import { Stops } from "./stops.js";
 import { element, write } from "./svg.js";
 import { Talk } from "./talk.js";
+import { tips } from "./tip.js";
 import { followZoom, toggleTheme } from "./theme.js";
 import { Wishes } from "./wishes.js";
 
@@ -44,6 +45,7 @@ class Page {
       limits: (arm) => this._limits(arm),
       name: (value) => this.choice.nameOf("LOWAT", value),
       move: (arm, value) => this._limit(arm, value),
+      held: false,
     };
     this.pinned = new Pinned(at("pinned"), this.drawing);
     this.stage = new Stage(at("stages"), this.drawing, at("mark"), (names) => this._compares(names));
@@ -268,7 +270,7 @@ class Page {
     const place = at("comparison");
     place.hidden = above === undefined;
     this.pinned.name([above, below]);
-    write(place, `Above: ${above}. Below: ${below}. The front, which is the server, can still change the order of its bytes. Drag the line in a kernel's box: LOWAT bounds the unsent bytes there. Point at anything: it says what it is.`);
+    write(at("pair"), `Above: ${above}. Below: ${below}. `);
   }
 
   /** @param {import("./wishes.js").Status} status */
@@ -285,6 +287,7 @@ class Page {
 
 async function begin() {
   followZoom();
+  tips(at("stages"));
   try {
     const [offered] = await Promise.all([choices(), readShipped()]);
     const page = new Page(offered);

@@ -7,6 +7,7 @@ import { Presenter } from "./presenter.js";
 import { BothArms } from "./both_arms.js";
 import { closingSlide } from "./closing.js";
 import { Talk } from "./talk.js";
+import { tips } from "./tip.js";
 import { followZoom, toggleTheme } from "./theme.js";
 
 /** @typedef {import("./types.js").Slide} Slide */
@@ -45,6 +46,7 @@ const presenter = new Presenter(at("story"), told.slides, (step) => {
 }, closing);
 const talk = new Talk(() => presenter.notes(told.closing), drawing.player, (key) => keys[key]?.());
 followZoom();
+tips(at("stages"));
 at("theme").addEventListener("click", toggleTheme);
 const help = /** @type {HTMLDialogElement} */ (at("help"));
 const blank = new Blank(drawing.player);
