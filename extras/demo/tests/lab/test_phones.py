@@ -142,3 +142,20 @@ def test_a_phone_asks_for_a_film(tmp_path: Path, browser: Browser) -> None:
         expect(page.locator(".arm")).to_have_count(2)
         for arm in page.locator(".arm").all():
             expect(arm).to_be_visible()
+
+
+def test_a_tap_says_what_is_there(browser: Browser) -> None:
+    """A tap on a hole, or on bytes, shows the text that a mouse would see; the next touch takes it away."""
+    with _phone(browser, EXPLORE.as_uri(), 390, 844) as page:
+        scrub(page, 0.1)
+        tip = page.locator(".tip")
+        for shape, words in (
+            (".lanes .hole", "Nothing of "),
+            (".places rect.fill.others", "which can still choose the order"),
+        ):
+            page.locator(shape).locator("visible=true").first.tap(position={"x": 3, "y": 3}, force=True)
+            expect(tip).to_contain_text(words)
+            expect(tip).to_be_visible()
+            assert page.evaluate("document.querySelector('.tip').getBoundingClientRect().right <= innerWidth")
+        page.touchscreen.tap(5, 5)
+        expect(tip).to_be_hidden()
