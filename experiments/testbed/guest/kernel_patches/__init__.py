@@ -4,6 +4,7 @@ The changes are written for Linux 6.1, 6.12 and 7.2. A version between these get
 """
 
 from priolab.experiments.testbed.guest.kernel_patches import (
+    calls,
     clock,
     clock_page,
     entry,
@@ -18,6 +19,7 @@ from priolab.experiments.testbed.guest.kernel_patches.edit import Change
 CHANGES: tuple[Change, ...] = (
     *clock.CHANGES,
     *clock_page.CHANGES,
+    *calls.CHANGES,
     *randomness.CHANGES,
     *processor_clock.CHANGES,
     *entry.CHANGES,

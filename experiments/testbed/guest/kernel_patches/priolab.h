@@ -29,6 +29,10 @@ void priolab_renew_due(struct time_travel_event *first);
 struct vm_area_struct *priolab_map_clock(struct mm_struct *mm, unsigned long vdso, unsigned long length,
 					 unsigned long flags, const struct vm_special_mapping *mapping);
 
+/* calls.c */
+void priolab_count_call(int number);
+unsigned long priolab_switches(struct task_struct *task, int voluntary);
+
 /* seed.c */
 extern _Bool priolab_seeded;
 extern unsigned long long priolab_seeded_at;
