@@ -10,6 +10,7 @@ The exit code is 0 if every load finished, and 1 if one failed; the reason is th
 
 Each load prints two lines on standard output: a progress line that begins with "@ " and, when the page has been
 requested, `began N T`. N: the number of the load. T: the time at which the load began, CLOCK_MONOTONIC in nanoseconds.
+After the last load, the command prints `ended`.
 """
 
 import sys

@@ -9,7 +9,7 @@ from priolab.client.engine import Engine
 from priolab.client.http2.engine import Http2Engine
 from priolab.client.journal import Journal
 from priolab.client.neighbour import neighbour
-from priolab.client.telling import connecting_deadline, told
+from priolab.client.telling import ENDED, connecting_deadline, told
 from priolab.client.transport import Deadline, Transport, tls_context
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Disturbance, Plan, Protocol
@@ -55,6 +55,7 @@ def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:
 
             for number in range(1, plan.loads + 1):
                 _run_load(number, plan, engine, transport, journal, disturb)
+        print(ENDED, flush=True)
         time.sleep(_LINGER_S)
         journal.conclude(
             out,

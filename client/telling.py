@@ -15,6 +15,10 @@ _CONNECT_NS = 60 * 10**9
 """The least time allowed for connecting. On a slow link the deadline of a page load is longer, and applies instead."""
 
 
+ENDED = "ended"
+"""The line on standard output when the last load has ended, and the connection is still open."""
+
+
 class Loading(Protocol):
     """An engine that carries out a load."""
 

@@ -93,6 +93,19 @@ class SocketDiag:
                 break
         return None if answer is None else _read(answer, now_ns)
 
+    def state(self) -> tuple[SocketSample | None, int]:
+        """Samples the connection that has carried most bytes, without reading the clock: the sample's time is 0.
+
+        Returns the sample, None without a connection; and the kernel's memory, in bytes, for all connections of the
+        place. Raises OSError if the kernel does not answer.
+        """
+        self.look_around()
+        answers = list(self._conversation.ask(self._all))
+        identity = None if self._one is None else self._one[-_IDENTITY_BYTES:]
+        ours = (each for each in answers if each[_IDENTITY_AT : _IDENTITY_AT + _IDENTITY_BYTES] == identity)
+        chosen = next(ours, None)
+        return None if chosen is None else _read(chosen, 0), sum(map(_memory_bytes, answers))
+
     def inquiry(self) -> Inquiry | None:
         """Returns the request for a sample, for a batch that sends it; None as long as no connection is known."""
         return None if self._one is None else self._conversation.inquiry(self._one, _ANSWER_BYTES)
@@ -156,6 +169,13 @@ def _carried_bytes(answer: bytes) -> int:
     """Returns roughly the bytes that the server has handed to the kernel."""
     info = _tcp_info(_FINDER.payloads(answer)[0])
     return info["bytes_sent"] + info["notsent_bytes"]
+
+
+def _memory_bytes(answer: bytes) -> int:
+    """Returns the kernel's memory for a connection: received and to be sent, reserved, and for its options."""
+    memory = _FINDER.payloads(answer)[1]
+    received, _, _, _, reserved, queued, options, *_ = _MEMORY_WORDS.unpack_from(memory) if memory else bytes(9)
+    return int(received + reserved + queued + options)
 
 
 def _read(answer: bytes, t_ns: int) -> SocketSample | None:

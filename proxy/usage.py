@@ -32,23 +32,23 @@ def usage(pid: int) -> Usage:
 
     Threads that have ended are included in the system calls, but not in the other values.
     """
-    folder = f"/proc/{pid}"
-    threads = list(_threads(folder))
-    states = [read_beginning(f"{thread}/status") for thread in threads]
-    calls = read_beginning(f"{folder}/io")
+    folders = list(threads(pid))
+    states = [read_beginning(f"{thread}/status") for thread in folders]
+    calls = read_beginning(f"/proc/{pid}/io")
     return Usage(
-        cpu_ns=_sum(_cpu_ns(f"{thread}/schedstat") for thread in threads),
-        voluntary_switches=_sum(_field(state, "voluntary_ctxt_switches") for state in states),
-        involuntary_switches=_sum(_field(state, "nonvoluntary_ctxt_switches") for state in states),
-        read_calls=_field(calls, "syscr"),
-        write_calls=_field(calls, "syscw"),
+        cpu_ns=_sum(_cpu_ns(f"{thread}/schedstat") for thread in folders),
+        voluntary_switches=_sum(number_in(state, "voluntary_ctxt_switches") for state in states),
+        involuntary_switches=_sum(number_in(state, "nonvoluntary_ctxt_switches") for state in states),
+        read_calls=number_in(calls, "syscr"),
+        write_calls=number_in(calls, "syscw"),
     )
 
 
-def _threads(process: str) -> Iterator[str]:
+def threads(pid: int) -> Iterator[str]:
+    """Yields the folder of each thread of a process in proc(5); none if the process has ended."""
     with suppress(OSError):
-        for name in os.listdir(f"{process}/task"):  # noqa: PTH208 - a Path costs more than the reading
-            yield f"{process}/task/{name}"
+        for name in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - a Path costs more than the reading
+            yield f"/proc/{pid}/task/{name}"
 
 
 def _sum(figures: Iterable[int | None]) -> int | None:
@@ -56,8 +56,8 @@ def _sum(figures: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _field(text: str, name: str) -> int | None:
-    """Returns the number in the line `name: number`; None without such a line."""
+def number_in(text: str, name: str) -> int | None:
+    """Returns the number in the line `name: number` of a file of proc(5); None without such a line."""
     value = f"\n{text}".partition(f"\n{name}:")[2].partition("\n")[0].strip()
     return int(value) if value.isdigit() else None
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from priolab.analysis.exports.recording import Album, Recording
 from priolab.common.formats.events import Arrival, Event
+from priolab.common.formats.run import CostRecord
 from priolab.common.formats.samples import QueueSample, SocketSample
 from priolab.common.formats.scenario import AUTO, ScenarioRecord, ViaRecord
 
@@ -66,6 +67,7 @@ _LOAD: dict[str, type] = {
     "other_bytes_before": int,
     "other_bytes_during": int,
 }
+_COST: dict[str, type] = {each.name: int for each in fields(CostRecord) if each.name != "reasons"}
 
 
 _RESOURCE: dict[str, type] = {
@@ -99,7 +101,7 @@ class Table:
 def tables(album: Album) -> list[Table]:
     """Makes the tables loads, resources, ledger, events, arrivals, sockets and queue."""
     made = [
-        Table(name="loads", columns=_ABOUT | _LOAD | _SCENARIO, rows=_loads(album.recordings)),
+        Table(name="loads", columns=_ABOUT | _LOAD | _COST | _SCENARIO, rows=_loads(album.recordings)),
         Table(name="resources", columns=_ABOUT | _RESOURCE, rows=_resources(album.recordings)),
         Table(name="ledger", columns=_ABOUT | _LEDGER, rows=_ledgers(album.recordings)),
         _table("events", Event, [(each, each.events) for each in album.recordings]),
@@ -169,6 +171,7 @@ def _loads(recordings: Iterable[Recording]) -> list[dict[str, Any]]:
     rows = []
     for recording in recordings:
         asked = _asked(recording.scenario)
+        costs = {load.load: load.cost for load in recording.record.loads}
         about = {
             "arm": recording.arm,
             "run": recording.name,
@@ -184,7 +187,8 @@ def _loads(recordings: Iterable[Recording]) -> list[dict[str, Any]]:
                 "verdict": recording.judgement.verdict.value if measured else None,
             }
             counted = {name: document[name] for name in _LOAD if name in document}
-            rows.append(about | counted | own | asked)
+            spent = {name: getattr(costs.get(load.number), name, None) for name in _COST}
+            rows.append(about | counted | own | spent | asked)
     return rows
 
 

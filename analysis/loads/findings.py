@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from priolab.analysis.loads.bookkeeping import NoLedger, ledger
+from priolab.analysis.loads.cost import costs
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, page_loads
 from priolab.analysis.loads.model import NoPrediction, Writes, first_byte_ms
 from priolab.analysis.loads.oracle import Bound, Inversion, bound, inversion
@@ -34,7 +35,9 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front
     told = judgement(loads[-1], evidence, layers, scenario)
     loads = [replace(load, focal_name=told.focal) for load in loads]
     measured = loads[-1]
-    found = Findings(verdict=told.verdict, verdict_reason=told.reason, loads=tuple(load.as_record() for load in loads))
+    spent = costs(loads, layers)
+    records = tuple(replace(load.as_record(), cost=spent.get(load.number)) for load in loads)
+    found = Findings(verdict=told.verdict, verdict_reason=told.reason, loads=records)
     if scenario.plan == PROBE:
         return replace(found, probe=_probe(evidence).as_record())
     accounts, reason = None, None

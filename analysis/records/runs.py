@@ -10,6 +10,7 @@ from pathlib import Path
 
 from priolab.analysis.records.samples import latest
 from priolab.common.formats import RUN_FORMAT
+from priolab.common.formats.counters import Counters, FrontReading
 from priolab.common.formats.environment import EnvironmentRecord
 from priolab.common.formats.events import Arrival, Event
 from priolab.common.formats.experiment import ExperimentRecord
@@ -47,7 +48,8 @@ class Layers:
 
     Each tuple is in order of time, and empty if the run has no such records. queue: samples of the direction toward the
     client. cross: samples of the cross traffic. passages, connections: responses between the two fronts, and samples
-    of the second front's sockets. segments: the captured segments, the front's first (CAPTURE=yes).
+    of the second front's sockets. segments: the captured segments, the front's first (CAPTURE=yes). readings: those of
+    the front's counters.
     """
 
     sockets: tuple[SocketSample, ...]
@@ -57,6 +59,7 @@ class Layers:
     passages: tuple[Passage, ...] = ()
     connections: tuple[ConnectionSample, ...] = ()
     segments: tuple[Segment, ...] = ()
+    readings: tuple[FrontReading, ...] = ()
 
     def held(self, t_ns: int) -> QueueSample | None:
         """Returns the last sample of the link's queue up to an instant; None before the first sample."""
@@ -190,6 +193,7 @@ def load_layers(path: Path) -> Layers:
     """Reads the samples and the client's arrivals from a run's folder. The run need not be finished."""
     lines = read_journal(path / "link" / "queue.jsonl", QueueSample)
     cross, second, segments = path / "link" / "cross.jsonl", path / "second", path / "wire" / "segments.jsonl"
+    counters = path / "front" / "counters.json"
     return Layers(
         sockets=tuple(read_journal(path / "front" / "sockets.jsonl", SocketSample)),
         queue=tuple(line for line in lines if line.direction == "down"),
@@ -198,4 +202,5 @@ def load_layers(path: Path) -> Layers:
         passages=tuple(read_journal(second / "passages.jsonl", Passage)) if second.exists() else (),
         connections=tuple(read_journal(second / "connections.jsonl", ConnectionSample)) if second.exists() else (),
         segments=tuple(read_journal(segments, Segment)) if segments.exists() else (),
+        readings=read_document(counters, Counters).readings if counters.exists() else (),
     )

@@ -1,4 +1,4 @@
-"""Computes the measures of a run of a sweep. Pure, except that it reads front/process.jsonl.
+"""Computes the measures of a run of a sweep. Pure.
 
 Times are those of the measured load, in milliseconds from the request of its page (run.json):
 
@@ -11,9 +11,9 @@ Times are those of the measured load, in milliseconds from the request of its pa
   same for every LOWAT, do not hide it.
 
 The front's costs are counted over all loads of the connection, per MB (10^6 bytes) of their payload: processor time,
-context switches, and system calls that read and write. A cost is None if it was not counted: in a folder without
-samples, or with a kernel without the accounting, such as the guest's. In the guest, work takes no time. So context
-switches in the guest show how often the front was woken, but not how busy it was.
+context switches, and system calls that read and write (CostRecord). A cost is None if it was not counted: in a folder
+of an earlier version, by a user who may not load the BPF program that counts calls, or processor time in the guest,
+where work takes no time.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ from math import ceil
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Run
-from priolab.common.formats.reading import FolderError, read_journal
-from priolab.common.formats.samples import ProcessSample
+from priolab.common.formats.reading import FolderError
+from priolab.common.formats.run import CostRecord
 from priolab.common.packets import PACKET_BYTES, RECORD_BYTES, SEGMENT_BYTES
 
 IN_NO_TIME = "all payload arrived at one instant, so there is no goodput"
@@ -114,21 +114,16 @@ def _goodput_bit_s(run: Run) -> float:
 
 
 def _costs(run: Run) -> dict[Measure, float | None]:
-    file = run.path / "front" / "process.jsonl"
-    samples = read_journal(file, ProcessSample) if file.exists() else []
-    if samples:
-        samples = [sample for sample in samples if sample.pid == samples[-1].pid]
-    payload_mb = _payload_bytes(run) * len(run.record.loads) / _MB
+    spent = [load.cost or CostRecord() for load in run.record.loads]
+    payload_mb = _payload_bytes(run) * len(spent) / _MB
 
     def per_mb(name: str, scale: float = 1.0) -> float | None:
-        if len(samples) < 2:
-            return None
-        first, last = getattr(samples[0], name), getattr(samples[-1], name)
-        return None if first is None or last is None else (last - first) * scale / payload_mb
+        counts = [getattr(cost, name) for cost in spent]
+        return None if None in counts else sum(counts) * scale / payload_mb
 
     return {
         Measure.CPU: per_mb("cpu_ns", 10**-6),
-        Measure.VOLUNTARY: per_mb("voluntary_switches"),
+        Measure.VOLUNTARY: per_mb("wakeups"),
         Measure.INVOLUNTARY: per_mb("involuntary_switches"),
         Measure.READS: per_mb("read_calls"),
         Measure.WRITES: per_mb("write_calls"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from priolab.client.http3.engine import Http3Engine
 from priolab.client.journal import Journal
-from priolab.client.telling import connecting_deadline, told
+from priolab.client.telling import ENDED, connecting_deadline, told
 from priolab.client.transport import Deadline, TransportFailed
 from priolab.common import arrival
 from priolab.common.formats.plan import Plan
@@ -44,6 +44,7 @@ def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
                 print(f"began {number} {began_ns}", flush=True)
                 deadline = Deadline(began_ns + plan.load_deadline_ns, "the load")
                 pump.until(lambda: not engine.loading, deadline, plan.steps.quiet_ns if plan.steps else None)
+        print(ENDED, flush=True)
         engine.close()
         pump.flush()
         host, port = udp.getsockname()[:2]  # an address of IPv6 has two more fields

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from priolab.common.formats import RUN_FORMAT
+from priolab.common.formats.counters import Counts
 from priolab.common.formats.page import MAPS
 from priolab.common.formats.scenario import LEFT_OUT, ScenarioRecord
 
@@ -46,6 +47,22 @@ class ResourceRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CostRecord(Counts):
+    """The costs of a load to the front: the counts of this load (common/formats/counters.py).
+
+    cwnd_limited_us: the part of busy_us in which neither the client's window nor the send buffer was the limit, but the
+    congestion window or the pacing. memory_bytes: the kernel's memory for the front's TCP connections at the load's
+    end. memory_most_bytes: the most memory in the send buffer of the client's connection, of all samples in the load.
+    reasons: why a count is None, by its name.
+    """
+
+    cwnd_limited_us: int | None = None
+    memory_bytes: int | None = None
+    memory_most_bytes: int | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LoadRecord:
     """A page load. Times are milliseconds from the load's first request.
 
@@ -53,7 +70,7 @@ class LoadRecord:
     the focal resource. important_*, others_*: times of the important resources, and of the others
     (common/formats/page.py); None if there are no others. other_bytes_before: bytes of the others that arrived before
     the first byte of the focal resource. other_bytes_during: bytes of the others that arrived between the first and the
-    last byte of the focal resource.
+    last byte of the focal resource. cost: what the load cost the front; None in folders of earlier versions.
     """
 
     load: int
@@ -66,6 +83,7 @@ class LoadRecord:
     others_last_byte_ms: float | None
     other_bytes_before: int
     other_bytes_during: int
+    cost: CostRecord | None = None
 
     @property
     def complete_ms(self) -> float:
@@ -275,6 +293,8 @@ class RunRecord(Findings, Conduct):
         if document["ledger"] and not document["ledger"]["parts_uncertainty_ms"]:
             del document["ledger"]["parts_uncertainty_ms"]
         for load in document["loads"]:
+            if load["cost"] is None:
+                del load["cost"]
             for times in load["resources"].values():
                 for key in [key for key, value in times.items() if value is None]:
                     del times[key]

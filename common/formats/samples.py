@@ -64,6 +64,12 @@ class SocketSample:
         return _SOCKET_LINES[type(self)] % tuple(vars(self).values())
 
 
+def counts_of(sample: SocketSample) -> dict[str, int]:
+    """Returns the connection's counts in a sample, by their names in Counts (common/formats/counters.py)."""
+    same = ("handed_bytes", "busy_us", "rwnd_limited_us", "sndbuf_limited_us")
+    return {"retransmitted_bytes": sample.bytes_retrans, **{name: getattr(sample, name) for name in same}}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConnectionSample(SocketSample):
     """A line of second/connections.jsonl: a sample of a socket of the second front. peer_port: the front's port."""

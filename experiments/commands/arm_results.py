@@ -7,10 +7,11 @@ from typing import Any
 
 from rich.table import Table
 
+from priolab.analysis.loads import cost
 from priolab.analysis.loads.ledger import sentence
 from priolab.analysis.reports.headline import headline
 from priolab.common.amounts import kibibytes, seconds
-from priolab.common.formats.run import LedgerRecord
+from priolab.common.formats.run import CostRecord, LedgerRecord
 from priolab.experiments.commands.printable import shown
 from priolab.experiments.commands.tables import bare_table
 
@@ -36,6 +37,7 @@ def results(summary: Mapping[str, Any]) -> Iterator[str | Table]:
         yield _loads(arms)
     yield from _gaps(arms)
     yield from _ledgers(arms)
+    yield from _costs(arms)
     for note in dict.fromkeys(note for arm in arms for note in arm["warnings"]):
         yield f"[yellow]note:[/] {shown(note)}"
 
@@ -105,6 +107,15 @@ def _ledgers(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{shown(arm['name'])}: {shown(sentence(convert(arm['ledger'], LedgerRecord)))}"
         elif arm["ledger_reason"]:
             yield f"{shown(arm['name'])}: no ledger: {shown(arm['ledger_reason'])}"
+
+
+def _costs(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields what the measured load of each arm cost the front."""
+    from msgspec import convert
+
+    for arm in arms:
+        if arm["loads"] and (spent := arm["loads"][-1].get("cost")):
+            yield f"{shown(arm['name'])}: {shown(cost.sentence(convert(spent, CostRecord)))}"
 
 
 def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Reads the client's standard output: passes progress on, and reports when each load began.
 
-`client/__main__.py` writes two kinds of lines. Lines that begin with "@ " are progress. A line `began N T` says that
-load N began at time T (CLOCK_MONOTONIC, ns).
+`client/__main__.py` writes three kinds of lines. Lines that begin with "@ " are progress. A line `began N T` says that
+load N began at time T (CLOCK_MONOTONIC, ns). The line `ended` says that the last load has ended.
 """
 
 import os
@@ -9,21 +9,30 @@ import re
 from collections.abc import Callable
 from typing import Self
 
+from priolab.client.telling import ENDED
+
 _READ_BYTES = 65536
+_ENDED = ENDED.encode()
 _BEGAN = re.compile(rb"began (\d+) (\d+)", re.ASCII)
 
 
 class Listening:
     """A reader of a program's output from a pipe. A context manager that closes the pipe."""
 
-    def __init__(self, pass_on: Callable[[str], None], began: Callable[[int, int], None]) -> None:
+    def __init__(
+        self,
+        pass_on: Callable[[str], None],
+        began: Callable[[int, int], None],
+        ended: Callable[[], None] = lambda: None,
+    ) -> None:
         """Stores the functions to call with the lines of the output.
 
-        began: called with the number and the start time of a load, for each line `began N T`. pass_on: called with each
-        other line.
+        began: called with the number and the start time of a load, for each line `began N T`. ended: called for the
+        line `ended`. pass_on: called with each other line.
         """
         self._pass_on = pass_on
         self._began = began
+        self._has_ended = ended
         self._rest = b""
         self._ended = False
 
@@ -48,7 +57,7 @@ class Listening:
         return [] if self._ended else [self._reading]
 
     def hear(self) -> bool:
-        """Reads the output so far, and handles its complete lines. Returns True if there was a complete line."""
+        """Reads the output so far, and handles its complete lines. Returns True if one was not the line `ended`."""
         heard = False
         while not self._ended:
             try:
@@ -58,6 +67,9 @@ class Listening:
             self._ended = not data
             *lines, self._rest = (self._rest + data).split(b"\n")
             for line in lines:
+                if line == _ENDED:
+                    self._has_ended()
+                    continue
                 heard = True
                 if told := _BEGAN.fullmatch(line):
                     self._began(int(told[1]), int(told[2]))

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from priolab.client.plan import DECOY_QUERY, page_plan
 from priolab.client.priorities import Priorities
 from priolab.common.batches import Batches, batches
+from priolab.common.formats.counters import Counters, FrontReading
 from priolab.common.formats.plan import Plan, Protocol
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample
@@ -16,7 +17,7 @@ from priolab.common.patience import BLAME_S
 from priolab.common.sleeping import sleep_until
 from priolab.experiments.host.processes import Process, readable
 from priolab.experiments.results.order import Order
-from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_folder import RunFolder, write_json
 from priolab.experiments.run.browser import client_command, last_event_ns
 from priolab.experiments.run.checks.rate_steps import Span
 from priolab.experiments.run.checks.settings import check_seen
@@ -37,6 +38,7 @@ from priolab.experiments.testbed.places import (
 )
 from priolab.netem.calibration import Tolerance
 from priolab.netem.carried import Received
+from priolab.proxy.counters import FrontCounters
 from priolab.proxy.server import server_of
 
 _CHECK_NS = 10**9
@@ -90,8 +92,8 @@ def load_pages(
     """
     link, tuner, hop = at_work
     scenario = conditions.order.scenario
-    loads = _Loads(_plan(places, scenario, conditions), servers, link, hop, conditions)
-    (folder.client / "plan.json").write_text(loads.plan.to_json())
+    plan = _plan(places, scenario, conditions)
+    (folder.client / "plan.json").write_text(plan.to_json())
     command = client_command(scenario, places.seen(folder), places.python, conditions.order.tools)
     sampling = conditions.order.sampling
     interval_ns = None if sampling is None else sampling.measured_ns
@@ -99,7 +101,9 @@ def load_pages(
     before = link.carried()
     with (
         places.sampling(servers[0], folder.front, interval_ns) if over_tcp else _nothing(folder) as sampled,
-        Listening(pass_on=lambda line: print(line, flush=True), began=loads.begin) as listening,
+        places.counting(servers[0], over_tcp=over_tcp) as counters,
+        nullcontext(_Loads(plan, servers, link, hop, counters, conditions)) as loads,
+        Listening(pass_on=lambda line: print(line, flush=True), began=loads.begin, ended=loads.end) as listening,
         places.start_client(command, folder.client / "output.log", listening.writing) as client,
         places.live_sockets(None if scenario.client.is_browser else client) as sockets,
         _batches(sampled, link, conditions) as loads.batched,
@@ -112,6 +116,7 @@ def load_pages(
         _watch(client, listening, looks, readable if loads.batched is None else loads.batched.select)
         if loads.batched is not None:
             loads.batched.finish()
+        loads.end()
         # If the front has ended, this is the error to report; the client's broken connection is only a consequence.
         loads.check_alive()
         sampled.look(time.monotonic_ns())
@@ -121,6 +126,7 @@ def load_pages(
             sampled.look(time.monotonic_ns())
         client.check_success()
         ended_ns = time.monotonic_ns() if not scenario.client.is_browser else last_event_ns(folder)
+    write_json(folder.front / "counters.json", asdict(Counters(readings=tuple(loads.readings))))
     span, received = Span(began_ns=loads.began_ns, ended_ns=ended_ns), link.carried().since(before)
     if over_tcp:
         check_seen(read_journal(folder.front / "process.jsonl", ProcessSample), ended_ns)
@@ -136,11 +142,14 @@ class _Loads:
         servers: Sequence[Process],
         link: ActiveLink,
         hop: RunningHop | None,
+        counters: FrontCounters,
         conditions: Conditions,
     ) -> None:
         self.plan = plan
         self.began_ns = 0
         self.batched: Batches | None = None
+        self.readings: list[FrontReading] = []
+        self._counters = counters
         self._servers = servers
         self._link = link
         self._hop = hop
@@ -149,12 +158,18 @@ class _Loads:
 
     def begin(self, number: int, t_ns: int) -> None:
         """Takes note of the beginning of a load. Samples come more often from the measured load on."""
+        self.readings.append(self._counters.read(number))
         if number == self.plan.loads:
             self.began_ns = t_ns
             if self._changes:
                 self._link.begin(t_ns)
             if self.batched is not None and self._sampling is not None:
                 self.batched.set_interval(time.monotonic_ns(), self._sampling.measured_ns)
+
+    def end(self) -> None:
+        """Reads the front's counters at the end of the last load, once."""
+        if len(self.readings) == self.plan.loads:
+            self.readings.append(self._counters.read(self.plan.loads + 1))
 
     def seldom(self, look: Look) -> Look:
         """Returns a function that calls the sampler `look`, but less often until the measured load begins."""

@@ -21,6 +21,7 @@ from priolab.netem.shaper_kind import Shaper
 
 if TYPE_CHECKING:  # `priolab run` imports this module; only the process of a run needs these modules
     from priolab.experiments.host.origin_process import OriginSettings, RunningOrigin
+    from priolab.proxy.counters import FrontCounters
     from priolab.proxy.front import Front
 
 SERVER_NAME = "maps.test"
@@ -268,6 +269,9 @@ class Places(Protocol):
         Yields the Sampling, whose function `look` takes the samples. The samples are in the folder at the end.
         interval_ns: the sampling interval; None for a single sample.
         """
+
+    def counting(self, front: Process, *, over_tcp: bool) -> AbstractContextManager["FrontCounters"]:
+        """Returns the front's counters. over_tcp: True if the front speaks to the client over TCP."""
 
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
         """Runs the tuner of LOWAT=auto on the front's connections, with its journal in the folder."""

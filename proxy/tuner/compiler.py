@@ -1,4 +1,4 @@
-"""Compiles sock_ops.c and stores the result in a folder. The file's name has a hash of compiler and sources.
+"""Compiles a BPF program and stores the result in a folder. The file's name has a hash of compiler and sources.
 
 The compiler is gcc for BPF if it is installed, else clang. gcc-bpf takes a quarter of the disk space of clang.
 """
@@ -8,13 +8,17 @@ import os
 import platform
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from priolab.common.running import ProgramFailed, finished
 from priolab.proxy.tuner.tuner import CannotTune
 
 _HERE = Path(__file__).parent
-_SOURCES = (_HERE / "sock_ops.c", _HERE / "law.h", _HERE / "caution.h")
+SOCK_OPS = (_HERE / "sock_ops.c", _HERE / "law.h", _HERE / "caution.h")
+"""The tuner's program: the file to compile, and the files that it includes."""
+CALLS = (_HERE.parent / "calls.c", _HERE.parent / "calls.h")
+"""The program that counts a front's calls (calls.py)."""
 # Linux 6.1 refuses the check for a null pointer if it is a comparison with a register that is zero, which gcc prefers.
 _COMPILERS = (("bpf-gcc", "-gbtf", "-fno-cse-follow-jumps"), ("clang", "-target", "bpf", "-g"))
 _HEADERS = (Path("/usr/include"), Path(f"/usr/include/{platform.machine()}-linux-gnu"))
@@ -24,17 +28,20 @@ REMEDY = "install gcc-bpf and libbpf-dev"
 _DEADLINE_S = 60.0
 
 
-def compiled(folder: Path) -> Path:
-    """Returns the path of the compiled program in the folder; compiles it if necessary. Raises CannotTune."""
-    compiler = command()
-    target = folder / f"sock_ops-{_recipe(compiler)}.o"
+def compiled(folder: Path, sources: Sequence[Path] = SOCK_OPS) -> Path:
+    """Returns the path of the compiled program in the folder; compiles it if necessary. Raises CannotTune.
+
+    sources: the file to compile, and the files that it includes.
+    """
+    compiler, name = command(), sources[0].stem
+    target = folder / f"{name}-{_recipe(compiler, sources)}.o"
     try:
         if target.exists():
             return target
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".sock_ops-", dir=folder) as scratch:
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as scratch:
             made = Path(scratch) / target.name
-            _run([*compiler, "-c", str(_SOURCES[0]), "-o", str(made)])
+            _run([*compiler, "-c", str(sources[0]), "-o", str(made)])
             made.replace(target)
     except OSError as error:
         raise CannotTune(f"{target} cannot be written: {error.strerror}") from error
@@ -52,10 +59,10 @@ def command() -> list[str]:
     return [*installed[0], *_WORDS]
 
 
-def _recipe(compiler: list[str]) -> str:
+def _recipe(compiler: list[str], sources: Sequence[Path]) -> str:
     digest = hashlib.sha256(" ".join(compiler).encode())
     digest.update(_run([compiler[0], "--version"]).encode())
-    for source in _SOURCES:
+    for source in sources:
         digest.update(source.read_bytes())
     return digest.hexdigest()[:12]
 

@@ -119,7 +119,7 @@ class InKernel:
     def _tell(self) -> None:
         for record in self._ring.take():
             self._note(read_record(record, dry_run=self._dry_run))
-        lost = self._loaded.count("lost")
+        lost = self._loaded.numbers("lost", _FIRST, 1)[0]
         if lost > self._lost:
             more, self._lost = lost - self._lost, lost
             self._say(f"{more} decisions were not recorded, because the ring buffer was full")

@@ -1,4 +1,4 @@
-"""Loads BPF programs, attaches them to a cgroup and reads their records, with functions of libbpf.so.1.
+"""Loads BPF programs, attaches them to a cgroup or to tracepoints, and reads their maps, with functions of libbpf.so.1.
 
 iproute2 needs the same library, so every machine of the lab has it. All errors are CannotTune, with the kernel's
 reason.
@@ -32,6 +32,7 @@ def _library() -> ctypes.CDLL:
         "bpf_object__close": (None, (_Handle,)),
         "bpf_object__find_program_by_name": (_Handle, (_Handle, ctypes.c_char_p)),
         "bpf_object__find_map_fd_by_name": (ctypes.c_int, (_Handle, ctypes.c_char_p)),
+        "bpf_program__attach": (_Handle, (_Handle,)),
         "bpf_program__attach_cgroup": (_Handle, (_Handle, ctypes.c_int)),
         "bpf_link__destroy": (ctypes.c_int, (_Handle,)),
         "bpf_map_update_elem": (ctypes.c_int, (ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint64)),
@@ -105,6 +106,10 @@ class Loaded:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Detaches and unloads the program, which must not be used afterwards."""
         self.detach()
         for ring in self._rings:
             ring.free()
@@ -128,26 +133,36 @@ class Loaded:
             return None
         return value.raw
 
-    def count(self, name: str) -> int:
-        """Returns the sum, over all processors, of the first entry of a per-processor map of 64-bit numbers."""
-        numbers = (ctypes.c_uint64 * self._lib.libbpf_num_possible_cpus())()
-        if self._lib.bpf_map_lookup_elem(self._map(name), bytes(4), ctypes.byref(numbers)) != 0:
-            raise CannotTune(f"the BPF map {name} cannot be read: {_reason()}")
-        return sum(numbers)
+    def numbers(self, name: str, key: bytes, count: int) -> list[int]:
+        """Returns the 64-bit numbers of an entry of a per-processor map, each the sum over all processors.
 
-    def attach(self, program: str, cgroup: int) -> None:
+        They are 0 without such an entry. count: how many numbers an entry has.
+        """
+        values = (ctypes.c_uint64 * (count * self._lib.libbpf_num_possible_cpus()))()
+        if self._lib.bpf_map_lookup_elem(self._map(name), key, ctypes.byref(values)) != 0:
+            if ctypes.get_errno() != errno.ENOENT:
+                raise CannotTune(f"the BPF map {name} cannot be read: {_reason()}")
+            return [0] * count
+        return [sum(values[at::count]) for at in range(count)]
+
+    def attach(self, program: str, cgroup: int | None = None) -> None:
         """Attaches a function of the program to a cgroup and its descendants, in addition to other programs there.
 
-        program: the name of the function. cgroup: a descriptor of the cgroup's folder.
+        program: the name of the function. cgroup: a descriptor of the cgroup's folder; None for a function that names
+        its own place, such as a tracepoint.
         """
         found = self._lib.bpf_object__find_program_by_name(self._object, program.encode())
-        link = self._lib.bpf_program__attach_cgroup(found, cgroup)
+        if cgroup is None:
+            link = self._lib.bpf_program__attach(found)
+        else:
+            link = self._lib.bpf_program__attach_cgroup(found, cgroup)
         if not link:
-            raise CannotTune(f"the BPF program cannot be attached to the cgroup: {_reason()}")
+            where = "its tracepoint" if cgroup is None else "the cgroup"
+            raise CannotTune(f"the BPF program cannot be attached to {where}: {_reason()}")
         self._links.append(link)
 
     def detach(self) -> None:
-        """Detaches the program from every cgroup."""
+        """Detaches the program from wherever it is attached."""
         while self._links:
             self._lib.bpf_link__destroy(self._links.pop())
 

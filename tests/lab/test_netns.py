@@ -205,6 +205,10 @@ def test_an_ordinary_user(ordinary_lab: OrdinaryLab, server: str) -> None:
     assert done.code == 0, done.trouble
     assert done.folder is not None
     assert done.arm("control")["verdict"] == "inverted"
+    cost = done.arm("control")["loads"][-1]["cost"]
+    assert cost["wakeups"] > 0
+    assert (cost["read_calls"], cost["write_calls"]) == (None, None)
+    assert "BPF" in cost["reasons"]["read_calls"]
     user = ordinary.NOBODY if os.geteuid() == 0 else os.geteuid()
     assert {path.lstat().st_uid for path in ordinary_lab.results.rglob("*")} == {user}
     _must_not_name_users(done.folder)

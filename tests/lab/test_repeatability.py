@@ -1,4 +1,4 @@
-"""The same scenario and seed give the same events, to the nanosecond, alone, in a sweep, and beside other runs."""
+"""The same scenario and seed give the same events, to the nanosecond, and counts, alone and beside other runs."""
 
 import json
 import os
@@ -23,7 +23,8 @@ _RANDOM = ("LOSS=3%", "JITTER=10ms", "CC=bbr", "SERVER=h2o", "SIZE=102400", "REL
 _DIGITS = 14
 """The number of digits of every time in a guest's run. Longer lines would fill buffers sooner and so change the run."""
 
-_TUNED = (*JOURNALS, "front/lowat.jsonl")
+_WRITTEN = (*JOURNALS, "front/counters.json")
+_TUNED = (*_WRITTEN, "front/lowat.jsonl")
 
 _FRONTS = ("nginx", "node", "spdy", "trafficserver")
 """nginx has all its files from Debian; node and trafficserver have some in the checkout, spdy in the cache, too."""
@@ -72,7 +73,7 @@ def test_the_same_seed_gives_the_same_bytes(twice: Done, alone: Done) -> None:
     for folder in (first, other, same):
         times_ns = [json.loads(line)["t_ns"] for line in (folder / "client/events.jsonl").read_text().splitlines()]
         assert {len(str(t_ns)) for t_ns in times_ns} == {_DIGITS}
-    for journal in JOURNALS:
+    for journal in _WRITTEN:
         assert (first / journal).read_bytes() == (same / journal).read_bytes(), journal
         assert list(lines(first / journal)) != list(lines(other / journal)), journal
 
@@ -83,8 +84,8 @@ def test_a_run_is_the_same_alone_and_in_a_sweep(lab: Lab, alone: Done) -> None:
     assert swept.returncode == 0, swept.stderr
     sweep = (lab.results / "latest").resolve()
     runs = (
-        (alone, "16384", 1, JOURNALS),
-        (_done(lab, "LOWAT=16384", "SEED=8"), "16384", 2, JOURNALS),
+        (alone, "16384", 1, _WRITTEN),
+        (_done(lab, "LOWAT=16384", "SEED=8"), "16384", 2, _WRITTEN),
         (_done(lab, "LOWAT=auto", "SEED=8"), "auto", 2, _TUNED),
     )
     for done, lowat, repetition, journals in runs:
@@ -123,7 +124,7 @@ def test_names_of_folders_have_no_effect(lab: Lab, tmp_path: Path) -> None:
     environment = lab.environment | {"PYTHONPATH": str(copy), "PATH": path, "XDG_CACHE_HOME": str(cache.parent)}
     there = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert there.returncode == 0, there.stderr
-    for run, file in product((f"{server}-lowat-16384.1" for server in fronts), JOURNALS):
+    for run, file in product((f"{server}-lowat-16384.1" for server in fronts), _WRITTEN):
         written = list(lines(Path(there.stdout.strip()) / run / file))  # a guest may take another run first
         assert written == list(lines(_folder(here, run) / file)), (run, file)
 
@@ -137,7 +138,7 @@ def test_two_processors_of_go_repeat(lab: Lab) -> None:
         assert "GOMAXPROCS=2" in server_of(server).command
     once, again = (lab.run_unseen(f"SERVER={','.join(servers)}", *_FIXED, "DIALECT=header") for _ in range(2))
     assert (once.code, again.code) == (0, 0), (once.trouble, again.trouble)
-    for run, journal in product((f"{server}-lowat-16384.1" for server in servers), JOURNALS):
+    for run, journal in product((f"{server}-lowat-16384.1" for server in servers), _WRITTEN):
         assert (_folder(once, run) / journal).read_bytes() == (_folder(again, run) / journal).read_bytes(), (
             run,
             journal,

@@ -35,6 +35,7 @@ from priolab.experiments.testbed.containers.docker_engine import STEP_S
 from priolab.experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from priolab.experiments.testbed.containers.pictures import HIDDEN, ContainerPictures
 from priolab.experiments.testbed.containers.services import END_S, Services, granted
+from priolab.experiments.testbed.counting import counting
 from priolab.experiments.testbed.places import (
     FRONT_PORT,
     ActiveCross,
@@ -52,6 +53,8 @@ from priolab.netem.carried import received
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 from priolab.netem.stepped import changing
+from priolab.proxy.counters import FrontCounters
+from priolab.proxy.descriptors import read_beginning
 from priolab.proxy.front import Front
 from priolab.proxy.gauge import ENDED, TUNING
 
@@ -300,6 +303,21 @@ class Containers:
                 yield Sampling(look=look)
         finally:
             self._mounts.collect("gauge")
+
+    @contextmanager
+    def counting(self, front: Process, *, over_tcp: bool) -> Iterator[FrontCounters]:
+        """Counts by this machine's kernel, if the engine's containers are processes of this machine.
+
+        The gauge's samples have the counters of the connection.
+        """
+        del front, over_tcp  # the process of `docker start`, not the front's
+        container = self._services.ids["front"]
+        pid = int(docker_engine.docker("inspect", "--format", "{{.State.Pid}}", container))
+        if container not in read_beginning(f"/proc/{pid}/cgroup"):
+            yield FrontCounters(None, "the engine's containers are no processes of this machine", None)
+            return
+        with counting(pid) as counters:
+            yield counters
 
     @contextmanager
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:

@@ -27,6 +27,7 @@ from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt, Via
 from priolab.experiments.testbed import tap
+from priolab.experiments.testbed.counting import counting
 from priolab.experiments.testbed.namespaces import front_place, front_shaper
 from priolab.experiments.testbed.namespaces.cross_traffic import crossing
 from priolab.experiments.testbed.namespaces.end_sockets import EndSockets
@@ -47,8 +48,10 @@ from priolab.experiments.testbed.places import (
 from priolab.netem.calibration import Calibration, Tolerance
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
+from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front
 from priolab.proxy.sampler import FrontLost, Sampler
+from priolab.proxy.socket_diag import SocketDiag
 
 if TYPE_CHECKING:
     from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
@@ -324,6 +327,14 @@ class Namespaces:
 
         with sampler:
             yield Sampling(look=look, in_batches=sampler)
+
+    @contextmanager
+    def counting(self, front: Process, *, over_tcp: bool) -> Iterator[FrontCounters]:
+        """Counts by this kernel. over_tcp: True if the front speaks to the client over TCP."""
+        with self._front.entered():
+            diag = SocketDiag(self.addresses.client, FRONT_PORT) if over_tcp else None
+        with counting(front.pid, diag) as counters:
+            yield counters
 
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
         """Runs the tuner: in the kernel, as a program attached to the front's cgroup, or in this process."""

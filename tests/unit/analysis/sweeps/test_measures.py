@@ -1,23 +1,21 @@
 """Tests of the measures of a run in a sweep."""
 
-import json
-from dataclasses import asdict, fields, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import fields, replace
 
 import pytest
+from msgspec import convert
 
 from priolab.analysis.records.runs import Run
 from priolab.analysis.sweeps.measures import COSTS, Measure, grains, measures, record_ms
 from priolab.common.formats.reading import FolderError
-from priolab.common.formats.run import LedgerRecord, OtherBytes
+from priolab.common.formats.run import CostRecord, LedgerRecord, OtherBytes
 from tests.support import builders
 
 SIZE_BYTES = 500_000
 KNOBS = {"SIZE": str(SIZE_BYTES), "RATE": "1mbit", "DELAY": "50ms"}
 COUNTED = {
     "cpu_ns": 1_000_000,
-    "voluntary_switches": 10,
+    "wakeups": 10,
     "involuntary_switches": 1,
     "read_calls": 5,
     "write_calls": 100,
@@ -112,43 +110,34 @@ def test_on_an_unlimited_link_the_clock_counts() -> None:
     assert record_ms(one) == 0
 
 
-def costs(folder: Path, *samples: dict[str, Any]) -> dict[str, float | None]:
-    (folder / "front").mkdir()
-    plain = [asdict(builders.process_sample(number, None)) for number, _ in enumerate(samples)]
-    lines = [json.dumps(known | {"pid": 7} | sample) for known, sample in zip(plain, samples, strict=True)]
-    (folder / "front" / "process.jsonl").write_text("\n".join(lines))
-    one = run((1000.0, 5000.0), (400.0, 9000.0))
-    found = measures(replace(one, path=folder))
+def spent(**changes: int | None) -> CostRecord:
+    return convert(COUNTED | changes, CostRecord)
+
+
+def costs(*of_loads: CostRecord | None) -> dict[str, float | None]:
+    """Return the costs of a run with a load for each of these."""
+    loads = [replace(builders.load_record((1000.0, 5000.0), (400.0, 9000.0)), cost=cost) for cost in of_loads]
+    found = measures(builders.run(loads=loads, knobs=KNOBS))
     return {cost.value: found[cost] for cost in COSTS}
 
 
-def test_costs_are_per_megabyte_of_all_loads(tmp_path: Path) -> None:
-    """Costs are per megabyte of payload in all loads, here 1 MB.
-
-    They are differences between the first and the last sample of the process that serves the client at the end.
-    """
-    other = dict.fromkeys(COUNTED, 10**9) | {"pid": 6}
-    assert costs(tmp_path, other, dict.fromkeys(COUNTED, 0), COUNTED) == {
-        "front_cpu_ms_per_mb": 1.0,
-        "voluntary_switches_per_mb": 10.0,
-        "involuntary_switches_per_mb": 1.0,
-        "read_calls_per_mb": 5.0,
-        "write_calls_per_mb": 100.0,
+def test_costs_are_per_megabyte_of_all_loads() -> None:
+    """Costs are the sums of all loads, per megabyte of payload, here 2 MB."""
+    assert costs(spent(), spent(**dict.fromkeys(COUNTED, 0))) == {
+        "front_cpu_ms_per_mb": 0.5,
+        "voluntary_switches_per_mb": 5.0,
+        "involuntary_switches_per_mb": 0.5,
+        "read_calls_per_mb": 2.5,
+        "write_calls_per_mb": 50.0,
     }
 
 
-def test_what_nobody_counted_is_not_zero(tmp_path: Path) -> None:
-    """A cost that was not counted is None, such as processor time and calls in the guest."""
-    nulls = {"cpu_ns": None, "read_calls": None, "write_calls": None}
-    found = costs(tmp_path, dict.fromkeys(COUNTED, 0) | nulls, COUNTED | nulls)
-    assert [name for name, cost in found.items() if cost is None] == [
-        "front_cpu_ms_per_mb",
-        "read_calls_per_mb",
-        "write_calls_per_mb",
-    ]
+def test_what_nobody_counted_is_not_zero() -> None:
+    """A cost that was not counted in every load is None, such as processor time in the guest."""
+    found = costs(spent(), spent(cpu_ns=None))
+    assert [name for name, cost in found.items() if cost is None] == ["front_cpu_ms_per_mb"]
 
 
-def test_one_look_is_no_difference(tmp_path: Path) -> None:
-    """With a single sample, or without samples, costs are None."""
-    assert set(costs(tmp_path, COUNTED).values()) == {None}
-    assert measures(run((1000.0, 5000.0), (400.0, 9000.0)))[Measure.VOLUNTARY] is None
+def test_older_runs_have_no_costs() -> None:
+    """A run without counters has no costs."""
+    assert set(costs(None).values()) == {None}

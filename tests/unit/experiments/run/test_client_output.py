@@ -43,3 +43,12 @@ def test_nobody_is_waited_for_who_has_ended(heard: Heard) -> None:
         assert not listening.hear()
         assert listening.waited_for == []
         assert not listening.hear()
+
+
+def test_the_end_wakes_nobody(heard: Heard) -> None:
+    """The end of the loads is reported, but is not heard: the samplers, called at once, would move the clock."""
+    ends: list[bool] = []
+    with Listening(pass_on=heard.lines.append, began=heard.began, ended=lambda: ends.append(True)) as listening:
+        os.write(listening.writing, b"ended\n")
+        assert not listening.hear()
+        assert (ends, heard.lines) == ([True], [])

@@ -1,0 +1,87 @@
+"""Computes what each load cost the front: the differences of its counters (common/formats/counters.py). Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+
+from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.records.runs import Layers
+from priolab.analysis.records.samples import latest
+from priolab.common.amounts import kibibytes
+from priolab.common.formats.counters import Counts
+from priolab.common.formats.run import CostRecord
+from priolab.common.formats.samples import counts_of
+
+_MB = 10**6
+
+
+def costs(loads: Sequence[PageLoad], layers: Layers) -> Mapping[int, CostRecord]:
+    """Returns the costs of the loads by number, without those at whose beginning or end no counters were read.
+
+    If a reading has no counts of the connection, as in containers, or if the connection had closed, those of the
+    samples of the front's socket are taken. loads: in order.
+    """
+    readings = {reading.load: reading for reading in layers.readings}
+    begins_ns = [load.started_ns for load in loads]
+    found = {}
+    for load, ends_ns in zip(loads, [*begins_ns[1:], 2**63], strict=True):
+        before, after = readings.get(load.number), readings.get(load.number + 1)
+        if before is None or after is None:
+            continue
+        counts = _less(after.counts, before.counts)
+        if counts.handed_bytes is None:
+            counts = replace(counts, **_sampled(layers, load.started_ns, ends_ns))
+        queued_bytes = [each.wmem_queued_bytes for each in layers.sockets if load.started_ns <= each.t_ns < ends_ns]
+        found[load.number] = CostRecord(
+            **vars(counts),
+            cwnd_limited_us=_rest_us(counts),
+            memory_bytes=after.memory_bytes,
+            memory_most_bytes=max(queued_bytes, default=None),
+            reasons={**before.reasons, **after.reasons},
+        )
+    return found
+
+
+def sentence(cost: CostRecord) -> str:
+    """Returns a load's costs in words, each per MB that the front handed to the kernel; the largest memory as it is.
+
+    Counts that are not known are left out; if it is the calls, the reason is there.
+    """
+    size_mb = (cost.handed_bytes or 0) / _MB
+    if not size_mb:
+        return "the costs per MB are not known: the front's connection was not seen"
+    parts = [
+        f"{count / scale / size_mb:,.{digits}f} {words}"
+        for count, scale, digits, words in (
+            (cost.wakeups, 1, 0, "wake-ups"),
+            (cost.read_calls, 1, 0, "reads"),
+            (cost.write_calls, 1, 0, "writes"),
+            (cost.cpu_ns, 10**6, 1, "ms of processor time"),
+        )
+        if count is not None
+    ]
+    if cost.memory_most_bytes is not None:
+        parts.append(f"at most {kibibytes(cost.memory_most_bytes)} in its send buffer")
+    reason = cost.reasons.get("read_calls")
+    return f"per MB the front had {', '.join(parts)}" + (f"; calls are not counted: {reason}" if reason else "")
+
+
+def _sampled(layers: Layers, begins_ns: int, ends_ns: int) -> dict[str, int]:
+    """Returns the connection's counts between the samples of the socket before two instants; none without samples."""
+    ends, begins = (latest(layers.sockets, t_ns - 1) for t_ns in (ends_ns, begins_ns))
+    if ends is None or begins is None:
+        return {}
+    late, early = counts_of(ends), counts_of(begins)
+    return {name: late[name] - early[name] for name in late}
+
+
+def _less(after: Counts, before: Counts) -> Counts:
+    """Returns the differences; None for a count that is not known at both ends."""
+    names = [field.name for field in fields(Counts)]
+    ends = {name: (getattr(after, name), getattr(before, name)) for name in names}
+    return Counts(**{name: None if None in (late, early) else late - early for name, (late, early) in ends.items()})
+
+
+def _rest_us(counts: Counts) -> int | None:
+    """Returns the time with data to send in which neither window nor buffer of the ends was the limit."""
+    busy_us, rwnd_us, sndbuf_us = counts.busy_us, counts.rwnd_limited_us, counts.sndbuf_limited_us
+    return None if busy_us is None or rwnd_us is None or sndbuf_us is None else busy_us - rwnd_us - sndbuf_us

@@ -1,0 +1,48 @@
+"""The counters of a front at the beginning of each load and at the end of the last one: front/counters.json."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """The counts of a front: all its processes and threads, and the client's connection. None: not known.
+
+    wakeups: voluntary context switches, after each of which a thread that had waited ran again. involuntary_switches:
+    the other context switches. read_calls, write_calls: system calls that read and write (proxy/calls.h). cpu_ns:
+    processor time. handed_bytes: bytes of the TCP stream that the server handed to the kernel. retransmitted_bytes:
+    bytes that the kernel sent again. busy_us: the time with data to send. rwnd_limited_us, sndbuf_limited_us: the parts
+    of busy_us in which the client's receive window, or the send buffer, was the limit.
+    """
+
+    wakeups: int | None = None
+    involuntary_switches: int | None = None
+    read_calls: int | None = None
+    write_calls: int | None = None
+    cpu_ns: int | None = None
+    handed_bytes: int | None = None
+    retransmitted_bytes: int | None = None
+    busy_us: int | None = None
+    rwnd_limited_us: int | None = None
+    sndbuf_limited_us: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontReading:
+    """The counts so far. load: the number of the load that begins; at the end of the last load, one more.
+
+    memory_bytes: the kernel's memory for the TCP connections of the front's place; None if unknown. reasons: why a
+    count is None, by its name; none for the connection's.
+    """
+
+    load: int
+    counts: Counts
+    memory_bytes: int | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counters:
+    """The readings of a run, in the order of loads."""
+
+    readings: tuple[FrontReading, ...]
