@@ -94,7 +94,7 @@ def notes(summary: Document) -> list[str]:
         where = "in the virtual fabric" if summary["fabric"] == "virtual" else "here"
         found.append(
             "Some or all costs of the front (processor time, context switches, system calls) were not measured "
-            f"{where}: the front's kernel does not count them."
+            f"{where}: run.json has the reasons."
         )
     with_ledger, good = _with_ledger(summary)
     if 0 < with_ledger < good:

@@ -20,6 +20,7 @@ from priolab.experiments.testbed.containers.root_image import root_of_image
 from priolab.proxy.descriptors import with_descendants
 from tests.lab.first_bytes import compare
 from tests.lab.wireshark import OUT_OF_ORDER
+from tests.support.capabilities import present
 from tests.support.endings import words_of
 from tests.support.lab import Done, Lab, make_lab
 from tests.support.punctuality import until_punctual
@@ -134,6 +135,20 @@ def test_every_factor_is_read_back(nginx: Done) -> None:
     assert observed["queue_packets"] == pytest.approx(25, abs=1)
     (step,) = observed["rate_steps"]
     assert (step["at_ns"], step["rate_bit_s"], step["reason"]) == (2 * 10**9, 8_192_000, None)
+
+
+@pytest.mark.punctual
+def test_the_front_is_counted_from_outside(nginx: Done) -> None:
+    """This machine's kernel counts the front's wake-ups and calls, and the gauge's samples have its bytes."""
+    control, treatment = (nginx.arm(name)["loads"][-1]["cost"] for name in ("control", "lowat-131072"))
+    assert 0 < control["wakeups"] < treatment["wakeups"]
+    for cost in (control, treatment):
+        sizes = [each["size_bytes"] for each in nginx.arm("control")["resources"].values()]
+        assert cost["handed_bytes"] == pytest.approx(sum(sizes), rel=0.1)
+        assert cost["cpu_ns"] > 0
+        counted = [cost[count] is not None and cost[count] > 0 for count in ("read_calls", "write_calls")]
+        assert counted == [present("bpf")] * 2
+        assert set(cost["reasons"]) == (set() if present("bpf") else {"read_calls", "write_calls"})
 
 
 @pytest.mark.punctual

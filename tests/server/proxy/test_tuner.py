@@ -66,12 +66,13 @@ def test_in_the_kernel(tmp_path: Path, group: Path) -> None:
 
 
 @pytest.mark.usefixtures("bpf_compiler")
-def test_linux_6_1_understands_the_look_ups() -> None:
+@pytest.mark.parametrize("sources", [compiler.SOCK_OPS, compiler.CALLS], ids=["tuner", "calls"])
+def test_linux_6_1_understands_the_look_ups(sources: Sequence[Path]) -> None:
     """After a look-up in a map the next comparison is with a number.
 
     Linux 6.1 does not understand that a comparison with a register that is zero excludes a null pointer.
     """
-    program = compiler.compiled(cache_folder()).read_bytes()
+    program = compiler.compiled(cache_folder(), sources).read_bytes()
     code = [(code, number) for code, _, number in struct.iter_unpack("<BxhI", program[: len(program) // 8 * 8])]
     lookups = [at for at, instruction in enumerate(code) if instruction == (_CALL, _LOOK_UP)]
     assert len(lookups) > 4

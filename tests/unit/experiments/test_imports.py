@@ -80,6 +80,9 @@ LATER = {
     "priolab.experiments.testbed.namespaces.front_tuner",
     "priolab.experiments.testbed.namespaces.netns",
     "priolab.netem.ferry.process",
+    "priolab.proxy.calls",  # counts on real clocks, with the next two
+    "priolab.proxy.tuner.compiler",
+    "priolab.proxy.tuner.tuner",
 }
 """Modules that functions import, and that no run in a guest needs, or only a run of a special kind."""
 

@@ -156,8 +156,7 @@ def test_a_program_that_cannot_be_compiled(tmp_path: Path, monkeypatch: pytest.M
     """The error is the compiler's first error, and no incomplete file is left."""
     broken = tmp_path / "broken.c"
     broken.write_text("int f(void) { return none; }\n")
-    monkeypatch.setattr(compiler, "_SOURCES", (broken,))
     monkeypatch.setattr(compiler, "command", lambda: ["gcc"])
     with pytest.raises(CannotTune, match=r"gcc failed: .*error"):
-        compiler.compiled(tmp_path / "cache")
+        compiler.compiled(tmp_path / "cache", (broken,))
     assert list((tmp_path / "cache").iterdir()) == []
