@@ -7,7 +7,8 @@ Rules:
 3. On other kernels a BPF program counts the same (calls.py), if this user may load it. Without it, the context switches
    are those of the threads in /proc, and calls are unknown: the counts in /proc/PID/io lack send(2) and recv(2).
 4. A thread in /proc takes its context switches with it when it ends, and a process its processor time. Their sum is
-   unknown from then on. What began after a reading and has ended before the next is not noticed.
+   unknown from then on. On real clocks a process that begins and ends between two readings is not noticed; without the
+   BPF program, such a thread is not either.
 5. No reading reads CLOCK_MONOTONIC, which would move the guest's clock.
 """
 

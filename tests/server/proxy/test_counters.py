@@ -12,10 +12,13 @@ from priolab.common.formats.counters import Counts, FrontReading
 from priolab.experiments.testbed.counting import counting
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.descriptors import stat
+from priolab.proxy.usage import threads
 from tests.support.waiting import until
 
 _CALLS, _SLEEPS = 20, 10
 _MAY_NOT = "may not"
+_IN_THREAD, _END_WAITING = b"t", b"w"
+"""What the worker below can do: work in a new thread, and end the thread that waits."""
 _WORKING = f"""
 import os, socket, threading, time
 near, far = socket.socketpair()
@@ -29,20 +32,13 @@ def in_thread():
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-def in_child():
-    child = os.fork()
-    if child == 0:
-        work()
-        os._exit(0)
-    os.waitpid(child, 0)
 stopping = threading.Event()
 waiting = threading.Thread(target=stopping.wait)
 waiting.start()
 while True:
     match os.read(0, 1):
-        case b"t": in_thread()
-        case b"c": in_child()
-        case b"w": stopping.set(); waiting.join()
+        case {_IN_THREAD}: in_thread()
+        case {_END_WAITING}: stopping.set(); waiting.join()
         case _: os._exit(0)
     os.write(1, b".")
 """
@@ -59,9 +55,10 @@ def _worker() -> Iterator[tuple[int, Callable[[bytes], None]]]:
         def work(what: bytes) -> None:
             os.write(into, what)
             assert os.read(out, 1) == b"."
-            until(lambda: (stat(child.pid) or "?")[0] == "S")
+            left = 1 if what == _END_WAITING else 2  # a thread may end a little after it was joined
+            until(lambda: (stat(child.pid) or "?")[0] == "S" and len([*threads(child.pid)]) == left)
 
-        work(b"t")  # modules and memory are ready
+        work(_IN_THREAD)  # modules and memory are ready
         yield child.pid, work
 
 
@@ -75,7 +72,7 @@ def test_calls_of_threads_that_have_ended_count() -> None:
     """The BPF program counts each call and each wake-up of a thread, also when the thread has ended."""
     with _worker() as (pid, work), counting(pid) as counters:
         before = counters.read(1)
-        work(b"t")
+        work(_IN_THREAD)
         after = counters.read(2)
     spent = _spent(before, after)
     own = 1  # the worker itself reads what to do, and writes that it is done
@@ -92,7 +89,7 @@ def test_another_process_does_not_count() -> None:
     """Calls of a process that is no descendant of the front do not count."""
     with _worker() as (pid, _), _worker() as (_, others_work), counting(pid) as counters:
         before = counters.read(1)
-        others_work(b"t")
+        others_work(_IN_THREAD)
         spent = _spent(before, counters.read(2))
     assert (spent.read_calls, spent.write_calls, spent.wakeups) == (0, 0, 0)
 
@@ -102,7 +99,7 @@ def test_without_the_program_calls_are_unknown() -> None:
     with _worker() as (pid, work):
         counters = FrontCounters(pid, _MAY_NOT, None)
         before = counters.read(1)
-        work(b"t")
+        work(_IN_THREAD)
         after = counters.read(2)
     assert before.counts.wakeups is not None
     assert after.counts.wakeups is not None
@@ -116,7 +113,7 @@ def test_a_sum_without_an_ended_thread_is_unknown() -> None:
     with _worker() as (pid, work):
         counters = FrontCounters(pid, _MAY_NOT, None)
         assert counters.read(1).counts.wakeups is not None
-        work(b"w")
+        work(_END_WAITING)
         readings = [counters.read(load) for load in (2, 3)]
     for reading in readings:
         assert (reading.counts.wakeups, reading.counts.involuntary_switches) == (None, None)
