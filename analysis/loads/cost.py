@@ -44,13 +44,13 @@ def costs(loads: Sequence[PageLoad], layers: Layers) -> Mapping[int, CostRecord]
 def sentence(cost: CostRecord) -> str:
     """Returns a load's costs in words, each per MB that the front handed to the kernel; the largest memory as it is.
 
-    Counts that are not known are left out; if it is the calls, the reason is there.
+    Without the bytes, as over QUIC, they are those of the whole load. Counts that are not known are left out; if it is
+    the calls, the reason is there.
     """
     size_mb = (cost.handed_bytes or 0) / _MB
-    if not size_mb:
-        return "the costs per MB are not known: the front's connection was not seen"
+    of_what = "per MB" if size_mb else "in the measured load"
     parts = [
-        f"{count / scale / size_mb:,.{digits}f} {words}"
+        f"{count / scale / (size_mb or 1):,.{digits}f} {words}"
         for count, scale, digits, words in (
             (cost.wakeups, 1, 0, "wake-ups"),
             (cost.read_calls, 1, 0, "reads"),
@@ -62,7 +62,9 @@ def sentence(cost: CostRecord) -> str:
     if cost.memory_most_bytes is not None:
         parts.append(f"at most {kibibytes(cost.memory_most_bytes)} in its send buffer")
     reason = cost.reasons.get("read_calls")
-    return f"per MB the front had {', '.join(parts)}" + (f"; calls are not counted: {reason}" if reason else "")
+    return f"{of_what} the front had {', '.join(parts) or 'unknown costs'}" + (
+        f"; calls are not counted: {reason}" if reason else ""
+    )
 
 
 def _sampled(layers: Layers, begins_ns: int, ends_ns: int) -> dict[str, int]:

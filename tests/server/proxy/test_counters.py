@@ -37,8 +37,8 @@ waiting = threading.Thread(target=stopping.wait)
 waiting.start()
 while True:
     match os.read(0, 1):
-        case {_IN_THREAD}: in_thread()
-        case {_END_WAITING}: stopping.set(); waiting.join()
+        case {_IN_THREAD!r}: in_thread()
+        case {_END_WAITING!r}: stopping.set(); waiting.join()
         case _: os._exit(0)
     os.write(1, b".")
 """

@@ -85,9 +85,13 @@ def test_samples_stand_in_for_the_connection() -> None:
             CostRecord(handed_bytes=1_000_000, wakeups=20, memory_most_bytes=2048, reasons={"read_calls": "no right"}),
             "per MB the front had 20 wake-ups, at most 2 KiB in its send buffer; calls are not counted: no right",
         ),
-        (CostRecord(wakeups=20), "the costs per MB are not known: the front's connection was not seen"),
+        (
+            CostRecord(reasons={"read_calls": "far away"}),
+            "in the measured load the front had unknown costs; calls are not counted: far away",
+        ),
+        (CostRecord(wakeups=20, write_calls=30), "in the measured load the front had 20 wake-ups, 30 writes"),
     ],
 )
 def test_costs_in_words(cost: CostRecord, said: str) -> None:
-    """The words name each known count per MB, and say why calls are unknown."""
+    """The words name each known count, per MB if the bytes are known, and say why calls are unknown."""
     assert sentence(cost) == said
