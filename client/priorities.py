@@ -32,7 +32,7 @@ class Priorities(StrEnum):
     def favoured(self, page: Page) -> tuple[str, ...]:
         """Returns the names of the resources that are asked to come first; none if no order is asked for."""
         groups = {Priorities.SPDY: page.important, Priorities.SWAP: page.others, Priorities.NONE: ()}
-        return tuple(resource.name for resource in groups[self])
+        return tuple(resource.name for resource in groups[self]) if page.is_judged else ()
 
     def ranks(self, page: Page) -> Mapping[str, "Rank"]:
         """Returns the rank of each resource, in the page's order; no ranks if no order is asked for.

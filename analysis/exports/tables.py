@@ -80,6 +80,7 @@ _RESOURCE: dict[str, type] = {
     "headers_ms": float,
     "first_byte_ms": float,
     "last_byte_ms": float,
+    "goodput_bit_s": int,
     "gap_p50_ms": float,
     "gap_p99_ms": float,
     "gap_longest_ms": float,

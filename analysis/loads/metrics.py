@@ -106,6 +106,13 @@ class ResourceTimes:
         return self.traffic.size_bytes
 
     @property
+    def goodput_bit_s(self) -> int | None:
+        """The payload after the first instant, over the time to the last; None if all arrived at one instant."""
+        lasted_ns = self.last_byte_ns - self.first_byte_ns
+        later = self.size_bytes - self.traffic.bytes_until(self.first_byte_ns)
+        return round(later * 8 * 10**9 / lasted_ns) if lasted_ns else None
+
+    @property
     def gaps_ms(self) -> Mapping[str, float]:
         """The median, the 99th percentile and the maximum of the times between the arrivals of the response's chunks.
 
@@ -202,6 +209,7 @@ class PageLoad:
             last_byte_ms=self.ms(times.last_byte_ns),
             size_bytes=times.size_bytes,
             important=times.resource.important,
+            goodput_bit_s=times.goodput_bit_s,
             **times.gaps_ms,
         )
 

@@ -31,6 +31,8 @@ from priolab.common.formats.run import Verdict
 NO_ORDER = "the client asked for no order"
 """The reason of rule 1 if the client sent no signals, or signals that put no resource before another."""
 
+NOTHING_IMPORTANT = "the page marks no resource as important, so there is no order to judge"
+
 _STILL_THERE_AT_MOST = 0.05
 _KEPT_AT_MOST = 0.5
 _INVERTED_FROM = 0.9
@@ -66,6 +68,9 @@ def judge(load: PageLoad, order: AskedOrder, one_way_ns: int, late_ns: Lateness 
     order: the order that the client asked for in this load. one_way_ns: the delay toward the client. late_ns: decides
     between important resources that fare alike.
     """
+    if not load.page.is_judged:
+        focal = max(load.page.important, key=lambda each: each.size_bytes)
+        return Judgement(verdict=Verdict.UNDECIDED, reason=NOTHING_IMPORTANT, focal=focal.name, favoured=False)
     judged = [_judge(load, load.resources[each.name], order, one_way_ns) for each in load.page.important]
     return min(judged, key=lambda each: (_WORST_FIRST.index(each.verdict), -late_ns(load.resources[each.focal])))
 

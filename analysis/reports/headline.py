@@ -4,7 +4,8 @@ Rules:
 1. An arm with LOWAT is compared with its control: the arm that differs from it in LOWAT alone, and has LOWAT unset. If
    no arm has a control, the other arms are compared with the first one.
 2. Both arms are compared by the same resource: the focal resource of the control or, in general, of the second arm.
-   Without other resources beside it, its last bytes are compared, otherwise its first bytes.
+   Without other resources beside it, its last bytes and goodput are compared, otherwise its first bytes. If the page
+   marks nothing as important, the last bytes and the goodput of the loads are told.
 3. Two times are the same if they differ by less than the time that the link needs for one TLS record. A resource is
    late if it came at least this time after the oracle's bound.
 4. An arm that is not ok is compared with nothing.
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from priolab.analysis.loads.findings import lateness_in
-from priolab.common.amounts import seconds
+from priolab.common.amounts import rate, seconds
 from priolab.common.formats.run import Verdict
 from priolab.common.packets import RECORD_BYTES
 
@@ -31,6 +32,9 @@ def headline(arms: Sequence[Arm]) -> list[str]:
     """Returns the sentences about the arms of a summary (`summary.summarize`); none for loads with PLAN=probe."""
     if any(arm["probe"] is not None for arm in arms):
         return []
+    is_judged = any(each["important"] for each in arms[0]["scenario"]["resources"])
+    if not is_judged and any(arm["status"] == "ok" for arm in arms):
+        return [_of_pages(arms)]
     if len(arms) == 1:
         return [_of_one(arms[0])]
     if all(arm["status"] != "ok" for arm in arms):
@@ -40,6 +44,20 @@ def headline(arms: Sequence[Arm]) -> list[str]:
     told = [_of_two(arm, before) for arm, before in _pairs(arms)]
     left_out = len(told) - _MOST
     return told if left_out <= 0 else [*told[:_MOST], f"the table has {left_out} more to compare"]
+
+
+def _of_pages(arms: Sequence[Arm]) -> str:
+    """Returns the sentence about arms of a page that marks nothing as important."""
+    good = [arm for arm in arms if arm["status"] == "ok"]
+    told = [f"{_complete(arm)} in {arm['name']}" for arm in good[:_MOST]]
+    left_out = [f"the table has {len(good) - _MOST} more"] if len(good) > _MOST else []
+    bad = [_ended_badly(arm) for arm in arms if arm["status"] != "ok"]
+    return "; ".join([f"the page was complete at {', at '.join(told)}", *left_out, *bad])
+
+
+def _complete(arm: Arm) -> str:
+    """Returns when all important resources were complete, and the load's goodput until then."""
+    return f"{seconds(arm['important_last_byte_ms'])} ({rate(arm['goodput_bit_s'])})"
 
 
 def _pairs(arms: Sequence[Arm]) -> list[tuple[Arm, Arm]]:
@@ -63,8 +81,7 @@ def _of_one(arm: Arm) -> str:
     if arm["status"] != "ok":
         return _ended_badly(arm)
     if _is_alone(arm):
-        last_ms = arm["resources"][arm["focal"]]["last_byte_ms"]
-        return f"{_focal(arm)} was complete at {seconds(last_ms)} ({arm['verdict']})"
+        return f"{_focal(arm)} was complete at {_complete(arm)} ({arm['verdict']})"
     first_ms, late_ms = arm["first_byte_ms"], (arm["oracle"] or {}).get("inversion_ms")
     at = f"first byte at {seconds(first_ms)}"
     if late_ms is None:
@@ -88,17 +105,22 @@ def _of_two(arm: Arm, before: Arm) -> str:
     came, edge = ("was complete", "last byte") if alone else ("came", "first byte")
     key = "last_byte_ms" if alone else "first_byte_ms"
     first_ms, other_ms = (each["resources"][(before if same else each)["focal"]][key] for each in (arm, before))
+    at, other_at = (
+        f"{seconds(time_ms)} ({rate(each['goodput_bit_s'])})" if alone else seconds(time_ms)
+        for time_ms, each in ((first_ms, arm), (other_ms, before))
+    )
     told, other_told = _verdict(arm), _verdict(before)
     verdicts = f"{told} in both" if told == other_told else f"{told}, not {other_told}"
     if abs(first_ms - other_ms) < max(_record_ms(arm), _record_ms(before)):
-        times = f"{seconds(first_ms)} and {seconds(other_ms)}"
         late = {None} if alone else {_is_late(arm), _is_late(before)}
         how = "as late" if late == {True} else "as soon" if late == {False} else "at the same time"
-        return f"{name} {came} {how} in {arm['name']} as in {before['name']}: {edge} at {times} ({verdicts})"
+        return (
+            f"{name} {came} {how} in {arm['name']} as in {before['name']}: {edge} at {at} and {other_at} ({verdicts})"
+        )
     word = "sooner" if first_ms < other_ms else "later"
     return (
         f"{name} {came} {_difference(abs(first_ms - other_ms))} {word} in {arm['name']} than in {before['name']}: "
-        f"{edge} at {seconds(first_ms)}, not {seconds(other_ms)} ({verdicts})"
+        f"{edge} at {at}, not {other_at} ({verdicts})"
     )
 
 

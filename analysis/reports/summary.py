@@ -103,8 +103,14 @@ def _verdict(good: Sequence[Run]) -> tuple[str | None, str | None]:
     return Verdict.UNDECIDED, f"the repetitions have different verdicts: {counts}"
 
 
+def _whole_bit_s(run: Run) -> float:
+    """Returns the payload of the measured load without documents, over the time from the request of the page."""
+    return run.scenario.whole_page.contents_bytes * 8 * 1000 / run.record.measured.complete_ms
+
+
 _WHOLE = ("other_bytes_before", "other_bytes_during")
 _OF_FOCAL = ("available_ms", "first_byte_ms")
+_MEASURED = ("_ms", "_bit_s")
 _TIMES = ("important_last_byte_ms", "others_first_byte_ms", "others_last_byte_ms")
 _OF_MAPS = ("script", "image")
 _WHOLE_OF_MAPS = ("image_bytes_before_script", "image_bytes_during_script")
@@ -136,7 +142,7 @@ def _figures(good: Sequence[Run], page: str) -> dict[str, Any]:
         name: {
             "important": entry["important"],
             "size_bytes": entry["size_bytes"],
-            **times([load["resources"][name] for load in loads], [key for key in entry if key.endswith("_ms")]),
+            **times([load["resources"][name] for load in loads], [key for key in entry if key.endswith(_MEASURED)]),
         }
         for name, entry in first.get("resources", {}).items()
     }
@@ -145,6 +151,7 @@ def _figures(good: Sequence[Run], page: str) -> dict[str, Any]:
         "resources": resources,
         **times(alike, _OF_FOCAL),
         **times(loads, _TIMES),
+        "goodput_bit_s": middle((_whole_bit_s(run) for run in good), 0),
         **{key: middle((load[key] for load in alike), None) for key in (*_WHOLE, *(_WHOLE_OF_MAPS if is_maps else ()))},
         **{name: times([load[name] for load in loads], _EDGES) for name in (_OF_MAPS if is_maps else ())},
     }

@@ -56,7 +56,9 @@ def measures(run: Run) -> Mapping[Measure, float | None]:
     load, ledger = run.record.measured, run.record.ledger
     return {
         # Runs may have different focal resources, so the one that began last stands for all important ones.
-        Measure.FIRST_BYTE: max(each.first_byte_ms for each in load.resources.values() if each.important),
+        Measure.FIRST_BYTE: max(
+            (each.first_byte_ms for each in load.resources.values() if each.important), default=load.first_byte_ms
+        ),
         Measure.SEND_QUEUE: ledger.parts_ms.get(Layer.UNSENT) if ledger else None,
         Measure.COMPLETE: load.complete_ms,
         Measure.GOODPUT: _goodput_bit_s(run),

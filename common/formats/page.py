@@ -1,7 +1,8 @@
 """The page: the resources that a load requests and the origin serves.
 
 1. A resource is important, or a document, or one of the others. A document is a resource that an important resource
-   waits for, also through further resources, and that is not important itself.
+   waits for, also through further resources, and that is not important itself. If a page marks no resource, those for
+   which no other waits count as important, and there is no order to judge (`Page.is_judged`).
 2. Documents come before the important resources. The others may share the link with them.
 3. `after` says when a resource is requested. Its type says what it is. Browsers give a resource its priority by what it
    is, so dialects take HTML for a document, whether others wait for it or not (`Resource.is_html`).
@@ -121,7 +122,8 @@ class Page:
     """A page. resources: in the order of their requests; a resource can wait only for a resource listed before it.
 
     parameters: the names of the knobs that set sizes or delays of the page. ready: the words for the moment at which
-    all important resources are complete, such as "the map works".
+    all important resources are complete, such as "the map works". notes: sentences about what the page's file cannot
+    tell.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Page:
     ready: str = "the page is ready"
     parameters: tuple[str, ...] = ()
     resources: tuple[Resource, ...]
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Resource:
         """Returns the resource with this name. Raises KeyError."""
@@ -142,17 +145,25 @@ class Page:
     def documents(self) -> tuple[Resource, ...]:
         """The resources that important resources wait for, without the important resources."""
         awaited = {each.name for important in self.important for each in self.before(important)}
-        return tuple(each for each in self.resources if each.name in awaited and not each.important)
+        return tuple(each for each in self.resources if each.name in awaited and each not in self.important)
 
     @cached_property
     def important(self) -> tuple[Resource, ...]:
-        """The important resources."""
-        return tuple(each for each in self.resources if each.important)
+        """The important resources: those that the page marks or, if it marks none, those for which no other waits."""
+        if self.is_judged:
+            return tuple(each for each in self.resources if each.important)
+        awaited = {each.after for each in self.resources}
+        return tuple(each for each in self.resources if each.name not in awaited)
+
+    @property
+    def is_judged(self) -> bool:
+        """True if the page marks a resource as important, so that the order of its resources can be judged."""
+        return any(each.important for each in self.resources)
 
     @cached_property
     def others(self) -> tuple[Resource, ...]:
         """The resources that are neither important nor documents."""
-        return tuple(each for each in self.resources if not each.important and each not in self.documents)
+        return tuple(each for each in self.resources if each not in (*self.important, *self.documents))
 
     @property
     def contents(self) -> tuple[Resource, ...]:
@@ -191,8 +202,9 @@ class Page:
         return tuple(chain)
 
     def as_document(self) -> dict[str, Any]:
-        """Returns the page for a JSON document. Its resources have `headers_ns` only if it is not None."""
+        """Returns the page for a JSON document: without notes, and with `headers_ns` only if it is not None."""
         document = asdict(self)
+        del document["notes"]
         for resource in document["resources"]:
             if resource["headers_ns"] is None:
                 del resource["headers_ns"]

@@ -31,8 +31,9 @@ class ResourceRecord:
     """A resource of a load. Times are milliseconds from the load's first request.
 
     available_ms: when the origin had the response. headers_ms, first_byte_ms, last_byte_ms: when these arrived.
-    gap_p50_ms, gap_p99_ms, gap_longest_ms: median, 99th percentile and longest of the times between the response's
-    pieces; None if the response arrived in one piece.
+    goodput_bit_s: the payload after the first piece, divided by the time from the first to the last piece; None if all
+    arrived at one instant, and in folders of earlier versions. gap_p50_ms, gap_p99_ms, gap_longest_ms: median, 99th
+    percentile and longest of the times between the response's pieces; None if the response arrived in one piece.
     """
 
     available_ms: float
@@ -41,6 +42,7 @@ class ResourceRecord:
     last_byte_ms: float
     size_bytes: int
     important: bool
+    goodput_bit_s: int | None = None
     gap_p50_ms: float | None = None
     gap_p99_ms: float | None = None
     gap_longest_ms: float | None = None

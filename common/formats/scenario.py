@@ -104,8 +104,6 @@ class ScenarioRecord:
     disturb: str | None = None
 
     def __post_init__(self) -> None:
-        if not any(each.important for each in self.resources):
-            raise ValueError("there is no important resource")
         if self.rate_steps is not None and not re.search(STEPS_PATTERN, self.rate_steps):
             raise ValueError(f"rate_steps is {self.rate_steps!r}; expected: RATEbit@TIMEns, joined by +")
 

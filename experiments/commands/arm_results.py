@@ -10,11 +10,13 @@ from rich.table import Table
 from priolab.analysis.loads import cost
 from priolab.analysis.loads.ledger import sentence
 from priolab.analysis.reports.headline import headline
-from priolab.common.amounts import kibibytes, seconds
+from priolab.common.amounts import UNKNOWN, kibibytes, rate, seconds
 from priolab.common.formats.run import CostRecord, LedgerRecord
 from priolab.experiments.commands.printable import shown
 from priolab.experiments.commands.tables import bare_table
 
+_MOST_NAMED = 4
+"""The largest number of resources in the table of goodput, which is as wide as a terminal of 80 columns."""
 _VERDICT = re.compile(r"\b(?:kept|inverted)\b")
 _STYLES = {"kept": "bold green", "inverted": "bold red", "invalid": "bold red", "failed": "bold red"}
 
@@ -35,6 +37,7 @@ def results(summary: Mapping[str, Any]) -> Iterator[str | Table]:
     yield from _verdicts(arms)
     if any(len(arm["loads"]) > 1 for arm in arms):
         yield _loads(arms)
+    yield from _goodput(arms)
     yield from _gaps(arms)
     yield from _ledgers(arms)
     yield from _costs(arms)
@@ -85,6 +88,20 @@ def _loads(arms: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
+def _goodput(arms: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
+    """Yields the table of goodput: of the whole load from its request on, and of resources from their first byte on."""
+    names = [name for name, each in arms[0]["resources"].items() if each.get("goodput_bit_s")][:_MOST_NAMED]
+    if not names:
+        return
+    table = bare_table("goodput")
+    for heading in ("whole load", *map(shown, names)):
+        table.add_column(heading, justify="right")
+    for arm in arms:
+        found = [arm["goodput_bit_s"], *(arm["resources"].get(name, {}).get("goodput_bit_s") for name in names)]
+        table.add_row(shown(arm["name"]), *(UNKNOWN if each is None else rate(each) for each in found))
+    yield table
+
+
 def _gaps(arms: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
     """Yields the table of times between the arrivals of chunks, if the origin writes resources in chunks."""
     found = [(arm["name"], *each) for arm in arms for each in arm["resources"].items() if "gap_p50_ms" in each[1]]
@@ -124,12 +141,14 @@ def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     The word for the others is empty if there are none.
     """
     resources = {each["name"]: each for each in arms[0]["scenario"]["resources"]}
+    awaited = {each["after"] for each in resources.values()}
     important = [name for name, each in resources.items() if each["important"]]
+    important = important or [name for name in resources if name not in awaited]
     documents = set[str]()
     for name in important:
         while (name := resources[name]["after"]) is not None:
             documents.add(name)
-    others = [name for name, each in resources.items() if not each["important"] and name not in documents]
+    others = [name for name in resources if name not in documents and name not in important]
     return {
         "important": shown(important[0]) if len(important) == 1 else "important",
         "others": shown(others[0]) if len(others) == 1 else "others" if others else "",

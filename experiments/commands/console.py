@@ -160,6 +160,8 @@ class Report:
         self.say(f"{request.name}: {arms}{times}; server {servers}")
         self.say(f"fabric: {request.manner.fabric.name} ({request.manner.fabric_reason})")
         self.link(as_record(scenario))
+        for note in dict.fromkeys(note for arm in request.arms for note in arm.scenario.page.notes):
+            self.note(note)
 
     def link(self, scenario: ScenarioRecord) -> None:
         """Prints the link: its rate in kbit/s and kB/s, delays, queue, and what else is not as usual."""

@@ -297,7 +297,7 @@ _KNOBS = (
         default=MAPS,
         field="page",
         parse=str,
-        allowed=f"{', '.join(pages.catalogue())}, or a path that ends in .toml",
+        allowed=pages.allowed_pages(),
         meaning="the page: its resources, each with size, delay and priority (docs/guide/pages.md)",
     ),
     Knob(

@@ -1,4 +1,4 @@
-"""Pages: the files in pages/, and the user's own page files.
+"""Pages: the files in pages/, the user's own page files, and recordings of browsers (har.py).
 
 A file has a `title`, and a text `ready`, such as "the map works", for the moment at which the important resources are
 complete. It has a table `[[resource]]` for each request, in the order of the requests. docs/guide/pages.md explains the
@@ -6,7 +6,7 @@ keys.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +20,7 @@ from priolab.common.formats.files import printable
 from priolab.common.formats.page import Chunk, Page, Resource
 from priolab.experiments.declared import declared, read_toml
 from priolab.experiments.errors import ScenarioError
+from priolab.experiments.scenario.har import SUFFIX, Recorded, read_har
 from priolab.experiments.scenario.knob import size
 from priolab.netem import units, words
 
@@ -29,6 +30,8 @@ _RESOURCES_MOST = 100
 _PIECES_MOST = 10_000
 _BYTES_MOST = 2**30
 _HTML, _SCRIPT, _JPEG = "text/html", "text/javascript", "image/jpeg"
+_XHTML = "application/xhtml+xml"
+_FILES = (".toml", SUFFIX)
 _SUFFIXES = {_JPEG: ".jpg", _SCRIPT: ".js", "text/css": ".css"}
 _TAGGED = (_JPEG, _SCRIPT, "text/css")
 _LEAST = {_JPEG: 2048, _SCRIPT: 256, "text/css": 16}
@@ -147,6 +150,11 @@ def catalogue() -> Mapping[str, Path]:
     return MappingProxyType({path.stem: path for path in sorted(_CATALOGUE.glob("*.toml"))})
 
 
+def allowed_pages() -> str:
+    """Returns in words what PAGE may be."""
+    return f"{', '.join(catalogue())}, or a path that ends in {' or '.join(_FILES)}"
+
+
 def page_titles() -> Mapping[str, str]:
     """Returns the title of each page of the catalogue, by the page's name."""
     return {name: str(read_toml("PAGE", path).get("title", name)) for name, path in catalogue().items()}
@@ -154,10 +162,10 @@ def page_titles() -> Mapping[str, str]:
 
 def page_of(text: str, parameters: Parameters) -> Page:
     """Returns the page of the catalogue, or the page in a file. text: a name, or a path. Raises ScenarioError."""
-    if text.endswith(".toml"):
+    if text.endswith(_FILES):
         return read_page(Path(text), parameters)
     if text not in catalogue():
-        raise ScenarioError("PAGE", text, f"{', '.join(catalogue())}, or a path that ends in .toml")
+        raise ScenarioError("PAGE", text, allowed_pages())
     return _of_catalogue(text, parameters)
 
 
@@ -173,8 +181,8 @@ def site_page(text: str) -> Page:
     or, without a size, 1 byte. Paths may have a query.
     """
     path = catalogue().get(text)
-    if path is None and not text.endswith(".toml"):
-        raise ScenarioError("--load", text, f"{', '.join(catalogue())}, or a path that ends in .toml")
+    if path is None and not text.endswith(_FILES):
+        raise ScenarioError("--load", text, allowed_pages())
     return read_page(path or Path(text), Parameters(size_bytes=SIZE_MOST, script_delay_ns=0), of_site=True)
 
 
@@ -184,7 +192,9 @@ def read_page(path: Path, parameters: Parameters, *, of_site: bool = False) -> P
     of_site: True for a page of a running site, see `site_page`.
     """
     where = f"PAGE={printable(str(path))}"
-    document = read_toml("PAGE", path)
+    is_recorded = path.suffix == SUFFIX
+    recorded = read_har(path) if is_recorded else Recorded(document=read_toml("PAGE", path), notes=())
+    document = recorded.document
     used = _put_in(document.get("resource"), parameters)
     read = declared(where, document, _SiteFile if of_site else _File)
     resources = [
@@ -197,7 +207,10 @@ def read_page(path: Path, parameters: Parameters, *, of_site: bool = False) -> P
         ready=read.ready or Page.ready,
         parameters=tuple(used),
         resources=tuple(resources),
+        notes=recorded.notes,
     )
+    if is_recorded:
+        page = _with_small_documents(page)
     _check_page(where, page, of_site=of_site)
     return page
 
@@ -217,9 +230,9 @@ def _put_in(tables: Any, parameters: Parameters) -> dict[str, None]:
 
 
 def _name(path: Path) -> str:
-    """Returns the name of the page in a file: the file's name without `.toml`.
+    """Returns the name of the page in a file: the file's name without its ending.
 
-    Keeps `.toml` if the catalogue has a page of that name in another file.
+    Keeps the ending if the catalogue has a page of that name in another file.
     """
     known = catalogue().get(path.stem)
     return printable(path.stem if known is None or known == path.resolve() else path.name)
@@ -297,6 +310,18 @@ def _html_bytes(page: Page, html: Resource) -> int:
     return _HTML_BYTES + tags + (_FETCHING_BYTES + len(html.name) if fetches else 0)
 
 
+def _with_small_documents(page: Page) -> Page:
+    """Returns a recorded page in which HTML is XHTML if the origin has no room in it for the tags of the resources."""
+    small = [
+        each for each in page.resources if each.content_type == _HTML and each.size_bytes < _html_bytes(page, each)
+    ]
+    if not small:
+        return page
+    note = f"{len(small)} documents are too small for the tags that real browsers need; CLIENT=h2 needs none"
+    resources = tuple(replace(each, content_type=_XHTML) if each in small else each for each in page.resources)
+    return replace(page, resources=resources, notes=(*page.notes, note))
+
+
 def _check_page(where: str, page: Page, *, of_site: bool) -> None:
     """Checks the resources' names, paths, dependencies and sizes, and that the page has an important resource.
 
@@ -324,8 +349,6 @@ def _check_page(where: str, page: Page, *, of_site: bool) -> None:
             )
     for resource in page.resources:
         _check_tree(f"{where}: {resource.name}", page, resource)
-    if not page.important:
-        raise ScenarioError(f"{where}: important", "none", "true for at least one resource")
     total = sum(resource.size_bytes for resource in page.resources)
     if total > _BYTES_MOST and not of_site:
         raise ScenarioError(f"{where}: size", f"{total} bytes in all", f"at most {_BYTES_MOST} bytes")

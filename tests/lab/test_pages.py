@@ -1,5 +1,6 @@
 """Pages other than the Maps case, in the guest: pages of the catalogue, and a page of the user."""
 
+import json
 import subprocess
 from collections.abc import Mapping
 from contextlib import chdir
@@ -11,6 +12,7 @@ import pytest
 
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import load_run
+from priolab.experiments.host.home import ROOT
 from priolab.experiments.scenario.pages import Parameters, page_of
 from tests.support.lab import Lab
 from tests.support.shared_runs import Runs
@@ -214,3 +216,23 @@ def test_a_wrong_page_is_told_in_a_line(lab: Lab, tmp_path: Path, given: str, in
     assert "PAGE=mine.toml" in line
     assert told in line
     assert not lab.results.exists() or not list(lab.results.iterdir())
+
+
+@pytest.mark.parametrize("browser", ["chromium", "firefox", "webpagetest"])
+def test_a_recorded_page(run: Runs, browser: str) -> None:
+    """A HAR is a page: the load has the resources, sizes and priorities that the browser recorded."""
+    file = ROOT / "tests" / "har" / f"{browser}.har"
+    done = run(f"PAGE={file}", "RATE=10mbit", "CONTROL=no", "DIALECT=header", *_FEW)
+    assert done.code == 0, done.trouble
+    page = page_of(str(file), _PARAMETERS)
+    assert done.summary is not None
+    (arm,) = done.summary["arms"]
+    assert {name: each["size_bytes"] for name, each in arm["resources"].items()} == {
+        each.name: each.size_bytes for each in page.resources
+    }
+    assert done.folder is not None
+    plan = json.loads((done.folder / f"{arm['name']}.1" / "client" / "plan.json").read_text())
+    sent = {each["name"]: each["signals"]["field"] for each in plan["requests"]}
+    assert sent == {each.name: f"u={each.urgency}{', i' * each.incremental}" for each in page.resources}
+    said = " ".join(f"{done.out} {done.err}".split())
+    assert all(said.count(f"note: {note}") == 1 for note in page.notes)

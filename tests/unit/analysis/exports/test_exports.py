@@ -399,8 +399,8 @@ def test_the_table_of_resources() -> None:
     lines = tables.as_csv(made["resources"]).decode().splitlines()
     assert lines[0].startswith("arm,run,load,measured,resource,important,size_bytes,available_ms")
     assert lines[-1].startswith("control,control.1,1,true,stream,true,1000,")
-    assert lines[-1].endswith(",200.0,260.0,60.0,60.0,60.0")
-    assert lines[-4].endswith(",100.0,400.0,,,")
+    assert lines[-1].endswith(",200.0,260.0,66667,60.0,60.0,60.0")
+    assert lines[-4].endswith(",100.0,400.0,10667,,,")
 
 
 def test_the_table_of_loads_of_many() -> None:

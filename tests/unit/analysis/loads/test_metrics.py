@@ -87,7 +87,14 @@ def test_image_bytes_before_and_during_the_script() -> None:
 
 
 def times(
-    available_ms: float, headers_ms: float, first_ms: float, last_ms: float, *, size_bytes: int, important: bool = False
+    available_ms: float,
+    headers_ms: float,
+    first_ms: float,
+    last_ms: float,
+    *,
+    size_bytes: int,
+    important: bool = False,
+    goodput_bit_s: int | None = None,
 ) -> ResourceRecord:
     return ResourceRecord(
         available_ms=available_ms,
@@ -96,6 +103,7 @@ def times(
         last_byte_ms=last_ms,
         size_bytes=size_bytes,
         important=important,
+        goodput_bit_s=goodput_bit_s,
     )
 
 
@@ -107,8 +115,8 @@ def test_record() -> None:
         load=1,
         resources={
             "page": times(1e-6, 40, 45, 45, size_bytes=558),
-            "image": times(50.000001, 60, 100, 900, size_bytes=1000),
-            "script": times(250, 60, 300, 700, size_bytes=100, important=True),
+            "image": times(50.000001, 60, 100, 900, size_bytes=1000, goodput_bit_s=6000),
+            "script": times(250, 60, 300, 700, size_bytes=100, important=True, goodput_bit_s=1800),
         },
         focal="script",
         available_ms=250,

@@ -149,3 +149,29 @@ def test_a_probe() -> None:
     """A probe has no time of its own to compare."""
     arms = summarize(experiment(CONTROL))["arms"]
     assert headline([{**arms[0], "probe": {}}]) == []
+
+
+def test_alone() -> None:
+    """Of a resource without company the last byte and the goodput count."""
+    arms = summarize(experiment(CONTROL, arm("new", 2.96, LOWAT="131072")))["arms"]
+    alone = [{**each, "others_last_byte_ms": None, "goodput_bit_s": 95_100_000} for each in arms]
+    assert headline(alone[:1]) == ["the script was complete at 90.00 s (95.1 Mbit/s) (inverted)"]
+    (told,) = headline(alone)
+    assert told == (
+        "the script was complete at the same time in new as in control: last byte at 90.00 s (95.1 Mbit/s) and "
+        "90.00 s (95.1 Mbit/s) (kept, not inverted)"
+    )
+
+
+def test_nothing_is_important() -> None:
+    """Of a page that marks nothing as important the last bytes and the goodput are told, and no verdict."""
+    arms = summarize(experiment(CONTROL, arm("new", LOWAT="131072")))["arms"]
+    for each in arms:
+        for resource in each["scenario"]["resources"]:
+            resource["important"] = False
+        each["goodput_bit_s"] = 95_100_000
+    assert headline(arms) == [
+        "the page was complete at 90.00 s (95.1 Mbit/s) in control, at 90.00 s (95.1 Mbit/s) in new"
+    ]
+    arms[0]["status"] = "failed"
+    assert headline(arms) == ["the page was complete at 90.00 s (95.1 Mbit/s) in new; control failed"]

@@ -314,7 +314,6 @@ def test_a_wrong_line(tmp_path: Path, line: str, words: str) -> None:
         ("text/plain", "text/javascript", "resource 2 (b): size=5 is not allowed; allowed: 256 to 64M bytes for text"),
         ("text/plain", "text/html", "b: size=5 is not allowed; allowed: at least 400 bytes, for HTML that"),
         ("true", "1", "resource 2 (b): important=1 is not allowed; allowed: true, false"),
-        ("important = true\n", "", "important=none is not allowed; allowed: true for at least one resource"),
     ],
 )
 def test_a_wrong_value(tmp_path: Path, given: str, instead: str, words: str) -> None:
