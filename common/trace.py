@@ -9,6 +9,7 @@ import base64
 import re
 import zlib
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, chain, pairwise
@@ -22,6 +23,8 @@ MOST_BYTES = 8 * MOST_OPPORTUNITIES
 _MS_NS = 10**6
 _LONGEST_MS = 3600 * 1000
 _NAME = re.compile(r"[^A-Za-z0-9._-]")
+_PER_MS = PACKET_BYTES * 8 * 1000
+"""Bits per second of one opportunity in each millisecond."""
 _LEAST_BIT_S, _MOST_BIT_S = 1000, 100 * 10**9
 ALLOWED = (
     "a file with a whole number of milliseconds in each line, none less than the line before, the last from 1 to"
@@ -47,6 +50,22 @@ class Trace:
             raise ValueError("the times of a trace do not decrease")
         if not _LEAST_BIT_S <= self.mean_bit_s <= _MOST_BIT_S:
             raise ValueError(f"the mean rate of a trace is from {_LEAST_BIT_S} bit/s to {_MOST_BIT_S} bit/s")
+
+    @classmethod
+    def at_rates(cls, name: str, rates_bit_s: Iterable[float]) -> Self:
+        """Returns the trace of a rate in bits per second for each millisecond. Raises ValueError."""
+        times: list[int] = []
+        saved, time_ms = 0.0, 0
+        for time_ms, bit_s in enumerate(rates_bit_s, start=1):
+            saved += bit_s / _PER_MS
+            times += [time_ms] * int(saved)
+            saved -= int(saved)
+            if len(times) > MOST_OPPORTUNITIES:
+                raise ValueError(f"after {time_ms} ms it has more than {MOST_OPPORTUNITIES} opportunities")
+        if not times:
+            raise ValueError("so slow and short a trace has no opportunities")
+        times[-1] = time_ms
+        return cls(name=name, times_ms=tuple(times))
 
     @classmethod
     def parse(cls, name: str, text: str) -> Self:

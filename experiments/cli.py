@@ -181,7 +181,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
         "test in which order a running server sends two resources, in every dialect",
         "commands.probe",
     ),
-    "trace": ("make a synthetic trace of packet opportunities, for TRACE", "commands.trace"),
+    "trace": ("make a trace of packet opportunities, for TRACE: synthetic, or from a recorded rate", "commands.trace"),
     "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", "commands.tune"),
     "setup": (
         "install the packages and the guest kernel that the lab needs",

@@ -9,6 +9,7 @@
 """
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from math import exp, sqrt
 from random import Random
 
@@ -72,13 +73,5 @@ def synthetic(kind: str, *, seed: int, duration_ms: int, rate_bit_s: int | None 
     """
     usual_bit_s, rates = KINDS[kind]
     random = Random(f"{kind} {seed}")
-    times: list[int] = []
-    saved = 0.0
-    for time_ms, bit_s in zip(range(1, duration_ms + 1), rates(random, rate_bit_s or usual_bit_s), strict=False):
-        saved += bit_s / _PER_MS
-        times += [time_ms] * int(saved)
-        saved -= int(saved)
-    if not times:
-        raise ValueError("so slow and short a trace has no opportunities")
-    times[-1] = duration_ms
-    return Trace(name=f"{kind}-synthetic-{seed}", times_ms=tuple(times))
+    varying = islice(rates(random, rate_bit_s or usual_bit_s), duration_ms)
+    return Trace.at_rates(f"{kind}-synthetic-{seed}", varying)

@@ -56,7 +56,7 @@ def _replies(bash: Path, line: str, before: str = "") -> tuple[list[str], str]:
         ("priolab sweep CC=bbr,r", ["bbr,reno"]),
         ("priolab export --to p", ["perfetto", "parquet"]),
         ("priolab setup note", ["notebook"]),
-        ("priolab trace ", ["make"]),
+        ("priolab trace ", ["make", "convert"]),
         ("priolab completion ", list(SHELLS)),
     ],
 )
