@@ -7,6 +7,8 @@ from typing import Any
 
 from priolab.analysis.loads.bookkeeping import NoLedger, ledger
 from priolab.analysis.loads.cost import costs
+from priolab.analysis.loads.flow_control import windows_of
+from priolab.analysis.loads.limits import Ends, limits
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, page_loads
 from priolab.analysis.loads.model import NoPrediction, Writes, first_byte_ms
 from priolab.analysis.loads.oracle import Bound, Inversion, bound, inversion
@@ -36,7 +38,14 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front
     loads = [replace(load, focal_name=told.focal) for load in loads]
     measured = loads[-1]
     spent = costs(loads, layers)
-    records = tuple(replace(load.as_record(), cost=spent.get(load.number)) for load in loads)
+    ends = Ends(
+        rate=Rate.of(scenario, measured.started_ns),
+        delay_ns=scenario.delay_ns,
+        windows=windows_of(evidence, scenario),
+    ).after_crossing(layers)
+    records = tuple(
+        replace(load.as_record(), cost=spent.get(load.number), limits=limits(load, layers, ends)) for load in loads
+    )
     found = Findings(verdict=told.verdict, verdict_reason=told.reason, loads=records)
     if scenario.plan == PROBE:
         return replace(found, probe=_probe(evidence).as_record())

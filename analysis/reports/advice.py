@@ -164,14 +164,17 @@ def _small_window(scenario: ScenarioRecord, observed: Observed) -> str | None:
     )
 
 
-def _limited_by_the_client(scenario: ScenarioRecord, observed: Observed) -> str | None:
+def _limited_by_the_client(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     del scenario
-    busy_us, limited_us = observed.busy_us, observed.rwnd_limited_us
+    busy_us, limited_us = run.seen.busy_us, run.seen.rwnd_limited_us
+    limits = run.measured.limits
+    if limits is not None and limits.shares["receive_window"] < _LIMITED_PART:
+        return None  # the link was busy meanwhile
     if not busy_us or limited_us is None or limited_us < max(_LIMITED_PART * busy_us, _LEAST_LIMITED_US):
         return None
     return (
         f"The client's TCP window limited the transfer for {limited_us / 10**6:.1f} s, {limited_us / busy_us:.0%} of "
-        f"the time in which the front's kernel had data to send: at most {observed.unacked_most_bytes or 0:,} bytes "
+        f"the time in which the front's kernel had data to send: at most {run.seen.unacked_most_bytes or 0:,} bytes "
         "were on their way at once. The client's receive buffer (net.ipv4.tcp_rmem) bounds this window, and no knob "
         "changes it."
     )
@@ -355,7 +358,6 @@ _RULES: tuple[Callable[[ScenarioRecord, Observed], str | None], ...] = (
     _one_offload_packet,
     _larger_than_buffer,
     _small_window,
-    _limited_by_the_client,
     _deep_bottleneck,
     _own_egress,
     _own_mechanism,
@@ -366,6 +368,7 @@ _RULES: tuple[Callable[[ScenarioRecord, Observed], str | None], ...] = (
     _coarse_clock,
 )
 _RULES_OF_OUTCOMES: tuple[Callable[[ScenarioRecord, RunRecord], str | None], ...] = (
+    _limited_by_the_client,
     _unread_dialect,
     _not_buffered,
     _large_record,

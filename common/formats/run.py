@@ -65,6 +65,23 @@ class CostRecord(Counts):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LimitsRecord:
+    """The limits of a load's transfer, from the first byte of payload at the client to the last.
+
+    shares: the part of the time for which each was the limit, 0 to 1, by the names in analysis/loads/limits.py.
+    largest: the name of the largest. goodput_bit_s: the payload after the first piece over this time. slow_start: the
+    part of the time in slow start. goodput_after_bit_s: the goodput after it; that of the whole time without slow
+    start. The last two are None with BBR; a goodput is None if no time is left.
+    """
+
+    shares: Mapping[str, float]
+    largest: str
+    goodput_bit_s: int | None
+    slow_start: float | None
+    goodput_after_bit_s: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class LoadRecord:
     """A page load. Times are milliseconds from the load's first request.
 
@@ -72,7 +89,8 @@ class LoadRecord:
     the focal resource. important_*, others_*: times of the important resources, and of the others
     (common/formats/page.py); None if there are no others. other_bytes_before: bytes of the others that arrived before
     the first byte of the focal resource. other_bytes_during: bytes of the others that arrived between the first and the
-    last byte of the focal resource. cost: what the load cost the front; None in folders of earlier versions.
+    last byte of the focal resource. cost: what the load cost the front. limits: what limited the transfer; None with
+    too few samples of the front's socket. Both are None in folders of earlier versions.
     """
 
     load: int
@@ -86,6 +104,7 @@ class LoadRecord:
     other_bytes_before: int
     other_bytes_during: int
     cost: CostRecord | None = None
+    limits: LimitsRecord | None = None
 
     @property
     def complete_ms(self) -> float:
@@ -295,8 +314,9 @@ class RunRecord(Findings, Conduct):
         if document["ledger"] and not document["ledger"]["parts_uncertainty_ms"]:
             del document["ledger"]["parts_uncertainty_ms"]
         for load in document["loads"]:
-            if load["cost"] is None:
-                del load["cost"]
+            for key in ("cost", "limits"):
+                if load[key] is None:
+                    del load[key]
             for times in load["resources"].values():
                 for key in [key for key, value in times.items() if value is None]:
                     del times[key]

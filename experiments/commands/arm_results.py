@@ -7,11 +7,11 @@ from typing import Any
 
 from rich.table import Table
 
-from priolab.analysis.loads import cost
+from priolab.analysis.loads import cost, limits
 from priolab.analysis.loads.ledger import sentence
 from priolab.analysis.reports.headline import headline
 from priolab.common.amounts import UNKNOWN, kibibytes, rate, seconds
-from priolab.common.formats.run import CostRecord, LedgerRecord
+from priolab.common.formats.run import CostRecord, LedgerRecord, LimitsRecord
 from priolab.experiments.commands.printable import shown
 from priolab.experiments.commands.tables import bare_table
 
@@ -38,6 +38,7 @@ def results(summary: Mapping[str, Any]) -> Iterator[str | Table]:
     if any(len(arm["loads"]) > 1 for arm in arms):
         yield _loads(arms)
     yield from _goodput(arms)
+    yield from _limits(arms)
     yield from _gaps(arms)
     yield from _ledgers(arms)
     yield from _costs(arms)
@@ -100,6 +101,21 @@ def _goodput(arms: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
         found = [arm["goodput_bit_s"], *(arm["resources"].get(name, {}).get("goodput_bit_s") for name in names)]
         table.add_row(shown(arm["name"]), *(UNKNOWN if each is None else rate(each) for each in found))
     yield table
+
+
+def _limits(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields what limited the measured load of each arm in which no resource competes with an important one."""
+    from msgspec import convert
+
+    for arm in arms:
+        is_judged = any(each["important"] for each in arm["scenario"]["resources"])
+        if is_judged and arm["others_last_byte_ms"] is not None:
+            continue
+        load = arm["loads"][-1] if arm["loads"] else {}
+        if found := load.get("limits"):
+            yield f"{shown(arm['name'])}: {shown(limits.sentence(convert(found, LimitsRecord)))}"
+        elif "cost" in load:
+            yield f"{shown(arm['name'])}: {limits.UNKNOWN}"
 
 
 def _gaps(arms: Sequence[Mapping[str, Any]]) -> Iterator[Table]:

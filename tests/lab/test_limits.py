@@ -1,57 +1,68 @@
-"""A transfer that neither link nor server limits: the guest's memory suffices, and a note names the client's window."""
+"""What limited a transfer, in the guest: one file on a connection in which one thing after the other is the limit."""
 
 from pathlib import Path
 
 import pytest
 
-from priolab.common.formats.reading import read_journal
-from priolab.common.formats.samples import SocketSample
-from tests.support.lab import Lab
+from priolab.experiments.commands.arm_results import results
+from tests.support.shared_runs import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-_PAGE = """
-[[resource]]
-name = "page"
-type = "text/html"
-size = "2k"
+_ONE = """
+title = "One file"
 
 [[resource]]
-name = "bulk"
-type = "image/jpeg"
-size = "46M"
-after = "page"
-urgency = 5
-
-[[resource]]
-name = "script"
-type = "text/javascript"
-size = "20k"
-after = "page"
-wait = "500ms"
-urgency = 1
+name = "file"
+size = "{size}"
+type = "application/octet-stream"
 important = true
 """
-_LINK = ("RATE=1gbit", "DELAY=100ms", "DELAY_UP=100ms", "QUEUE=40000")
-_SNDBUF_BYTES = 64 * 2**20
+_SLOW_START = 0.05
 
 
-def test_a_send_buffer_that_holds_the_whole_page(lab: Lab, tmp_path: Path) -> None:
-    """The front's send buffer holds all of 46 MB and stays as large as SNDBUF. The note says what the limit was.
+def _page(folder: Path, size: str) -> str:
+    (folder / "one.toml").write_text(_ONE.format(size=size))
+    return f"PAGE={folder / 'one.toml'}"
 
-    With a sixteenth of the guest's memory for TCP, the kernel would offer windows of a few segments.
-    """
-    (tmp_path / "mine.toml").write_text(_PAGE)
-    page = f"PAGE={tmp_path / 'mine.toml'}"
-    buffers = ("LOWAT=none", f"SNDBUF={_SNDBUF_BYTES}", "WINDOW=256M", "RELOADS=0", "SAMPLE=100ms")
-    done = lab.run("FABRIC=virtual", "CONTROL=no", page, *_LINK, *buffers)
+
+def test_goodput_of_a_long_fat_link(run: Runs, tmp_path: Path) -> None:
+    """On a grown connection LOWAT costs nothing: a file uses up the link. On a fresh one slow start has its share."""
+    page = _page(tmp_path, "32M")
+    link = ("RATE=100mbit", "DELAY=100ms", "DELAY_UP=100ms", "QUEUE=4000", "SNDBUF=64M", "WINDOW=256M")
+    done = run(page, *link, "RELOADS=1", "LOWAT=131072", "CONTROL=no")
     assert done.code == 0, done.trouble
-    assert done.folder is not None
-    sockets = read_journal(done.folder / "control.1" / "front" / "sockets.jsonl", SocketSample)
-    assert {sample.sndbuf_bytes for sample in sockets} == {_SNDBUF_BYTES}
-    assert max(sample.wmem_queued_bytes for sample in sockets) > 46 * 2**20
-    arm = done.arm("control")
-    limited_us, busy_us = arm["observed"]["rwnd_limited_us"], arm["observed"]["busy_us"]
-    assert 0.3 < limited_us / busy_us < 0.8
-    (note,) = [line for line in done.out.splitlines() if "The client's TCP window limited the transfer" in line]
-    assert f"{limited_us / 10**6:.1f} s, {limited_us / busy_us:.0%} of the time" in note
+    arm = done.arm("lowat-131072")
+    fresh, grown = (load["limits"] for load in arm["loads"])
+    assert arm["resources"]["file"]["goodput_bit_s"] >= 95_000_000
+    assert grown["goodput_bit_s"] >= 95_000_000
+    assert grown["shares"]["link"] > 0.99
+    assert grown["slow_start"] == 0
+    assert 0.3 < fresh["slow_start"] < 0.5
+    assert 0.2 < fresh["shares"]["congestion_window"] < fresh["slow_start"]
+    assert fresh["goodput_bit_s"] < 70_000_000
+    assert fresh["goodput_after_bit_s"] >= 95_000_000
+    told = "lowat-131072: from first to last byte (95.3 Mbit/s) the limit was the link for 100% of the time"
+    assert done.summary is not None
+    assert told in [line for line in results(done.summary) if isinstance(line, str)]
+    assert not any("TCP window" in note for note in arm["warnings"]), "it was full, and the link was busy"
+
+
+def test_too_few_samples_are_told(run: Runs, tmp_path: Path) -> None:
+    """Without enough samples of the front's socket, the report says that the limit is not known."""
+    done = run(_page(tmp_path, "1M"), "RATE=50mbit", "DELAY=1ms", "RELOADS=0", "SAMPLE=1s", "CONTROL=no")
+    assert "limits" not in done.arm("lowat-131072")["loads"][-1]
+    assert done.summary is not None
+    assert any("the limit is not known" in str(line) for line in results(done.summary))
+
+
+@pytest.mark.parametrize(
+    ("knobs", "limit"),
+    [(("WINDOW=65535",), "flow_control"), (("RATE=unlimited", "SNDBUF=64M", "QUEUE=9999"), "receive_window")],
+)
+def test_limits_other_than_the_link(run: Runs, tmp_path: Path, knobs: tuple[str, ...], limit: str) -> None:
+    """Where the link could carry more, what limits the transfer is said, and has most of the time."""
+    link = ("RATE=50mbit", "DELAY=50ms", "DELAY_UP=50ms", "QUEUE=1000", "RELOADS=1", "CONTROL=no")
+    limits = run(_page(tmp_path, "4M"), *link, *knobs).arm("lowat-131072")["loads"][-1]["limits"]
+    assert limits["largest"] == limit
+    assert limits["shares"][limit] > 0.7

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from priolab.analysis.reports.advice import advice
-from priolab.common.formats.run import LedgerRecord, OtherBytes
+from priolab.common.formats.run import LedgerRecord, LimitsRecord, OtherBytes
 from tests.support.builders import load_record, run
 
 
@@ -67,6 +67,21 @@ def test_a_transfer_that_the_clients_window_limited() -> None:
     assert sentences({}, **limited | {"rwnd_limited_us": 500_000}) != []
     assert sentences({}, **limited | {"rwnd_limited_us": 490_000}) == []
     assert sentences({}, **limited | {"busy_us": 200_000, "rwnd_limited_us": 90_000}) == []
+
+
+@pytest.mark.parametrize(("share", "notes"), [(0.1, 1), (0.09, 0)])
+def test_a_full_window_is_no_limit_while_the_link_is_busy(share: float, notes: int) -> None:
+    """If the link sent all the time, it was the limit, although the kernel counts the client's window as one."""
+    limited = run(knobs={}, busy_us=5_000_000, rwnd_limited_us=3_010_000, unacked_most_bytes=3_980_552).record
+    record = LimitsRecord(
+        shares={"link": 1 - share, "receive_window": share},
+        largest="link",
+        goodput_bit_s=1,
+        slow_start=0.0,
+        goodput_after_bit_s=1,
+    )
+    loads = tuple(replace(load, limits=record) for load in limited.loads)
+    assert len(advice(replace(limited, loads=loads))) == notes
 
 
 def test_how_much_a_small_window_lets_through() -> None:
