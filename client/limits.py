@@ -30,7 +30,7 @@ class Limits:
     def __init__(self, plan: Plan) -> None:
         self._most_bytes = MOST_RESOURCE_BYTES * len(plan.requests)
         # QUIC holds back data behind a gap until the gap is filled: at most a flow-control window of data.
-        held_bytes = min(plan.window_bytes, self._most_bytes) if plan.protocol is Protocol.HTTP3 else 0
+        held_bytes = min(plan.whole_window_bytes, self._most_bytes) if plan.protocol is Protocol.HTTP3 else 0
         self._free_bytes = FREE_BYTES + held_bytes
         self._payload_bytes = 0
         self._bytes = 0

@@ -65,6 +65,7 @@ def page_plan(
     dialect: Dialect,
     reloads: int,
     window_bytes: int,
+    connection_window_bytes: int | None = None,
     load_deadline_ns: int,
     steps: Steps | None = None,
     protocol: Protocol = Protocol.HTTP2,
@@ -81,10 +82,10 @@ def page_plan(
     order.
     authority: the `:authority` of requests; None for server_name. address, port: where the client connects.
     server_name: the name in the front's certificate. priorities, dialect: the order to ask for, and the signals that
-    ask for it. window_bytes: the flow-control window offered for each stream and for the connection. load_deadline_ns:
-    the time allowed for a load. source_port: the client's port; None for any. disturbance: the disturbance of a probe.
-    decoy_query: what the paths of a disturbance's requests have after the resource's path, so that logs of the origin
-    can tell these requests from the others.
+    ask for it. window_bytes: the flow-control window offered for each stream. connection_window_bytes: that of the
+    connection; None for the same size. load_deadline_ns: the time allowed for a load. source_port: the client's port;
+    None for any. disturbance: the disturbance of a probe. decoy_query: what the paths of a disturbance's requests have
+    after the resource's path, so that logs of the origin can tell these requests from the others.
 
     Raises ValueError for a dialect that the protocol has no signals for.
     """
@@ -117,6 +118,7 @@ def page_plan(
         changes=said.changes,
         loads=reloads + 1,
         window_bytes=window_bytes,
+        connection_window_bytes=connection_window_bytes,
         steps=steps,
         load_deadline_ns=load_deadline_ns,
         source_port=source_port,

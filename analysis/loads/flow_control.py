@@ -109,10 +109,12 @@ class _Window:
 class Windows:
     """The windows of a connection. Times are those at the front."""
 
-    def __init__(self, events: Iterable[Event], protocol: Protocol, window_bytes: int, delay_up_ns: int) -> None:
-        """window_bytes: the size that the client offered for each stream and the connection."""
+    def __init__(
+        self, events: Iterable[Event], protocol: Protocol, window_bytes: int, delay_up_ns: int, *, whole_bytes: int = 0
+    ) -> None:
+        """window_bytes: the size that the client offered for each stream. whole_bytes: connection; 0: the same."""
         self._rule, self._size_bytes, self._delay_up_ns = _RULES[protocol], window_bytes, delay_up_ns
-        first_bytes = max(window_bytes, _FIRST_WINDOW_BYTES[protocol])
+        first_bytes = max(whole_bytes or window_bytes, _FIRST_WINDOW_BYTES[protocol])
         self._windows = {_CONNECTION: _Window(rule=self._rule(first_bytes), size_bytes=first_bytes)}
         frames: dict[int, tuple[int, int]] = {}
         for event in events:
@@ -173,9 +175,15 @@ def windows_of(evidence: Evidence, scenario: ScenarioRecord) -> Windows | None:
     """Returns the windows of a connection; None if they are not known, or too large for the page to use up."""
     if scenario.client != "h2" or scenario.plan == PROBE or evidence.protocol not in _RULES:
         return None
-    if 2 * scenario.whole_page.total_bytes <= scenario.window_bytes:
+    if 2 * scenario.whole_page.total_bytes <= min(scenario.window_bytes, scenario.whole_window_bytes):
         return None  # a window is enlarged when half of it is used up, so these never are
-    return Windows(evidence.events, evidence.protocol, scenario.window_bytes, scenario.delay_up_ns)
+    return Windows(
+        evidence.events,
+        evidence.protocol,
+        scenario.window_bytes,
+        scenario.delay_up_ns,
+        whole_bytes=scenario.whole_window_bytes,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

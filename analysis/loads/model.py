@@ -158,7 +158,7 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
         ("a page whose client waits before a request", not any(each.wait_ns for each in page.resources)),
         (
             "a WINDOW smaller than the other resources",
-            scenario.window_bytes >= sum(each.size_bytes for each in page.others),
+            min(scenario.window_bytes, scenario.whole_window_bytes) >= sum(each.size_bytes for each in page.others),
         ),
         (
             "a page with other resources that are held back or sent in chunks",

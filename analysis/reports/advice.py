@@ -150,16 +150,21 @@ def _larger_than_buffer(scenario: ScenarioRecord, observed: Observed) -> str | N
 def _small_window(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del observed
     page = scenario.whole_page
-    if scenario.window_bytes >= max(each.size_bytes for each in page.resources):
+    is_of_all = scenario.whole_window_bytes < scenario.window_bytes
+    name, window_bytes = (
+        ("CONNECTION_WINDOW", scenario.whole_window_bytes) if is_of_all else ("WINDOW", scenario.window_bytes)
+    )
+    if window_bytes >= max(each.size_bytes for each in page.resources):
         return None
     round_s, rate = (scenario.delay_ns + scenario.delay_up_ns) / 10**9, Rate.of(scenario)
-    most_bytes_s = scenario.window_bytes / round_s if round_s else None
+    streams = len(page.resources) if scenario.whole_window_bytes > window_bytes else 1
+    most_bytes_s = min(streams * window_bytes, scenario.whole_window_bytes) / round_s if round_s else None
     bound = ""
     if most_bytes_s is not None and (rate is None or most_bytes_s < rate.slowest_bit_s / 8):
         bound = f" With a round trip of {round_s * 1000:g} ms no more than {most_bytes_s / 1000:,.0f} kB/s can arrive."
     return (
-        f"WINDOW={scenario.window_bytes} is smaller than a resource: HTTP/2 flow control limits the bytes that the "
-        f"front may give to the kernel, with and without LOWAT.{bound} A WINDOW as large as the largest resource "
+        f"{name}={window_bytes} is smaller than a resource: HTTP/2 flow control limits the bytes that the "
+        f"front may give to the kernel, with and without LOWAT.{bound} A {name} as large as the largest resource "
         "removes that limit."
     )
 

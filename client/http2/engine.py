@@ -51,8 +51,8 @@ class Http2Engine:
             offered[cast("SettingCodes", NO_RFC7540_PRIORITIES)] = 1
         self._connection.local_settings = Settings(client=True, initial_values=offered)
         self._connection.initiate_connection()
-        if not self._valve and plan.window_bytes > _INITIAL_CONNECTION_WINDOW:
-            self._connection.increment_flow_control_window(plan.window_bytes - _INITIAL_CONNECTION_WINDOW)
+        if not self._valve and plan.whole_window_bytes > _INITIAL_CONNECTION_WINDOW:
+            self._connection.increment_flow_control_window(plan.whole_window_bytes - _INITIAL_CONNECTION_WINDOW)
         for group in plan.groups:
             self._prioritize(group.stream_id, group.position)
 

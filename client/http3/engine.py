@@ -52,7 +52,7 @@ class Http3Engine:
             server_name=plan.server_name,
             cafile=str(ca_file),
             secrets_log_file=key_log,
-            max_data=INITIAL_BYTES if self._valve else plan.window_bytes,
+            max_data=INITIAL_BYTES if self._valve else plan.whole_window_bytes,
             max_stream_data=PARKED_BYTES if self._valve else plan.window_bytes,
             idle_timeout=plan.load_deadline_ns / _NS,
         )

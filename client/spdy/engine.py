@@ -114,7 +114,7 @@ class SpdyEngine:
         self._outgoing = frames.settings(
             {Setting.MAX_CONCURRENT_STREAMS: 0, Setting.INITIAL_WINDOW_SIZE: self._window_bytes}
         )
-        offered = SESSION_BYTES if self._valve else max(plan.window_bytes, SESSION_BYTES)
+        offered = SESSION_BYTES if self._valve else max(plan.whole_window_bytes, SESSION_BYTES)
         self._session = Window("the session", offered)
         if offered > SESSION_BYTES:
             self._outgoing += frames.window_update(0, offered - SESSION_BYTES)

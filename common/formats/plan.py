@@ -136,7 +136,8 @@ class Plan:
     no_rfc7540_priorities: True if the client sends SETTINGS_NO_RFC7540_PRIORITIES=1 (RFC 9218, 2.1).
     groups: the groups whose positions are sent when the connection is made. changes: the changes of open streams'
     priorities, which are sent in each load. loads: the number of page loads.
-    window_bytes: the flow-control window offered for each stream and for the connection.
+    window_bytes: the flow-control window offered for each stream.
+    connection_window_bytes: that offered for the connection; None for the same size.
     steps: the steps of a probe, in which window_bytes does not apply; None for page loads as browsers make them.
     load_deadline_ns: the time allowed for a load; a load that takes longer fails.
     source_port: the client's port; None for any.
@@ -161,7 +162,13 @@ class Plan:
     source_port: int | None = None
     begins_ns: int | None = None
     decoy: Decoy | None = None
+    connection_window_bytes: int | None = None
     format: Literal[3] = PLAN_FORMAT
+
+    @property
+    def whole_window_bytes(self) -> int:
+        """The flow-control window of the connection."""
+        return self.connection_window_bytes or self.window_bytes
 
     def request(self, name: str | None) -> Request | None:
         """Returns the request for the resource with this name; None if the plan has no such request."""
@@ -174,8 +181,9 @@ class Plan:
     def to_json(self) -> str:
         """Returns the plan as a JSON document, for `from_json`."""
         document = asdict(self) | {"page": self.page.as_document()}
-        if self.decoy is None:
-            del document["decoy"]
+        for name in ("decoy", "connection_window_bytes"):
+            if document[name] is None:
+                del document[name]
         return json.dumps(document, indent=2) + "\n"
 
     @classmethod

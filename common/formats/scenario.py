@@ -52,6 +52,11 @@ def _named(knob: str, *, usual: str | None) -> Any:
     return field(metadata={"knob": knob, "usual": usual})
 
 
+def _named_later(knob: str, *, usual: str | None) -> Any:
+    """Declares such a field, which folders of earlier versions lack: it has its usual value there."""
+    return field(default=usual, metadata={"knob": knob, "usual": usual})
+
+
 @dataclass(frozen=True, kw_only=True)
 class ScenarioRecord:
     """A scenario as run.json has it; experiments/scenario/scenario.py explains the fields.
@@ -82,6 +87,7 @@ class ScenarioRecord:
     script_delay_ns: int | None
     reloads: int
     window_bytes: int
+    connection_window_bytes: int | None = _named_later("CONNECTION_WINDOW", usual=None)
     rate_bit_s: int | None
     delay_ns: int
     delay_up_ns: int
@@ -113,6 +119,11 @@ class ScenarioRecord:
         for each in fields(self):
             if "knob" in each.metadata and (value := getattr(self, each.name)) != each.metadata["usual"]:
                 yield f"{each.metadata['knob']}={value}"
+
+    @property
+    def whole_window_bytes(self) -> int:
+        """The flow-control window of the connection."""
+        return self.connection_window_bytes or self.window_bytes
 
     @property
     def shortest_delay_ns(self) -> int:

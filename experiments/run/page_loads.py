@@ -211,6 +211,7 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
         first=scenario.first,
         reloads=scenario.reloads,
         window_bytes=scenario.window_bytes,
+        connection_window_bytes=scenario.connection_window_bytes,
         steps=scenario.steps,
         load_deadline_ns=conditions.order.load_deadline_ns,
         source_port=None if own else CLIENT_PORT,

@@ -86,6 +86,7 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
             "with a page on which no resource waits for another, such as PAGE=pair,",
         ),
         ("SIZE", _least_bytes(scenario.page) >= PROBE_LEAST_BYTES, f"at least {PROBE_LEAST_BYTES} bytes"),
+        ("CONNECTION_WINDOW", scenario.connection_window_bytes is None, "as-window"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
         ("TRACE", scenario.link.trace is None, "none"),
         ("TRACE_UP", scenario.link.trace_up is None, "none"),
@@ -211,6 +212,11 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
             "WINDOW",
             given("WINDOW").strip().upper() == usual("WINDOW"),
             f"{usual('WINDOW')} {asked}: {browser} sets its flow-control windows itself",
+        ),
+        (
+            "CONNECTION_WINDOW",
+            scenario.connection_window_bytes is None,
+            f"as-window {asked}: {browser} sets its flow-control windows itself",
         ),
         (
             "SIZE" if scenario.size_bytes else "PAGE",

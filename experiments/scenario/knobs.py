@@ -54,6 +54,7 @@ _TARGET_LEAST_NS, _TARGET_MOST_NS = 10**6, 10**10
 
 
 _PAGE_ORDER = "as-written"
+_AS_WINDOW = "as-window"
 
 
 def _lowat(text: str) -> int | str | None:
@@ -382,7 +383,16 @@ _KNOBS = (
         field="window_bytes",
         parse=lambda text: size(65535, 2**31 - 1)(text.lower()),
         allowed="65535 bytes to 2047M",
-        meaning="HTTP/2 or SPDY flow-control window that the client offers, per stream and for the connection",
+        meaning="HTTP/2 or SPDY flow-control window that the client offers, per stream",
+    ),
+    Knob(
+        name="CONNECTION_WINDOW",
+        default=_AS_WINDOW,
+        field="connection_window_bytes",
+        parse=one_or(_AS_WINDOW, lambda text: size(65535, 2**31 - 1)(text.lower())),
+        allowed=f"65535 bytes to 2047M, or {_AS_WINDOW}",
+        meaning="flow-control window that the client offers for the connection, all streams together; as-window: that"
+        " of WINDOW. Over HTTP/3 both windows are those at the beginning, and double whenever half is used up",
     ),
 )
 

@@ -140,7 +140,7 @@ class Scenario:
     signals by which the client asks for this order.
     size_bytes, script_delay_ns: the parameters of the page; None if the page does not use the parameter.
     reloads: page loads before the measured one, on the same connection.
-    window_bytes: flow-control window of HTTP/2 or SPDY, per stream and for the connection.
+    window_bytes: flow-control window per stream. connection_window_bytes: that of the connection; None for the same.
     disturb: the disturbance of a probe; None for none.
     """
 
@@ -170,7 +170,13 @@ class Scenario:
     script_delay_ns: int | None
     reloads: int
     window_bytes: int
+    connection_window_bytes: int | None
     disturb: Disturbance | None = None
+
+    @property
+    def whole_window_bytes(self) -> int:
+        """The flow-control window of the connection."""
+        return self.connection_window_bytes or self.window_bytes
 
     @property
     def front(self) -> Server:

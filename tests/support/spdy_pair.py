@@ -120,6 +120,7 @@ class SpdyPair:
         priorities: Priorities = Priorities.SPDY,
         *,
         window_bytes: int = 2**24,
+        connection_window_bytes: int | None = None,
         reloads: int = 0,
         steps: Steps | None = None,
     ) -> None:
@@ -132,6 +133,7 @@ class SpdyPair:
                 dialect=PLAIN,
                 reloads=reloads,
                 window_bytes=window_bytes,
+                connection_window_bytes=connection_window_bytes,
                 load_deadline_ns=1,
                 steps=steps,
                 protocol=Protocol.SPDY,

@@ -77,6 +77,7 @@ _KNOBS: dict[str, Sequence[str]] = {
     "PRIORITY": ("spdy", "spdy", "swap", "none"),
     "DIALECT": ("plain", "plain", "chrome", "firefox", "safari", "header", "header+no7540", "reprioritize", "update"),
     "WINDOW": ("16M", "1M", "256K", "65535"),
+    "CONNECTION_WINDOW": ("as-window", "as-window", "65535", "16M"),
     "SAMPLE": ("10ms", "10ms", "1ms", "none"),
 }
 

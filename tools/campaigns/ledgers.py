@@ -65,6 +65,7 @@ _KNOBS: Mapping[str, Sequence[str]] = {
     "CROSS": ("0", "0", "0", "0", "1"),
     "RATE_STEPS": ("none", "none", "none", "none", "512kbit@200ms+3mbit@1s"),
     "WINDOW": ("16M", "16M", "16M", "65535", "256K"),
+    "CONNECTION_WINDOW": ("as-window", "as-window", "as-window", "65535", "16M"),
     "LOWAT": ("none", "none", "16384", "131072"),
     "SERVER": ("nginx", "nginx", "h2o", "nghttpx"),
     "RECORD": ("stock", "stock", "stock", "1400"),

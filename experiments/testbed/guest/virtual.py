@@ -281,7 +281,7 @@ def _more_tcp_mib(scenario: Scenario) -> int:
     with as much again for the kernel's overhead. A connection to the origin has a receive buffer and a send buffer.
     """
     page, own_bytes = scenario.page, scenario.sndbuf_bytes or _AUTOTUNED_BYTES
-    sent_bytes = min(own_bytes, 2 * page.total_bytes, 2 * scenario.window_bytes)
+    sent_bytes = min(own_bytes, 2 * page.total_bytes, 2 * scenario.whole_window_bytes)
     fetched_bytes = sum(min(2 * each.size_bytes, _RECEIVED_BYTES + _AUTOTUNED_BYTES) for each in page.resources)
     need_bytes = (2 if scenario.via else 1) * (sent_bytes + fetched_bytes) + _RECEIVED_BYTES
     need_bytes += (scenario.cross or 0) * _AUTOTUNED_BYTES

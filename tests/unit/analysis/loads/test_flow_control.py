@@ -34,6 +34,15 @@ def _sample(t_ms: int, handed: int, unsent: int = 0) -> SocketSample:
     return socket_sample(t_ns=t_ms * MS, bytes_sent=handed - unsent, notsent_bytes=unsent, sndbuf_bytes=10**6)
 
 
+def test_the_connection_may_have_another_window() -> None:
+    """A smaller window of the connection holds what each stream's would let pass, and is enlarged by its own rule."""
+    events = [*_frame(_CAME_MS, 1, _WINDOW, 70_000), *_frame(_CAME_MS + 50, 3, 100, 71_000)]
+    windows = Windows(events, Protocol.HTTP2, 2**20, 0, whole_bytes=_WINDOW)
+    assert windows.hold(70_000, _CAME_MS * MS - 1, 70_001)
+    assert not windows.hold(70_000, _CAME_MS * MS, 70_001)
+    assert not Windows(events, Protocol.HTTP2, 2**20, 0).hold(70_000, 0, 70_001)
+
+
 @pytest.mark.parametrize("size_bytes", [1000, 16_384, 65_535, 262_144])
 def test_the_rule_is_that_of_the_library(size_bytes: int) -> None:
     """Whatever sizes arrive, a window is enlarged when h2 enlarges it, and by as much."""
@@ -107,6 +116,7 @@ def test_large_windows_are_not_followed() -> None:
     """Windows that the page cannot use up, and those of browsers, whose rules are not known, give no layer."""
     assert windows_of(evidence(), replace(SCENARIO, window_bytes=2**24)) is None
     assert windows_of(evidence(), replace(SCENARIO, window_bytes=_WINDOW)) is not None
+    assert windows_of(evidence(), replace(SCENARIO, window_bytes=2**24, connection_window_bytes=_WINDOW)) is not None
     assert windows_of(evidence(), replace(SCENARIO, window_bytes=_WINDOW, client="chromium")) is None
 
 

@@ -72,6 +72,7 @@ def test_an_unlimited_link_is_its_delays() -> None:
         ({"LOSS": "1%"}, "LOSS"),
         ({"JITTER": "5ms"}, "JITTER"),
         ({"WINDOW": "65535"}, "WINDOW"),
+        ({"CONNECTION_WINDOW": "65535"}, "WINDOW"),
         ({"SERVER": "h2o", "NATIVE": "on"}, "NATIVE"),
         ({"SERVER": "h2o", "PRIORITY": "swap"}, "PRIORITY"),
         ({"BUFFERING": "off"}, "BUFFERING"),

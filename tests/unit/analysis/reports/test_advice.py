@@ -93,6 +93,18 @@ def test_how_much_a_small_window_lets_through() -> None:
     assert "no more than" not in sentence
 
 
+def test_which_window_is_small() -> None:
+    """The note names the connection's window if this one is the smaller; many streams share a large one."""
+    link = {"RATE": "200mbit", "DELAY": "16500us", "DELAY_UP": "16500us", "LOWAT": "16384"}
+    (sentence,) = [each for each in sentences(link | {"CONNECTION_WINDOW": "65535"}) if "is smaller" in each]
+    assert sentence.startswith("CONNECTION_WINDOW=65535 is smaller than a resource")
+    assert "no more than 1,986 kB/s" in sentence
+    assert sentence.endswith("A CONNECTION_WINDOW as large as the largest resource removes that limit.")
+    several = {"WINDOW": "65535", "CONNECTION_WINDOW": "16M"}
+    (sentence,) = [each for each in sentences(link | several) if each.startswith("WINDOW=65535")]
+    assert "no more than 5,958 kB/s" in sentence
+
+
 def test_a_send_buffer_that_grew() -> None:
     """The kernel doubles SNDBUF for its overhead; the note comes only when the buffer grew beyond that."""
     asked = {"SNDBUF": "1M"}

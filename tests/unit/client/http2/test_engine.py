@@ -137,6 +137,16 @@ def test_windows_announced(window_bytes: int) -> None:
     assert pair.server.local_flow_control_window(PAGE) == window_bytes
 
 
+@pytest.mark.parametrize("connection_window_bytes", [65_535, 2**25])
+def test_a_connection_window_of_its_own(connection_window_bytes: int) -> None:
+    """The connection's window may be smaller or larger than that of each stream, which stays as it is."""
+    pair = Pair(window_bytes=2**20, connection_window_bytes=connection_window_bytes)
+    pair.begin_load()
+    assert pair.server.remote_settings.initial_window_size == 2**20
+    assert pair.server.outbound_flow_control_window == connection_window_bytes
+    assert pair.server.local_flow_control_window(PAGE) == min(2**20, connection_window_bytes)
+
+
 def test_window_is_given_back() -> None:
     """A response larger than the window arrives whole, because the client enlarges the window as data arrives."""
     pair = Pair(window_bytes=65_535)

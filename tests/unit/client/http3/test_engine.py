@@ -46,6 +46,7 @@ class Pair:
         *,
         dialect: Dialect = PLAIN,
         steps: Steps | None = None,
+        connection_window_bytes: int | None = None,
     ) -> None:
         self.keys = io.StringIO()
         plan = maps_plan(
@@ -57,6 +58,7 @@ class Pair:
             protocol=Protocol.HTTP3,
             reloads=1,
             window_bytes=2**20,
+            connection_window_bytes=connection_window_bytes,
             load_deadline_ns=10**10,
             steps=steps,
         )
@@ -379,3 +381,12 @@ def test_a_damaged_datagram_is_as_good_as_lost(certificates: Certificates, data:
         pair.answer(PAGE, b"page")
         pair.end()
     assert all(event.size_bytes == 4 for event in pair.events if event.kind is Kind.DATA)
+
+
+@pytest.mark.parametrize("connection_window_bytes", [None, 2**16, 2**25])
+def test_a_connection_window_of_its_own(certificates: Certificates, connection_window_bytes: int | None) -> None:
+    """The front may send as much on the connection as the plan says, whatever a stream's window is."""
+    pair = Pair(certificates, connection_window_bytes=connection_window_bytes)
+    pair.exchange()
+    assert pair.quic is not None
+    assert pair.quic._remote_max_data == (connection_window_bytes or 2**20)

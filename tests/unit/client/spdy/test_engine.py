@@ -156,6 +156,16 @@ def test_windows_announced(window_bytes: int) -> None:
     assert pair.server.window(PAGE) == window_bytes
 
 
+@pytest.mark.parametrize("connection_window_bytes", [65_536, 2**25])
+def test_a_session_window_of_its_own(connection_window_bytes: int) -> None:
+    """The session's window may be smaller or larger than that of each stream, which stays as it is."""
+    pair = SpdyPair(window_bytes=2**20, connection_window_bytes=connection_window_bytes)
+    pair.begin_load()
+    assert pair.server.settings == {4: 0, 7: 2**20}
+    assert pair.server.window(0) == connection_window_bytes
+    assert pair.server.window(PAGE) == min(2**20, connection_window_bytes)
+
+
 def test_window_is_given_back() -> None:
     """A response larger than the window arrives whole, because the client enlarges the window as data arrives."""
     pair = SpdyPair(window_bytes=65_535)

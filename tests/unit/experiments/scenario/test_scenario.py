@@ -44,6 +44,7 @@ def test_defaults_are_the_maps_case() -> None:
         script_delay_ns=200_000_000,
         reloads=2,
         window_bytes=2**24,
+        connection_window_bytes=None,
     )
 
 
@@ -88,6 +89,7 @@ def test_each_default_is_allowed() -> None:
         ({"JS_DELAY": "0ms"}, "script_delay_ns", 0),
         ({"RELOADS": "0"}, "reloads", 0),
         ({"WINDOW": "65535"}, "window_bytes", 65_535),
+        ({"CONNECTION_WINDOW": "1M"}, "connection_window_bytes", 2**20),
     ],
 )
 def test_a_knob_reaches_its_field(knobs: dict[str, str], field: str, value: object) -> None:
@@ -160,6 +162,12 @@ def test_the_target_is_autos() -> None:
         ({"RATE_STEPS": "fast@2s"}, "RATE_STEPS=fast@2s", "up to 16 steps RATE@TIME"),
         ({"RATE_STEPS": "1mbit@2s", "QUEUE": "1"}, "RATE_STEPS=1mbit@2s", "the only value with RATE=unlimited"),
         ({"JITTER": "301ms"}, "JITTER=301ms", "at most DELAY"),
+        ({"CONNECTION_WINDOW": "64000"}, "CONNECTION_WINDOW=64000", "65535 bytes to 2047M, or as-window"),
+        (
+            {"CONNECTION_WINDOW": "1M", "PLAN": "probe", "RELOADS": "0"},
+            "CONNECTION_WINDOW=1M",
+            "as-window with PLAN=probe",
+        ),
         ({"WINDOW": "2g"}, "WINDOW=2g", "65535 bytes to 2047M"),
         ({"DIALECT": "plain+chrome"}, "DIALECT=plain+chrome", "parts joined by +: at most one of plain, chrome"),
         ({"CLIENT": "lynx"}, "CLIENT=lynx", "h2, chromium, firefox, webkit"),
@@ -185,6 +193,7 @@ def test_the_target_is_autos() -> None:
         ),
         ({"CLIENT": "chromium", "DIALECT": "chrome"}, "DIALECT=chrome", "plain with CLIENT=chromium: Chromium has its"),
         ({"CLIENT": "chromium", "FIRST": "script"}, "FIRST=script", "as-written with CLIENT=chromium: Chromium keeps"),
+        ({"CLIENT": "chromium", "CONNECTION_WINDOW": "1M"}, "CONNECTION_WINDOW=1M", "as-window with CLIENT=chromium"),
         ({"CLIENT": "chromium", "WINDOW": "1M"}, "WINDOW=1M", "16M with CLIENT=chromium: Chromium sets its"),
         (
             {"CLIENT": "chromium", "SIZE": "7M"},
