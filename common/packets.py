@@ -9,6 +9,9 @@ SEGMENT_BYTES = 1448
 PACKET_BYTES = SEGMENT_BYTES + HEADERS_BYTES
 """The size of a full packet."""
 
+ACKNOWLEDGMENT_BYTES = 94
+"""The longest packet without data: Ethernet, IPv4, and TCP with timestamps and three SACK blocks."""
+
 INITIAL_WINDOW_SEGMENTS = 10
 """The initial congestion window (RFC 6928)."""
 

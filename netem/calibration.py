@@ -81,8 +81,8 @@ def unmeasured(link: Link) -> dict[str, str]:
 
 
 def expected_round_trip_ns(link: Link) -> int:
-    """Returns the round trip of a small datagram on an idle link: the delays and one transmission time."""
-    return link.round_trip_ns + link.transmission_ns(SMALL_BYTES)
+    """Returns the round trip of a small datagram on an idle link: the delays and the transmission times."""
+    return link.round_trip_ns + link.transmission_ns(SMALL_BYTES) + link.up_ns(SMALL_BYTES)
 
 
 def disagreements(link: Link, measured: Calibration, tolerance: Tolerance) -> list[tuple[str, object, object]]:

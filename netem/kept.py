@@ -36,14 +36,25 @@ def changes(link: Link, counters: Mapping[str, Sequence[Mapping[str, Any]]]) -> 
             yield from _of_times(direction, options, asked)
             if direction == "down":
                 yield from _of_losses(link, options)
+    yield from _of_bottleneck(link, stages["up"].bottleneck, found, " up", link.rate_up_bit_s)
     if link.gated:
         yield from _of_gate(link, stages["down"].bottleneck, found)
         return
-    for stage in stages["down"].bottleneck:
+    yield from _of_bottleneck(link, stages["down"].bottleneck, found, "", link.rate_bit_s)
+
+
+def _of_bottleneck(
+    link: Link,
+    bottleneck: Sequence[tc.Stage],
+    found: Mapping[tc.Stage, Mapping[str, Any]],
+    way: str,
+    rate_bit_s: int | None,
+) -> Iterator[Difference]:
+    for stage in bottleneck:
         options = found.get(stage, {}).get("options", {})
-        yield from _of_rate(link, options.get("rate", {}).get("rate", 0) * 8)
+        yield from _of_rate(rate_bit_s, options.get("rate", {}).get("rate", 0) * 8, way)
         if options.get("limit") != link.queue_packets:
-            yield "queue in packets", link.queue_packets, options.get("limit")
+            yield f"queue{way} in packets", link.queue_packets, options.get("limit")
 
 
 def _device(qdiscs: Sequence[Mapping[str, Any]]) -> str:
@@ -66,13 +77,13 @@ def _of_gate(
         disciplines.gate_rate_bit_s(gate),
         8 * sender.get("options", {}).get("rate", {}).get("rate", 0),
     ):
-        yield from _of_rate(link, rate_bit_s)
+        yield from _of_rate(link.rate_bit_s, rate_bit_s)
 
 
-def _of_rate(link: Link, seen_bit_s: int) -> Iterator[Difference]:
-    asked_bit_s = (link.rate_bit_s or 0) // 8 * 8
+def _of_rate(rate_bit_s: int | None, seen_bit_s: int, way: str = "") -> Iterator[Difference]:
+    asked_bit_s = (rate_bit_s or 0) // 8 * 8
     if seen_bit_s != asked_bit_s:
-        yield "rate in bit/s", asked_bit_s, seen_bit_s
+        yield f"rate{way} in bit/s", asked_bit_s, seen_bit_s
 
 
 def _of_times(direction: str, options: Mapping[str, Any], asked: tuple[int, int]) -> Iterator[Difference]:

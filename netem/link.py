@@ -14,7 +14,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Self
 
-from priolab.common.packets import PACKET_BYTES, SEGMENT_BYTES
+from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
 from priolab.common.trace import Trace
 
 _LONGEST_DELAY_NS = 60 * 10**9
@@ -60,8 +60,10 @@ class Link:
     """A link. Raises ValueError, which names the field, if a value is out of range.
 
     rate_bit_s: the rate toward the client in bits per second, None for unlimited. Whole Ethernet frames count, as with
-    tc. delay_ns, delay_up_ns: the one-way delays toward the client and toward the front.
-    queue_packets: the number of full-size packets that the bottleneck holds, the packet being sent included.
+    tc. rate_up_bit_s: the rate toward the front, None for unlimited. delay_ns, delay_up_ns: the one-way delays toward
+    the client and toward the front.
+    queue_packets: the number of full-size packets that the bottleneck holds, the packet being sent included. With
+    rate_up_bit_s or trace_up the direction toward the front has a bottleneck, too, which holds as many packets.
     loss: the fraction of packets lost toward the client.
     jitter_ns: the delay toward the client is longer or shorter by up to this time, evenly distributed. Packets stay in
     order.
@@ -88,10 +90,16 @@ class Link:
     ecn: bool = False
     trace: Trace | None = None
     trace_up: Trace | None = None
+    rate_up_bit_s: int | None = None
 
     def __post_init__(self) -> None:
         if self.rate_bit_s is not None and not _is_rate(self.rate_bit_s):
             raise ValueError("rate: allowed are 1kbit to 100gbit, or unlimited")
+        if self.rate_up_bit_s is not None:
+            if not _is_rate(self.rate_up_bit_s):
+                raise ValueError("rate_up: allowed are 1kbit to 100gbit, or unlimited")
+            if self.trace_up is not None:
+                raise ValueError("rate_up: allowed is unlimited with trace_up (TRACE_UP), which has the rate")
         for name in ("delay_ns", "delay_up_ns"):
             if not 0 <= getattr(self, name) <= _LONGEST_DELAY_NS:
                 raise ValueError(f"{name.removesuffix('_ns')}: allowed are 0ms to 60s")
@@ -153,7 +161,8 @@ class Link:
     @property
     def shaped(self) -> bool:
         """True if the link has a limited rate, a delay, loss or a trace."""
-        return bool(self.rate_bit_s or self.delay_ns or self.delay_up_ns or self.loss or self.traced)
+        limits = self.rate_bit_s or self.rate_up_bit_s
+        return bool(limits or self.delay_ns or self.delay_up_ns or self.loss or self.traced)
 
     @property
     def gated(self) -> bool:
@@ -192,6 +201,7 @@ class Link:
         """
         packets = -(-burst_bytes // SEGMENT_BYTES)
         answer_ns = self.round_trip_ns + self.jitter_ns + self.transmission_ns(packets * PACKET_BYTES)
+        answer_ns += self.up_ns(PACKET_BYTES + packets * ACKNOWLEDGMENT_BYTES)
         drops = self.qdisc is not Qdisc.FIFO or self.queue_packets < _LARGEST_BURST_PACKETS
         if self.rate_bit_s is None or not drops:
             return answer_ns
@@ -200,6 +210,10 @@ class Link:
     def transmission_ns(self, size_bytes: int) -> int:
         """Returns the transmission time of a packet at the link's first rate. size_bytes includes all headers."""
         return 0 if self.rate_bit_s is None else size_bytes * 8 * 10**9 // self.rate_bit_s
+
+    def up_ns(self, size_bytes: int) -> int:
+        """Returns the transmission time of packets toward the front. size_bytes includes all headers."""
+        return 0 if self.rate_up_bit_s is None else size_bytes * 8 * 10**9 // self.rate_up_bit_s
 
 
 def _trace(document: Mapping[str, Any] | None) -> Trace | None:

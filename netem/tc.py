@@ -48,6 +48,10 @@ def _delay_line(delay_ns: int, jitter_ns: int = 0) -> Command:
     return words
 
 
+def _bottleneck(queue_packets: int, rate_bit_s: int) -> Command:
+    return "netem", "limit", str(queue_packets), "rate", f"{rate_bit_s}bit"
+
+
 def _percent(fraction: float) -> str:
     return f"{fraction * 100:g}%"
 
@@ -70,13 +74,16 @@ def down(link: Link, device: str) -> list[Command]:
     if link.delay_ns or link.loss:
         stages.append(delay_line(link))
     if link.rate_bit_s is not None:
-        stages.append(("netem", "limit", str(link.queue_packets), "rate", f"{link.rate_bit_s}bit"))
+        stages.append(_bottleneck(link.queue_packets, link.rate_bit_s))
     return nested(stages, device)
 
 
 def up(link: Link, device: str) -> list[Command]:
-    """Returns the commands for the link's device toward the front. In this direction the link only delays packets."""
-    return nested([_delay_line(link.delay_up_ns)] if link.delay_up_ns else [], device)
+    """Returns the commands for the link's device toward the front, which delays packets and limits their rate."""
+    stages = [_delay_line(link.delay_up_ns)] if link.delay_up_ns else []
+    if link.rate_up_bit_s is not None:
+        stages.append(_bottleneck(link.queue_packets, link.rate_up_bit_s))
+    return nested(stages, device)
 
 
 class Stage(NamedTuple):
@@ -114,7 +121,11 @@ def down_stages(link: Link, device: str) -> Stages:
 
 def up_stages(link: Link, device: str) -> Stages:
     """Returns the qdiscs of the link's device toward the front."""
-    return Stages(delay_line=Stage(device=device, handle=2) if link.delay_up_ns else None)
+    delayed = 1 if link.delay_up_ns else 0
+    return Stages(
+        delay_line=Stage(device=device, handle=2) if delayed else None,
+        bottleneck=() if link.rate_up_bit_s is None else (Stage(device=device, handle=2 + delayed),),
+    )
 
 
 def nested(stages: list[Command], device: str) -> list[Command]:

@@ -137,6 +137,13 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             parse=_rate,
             allowed="a tc rate such as 128kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited",
         ),
+        "RATE_UP": Word(
+            field="rate_up_bit_s",
+            default="unlimited",
+            parse=_rate,
+            allowed="a tc rate such as 16kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited,"
+            " the only value with TRACE_UP",
+        ),
         "RATE_STEPS": Word(
             field="rate_steps",
             default="none",

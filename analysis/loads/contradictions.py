@@ -37,7 +37,7 @@ from priolab.analysis.records.samples import latest
 from priolab.common.formats.run import LedgerRecord
 from priolab.common.formats.samples import FEWEST_LOOKS, SocketSample
 from priolab.common.formats.scenario import PROBE, ScenarioRecord
-from priolab.common.packets import PACKET_BUFFER_BYTES, RECORD_BYTES
+from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BUFFER_BYTES, RECORD_BYTES
 
 _MS = 10**6
 _UNEXPLAINED_AT_MOST = 0.1
@@ -47,9 +47,6 @@ _ACKED_EARLY_BYTES = 2
 
 _GAPS, _GAP_NS = 3, 20_000_000
 """The longest time between two samples is this many usual intervals and this many nanoseconds."""
-
-_MOST_HEADERS_BYTES = 94
-"""The longest headers of a packet: Ethernet, IPv4, and TCP with timestamps and three SACK blocks."""
 
 
 def contradictions(
@@ -198,7 +195,7 @@ def _held(layers: Layers, allowance: Allowance) -> Iterator[Contradiction]:
         arrived = latest(layers.arrivals, line.t_ns - allowance.too_late_ns)
         most_bytes = layers.sockets[index].bytes_sent - (arrived.tcp_bytes if arrived else 0)
         held_bytes = line.bytes + line.delay_line_bytes
-        held_bytes -= _MOST_HEADERS_BYTES * (line.packets + line.delay_line_packets)
+        held_bytes -= ACKNOWLEDGMENT_BYTES * (line.packets + line.delay_line_packets)
         if held_bytes > most_bytes:
             what = "bytes of the TCP stream that the link held"
             asked = f"at most {most_bytes}, which were sent and had not arrived"

@@ -95,13 +95,15 @@ def _first_to_come(load: PageLoad, evidence: Evidence) -> tuple[str, int] | None
 def _asked_ns(load: PageLoad, times: ResourceTimes, layers: Layers, scenario: ScenarioRecord) -> int | None:
     """Returns when a resource's request reaches the origin if only the link and the page's delays take time.
 
-    None if the resource waits for more than one resource, or if requests wait for the opportunities of a trace. None
-    also for a page that is larger than half the initial congestion window if it needs further round trips: in the first
-    load of a connection, and if the bottleneck's queue dropped a packet of it.
+    None if the resource waits for more than one resource, or if requests wait for others toward the front (RATE_UP,
+    TRACE_UP). None also for a page that is larger than half the initial congestion window if it needs further round
+    trips: in the first load of a connection, and if the bottleneck's queue dropped a packet of it.
     """
     before = load.page.before(times.resource)
     up_ns, down_ns = int(scenario.delay_up_ns), scenario.delay_ns
     wait_ns = times.resource.wait_ns + sum(each.wait_ns for each in before)
+    if scenario.rate_up_bit_s is not None:
+        return None
     if not before:
         return load.started_ns + wait_ns + up_ns
     if len(before) > 1 or scenario.trace_up is not None:

@@ -12,6 +12,8 @@ from priolab.common.packets import HEADERS_BYTES, SEGMENT_BYTES, unframed
 _FIRST_BYTE = 1
 _RECORD_BYTES = 5 + 1 + 16  # header, content type, tag (RFC 8446, 5.2)
 _FRAME_BYTES = 9
+_REQUEST_BYTES = HEADERS_BYTES + _RECORD_BYTES + _FRAME_BYTES + 1
+"""The smallest request on the link."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,29 +48,33 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord, rate: Rate | No
 
         for each document that the resource waits for:
             the client waits before the request                      the document's wait
-            the request goes to the front                            delay_up
+            the request goes to the front                            transmission(request) + delay_up
             the origin holds the document back                       the document's delay
             the whole document goes to the client                    transmission(the document's size) + delay
         the client waits before the request of the resource itself   the resource's wait
-        this request goes to the front                               delay_up
+        this request goes to the front                               transmission(request) + delay_up
         the origin holds the resource back                           the resource's delay
         the smallest packet with its first byte goes to the client   transmission(1) + delay
 
     A document must arrive as a whole, because only then the client requests the resources that wait for the document.
     The bound assumes that servers and kernels take no time, the connection exists, nothing is lost and no window limits
     the front. Transmission includes only the bytes that every protocol must send: 66 bytes of headers per packet, and
-    the overhead of one TLS record and one frame per response. With VIA, each way to the origin and back also takes the
-    delay between the fronts; the rate between them is taken as unlimited. The last packet is the smallest possible, so
-    no TLS record must be filled first. With jitter, the delay toward the client is the shortest possible; with REORDER
-    it is nothing, because the packet may be one that skips the delay. Just before the rate rises, a packet that waits
-    for the rise may arrive sooner than a packet that is sent at once. So the bound lets a packet wait.
+    the overhead of one TLS record and one frame per response; a request is of one byte. With VIA, each way to the
+    origin and back also takes the delay between the fronts; the rate between them is taken as unlimited. The last
+    packet is the smallest possible, so no TLS record must be filled first. With jitter, the delay toward the client is
+    the shortest possible; with REORDER it is nothing, because the packet may be one that skips the delay. Just before
+    the rate rises, a packet that waits for the rise may arrive sooner than a packet that is sent at once. So the bound
+    lets a packet wait.
 
     An ideal server sends bytes of the others until the origin has the resource. `other_bytes` is the number of bytes
     that the bottleneck can carry until then, from the instant at which the first of the others can reach it. It is at
     most the size of the others.
     """
     one_way_ns = scenario.shortest_delay_ns
-    round_ns = scenario.delay_up_ns + one_way_ns + (scenario.via.round_trip_ns if scenario.via else 0)
+    up_ns = scenario.delay_up_ns
+    if scenario.rate_up_bit_s is not None:
+        up_ns += _REQUEST_BYTES * 8 * 10**9 // scenario.rate_up_bit_s
+    round_ns = up_ns + one_way_ns + (scenario.via.round_trip_ns if scenario.via else 0)
     # All times are those at the bottleneck, which is at the client's end of the link.
     asked_ns = _asked_ns(page, focal, rate, round_ns)
     available_ns = asked_ns + focal.first_ns

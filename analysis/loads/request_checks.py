@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
 from priolab.analysis.loads.rounds import most_rounds, segments_of
-from priolab.analysis.records.rate import Rate
+from priolab.analysis.records.rate import Rate, most_wait_up_ns
 from priolab.analysis.records.runs import Evidence, Layers
 from priolab.analysis.records.samples import earliest, latest
 from priolab.common.formats.page import Resource
 from priolab.common.formats.samples import OriginRequest, QueueSample, SocketSample
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.common.packets import INITIAL_WINDOW_SEGMENTS
-from priolab.common.trace import Trace
 
 _TIMER_PART = 200
 """A timer may be late by 1/200 of its duration."""
@@ -164,8 +163,7 @@ def _delays(
     if scenario.loss or not layers.queue or scenario.via:
         return
     up_ns, down_ns = scenario.delay_up_ns, scenario.delay_ns
-    # A request may share an opportunity with acknowledgements that wait before it, and use the next one, too.
-    wait_ns = 0 if scenario.trace_up is None else 2 * Trace.unpack(scenario.trace_up).longest_gap_ns
+    wait_ns = most_wait_up_ns(scenario)
     for each in asked:
         blocked_ns = _writable_ns(each.sent_ns + up_ns, layers.sockets) - each.sent_ns - up_ns
         ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, wait_ns + blocked_ns)]

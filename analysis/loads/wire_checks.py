@@ -12,14 +12,13 @@ the TCP stream arrived. The link alone decides how long both ways take, so each 
 from collections.abc import Iterator, Sequence
 
 from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
-from priolab.analysis.records.rate import Rate
+from priolab.analysis.records.rate import Rate, most_wait_up_ns
 from priolab.analysis.records.runs import Layers
 from priolab.analysis.records.samples import earliest
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.samples import FEWEST_LOOKS, SocketSample
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.common.packets import HEADERS_BYTES, framed
-from priolab.common.trace import Trace
 
 _DELAYED_SEGMENTS = 2
 """Segments that a kernel may hold without an acknowledgment, until its timer for delayed acknowledgments."""
@@ -71,9 +70,7 @@ def late_reads(waited_ns: int | None, allowance: Allowance) -> Iterator[Contradi
 
 def late_acknowledgments(layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -> Iterator[Contradiction]:
     """Checks that the front's kernel got acknowledgments in time after the bytes had arrived at the client."""
-    # An acknowledgment may share an opportunity with packets that wait before it, and use the next one, too.
-    wait_ns = 0 if scenario.trace_up is None else 2 * Trace.unpack(scenario.trace_up).longest_gap_ns
-    late_ns = scenario.delay_up_ns + wait_ns + allowance.on_the_way_ns
+    late_ns = scenario.delay_up_ns + most_wait_up_ns(scenario) + allowance.on_the_way_ns
     index = -1
     for sample in layers.sockets:
         while index + 1 < len(layers.arrivals) and layers.arrivals[index + 1].t_ns <= sample.t_ns - late_ns:

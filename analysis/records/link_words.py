@@ -14,6 +14,8 @@ def link_words(scenario: ScenarioRecord) -> Iterator[str]:
     for name, packed in (("TRACE", scenario.trace), ("TRACE_UP", scenario.trace_up)):
         if packed is not None:
             yield f"{name}={Trace.unpack(packed).name}"
+    if scenario.rate_up_bit_s is not None:
+        yield f"RATE_UP={scenario.rate_up_bit_s / 8000:g}kbps"
     if scenario.loss:
         yield f"LOSS={scenario.loss * 100:g}%"
     if scenario.loss_burst_packets is not None:

@@ -15,7 +15,7 @@ from math import ceil
 from typing import Self
 
 from priolab.common.formats.scenario import ScenarioRecord
-from priolab.common.packets import PACKET_BYTES
+from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES
 from priolab.common.trace import Trace
 
 _STEP = re.compile(r"(\d+)bit@(\d+)ns")
@@ -27,6 +27,18 @@ _EVER_NS = 2**63
 def steps_of(scenario: ScenarioRecord) -> list[tuple[int, int]]:
     """Returns the rate steps of a scenario, each as (nanoseconds after the measured load began, bits per second)."""
     return [(int(at_ns), int(rate)) for rate, at_ns in _STEP.findall(scenario.rate_steps or "")]
+
+
+def most_wait_up_ns(scenario: ScenarioRecord) -> int:
+    """Returns the longest time that a packet toward the front waits for others, and for its own transmission.
+
+    With RATE_UP the queue toward the front holds at most QUEUE acknowledgments, and a full packet for each request.
+    With TRACE_UP a packet may share an opportunity with packets that wait before it, and use the next one, too.
+    """
+    if scenario.rate_up_bit_s is not None:
+        most_bytes = scenario.queue_packets * ACKNOWLEDGMENT_BYTES + len(scenario.resources) * PACKET_BYTES
+        return ceil(most_bytes * _BYTE_BITS * _NS / scenario.rate_up_bit_s)
+    return 0 if scenario.trace_up is None else 2 * Trace.unpack(scenario.trace_up).longest_gap_ns
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,6 +91,7 @@ class ScenarioRecord:
     rate_bit_s: int | None
     delay_ns: int
     delay_up_ns: int
+    rate_up_bit_s: int | None = None
     queue_packets: int
     loss: float
     jitter_ns: int

@@ -19,7 +19,7 @@ from priolab.client.plan import STEPS
 from priolab.client.valve import MOST_PARKED_TURNS, MOST_STEPS
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import Findings, RunRecord
-from priolab.common.packets import PACKET_BYTES, SEGMENT_BYTES
+from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
 from priolab.experiments.errors import InvalidRun, LabError, StepFailed
 from priolab.experiments.execution.front_record import front_record
 from priolab.experiments.execution.instruments import instruments
@@ -223,6 +223,8 @@ def load_deadline_ns(scenario: Scenario) -> int:
     waits_ns += (
         2 * page_bytes // min(scenario.window_bytes, scenario.whole_window_bytes) * (link.round_trip_ns + queued_ns)
     )
+    waits_ns += 2 * link.up_ns((page_bytes // SEGMENT_BYTES + 2 * link.queue_packets) * ACKNOWLEDGMENT_BYTES)
+    waits_ns += 2 * link.up_ns(2 * len(scenario.page.resources) * PACKET_BYTES)
     if scenario.steps is not None:
         waits_ns += (MOST_STEPS + MOST_PARKED_TURNS) * (scenario.steps.quiet_ns - STEPS.quiet_ns)
     return round(60 * 10**9 + 5 * losses * (1 + scenario.cross) * moved_ns + waits_ns)

@@ -222,6 +222,11 @@ _KNOBS = (
         " second, a modem's rate",
     ),
     _of_the_link(
+        "RATE_UP",
+        "rate toward the front, for requests and acknowledgments, in the same notation; the queue before it is as long"
+        " as QUEUE says",
+    ),
+    _of_the_link(
         "RATE_STEPS",
         "changes of the rate during the measured load: 1280kbps@2s+128kbps@6s sets ten times the default rate two"
         " seconds after the load's start, and the default rate again six seconds after the start",

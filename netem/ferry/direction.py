@@ -145,9 +145,15 @@ class Direction:
 
     @classmethod
     def up(cls, link: Link, seed: int) -> Self:
-        """Returns the direction toward the front, which delays packets, and replays a trace if the Link has one."""
-        limit = None if link.trace_up is None else link.queue_packets
-        return cls(delay_ns=link.delay_up_ns, trace=link.trace_up, limit_packets=limit, seed=f"up {seed}")
+        """Returns the direction toward the front, which delays packets, and has the rate or trace of the Link."""
+        is_limited = link.trace_up is not None or link.rate_up_bit_s is not None
+        return cls(
+            rate_bit_s=link.rate_up_bit_s,
+            delay_ns=link.delay_up_ns,
+            trace=link.trace_up,
+            limit_packets=link.queue_packets if is_limited else None,
+            seed=f"up {seed}",
+        )
 
     def arrive(self, now_ns: int, packet: bytes) -> None:
         """Takes a packet that arrived at now_ns into the model."""

@@ -55,6 +55,7 @@ _FAST = ("100mbit", "1gbit")
 _KNOBS: Mapping[str, Sequence[str]] = {
     "RATE": tuple(_BYTES),
     "DELAY": ("0ms", "2ms", "20ms", "50ms", "150ms", "300ms"),
+    "RATE_UP": ("unlimited", "unlimited", "unlimited", "64kbit", "1mbit"),
     "DELAY_UP": ("0ms", "0ms", "20ms", "75ms"),
     "QUEUE": ("10", "25", "100", "1000"),
     "LOSS": ("0%", "0%", "0%", "1%", "5%"),

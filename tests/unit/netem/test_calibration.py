@@ -38,6 +38,7 @@ def test_expected_round_trip_holds_both_delays_and_the_datagram_itself() -> None
     """
     assert expected_round_trip_ns(MAPS) == 300 * MS + 468_750
     assert expected_round_trip_ns(Link(rate_bit_s=None, delay_ns=5 * MS, delay_up_ns=2 * MS)) == 7 * MS
+    assert expected_round_trip_ns(Link(rate_bit_s=None, delay_ns=5 * MS, rate_up_bit_s=48_000)) == 15 * MS
 
 
 def test_a_link_as_asked_agrees() -> None:

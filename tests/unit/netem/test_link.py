@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priolab.common.packets import PACKET_BYTES
+from priolab.common.trace import Trace
 from priolab.netem.link import Link, Qdisc, RateStep
 
 STEP = RateStep(at_ns=1, rate_bit_s=1_000_000)
@@ -27,6 +28,8 @@ def test_default_queue() -> None:
         ({"rate_bit_s": 0}, "rate: "),
         ({"rate_bit_s": 100 * 10**9 + 1}, "rate: "),
         ({"delay_ns": -1}, "delay: allowed are 0ms to 60s"),
+        ({"rate_up_bit_s": 999}, "rate_up: allowed are 1kbit to 100gbit, or unlimited"),
+        ({"rate_up_bit_s": 10**6, "trace_up": Trace(name="t", times_ms=(10,))}, "rate_up: allowed is unlimited with"),
         ({"delay_up_ns": 60 * 10**9 + 1}, "delay_up: allowed are 0ms to 60s"),
         ({"queue_packets": 0}, "queue: allowed are 1 to 100000 packets of 1514 bytes"),
         ({"queue_packets": 100_001}, "queue: "),
@@ -55,6 +58,7 @@ def test_invalid(fields: dict[str, Any], text: str) -> None:
         (Link(rate_bit_s=1000, delay_ns=0), True),
         (Link(rate_bit_s=None, delay_ns=1), True),
         (Link(rate_bit_s=None, delay_ns=0, delay_up_ns=1), True),
+        (Link(rate_bit_s=None, delay_ns=0, rate_up_bit_s=1000), True),
         (Link(rate_bit_s=None, delay_ns=0, loss=0.01), True),
     ],
 )

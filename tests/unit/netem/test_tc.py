@@ -1,5 +1,7 @@
 """Tests of a Link as argument lists of tc."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,6 +99,18 @@ def test_up_is_delay_alone() -> None:
         ("tc", "qdisc", "add", "dev", "to-front", *CUTTER),
         ("tc", "qdisc", "add", "dev", "to-front", "parent", "1:", "handle", "2:", *FAR, "delay", "20000us"),
     ]
+
+
+def test_a_rate_toward_the_front_has_a_queue_of_its_own() -> None:
+    """RATE_UP is a bottleneck behind the delay line, if there is one, with as long a queue as the other direction."""
+    start = ("tc", "qdisc", "add", "dev", "to-front")
+    bottleneck = ("netem", "limit", "30", "rate", "64000bit")
+    link = Link(rate_bit_s=None, delay_ns=0, queue_packets=30, rate_up_bit_s=64_000)
+    assert tc.up(link, "to-front") == [(*start, *CUTTER), (*start, "parent", "1:", "handle", "2:", *bottleneck)]
+    assert tc.up_stages(link, "to-front") == tc.Stages(bottleneck=(tc.Stage(device="to-front", handle=2),))
+    delayed = replace(link, delay_up_ns=10**6)
+    assert tc.up(delayed, "to-front")[2] == (*start, "parent", "2:", "handle", "3:", *bottleneck)
+    assert [stage.handle for stage in tc.up_stages(delayed, "to-front").bottleneck] == [3]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ def test_every_word_is_read() -> None:
     """Each knob sets its field; knobs that are not the Link's are ignored."""
     words = {
         "RATE": "128kbit",
+        "RATE_UP": "64kbit",
         "RATE_STEPS": "1mbit@2s+64kbit@2500ms",
         "DELAY": "150ms",
         "DELAY_UP": "20ms",
@@ -34,6 +35,7 @@ def test_every_word_is_read() -> None:
     assert set(words) - {"PATH"} == set(WORDS) - {"TRACE", "TRACE_UP"}
     assert link_from(words) == Link(
         rate_bit_s=128_000,
+        rate_up_bit_s=64_000,
         delay_ns=150_000_000,
         delay_up_ns=20_000_000,
         queue_packets=20,

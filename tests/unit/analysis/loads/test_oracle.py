@@ -56,6 +56,12 @@ def test_an_unlimited_link_takes_the_delays_alone() -> None:
     assert limit.other_bytes == 716_800
 
 
+def test_requests_take_their_transmission() -> None:
+    """With RATE_UP each of the two requests takes at least the time of the smallest packet with a byte of it."""
+    later_ns = bound_on(LINK | {"rate_up_bit_s": 8000}).first_byte_ns - bound_on(LINK).first_byte_ns
+    assert later_ns == 2 * (1 + 31 + 66) * MS
+
+
 @given(
     rate=st.integers(1000, 10**9), delay=st.integers(0, 10**10), up=st.integers(0, 10**10), slower=st.integers(1, 10**6)
 )

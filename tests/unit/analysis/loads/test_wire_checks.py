@@ -90,6 +90,13 @@ def test_acknowledgments_that_are_late(late_ms: int, lines: int) -> None:
         assert found[0].what == "bytes acknowledged 51.0 ms after they had arrived at the client"
 
 
+@pytest.mark.parametrize(("rate_up_bit_s", "lines"), [(64_000, 0), (10**9, 1)])
+def test_acknowledgments_that_wait_for_others(rate_up_bit_s: int, lines: int) -> None:
+    """With RATE_UP an acknowledgment may wait for a full queue of others, and no longer."""
+    limited = replace(LINK, rate_up_bit_s=rate_up_bit_s)
+    assert len(list(late_acknowledgments(logs([0] * 10, acked_late_ms=300), limited, EXACT))) == lines
+
+
 def test_a_delayed_acknowledgment_is_not_late() -> None:
     """The client may hold back the acknowledgment of the last two segments."""
     layers = logs([0] * 10)

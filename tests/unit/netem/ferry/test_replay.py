@@ -55,6 +55,12 @@ def test_toward_the_front() -> None:
         assert departures_ms(model, (3, HALF)) == [ms]
 
 
+def test_a_rate_toward_the_front() -> None:
+    """With RATE_UP a packet toward the front takes its transmission time, and waits for those before it."""
+    link = Link(rate_bit_s=None, delay_ns=0, rate_up_bit_s=8 * 1000 * len(HALF) // 4)
+    assert departures_ms(Direction.up(link, 1), (3, HALF), (3, HALF)) == [7, 11]
+
+
 @given(TIMES, st.lists(st.integers(0, 200), max_size=40).map(sorted))
 def test_no_more_than_the_opportunities(times: list[int], arrivals: list[int]) -> None:
     """Each packet leaves at an opportunity, and no opportunity delivers more than a full packet."""

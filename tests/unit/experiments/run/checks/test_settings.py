@@ -187,3 +187,18 @@ def test_a_qdisc_with_another_option_is_invalid() -> None:
         check_kept(link, _counters(limit=23), "before the loads")
     with pytest.raises(InvalidRun, match="ECN of the queue: asked for False, observed True"):
         check_kept(link, _counters(ecn=True), "before the loads")
+
+
+def test_another_rate_toward_the_front_is_invalid() -> None:
+    """A run is invalid if tc shows another rate or queue toward the front than the link has."""
+    link = scenario_from({"RATE": "unlimited", "DELAY": "0ms", "RATE_UP": "64kbit"}).link
+
+    def counters(rate_bytes_s: int, limit: int) -> dict[str, list[dict[str, Any]]]:
+        options = {"rate": {"rate": rate_bytes_s}, "limit": limit}
+        return {"down": [], "up": [{"dev": "to-front", "kind": "netem", "handle": "2:", "options": options}]}
+
+    check_kept(link, counters(8000, 25), "before the loads")
+    with pytest.raises(InvalidRun, match="rate up in bit/s: asked for 64000, observed 64008"):
+        check_kept(link, counters(8001, 25), "before the loads")
+    with pytest.raises(InvalidRun, match="queue up in packets: asked for 25, observed 24"):
+        check_kept(link, counters(8000, 24), "before the loads")
