@@ -35,7 +35,8 @@ def idle_contradictions(
     """
     if is_stock and scenario.via is None and scenario.plan != PROBE:
         yield from _nothing_to_send(loads, layers, scenario, allowance)
-    if scenario.congestion_control != "bbr" and scenario.shaper_at == "link":
+    is_paced = scenario.congestion_control == "bbr" or scenario.front_qdisc == "fq"
+    if not is_paced and scenario.shaper_at == "link":
         yield from _unused_window(layers.sockets, allowance)
 
 

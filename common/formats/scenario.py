@@ -76,6 +76,7 @@ class ScenarioRecord:
     sndbuf_bytes: int | None
     congestion_control: str
     gso_segments: int | None = _named("GSO", usual=None)
+    front_qdisc: str | None = _named_later("FRONT_QDISC", usual=None)
     shaper_at: str = _named("SHAPER_AT", usual="link")
     client: Literal["h2", "chromium", "firefox", "webkit"]
     page: str = _named("PAGE", usual=MAPS)

@@ -25,6 +25,7 @@ from priolab.experiments.scenario.scenario import (
     RECORD_MOST,
     ClientKind,
     CongestionControl,
+    FrontQdisc,
     Scenario,
     ShaperAt,
 )
@@ -215,6 +216,15 @@ _KNOBS = (
         allowed="1 to 65535 segments, or stock",
         meaning="largest segmentation-offload packet of the front, in segments (gso_max_segs); stock: the kernel's"
         " default",
+    ),
+    Knob(
+        name="FRONT_QDISC",
+        default=STOCK,
+        field="front_qdisc",
+        parse=one_or(STOCK, FrontQdisc),
+        allowed=f"{words_of(FrontQdisc)}, or {STOCK}",
+        meaning="queueing discipline of the front's own device, what net.core.default_qdisc sets on a real one; fq:"
+        " with its pacing; stock: none, as devices of namespaces and containers have",
     ),
     _of_the_link(
         "RATE",

@@ -44,6 +44,15 @@ class CongestionControl(StrEnum):
     RENO = "reno"
 
 
+class FrontQdisc(StrEnum):
+    """Queueing disciplines of the front's own device, as the sysctl net.core.default_qdisc would set them."""
+
+    FQ = "fq"
+    """One queue for each connection, and pacing: TCP then sends at its pacing rate."""
+    FQ_CODEL = "fq_codel"
+    PFIFO_FAST = "pfifo_fast"
+
+
 class ShaperAt(StrEnum):
     """The place (a namespace or container) that has the link's bottleneck."""
 
@@ -131,6 +140,7 @@ class Scenario:
     no limit. LOWAT_AUTO also leaves the default, and a tuner sets TCP_NOTSENT_LOWAT of each connection.
     target_delay_ns: the longest time that a byte should wait unsent in the kernel, at which the tuner aims.
     sndbuf_bytes: the middle value of the front's net.ipv4.tcp_wmem; None leaves the kernel's default.
+    front_qdisc: the queueing discipline of the front's interface; None leaves it without one, as virtual devices are.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's default.
     shaper_at: the place of the link's bottleneck. At the front, results are better than on a real network
     (netem/egress.py).
@@ -156,6 +166,7 @@ class Scenario:
     sndbuf_bytes: int | None
     congestion_control: CongestionControl
     gso_segments: int | None
+    front_qdisc: FrontQdisc | None
     link: Link
     shaper_at: ShaperAt
     cross: int
@@ -226,6 +237,7 @@ def as_record(scenario: Scenario) -> ScenarioRecord:
         found = getattr(scenario.link, name)
         fields[name] = found and found.packed
     fields["qdisc"] = str(scenario.link.qdisc)
+    fields["front_qdisc"] = scenario.front_qdisc and str(scenario.front_qdisc)
     fields["cross_cc"] = str(scenario.cross_cc) if scenario.cross else None
     if scenario.lowat != LOWAT_AUTO:
         fields["target_delay_ns"] = None

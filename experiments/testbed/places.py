@@ -221,7 +221,7 @@ class Places(Protocol):
         """Sets send buffer, congestion control, LOWAT and GSO, as far as is possible before the front runs."""
 
     def settings(self) -> dict[str, Any]:
-        """Reads the settings in the place of a running front: lowat, tcp_wmem, gso_segments.
+        """Reads the settings in the place of a running front: lowat, tcp_wmem, gso_segments, front_qdisc.
 
         In namespaces also tcp_ecn, the sysctl in the places of client and front.
         """

@@ -58,6 +58,7 @@ _KNOBS: dict[str, Sequence[str]] = {
         "unlimited",
     ),
     "DELAY": ("0ms", "1ms", "20ms", "75ms", "100ms", "300ms", "300ms", "1s"),
+    "FRONT_QDISC": ("stock", "stock", "stock", "fq", "fq_codel", "pfifo_fast"),
     "RATE_UP": ("unlimited", "unlimited", "unlimited", "32kbit", "128kbit", "1mbit"),
     "DELAY_UP": ("0ms", "0ms", "5ms", "150ms", _LIKE_DELAY, _LIKE_DELAY, _LIKE_DELAY),
     "QUEUE": ("25", "25", "25", "100", "1000", "64kb"),

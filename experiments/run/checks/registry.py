@@ -41,7 +41,7 @@ CHECKS = (
     ),
     Check(
         name="settings of the front",
-        compares="LOWAT, send buffer, GSO and ECN in the places with the scenario",
+        compares="LOWAT, send buffer, GSO, the front's qdisc and ECN in the places with the scenario",
         by=(f"{_SETTINGS}.check_settings",),
         test=f"{_UNIT}/test_settings.py::test_another_setting_is_invalid",
     ),

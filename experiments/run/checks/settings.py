@@ -45,6 +45,8 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     _check_sysctls(scenario.lowat_bytes, scenario.sndbuf_bytes, observed)
     if scenario.gso_segments is not None:
         _agree("gso_max_segs", scenario.gso_segments, observed["gso_segments"])
+    if scenario.front_qdisc is not None:
+        _agree("qdisc of the front's device", scenario.front_qdisc, observed["front_qdisc"])
     if (found := observed.get("tcp_ecn")) is not None:
         asks = [value in _ASKS_FOR_ECN for value in found]
         if asks != [scenario.link.ecn] * len(asks):

@@ -62,6 +62,10 @@ class Compose(HostKernel):
             raise Unavailable(
                 f"QDISC={scenario.link.qdisc} with FABRIC=compose", untried, "use FABRIC=virtual or netns"
             )
+        if scenario.front_qdisc is not None:
+            untried = "the front's container leaves its device without a queueing discipline"
+            asked = f"FRONT_QDISC={scenario.front_qdisc} with FABRIC=compose"
+            raise Unavailable(asked, untried, "use FABRIC=virtual or netns")
         if scenario.cross:
             lack = "the compose project has no service for cross traffic"
             raise Unavailable("CROSS with FABRIC=compose", lack, "use FABRIC=virtual or netns")

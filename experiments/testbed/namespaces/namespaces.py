@@ -35,7 +35,14 @@ from priolab.experiments.testbed.namespaces.front_place import LOWAT, WMEM, End
 from priolab.experiments.testbed.namespaces.link_namespace import LinkNamespace
 from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.experiments.testbed.namespaces.second_hop import SecondHop
-from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, WIRE, gso_segments, wire_link, wire_origin
+from priolab.experiments.testbed.namespaces.wiring import (
+    ADDRESSES,
+    WIRE,
+    gso_segments,
+    wire_link,
+    wire_origin,
+    wire_qdisc,
+)
 from priolab.experiments.testbed.places import (
     FRONT_PORT,
     ORIGIN_PORT,
@@ -214,6 +221,8 @@ class Namespaces:
         )
         if scenario.gso_segments is not None:
             front.run_all([("ip", "link", "set", "dev", WIRE, "gso_max_segs", str(scenario.gso_segments))])
+        if scenario.front_qdisc is not None:
+            front.run_all([("tc", "qdisc", "add", "dev", WIRE, "root", "handle", "1:", scenario.front_qdisc)])
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the front's namespace, and tcp_ecn in the client's namespace."""
@@ -223,6 +232,7 @@ class Namespaces:
             "lowat": int(front.read_sysctl(LOWAT)),
             "tcp_wmem": front.read_sysctl(WMEM),
             "gso_segments": gso_segments(front),
+            "front_qdisc": wire_qdisc(front),
         }
 
     @contextmanager

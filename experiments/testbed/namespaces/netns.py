@@ -22,7 +22,6 @@ from priolab.experiments.testbed.namespaces.qdisc_check import check_qdisc
 from priolab.experiments.testbed.places import Places, run_label
 from priolab.netem import calibration
 from priolab.netem.availability import TRIAL, lack_of_netem, refusal
-from priolab.netem.link import Qdisc
 from priolab.netem.shaper_kind import Shaper
 
 _OTHER = "use another FABRIC"
@@ -119,7 +118,7 @@ def no_netem() -> str | None:
     return None
 
 
-def _no_qdisc(qdisc: Qdisc) -> str | None:
+def _no_qdisc(qdisc: str) -> str | None:
     try:
         processes.run([*entering(), "tc", "qdisc", "add", "dev", "lo", "root", qdisc], step="looking for a qdisc")
     except StepFailed as error:

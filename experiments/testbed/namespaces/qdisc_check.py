@@ -1,11 +1,11 @@
-"""The requirements of QDISC and TRACE, in every fabric whose places are namespaces."""
+"""The requirements of QDISC, FRONT_QDISC and TRACE, in every fabric whose places are namespaces."""
 
 from collections.abc import Callable
 
 from priolab.experiments.errors import StepFailed, Unavailable
 from priolab.experiments.host import processes
 from priolab.experiments.host.search_path import find
-from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.scenario.scenario import FrontQdisc, Scenario
 from priolab.netem.link import Qdisc
 from priolab.netem.shaper import lack_of
 from priolab.netem.shaper_kind import Shaper
@@ -17,15 +17,17 @@ def check_qdisc(
     scenario: Scenario,
     shaper: Shaper | None,
     no_netem: Callable[[], str | None],
-    no_qdisc: Callable[[Qdisc], str | None],
+    no_qdisc: Callable[[str], str | None],
 ) -> None:
-    """Checks that this machine has the queueing discipline of a scenario, or a shaper for its trace.
+    """Checks that this machine has the queueing disciplines of a scenario, or a shaper for its trace.
 
     Raises Unavailable.
 
     no_netem, no_qdisc: return the reason why the kernel has no netem, or not this discipline; None if it has.
     """
-    qdisc = scenario.link.qdisc
+    qdisc, own = scenario.link.qdisc, scenario.front_qdisc
+    if own not in (None, FrontQdisc.PFIFO_FAST) and (lack := no_qdisc(own)):  # pfifo_fast is in every kernel
+        raise Unavailable(f"FRONT_QDISC={own}", lack, "use another FRONT_QDISC, or FABRIC=virtual")
     if scenario.link.traced:
         _check_trace(scenario, shaper)
     if qdisc is Qdisc.FIFO:

@@ -16,6 +16,7 @@ _ADDRESS = struct.Struct("=4Bi")  # struct ifaddrmsg: family, prefix length, fla
 _NEIGHBOUR = struct.Struct("=B3xiHBB")  # struct ndmsg: family, index, state, flags, type
 _ROUTE = struct.Struct("=8BI")  # struct rtmsg: family, two prefix lengths, tos, table, protocol, scope, type, flags
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_FD, _IFLA_GSO_MAX_SEGS = 1, 3, 18, 28, 40
+_IFLA_QDISC = 6
 _INFO_KIND, _INFO_DATA, _VETH_PEER = 1, 2, 1
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _NDA_DST, _NDA_LLADDR = 1, 2
@@ -51,6 +52,11 @@ def gso_max_segs(answer: bytes) -> int:
     """Returns gso_max_segs from the kernel's answer to a message that asks for a device's attributes."""
     (segments,) = _WORD.unpack(attributes(answer, _LINK.size)[_IFLA_GSO_MAX_SEGS])
     return int(segments)
+
+
+def qdisc(answer: bytes) -> str:
+    """Returns the kind of the device's queueing discipline from the kernel's answer to such a message."""
+    return attributes(answer, _LINK.size)[_IFLA_QDISC].rstrip(b"\0").decode()
 
 
 def address(index: int, own: str, prefix: int) -> bytes:

@@ -112,6 +112,12 @@ def gso_segments(place: Namespace) -> int:
     return rtnetlink.gso_max_segs(answer)
 
 
+def wire_qdisc(place: Namespace) -> str:
+    """Returns the kind of the queueing discipline of the place's wire. Raises StepFailed."""
+    (answer,) = place.tell(rtnetlink.device(WIRE))
+    return rtnetlink.qdisc(answer)
+
+
 def attach(place: Namespace, device: str, own: str, *more: bytes) -> None:
     """Gives a device of the place the address `own`, sets it up, and sends more rtnetlink messages.
 

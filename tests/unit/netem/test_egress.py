@@ -133,6 +133,12 @@ def test_containers_cannot_do_it() -> None:
         Compose().check_usable(SCENARIO, None)
 
 
+def test_containers_cannot_set_the_fronts_discipline() -> None:
+    """FRONT_QDISC is refused with FABRIC=compose, before a container engine is searched."""
+    with pytest.raises(Unavailable, match="FRONT_QDISC=fq with FABRIC=compose cannot be used here: the front's"):
+        Compose().check_usable(scenario_from({"FRONT_QDISC": "fq"}), None)
+
+
 def test_the_ferry_cannot_do_it() -> None:
     """SHAPER_AT=front is refused with the ferry or without netem in the kernel. SHAPER_AT=link needs neither check."""
     with pytest.raises(Unavailable, match="SHAPER_AT=front with SHAPER=ferry"):

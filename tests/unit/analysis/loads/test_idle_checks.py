@@ -76,6 +76,8 @@ def test_unsent_bytes(changes: dict[str, int], lines: list[str]) -> None:
     samples = [busy(t_ms, **waits | changes) for t_ms in range(100, 200, 10)]
     assert told(samples, congestion_control="cubic") == lines
     assert told(samples, congestion_control="bbr") == told(samples, shaper_at="front") == []
+    assert told(samples, front_qdisc="fq") == []
+    assert told(samples, congestion_control="cubic", front_qdisc="fq_codel") == lines
 
 
 def test_a_window_that_the_kernel_counts_as_the_limit() -> None:

@@ -9,7 +9,14 @@ from priolab.client.plan import PlanKind
 from priolab.client.priorities import Priorities
 from priolab.experiments.errors import ScenarioError
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
-from priolab.experiments.scenario.scenario import ClientKind, CongestionControl, Scenario, ShaperAt, as_record
+from priolab.experiments.scenario.scenario import (
+    ClientKind,
+    CongestionControl,
+    FrontQdisc,
+    Scenario,
+    ShaperAt,
+    as_record,
+)
 from priolab.netem.link import Link
 from priolab.proxy.server import catalogue
 from tests.support.pages import maps_page
@@ -45,6 +52,7 @@ def test_defaults_are_the_maps_case() -> None:
         reloads=2,
         window_bytes=2**24,
         connection_window_bytes=None,
+        front_qdisc=None,
     )
 
 
@@ -71,6 +79,7 @@ def test_each_default_is_allowed() -> None:
         ({"GSO": "2"}, "gso_segments", 2),
         ({"RECORD": "1400"}, "record_bytes", 1400),
         ({"RECORD": "16k"}, "record_bytes", 16_384),
+        ({"FRONT_QDISC": "fq"}, "front_qdisc", FrontQdisc.FQ),
         ({"SHAPER_AT": "front"}, "shaper_at", ShaperAt.FRONT),
         ({"RATE": "128kbit"}, "rate_bit_s", 128_000),
         ({"RATE": "unlimited"}, "rate_bit_s", None),
@@ -138,6 +147,8 @@ def test_the_target_is_autos() -> None:
         ({"DELAY": "10ms", "JITTER": "11ms"}, "JITTER=11ms", "at most DELAY"),
         ({"LOSS_BURST": "5"}, "LOSS_BURST=5", "none, the only value with LOSS=0%"),
         ({"REORDER": "1%", "DELAY": "0ms"}, "REORDER=1%", "0% is the only value with DELAY=0ms"),
+        ({"FRONT_QDISC": "mq"}, "FRONT_QDISC=mq", "fq, fq_codel, pfifo_fast, or stock"),
+        ({"FRONT_QDISC": "fq", "SHAPER_AT": "front"}, "FRONT_QDISC=fq", "with SHAPER_AT=front, stock"),
         ({"QDISC": "codel"}, "QDISC=codel", "fifo, fq_codel, fq, cake, pie, dualpi2"),
         ({"QDISC": "pie", "RATE": "unlimited"}, "QDISC=pie", "fifo is the only value with RATE=unlimited"),
         ({"QDISC": "pie", "QUEUE": "1"}, "QDISC=pie", "fifo is the only value with RATE=unlimited or QUEUE=1"),

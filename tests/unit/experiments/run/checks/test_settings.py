@@ -133,6 +133,14 @@ def test_a_changed_setting_is_invalid() -> None:
         check_unchanged(SEEN, SEEN | {"gso_segments": 3})
 
 
+def test_another_discipline_of_the_front_is_invalid() -> None:
+    """A run is invalid if the front's device has another queueing discipline than FRONT_QDISC asks for."""
+    scenario = scenario_from({"FRONT_QDISC": "fq", "LOWAT": "16384"})
+    check_settings(scenario, SEEN | {"front_qdisc": "fq"})
+    with pytest.raises(InvalidRun, match="qdisc of the front's device: asked for fq, observed noqueue"):
+        check_settings(scenario, SEEN | {"front_qdisc": "noqueue"})
+
+
 LIVE = {"socket_lowat": [0], "sndbuf_bytes": 4 * 2**20, "congestion_control": "cubic"}
 
 

@@ -23,7 +23,7 @@ def _no_netem() -> str:
     return "this kernel has no sch_netem"
 
 
-def _no_qdisc(qdisc: Qdisc) -> str:
+def _no_qdisc(qdisc: str) -> str:
     return f"the guest kernel has no sch_{qdisc}"
 
 
@@ -44,6 +44,14 @@ def test_what_is_there_can_be_used() -> None:
     check_qdisc(scenario_from({"QDISC": "pie"}), None, _nothing_missing, _nothing_missing)
     check_qdisc(scenario_from({"QDISC": "pie"}), Shaper.NETEM, _nothing_missing, _nothing_missing)
     check_qdisc(scenario_from({}), Shaper.FERRY, _no_netem, _no_qdisc)
+
+
+def test_the_discipline_of_the_front() -> None:
+    """A kernel without the front's discipline is named; pfifo_fast is in each kernel."""
+    check_qdisc(scenario_from({"FRONT_QDISC": "fq"}), None, _no_netem, _nothing_missing)
+    check_qdisc(scenario_from({"FRONT_QDISC": "pfifo_fast"}), None, _no_netem, _no_qdisc)
+    with pytest.raises(Unavailable, match=r"^FRONT_QDISC=fq .*: the guest kernel has no sch_fq; use another FRONT"):
+        check_qdisc(scenario_from({"FRONT_QDISC": "fq"}), None, _nothing_missing, _no_qdisc)
 
 
 @pytest.mark.usefixtures("tc")

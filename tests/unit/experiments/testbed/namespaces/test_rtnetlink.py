@@ -51,3 +51,9 @@ def test_an_answer() -> None:
     """gso_max_segs is read from among the device's attributes."""
     answer = bytes.fromhex(f"{_LINK} {_WIRE} 08002800ffff0000")
     assert rtnetlink.gso_max_segs(answer) == 65535
+
+
+def test_the_kind_of_a_qdisc() -> None:
+    """The name of the device's queueing discipline is read from among its attributes."""
+    answer = bytes.fromhex(f"{_LINK} {_WIRE} 0700060066710000")
+    assert rtnetlink.qdisc(answer) == "fq"
