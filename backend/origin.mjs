@@ -46,6 +46,16 @@ async function until(atNs) {
   for (let left = atNs - nanoseconds(); left > 0; left = atNs - nanoseconds()) await sleep(Math.ceil(left / 1e6));
 }
 
+let fillers = 0;
+
+/** Returns the header field of this size, each with another value, so that no table of HPACK or QPACK has it.
+ *
+ * Huffman's code of these libraries makes `~` longer, so that the value goes over the wire as it is.
+ */
+function filler({ fillerBytes } = {}) {
+  return fillerBytes ? { "x-filler": String(++fillers).padEnd(fillerBytes, "~").slice(0, fillerBytes) } : {};
+}
+
 async function answer(request, response) {
   const entry = { method: request.method, path: request.url, received_ns: nanoseconds() };
   response.on("close", () => {
@@ -64,6 +74,7 @@ async function answer(request, response) {
     "content-type": resource?.type ?? "text/plain",
     "content-length": entry.status === 405 ? 0 : body.length,
     "cache-control": "no-store",
+    ...filler(resource),
   });
   response.end(entry.status === 405 || request.method === "HEAD" ? undefined : body);
 }
@@ -79,7 +90,7 @@ async function trickle(request, response) {
   const { body, type, pieces, headersNs, isUnbuffered } = served.get(request.url);
   // Fronts that know X-Accel-Buffering pass each chunk on at once.
   const unbuffered = { "cache-control": "no-store", ...(isUnbuffered && { "x-accel-buffering": "no" }) };
-  const fields = { "content-type": type, "content-length": body.length, ...unbuffered };
+  const fields = { "content-type": type, "content-length": body.length, ...unbuffered, ...filler(served.get(request.url)) };
   entry.status = 200;
   if (headersNs !== undefined) {
     await until(entry.received_ns + headersNs);

@@ -12,6 +12,7 @@ from priolab.client.pieces import DataHeader, DataPiece
 from priolab.client.records import Record
 from priolab.client.valve import Opening
 from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.page import FILLER
 from priolab.common.formats.plan import Plan, Request
 
 
@@ -35,6 +36,7 @@ class Loads:
         self._waiting: list[tuple[int, Request]] = []
         self._answered: set[int] = set()
         self._names: dict[int, str] = {}
+        self._header_bytes = {each.name: each.header_bytes for each in plan.page.resources}
 
     @property
     def loading(self) -> bool:
@@ -139,14 +141,20 @@ class Loads:
             events.append(self.event(Kind.LOAD_FINISHED, now_ns))
         return events, due
 
-    def answered(self, stream_id: int, status: str, now_ns: int, record: Record | None) -> Event:
-        """Notes that a response's headers are complete; returns the event. Raises LoadFailed unless the status is 200.
+    def answered(
+        self, stream_id: int, status: str, now_ns: int, record: Record | None, *, filler_bytes: int = 0
+    ) -> Event:
+        """Notes that a response's headers are complete; returns the event.
 
-        record: the TLS record of the headers. The event has the record's position, as headers delay the bytes behind
-        them.
+        Raises LoadFailed unless the status is 200 and the headers have the page's `header_bytes`.
+        filler_bytes: the size of the header field FILLER. record: the TLS record of the headers. The event has the
+        record's position, as headers delay the bytes behind them.
         """
         if status != "200":
             raise LoadFailed(f"the front answered {self._names[stream_id]} with status {status}")
+        name = self._names[stream_id]
+        if (sent_bytes := self._header_bytes.get(name, 0)) and filler_bytes != sent_bytes:
+            raise LoadFailed(f"{FILLER} of {name} has {filler_bytes} bytes at the client, {sent_bytes} at the origin")
         self._answered.add(stream_id)
         return self.event(Kind.HEADERS, now_ns, stream_id, detail=status, record=record)
 

@@ -187,7 +187,7 @@ def _crossing_ns(each: _Asked, layers: Layers, scenario: ScenarioRecord, wait_ns
     if not each.first_load:
         sampled = latest(layers.sockets, each.request.received_ns)
         window = min(INITIAL_WINDOW_SEGMENTS, sampled.cwnd_segments) if sampled else 1
-    segments = segments_of(each.resource.size_bytes, len(each.resource.ends_bytes))
+    segments = segments_of(each.resource.size_bytes + each.resource.header_bytes, len(each.resource.ends_bytes))
     round_ns = scenario.delay_ns + 2 * scenario.jitter_ns + scenario.delay_up_ns + wait_ns
     rate = Rate.of(scenario)
     packets_ns = round(rate.longest_wait_s(segments) * 10**9) if rate else 0

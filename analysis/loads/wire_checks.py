@@ -38,10 +38,11 @@ def late_on_the_way(
     way_ns = scenario.delay_ns + 2 * scenario.jitter_ns
     late_ns = allowance.on_the_way_ns + (_off_ns(rate) if rate else 0)
     through_ns = 0.0
+    is_paced = scenario.front_qdisc == "fq"
     last: SocketSample | None = None
     index = 0
     for sample in layers.sockets:
-        through_ns = max(through_ns, sample.t_ns + way_ns)
+        through_ns = max(through_ns, sample.t_ns + way_ns + (_paced_ns(sample) if is_paced else 0))
         if rate is not None:
             through_ns = rate.through_ns(through_ns, _on_the_link_bytes(last, sample))
         last = sample
@@ -93,6 +94,17 @@ def _off_ns(rate: Rate) -> int:
     """
     rates_bit_s = [rate_bit_s for _, rate_bit_s in rate.pieces]
     return round(rate.longest_wait_s(2) * 10**9 * max(rates_bit_s) / min(rates_bit_s))
+
+
+def _paced_ns(sample: SocketSample) -> int:
+    """Returns how long the front's fq may hold what TCP has sent: TCP Small Queues let it hold two packet buffers.
+
+    A packet buffer has two segments, or a millisecond of the pacing rate if that is more (tcp_tso_autosize). One more
+    may have been let through before its time.
+    """
+    if not sample.pacing_rate_bytes_s:
+        return 0
+    return max(6 * sample.mss_bytes * 10**9 // sample.pacing_rate_bytes_s, 3 * 10**6)
 
 
 def _on_the_link_bytes(before: SocketSample | None, sample: SocketSample) -> float:

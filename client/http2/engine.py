@@ -19,6 +19,7 @@ from priolab.client.loads import LoadFailed, Loads
 from priolab.client.records import Record
 from priolab.client.valve import PARKED_BYTES, WIDE_BYTES, Valve
 from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.page import FILLER
 from priolab.common.formats.plan import Disturbance, Plan, Position, Request
 from priolab.common.signals import as_text
 
@@ -239,8 +240,9 @@ class Http2Engine:
             return []
         match event:
             case ResponseReceived(stream_id=int(stream_id), headers=headers):
-                status = dict(headers or [])[b":status"].decode(errors="replace")
-                return [self._loads.answered(stream_id, status, now_ns, record)]
+                fields = dict(headers or [])
+                status, filler = fields[b":status"].decode(errors="replace"), fields.get(FILLER.encode(), b"")
+                return [self._loads.answered(stream_id, status, now_ns, record, filler_bytes=len(filler))]
             case DataReceived(stream_id=int(stream_id), flow_controlled_length=int(length)):
                 if not self._valve:
                     self._connection.acknowledge_received_data(length, stream_id)

@@ -28,6 +28,7 @@ from priolab.client.http3.windows import INITIAL_BYTES, HeldConnection
 from priolab.client.loads import LoadFailed, Loads
 from priolab.client.valve import MOST_PARKED_TURNS, PARKED_BYTES, WIDE_BYTES, Valve
 from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.page import FILLER
 from priolab.common.formats.plan import Plan, Request, Steps
 
 _NS = 10**9
@@ -176,8 +177,11 @@ class Http3Engine:
             ):
                 raise LoadFailed(f"the front opened stream {stream_id}, or used it after its end")
             case HeadersReceived(stream_id=stream_id, headers=headers, stream_ended=ended):
-                status = dict(headers).get(b":status", b"1xx").decode(errors="replace")  # trailers have no status
-                events = [] if status.startswith("1") else [self._loads.answered(stream_id, status, now_ns, None)]
+                fields = dict(headers)
+                status = fields.get(b":status", b"1xx").decode(errors="replace")  # trailers have no status
+                size = len(fields.get(FILLER.encode(), b""))
+                is_final = not status.startswith("1")
+                events = [self._loads.answered(stream_id, status, now_ns, None, filler_bytes=size)] if is_final else []
             case DataReceived(stream_id=stream_id, data=data, stream_ended=ended):
                 events = [self._loads.event(Kind.DATA, now_ns, stream_id, size_bytes=len(data))] if data else []
             case _:

@@ -22,6 +22,7 @@ from priolab.client.spdy.blocks import BlockReader, BlockWriter
 from priolab.client.spdy.frames import Breach, FrameReader, Setting
 from priolab.client.valve import PARKED_BYTES, WIDE_BYTES, Valve
 from priolab.common.formats.events import Event
+from priolab.common.formats.page import FILLER
 from priolab.common.formats.plan import Plan, Request
 
 SESSION_BYTES = 64 * 1024
@@ -283,7 +284,8 @@ class SpdyEngine:
                 raise Breach(f"a SYN_REPLY on stream {block.stream_id} without :status or :version")
             stream.is_answered = True
             stream.promised_bytes = _length(fields.get("content-length"))
-            events = [self._loads.answered(block.stream_id, status.partition(" ")[0], now_ns, record)]
+            code, size = status.partition(" ")[0], len(fields.get(FILLER, ""))
+            events = [self._loads.answered(block.stream_id, code, now_ns, record, filler_bytes=size)]
         return events
 
     def _end(self, stream_id: int, now_ns: int) -> list[Event]:

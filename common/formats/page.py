@@ -15,6 +15,9 @@ from typing import Any, Self
 
 MAPS = "maps"
 
+FILLER = "x-filler"
+"""The header field that makes a response's headers larger (`Resource.header_bytes`)."""
+
 _DOCUMENT_TYPES = ("text/html", "application/xhtml+xml")
 
 
@@ -51,6 +54,7 @@ class Resource:
     client then waits before it requests this one. chunks: the pieces of a response
     that the origin writes over time; empty if it writes the whole response at once. headers_ns: the time from the
     request until the origin sends the response's headers; None to send them with the first byte.
+    header_bytes: the size of the value of a header field FILLER that the origin adds to the response; 0 for none.
     fetchpriority: the value of the HTML attribute of that name, for real browsers; None for no attribute.
 
     The priority: urgency and incremental are those of RFC 9218, 4. weight (1 to 256) and depends_on (the name of a
@@ -71,6 +75,7 @@ class Resource:
     wait_ns: int = 0
     chunks: tuple[Chunk, ...] = ()
     headers_ns: int | None = None
+    header_bytes: int = 0
     fetchpriority: str | None = None
 
     @property
@@ -202,12 +207,14 @@ class Page:
         return tuple(chain)
 
     def as_document(self) -> dict[str, Any]:
-        """Returns the page for a JSON document: without notes, and with `headers_ns` only if it is not None."""
+        """Returns the page for a JSON document: without notes, and `headers_ns` and `header_bytes` only if set."""
         document = asdict(self)
         del document["notes"]
         for resource in document["resources"]:
             if resource["headers_ns"] is None:
                 del resource["headers_ns"]
+            if not resource["header_bytes"]:
+                del resource["header_bytes"]
         return document
 
     @classmethod

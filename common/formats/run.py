@@ -298,8 +298,8 @@ class RunRecord(Findings, Conduct):
         """Returns the content of run.json.
 
         With PAGE=maps some values are there twice: also under a key with a resource's name. The scenario has the fields
-        of LEFT_OUT only if they are not None, its resources `fetchpriority` and `headers_ns` only if they have one.
-        A ledger of an earlier version has no uncertainties.
+        of LEFT_OUT only if they are not None, its resources `fetchpriority`, `headers_ns` and `header_bytes` only if
+        they have one. A ledger of an earlier version has no uncertainties.
         """
         document: dict[str, Any] = json.loads(json.dumps(self, default=_shallow))
         if document["lab"] is None:
@@ -311,6 +311,8 @@ class RunRecord(Findings, Conduct):
             for key in ("fetchpriority", "headers_ns"):
                 if resource[key] is None:
                     del resource[key]
+            if not resource["header_bytes"]:
+                del resource["header_bytes"]
         if document["ledger"] and not document["ledger"]["parts_uncertainty_ms"]:
             del document["ledger"]["parts_uncertainty_ms"]
         for load in document["loads"]:

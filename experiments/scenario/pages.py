@@ -95,6 +95,10 @@ _TYPE = r"^(?!image/(?!jpeg\Z))[a-z0-9.+-]+/[a-z0-9.+-]+(; charset=utf-8)?\Z"
 _Times = Annotated[_Time, Meta(description=_TIMES)]
 
 
+_HEADER_MOST = 3072
+"""The largest header field: with the other fields, what nginx takes from an origin (proxy_buffer_size)."""
+
+
 class _Chunk(Struct, forbid_unknown_fields=True, kw_only=True):
     at: _Times
     bytes: Annotated[_Size, Meta(description="1 byte to 64M")]
@@ -123,6 +127,7 @@ class _Resource(Struct, forbid_unknown_fields=True, kw_only=True):
     ] = ()
     fetchpriority: Literal["high", "low", "auto"] | None = None
     headers: Annotated[_Time, Meta(description=_TIMES)] | None = None
+    header_bytes: Annotated[int, Meta(ge=0, le=_HEADER_MOST, description=f"0 to {_HEADER_MOST}")] = 0
 
 
 class _SiteResource(_Resource, kw_only=True):
@@ -265,6 +270,7 @@ def _resource(where: str, read: _Resource, *, of_site: bool) -> Resource:
         wait_ns=read.wait,
         chunks=chunks,
         headers_ns=read.headers,
+        header_bytes=read.header_bytes,
         fetchpriority=read.fetchpriority,
     )
 

@@ -194,6 +194,19 @@ def test_an_event_stream_opens_before_its_first_event(lab: Lab, tmp_path: Path) 
     assert 7.3 <= (events.first_byte_ns - events.requested_ns) / 10**9 < 7.4
 
 
+def test_large_headers_take_their_time(lab: Lab, tmp_path: Path) -> None:
+    """A header field of 3,000 bytes takes 23 ms of the link, before the first byte behind it."""
+    resource = '[[resource]]\nname = "{0}"\ntype = "text/plain"\nsize = 2000\n'
+    text = f'title = "T"\n{resource.format("small")}{resource.format("large")}after = "small"\nheader_bytes = 3000\n'
+    (tmp_path / "mine.toml").write_text(text)
+    done = lab.latest(_priolab(lab, tmp_path, "PAGE=mine.toml", "RELOADS=1"))
+    assert done.code == 0, done.trouble
+    assert done.folder is not None
+    found = measured_load(load_run(done.folder / "lowat-16384.1").evidence()).resources
+    took_ms = {name: (each.first_byte_ns - each.requested_ns) / 10**6 for name, each in found.items()}
+    assert took_ms["large"] - took_ms["small"] == pytest.approx(3000 * 8 / 1024, abs=3)
+
+
 @pytest.mark.parametrize(
     ("given", "instead", "told"),
     [

@@ -176,6 +176,7 @@ def test_headers_come_in_their_own_time(tmp_path: Path, *, is_in_chunks: bool) -
         chunks=chunks,
         delay_ns=0 if is_in_chunks else 600 * MS,
         headers_ns=50 * MS,
+        header_bytes=2000,
     )
     other = Resource(name="o", path="/o", content_type="text/plain", size_bytes=3, weight=1, delay_ns=100 * MS)
     page = Page(name="mine", title="", resources=(events, other))
@@ -187,6 +188,7 @@ def test_headers_come_in_their_own_time(tmp_path: Path, *, is_in_chunks: bool) -
         response = connection.getresponse()
         headers_s = time.monotonic() - began
         assert (response.getheader("content-length"), len(response.read())) == ("4", 4)
+        assert len(response.getheader("x-filler") or "") == 2000
         body_s = time.monotonic() - began
         connection.close()
         assert _get(port, "/o")[1] == b"..."
@@ -217,3 +219,16 @@ def test_each_piece_comes_in_its_own_time(tmp_path: Path) -> None:
     due_ms = [50, 200, 350, 500]
     assert all(came >= due for came, due in zip(came_ms, due_ms, strict=True))
     assert came_ms[0] < due_ms[-1]
+
+
+def test_a_header_field_of_a_given_size(tmp_path: Path) -> None:
+    """Each response has the field with its size and another value, which no table can replace; others have none."""
+    large = Resource(name="l", path="/l", content_type="text/plain", size_bytes=3, weight=1, header_bytes=3072)
+    other = Resource(name="o", path="/o", content_type="text/plain", size_bytes=3, weight=1)
+    page = Page(name="mine", title="", resources=(large, other))
+    with running_origin(tmp_path / "access.jsonl", PAGE=str(page_file(tmp_path, page))) as port:
+        first, second, none = (_get(port, path)[2].getheader("x-filler") for path in ("/l", "/l", "/o"))
+    assert first is not None
+    assert second is not None
+    assert first != second
+    assert (len(first), len(second), none) == (3072, 3072, None)

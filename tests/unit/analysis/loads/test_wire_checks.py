@@ -75,6 +75,16 @@ def test_a_busy_machine_may_be_late() -> None:
     assert list(late_on_the_way(logs([*[0] * 9, 240]), LINK, 0, real))
 
 
+@pytest.mark.parametrize(("late_ms", "lines"), [(40, 0), (110, 1)])
+def test_the_fronts_fq_may_hold_bytes(late_ms: int, lines: int) -> None:
+    """With FRONT_QDISC=fq two packet buffers, and one more, may wait at the pacing rate; 6 segments take 60 ms."""
+    late = logs([*[0] * 9, late_ms])
+    paced = tuple(replace(each, pacing_rate_bytes_s=100 * SEGMENT) for each in late.sockets)
+    fq = replace(LINK, front_qdisc="fq")
+    assert len(list(late_on_the_way(replace(late, sockets=paced), fq, 0, EXACT))) == lines
+    assert list(late_on_the_way(replace(late, sockets=paced), LINK, 0, EXACT))
+
+
 def test_bytes_of_other_flows() -> None:
     """With cross traffic nothing is known about the wait behind other flows."""
     crossed = replace(logs([*[0] * 9, 400]), cross=(None,))  # type: ignore[arg-type]

@@ -26,7 +26,7 @@ B = '[[resource]]\nname = "b"\ntype = "text/plain"\nsize = 5\nimportant = true\n
 STREAM = '[[resource]]\nname = "b"\ntype = "text/event-stream"\nimportant = true\n'
 KEYS = (
     "name, type, path, size, delay, important, urgency, incremental, weight, depends_on, after, wait, chunks,"
-    " fetchpriority, headers"
+    " fetchpriority, headers, header_bytes"
 )
 
 
@@ -119,6 +119,7 @@ def test_what_is_not_said(tmp_path: Path) -> None:
         "wait_ns": 0,
         "chunks": (),
         "headers_ns": None,
+        "header_bytes": 0,
         "fetchpriority": None,
     }
 
@@ -130,7 +131,7 @@ def test_what_is_said(tmp_path: Path) -> None:
         '[[resource]]\nname = "p"\ntype = "text/html"\nsize = "4k"\n'
         '[[resource]]\nname = "x"\ntype = "text/css"\npath = "/y/z.css"\nsize = "SIZE"\ndelay = "JS_DELAY"\n'
         'important = true\nurgency = 1\nincremental = true\nweight = 7\ndepends_on = "s"\nafter = "p"\nwait = "50ms"\n'
-        'headers = "120ms"\nfetchpriority = "low"\n'
+        'headers = "120ms"\nheader_bytes = 3072\nfetchpriority = "low"\n'
         '[[resource]]\nname = "s"\ntype = "text/event-stream"\nsize = 9\n'
         'chunks = [{ at = "1s", bytes = 2 }, { at = "2s", bytes = 1, every = "3ms", count = 7 }]\n'
     )
@@ -152,6 +153,7 @@ def test_what_is_said(tmp_path: Path) -> None:
         "wait_ns": 50 * MS,
         "chunks": (),
         "headers_ns": 120 * MS,
+        "header_bytes": 3072,
         "fetchpriority": "low",
     }
     assert page["s"].chunks == (
@@ -226,6 +228,7 @@ def test_a_copy_of_a_page_of_the_catalogue_has_a_name_of_its_own(tmp_path: Path)
             "delay = '2s'\nheaders = '3s'",
             "resource 2 (b): headers=3,000 ms is not allowed; allowed: at most 2000ms, the time of the response's",
         ),
+        ("header_bytes = 3073", "resource 2 (b): header_bytes=3073 is not allowed; allowed: 0 to 3072"),
         ("urgency = 8", "resource 2 (b): urgency=8 is not allowed; allowed: 0 to 7"),
         ("urgency = -1", "resource 2 (b): urgency=-1 is not allowed; allowed: 0 to 7"),
         ("urgency = 1.0", "resource 2 (b): urgency=1.0 is not allowed; allowed: 0 to 7"),
