@@ -11,9 +11,10 @@ Times are those of the measured load, in milliseconds from the request of its pa
   same for every LOWAT, do not hide it.
 
 The front's costs are counted over all loads of the connection, per MB (10^6 bytes) of their payload: processor time,
-context switches, and system calls that read and write (CostRecord). A cost is None if it was not counted: in a folder
-of an earlier version, by a user who may not load the BPF program that counts calls, or processor time in the guest,
-where work takes no time.
+context switches, and system calls that read and write (CostRecord). Memory is the most in the send buffer of the
+client's connection at a sample of the measured load, bytes on their way included. A cost is None if it was not counted:
+in a folder of an earlier version, by a user who may not load the BPF program that counts calls, or processor time in
+the guest, where work takes no time.
 """
 
 from collections.abc import Mapping
@@ -45,6 +46,7 @@ class Measure(StrEnum):
     INVOLUNTARY = "involuntary_switches_per_mb"
     READS = "read_calls_per_mb"
     WRITES = "write_calls_per_mb"
+    MEMORY = "send_buffer_bytes"
 
 
 COSTS = (Measure.CPU, Measure.VOLUNTARY, Measure.INVOLUNTARY, Measure.READS, Measure.WRITES)
@@ -62,6 +64,7 @@ def measures(run: Run) -> Mapping[Measure, float | None]:
         Measure.SEND_QUEUE: ledger.parts_ms.get(Layer.UNSENT) if ledger else None,
         Measure.COMPLETE: load.complete_ms,
         Measure.GOODPUT: _goodput_bit_s(run),
+        Measure.MEMORY: load.cost.memory_most_bytes if load.cost else None,
         **_costs(run),
     }
 

@@ -78,6 +78,7 @@ class _Range(Struct, frozen=True, kw_only=True):
 class _Knee(Struct, frozen=True, kw_only=True):
     recommended: str | None
     reason: str
+    price: str | None
     best: str | None
     front: list[str]
     left_out: list[str]
@@ -212,6 +213,7 @@ def _knee(network: Network, knee: Knee, made: _Made) -> _Knee:
     return _Knee(
         recommended=chosen.value if chosen else None,
         reason=words.reason(network, knee),
+        price=words.price(network, knee),
         best=knee.best.value if knee.best else None,
         front=[level.value for level in knee.front],
         left_out=[level.value for level in network.thin],

@@ -65,6 +65,8 @@ def sentences(network: Document) -> list[str]:
         said.insert(2, told)
     if knee["left_out_words"]:
         said.insert(1, knee["left_out_words"])
+    if knee["price"]:
+        said.insert(1, knee["price"])
     said += [judgement["words"] for judgement in network["auto"]]
     if knee["put_back"]:
         said.append(f"This command checks the recommended value in new runs: priolab run {' '.join(knee['put_back'])}")

@@ -9,7 +9,7 @@ from priolab.analysis.sweeps.network_knobs import NONE
 from priolab.analysis.sweeps.networks import Level, Network
 from priolab.analysis.sweeps.spread import Difference
 from priolab.analysis.sweeps.steered import Judgement
-from priolab.common.amounts import milliseconds, rate
+from priolab.common.amounts import kibibytes, milliseconds, rate
 
 ARTICLE = "131072"
 """The LOWAT of the article, and of most recipes since the article."""
@@ -23,6 +23,8 @@ def amount(measure: Measure, value: float) -> str:
         return rate(value)
     if measure is Measure.CPU:
         return f"{value:.3g} ms"
+    if measure is Measure.MEMORY:
+        return kibibytes(value)
     return milliseconds(value) if measure.endswith("_ms") else f"{value:.3g}"
 
 
@@ -85,6 +87,27 @@ def _than_unset(network: Network, knee: Knee, chosen: Level) -> str:
     less = f"{1 - goodput_part(chosen, network.unset):.1%} less"
     compared = "more" if gain.is_more else less if gain.is_less else "not measurably less"
     return f". With LOWAT unset it comes at {unset}. Goodput is {goodput}, {compared} than with LOWAT unset"
+
+
+def price(network: Network, knee: Knee) -> str | None:
+    """Returns a sentence about what the recommended value costs the front; None if there is nothing to compare."""
+    chosen, unset = knee.recommended, network.unset
+    if chosen is None or unset is None or chosen is unset:
+        return None
+    parts = []
+    for measure, unit in _PRICES.items():
+        own, without = chosen.estimates.get(measure), unset.estimates.get(measure)
+        if own is not None and without is not None:
+            parts.append(f"{amount(measure, own.median)} {unit} (unset: {amount(measure, without.median)})")
+    return f"Its price for the front: {', '.join(parts)}." if parts else None
+
+
+_PRICES = {
+    Measure.VOLUNTARY: "wake-ups per MB",
+    Measure.WRITES: "writes per MB",
+    Measure.CPU: "of processor time per MB",
+    Measure.MEMORY: "at most in the send buffer",
+}
 
 
 def falls(network: Network, knee: Knee) -> str:

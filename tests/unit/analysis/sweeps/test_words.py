@@ -7,8 +7,8 @@ import pytest
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
-from priolab.analysis.sweeps.words import amount, factor, interval, no_difference
-from tests.support.sweeps import level, network
+from priolab.analysis.sweeps.words import amount, factor, interval, no_difference, price
+from tests.support.sweeps import Curve, level, network
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,7 @@ from tests.support.sweeps import level, network
         (Measure.GOODPUT, 12.0, "12 bit/s"),
         (Measure.VOLUNTARY, 169.56, "170"),
         (Measure.CPU, 4.2, "4.2 ms"),
+        (Measure.MEMORY, 283_648.0, "277 KiB"),
     ],
 )
 def test_amounts_have_units(measure: Measure, value: float, words: str) -> None:
@@ -56,3 +57,20 @@ def test_a_distance_from_nothing_is_told() -> None:
     found = network({"none": (1000, 980)}, pair=pair)
     told = no_difference(found, find(found))
     assert "spread is 3.00 s (factor 300) in first byte, and 0 bit/s (factor 1) in goodput" in told
+
+
+def test_a_price_is_told() -> None:
+    """The price of the recommended value stands beside that of LOWAT unset; what was not counted is left out."""
+    costs = {Measure.VOLUNTARY.value: 7.79, Measure.MEMORY.value: 283_648.0}
+    chosen = level("131072", 390, 980, **costs, **{Measure.CPU.value: 4.2})
+    unset = level("none", 3830, 980, **{name: 2 * number for name, number in costs.items()})
+    found = network({}, chosen, unset)
+    told = "7.79 wake-ups per MB (unset: 15.6), 277 KiB at most in the send buffer (unset: 554 KiB)."
+    assert price(found, find(found)) == f"Its price for the front: {told}"
+
+
+@pytest.mark.parametrize("curve", [{"none": (390, 980), "131072": (390, 980)}, {"131072": (390, 980)}])
+def test_no_price(curve: Curve) -> None:
+    """LOWAT unset has no price, and neither has a value that cannot be compared with it."""
+    found = network(curve)
+    assert price(found, find(found)) is None
