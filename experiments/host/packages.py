@@ -14,6 +14,7 @@ ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute
 """The programs that every run on this machine needs, with their packages."""
 
 CAPTURING: Mapping[str, str] = MappingProxyType({"tcpdump": "tcpdump", "editcap": "wireshark-common"})
+LOADING: Mapping[str, str] = MappingProxyType({"h2load": "nghttp2-client"})
 READING_CAPTURES: Mapping[str, str] = MappingProxyType({"tshark": "tshark"})
 
 KERNEL_PROGRAMS: Mapping[str, str] = MappingProxyType(
@@ -89,6 +90,8 @@ def wants_of(
         wants.append(Want(packages=("nodejs",), programs=("node",), without="the demo's page is not checked"))
     if (request.capture and request.runs_here) or request.part in (SetupPart.CAPTURE, SetupPart.TEST):
         wants += _programs(CAPTURING)
+    if request.part in (SetupPart.COST, SetupPart.TEST):
+        wants += _programs(LOADING, without="`priolab cost` does not measure processor time")
     if request.part is SetupPart.TEST:
         wants += _programs(READING_CAPTURES)
         wants += _programs({"cargo": "cargo"}, without="the example of a server in Rust is not tested")

@@ -33,6 +33,7 @@ class SetupPart(StrEnum):
     EXPERIMENT = "experiment"
     ENVIRONMENT = "environment"
     CAPTURE = "capture"
+    COST = "cost"
     CHROMIUM = "chromium"
     FIREFOX = "firefox"
     WEBKIT = "webkit"

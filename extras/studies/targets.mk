@@ -1,10 +1,14 @@
-.PHONY: agreement auto model link sabotage transition two-hops traces
+.PHONY: agreement auto cost model link sabotage transition two-hops traces
 
 agreement: setup ## compare the fabrics that work on this machine; writes docs/measured/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/measured/agreement.md
 
 auto: setup-compared ## measure LOWAT=auto on every network, new connections and changing rates; writes docs/measured/auto.md (about half an hour)
 	@$(PRIOLAB) auto docs/measured/auto.md
+
+cost: ## measure what LOWAT costs three servers; writes docs/measured/cost.md and its picture (about 15 minutes)
+	@experiments/host/setup.sh cost SERVER=nginx,h2o,caddy
+	@$(PRIOLAB) cost docs/measured/cost.md
 
 model: setup-compared ## compare the predictor with measurements, on drawn networks too; writes docs/measured/model.md (about four minutes)
 	@$(PRIOLAB) model docs/measured/model.md

@@ -43,10 +43,11 @@ def known() -> Mapping[str, Capability]:
     script = axe()
     detail = str(script) if script.exists() else "not installed"
     found["axe"] = Capability(name="axe", present=script.exists(), detail=detail, remedy="make setup-test")
-    cargo = find("cargo")
-    found["cargo"] = Capability(
-        name="cargo", present=cargo is not None, detail=cargo or "not installed", remedy="make setup-test"
-    )
+    for name in ("cargo", "h2load"):
+        path = find(name)
+        found[name] = Capability(
+            name=name, present=path is not None, detail=path or "not installed", remedy="make setup-test"
+        )
     detail = _io_uring()
     found["io_uring"] = Capability(name="io_uring", present=not detail, detail=detail or "present", remedy="")
     group = keeper.group_of("/")

@@ -332,6 +332,17 @@ def test_wireshark_is_for_those_who_want_it(part: SetupPart, words: tuple[str, .
 
 
 @pytest.mark.parametrize(
+    ("part", "wanted"), [(SetupPart.EVERYTHING, False), (SetupPart.COST, True), (SetupPart.TEST, True)]
+)
+def test_h2load_is_for_those_who_want_it(part: SetupPart, *, wanted: bool) -> None:
+    """Only `priolab cost` and the tests use h2load, and `priolab cost` can do without it."""
+    plan = _plan(part=part)
+    assert "nghttp2-client" not in plan.install
+    without = [each.without for each in plan.optional if "nghttp2-client" in each.packages]
+    assert without == (["`priolab cost` does not measure processor time"] if wanted else [])
+
+
+@pytest.mark.parametrize(
     ("part", "words", "needed", "wanted"),
     [
         (SetupPart.EVERYTHING, (), False, False),

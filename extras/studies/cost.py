@@ -1,0 +1,85 @@
+"""Measures the gain of LOWAT and its price: `make cost` fills docs/measured/cost.md, and writes cost.json and .svg.
+
+The study has two parts:
+1. The grid in the guest (prices.py), which gives the same numbers every time. cost.json has all of them.
+2. The front's processor time on this machine's clocks (processor.py), which depends on the machine and on its load.
+"""
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from priolab.analysis.figures import picture
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.study import Findings, Study
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.execution.command_process import keep_guests
+from priolab.extras.studies import cost_document, cost_picture, prices, processor
+from priolab.extras.studies.prices import Price
+from priolab.extras.studies.processor import Spending
+
+NAME = "cost"
+_FORMAT = 1
+_DIGITS = 3
+
+
+def add_to(parser: ArgumentParser) -> None:
+    """Adds the options of `priolab cost` to its parser."""
+    parser.add_argument(
+        "file", type=Path, nargs="?", help=f"the document to write; the default is {NAME}.md, in the current folder"
+    )
+    parser.add_argument("--json", action="store_true", help="only print the prices in the guest, as JSON")
+    parser.set_defaults(do=_do)
+
+
+def document(found: Sequence[Price]) -> dict[str, Any]:
+    """Returns the prices as docs/reference/results.md describes them."""
+    rows = [
+        {
+            "server": each.server,
+            "rate": each.network.rate,
+            "round_trip_ms": each.network.round_trip_ms,
+            "lowat": each.lowat,
+            "first_byte_ms": round(each.first_byte_ms, _DIGITS),
+            "goodput_bit_s": round(each.goodput_bit_s),
+            "wakeups_per_mb": round(each.wakeups_per_mb, _DIGITS),
+            "memory_bytes": each.memory_bytes,
+        }
+        for each in found
+    ]
+    return {"format": _FORMAT, "prices": rows}
+
+
+def _do(options: Namespace, report: Report) -> int:
+    with keep_guests():
+        if not options.json:
+            file = options.file or Path(f"{NAME}.md")
+            return 0 if Study(name=NAME, step="the cost", measure=_measure).write(file, report) else 1
+        with TemporaryDirectory(prefix="priolab-cost-") as results:
+            report.document(document(prices.measure(Path(results), Report(aside=True))))
+    return 0
+
+
+def _measure(results: Path, report: Report) -> Findings:
+    found = prices.measure(results, report)
+    svg = picture.drawn(cost_picture.draw(found))
+    return Findings(
+        places=cost_document.places(found) | cost_document.processor_places(_spending(results, report)),
+        beside={
+            f"{NAME}.json": (json.dumps(document(found), indent=2) + "\n").encode(),
+            f"{NAME}.svg": svg.encode(),
+        },
+    )
+
+
+def _spending(results: Path, report: Report) -> Spending | str:
+    """Returns the measured processor time, or the reason why it cannot be measured here. Raises LabError."""
+    folder = results / "processor"
+    folder.mkdir()
+    try:
+        return processor.measure(prices.SERVERS, folder, report)
+    except Unavailable as lack:
+        return lack.reason

@@ -1,0 +1,206 @@
+"""Measures the front's processor time on this machine's clocks, with h2load as the client.
+
+    client ==== link (tbf, no delay) ==== front
+
+Rules:
+1. The places are network namespaces of this process, and all programs are its children. So they end with it.
+2. The servers answer with files, so that no origin uses a processor meanwhile. All of them are started once.
+3. All measurements, of each server with each number of connections and each LOWAT, are in one random order, several
+   times. Only ratios are compared: processor times depend on the machine, and on what else it does.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from random import Random
+from statistics import median
+
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import StepFailed, Unavailable
+from priolab.experiments.host.home import setup_command
+from priolab.experiments.host.installed import program_of
+from priolab.experiments.host.search_path import find
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, TO_CLIENT, wire_link
+from priolab.proxy.certificates import issue
+from priolab.proxy.counters import FrontCounters
+from priolab.proxy.front import Front, FrontSettings
+from priolab.proxy.server import server_of
+
+CONNECTIONS: Mapping[int, int] = {1: 64_000_000, 64: 1_500_000, 1000: 200_000}
+"""The numbers of connections, each with the size of the file that every connection requests, in bytes."""
+
+LOWATS = (None, 131_072, 65_536, 16_384, 4096)
+RATE = "500mbit"
+REPEAT = 3
+_STEP = "processor time"
+_LOWAT, _UNSET = "net.ipv4.tcp_notsent_lowat", "4294967295"
+_SHAPER = f"qdisc add dev {TO_CLIENT} root tbf rate {RATE} burst 256k limit 64m"
+_TEMPLATES = Path(__file__).parent / "fronts"
+_FIRST_PORT = 8443
+_SEED = 1
+_MB = 10**6
+_TIME = re.compile(r"finished in (?P<time>[\d.]+)(?P<unit>us|ms|s|m|h)\b")
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A measurement to make. lowat: in bytes; None: unset."""
+
+    server: str
+    connections: int
+    lowat: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What a front spent in a measurement. cpu_ms: per MB of the files. goodput_bit_s: of all connections together."""
+
+    cpu_ms: float
+    goodput_bit_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """The results of all measurements. load: the mean number of processes that wanted to run (getloadavg(3)).
+
+    processors: how many this machine has.
+    """
+
+    by_point: Mapping[Point, Sequence[Spent]]
+    load: float
+    processors: int
+
+    def cpu_ms(self, point: Point) -> float:
+        """Returns the median of the front's processor time per MB."""
+        return median(each.cpu_ms for each in self.by_point[point])
+
+    def ratio(self, point: Point) -> float:
+        """Returns the processor time as a multiple of that with LOWAT unset."""
+        return self.cpu_ms(point) / self.cpu_ms(replace(point, lowat=None))
+
+    def goodput_bit_s(self, point: Point) -> float:
+        """Returns the median of the goodput."""
+        return median(each.goodput_bit_s for each in self.by_point[point])
+
+
+def measure(
+    servers: Sequence[str],
+    folder: Path,
+    report: Report,
+    *,
+    connections: Sequence[int] = tuple(CONNECTIONS),
+    lowats: Sequence[int | None] = LOWATS,
+    repeat: int = REPEAT,
+) -> Spending:
+    """Makes all measurements. folder: for the servers' files. Raises LabError, Unavailable if they cannot be made."""
+    if not (h2load := find("h2load")):
+        raise Unavailable(_STEP, "h2load is not installed", f"{setup_command('cost')} installs it")
+    if os.geteuid() != 0:
+        raise Unavailable(_STEP, "only root can read the processor time of servers behind a link here", "run as root")
+    points = [Point(server=s, connections=c, lowat=w) for s in servers for c in connections for w in lowats]
+    order = points * repeat
+    Random(_SEED).shuffle(order)
+    found: dict[Point, list[Spent]] = {point: [] for point in points}
+    loads = [os.getloadavg()[0]]
+    with _places() as (client, front), _fronts(servers, folder, front) as counters:
+
+        def measured(point: Point) -> Spent:
+            port = _FIRST_PORT + servers.index(point.server)
+            return _measured(point, client, counters[point.server], h2load, port)
+
+        for point in points:
+            if point.lowat is None:  # the first reading of a file costs more
+                measured(point)
+        for number, point in enumerate(order, start=1):
+            if number % len(points) == 1:
+                report.say(f"processor time: measurement {number} of {len(order)}")
+            front.write_sysctl(_LOWAT, _UNSET if point.lowat is None else str(point.lowat))
+            found[point].append(measured(point))
+            loads.append(os.getloadavg()[0])
+    return Spending(by_point=found, load=sum(loads) / len(loads), processors=os.cpu_count() or 1)
+
+
+@contextmanager
+def _places() -> Iterator[tuple[Namespace, Namespace]]:
+    """Makes client and front, with the shaped link between them. Raises Unavailable, StepFailed."""
+    with Namespace("client") as client, Namespace("link", forwards=True) as link, Namespace("front") as front:
+        wire_link(client, link, front)
+        link.write_sysctl("net.ipv4.ip_forward", "1")
+        link.run(["tc", *_SHAPER.split()])
+        front.write_sysctl("net.core.somaxconn", "4096")
+        yield client, front
+
+
+@contextmanager
+def _fronts(servers: Sequence[str], folder: Path, place: Namespace) -> Iterator[Mapping[str, FrontCounters]]:
+    """Starts the servers, which listen at consecutive ports. Yields their counters. Raises LabError, NotReady."""
+    with ExitStack() as stack:
+        counters = {}
+        for port, name in enumerate(servers, start=_FIRST_PORT):
+            front = Front(_settings(name, port, folder / name))
+            files = front.settings.state / "files"
+            files.mkdir(parents=True)
+            (files / "ready").touch()
+            for connections, size_bytes in CONNECTIONS.items():
+                with (files / str(connections)).open("wb") as file:
+                    file.truncate(size_bytes)
+            with place.entered():
+                process = stack.enter_context(front.running(partial(place.start, name)))
+            counters[name] = FrontCounters(process.pid, "calls are not counted here", None)
+        yield counters
+
+
+def _settings(name: str, port: int, folder: Path) -> FrontSettings:
+    server = server_of(name)
+    program = program_of(server)
+    if program is None:
+        raise Unavailable(_STEP, f"{server.program} is not installed", f"{setup_command(f'SERVER={name}')} installs it")
+    folder.mkdir()
+    return FrontSettings(
+        server=replace(server, template=_TEMPLATES / server.config_name),
+        native="off",
+        buffering="on",
+        program=program,
+        server_name=ADDRESSES.front,
+        address=ADDRESSES.front,
+        port=port,
+        origin="127.0.0.1:1",
+        size_bytes=0,
+        certificates=issue(folder, ADDRESSES.front),
+        config=folder / server.config_name,
+        state=folder / "state",
+        as_root=True,
+        log=folder / "error.log",
+        output=folder / "output.log",
+    )
+
+
+def _measured(point: Point, client: Namespace, counters: FrontCounters, h2load: str, port: int) -> Spent:
+    """Has h2load request the file once over each connection. Raises StepFailed, TimedOut."""
+    url = f"https://{ADDRESSES.front}:{port}/{point.connections}"
+    count = str(point.connections)
+    before = counters.read(1).counts.cpu_ns
+    said = client.run([h2load, "-n", count, "-c", count, "-m", "1", url])
+    after = counters.read(2).counts.cpu_ns
+    if f" {count} succeeded" not in said:
+        raise StepFailed(_STEP, f"h2load did not get all of {count} files from {point.server}: {said.strip()[-300:]}")
+    if before is None or after is None:
+        raise StepFailed(_STEP, f"a process of {point.server} ended meanwhile")
+    size_bytes = point.connections * CONNECTIONS[point.connections]
+    return Spent(
+        cpu_ms=(after - before) / 10**6 / (size_bytes / _MB),
+        goodput_bit_s=size_bytes * 8 / finished_in_s(said),
+    )
+
+
+def finished_in_s(said: str) -> float:
+    """Returns the time that all requests took, from what h2load says. Raises StepFailed."""
+    if (found := _TIME.search(said)) is None:
+        raise StepFailed(_STEP, f"h2load does not say how long it took: {said.strip()[-300:]}")
+    return float(found["time"]) * _SECONDS[found["unit"]]

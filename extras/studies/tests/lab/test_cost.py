@@ -1,0 +1,55 @@
+"""The grid of `priolab cost` in the guest, made tiny; processor time on this machine's clocks."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from priolab.experiments.commands.console import Report
+from priolab.extras.studies import prices, processor
+from priolab.extras.studies.cost_document import error
+from priolab.extras.studies.prices import Network, compared
+from priolab.extras.studies.processor import Point
+from tests.support.capabilities import needs
+
+_LAWFUL = 0.25
+
+
+@pytest.mark.usefixtures("guest")
+def test_a_tiny_grid(tmp_path: Path) -> None:
+    """A smaller LOWAT brings the script sooner, wakes nginx more often, as the law says, and needs less memory."""
+    network = Network(rate="10mbit", round_trip_ms=5)
+    found = prices.measure(
+        tmp_path, Report(aside=True), servers=("nginx",), networks=(network,), lowats=("none", "131072", "16384")
+    )
+    for name in ("first_byte_ms", "memory_bytes"):
+        values = [getattr(each, name) for each in found]
+        assert values == sorted(values, reverse=True)
+    assert [abs(error(each)) < _LAWFUL and each.fills for each in compared(found)] == [True, True]
+    assert found[0].wakeups_per_mb < 2
+
+
+@pytest.mark.punctual
+@pytest.mark.usefixtures("netns")
+def test_processor_time(tmp_path: Path) -> None:
+    """nginx, loaded by h2load, uses a processor, and the link's rate is the limit; nothing is left behind."""
+    needs("nginx")
+    needs("h2load")
+    if os.geteuid() != 0:
+        pytest.skip("only root reads the processor time of servers behind a link of this process")
+    found = processor.measure(
+        ["nginx"], tmp_path, Report(aside=True), connections=(64,), lowats=(None, 16_384), repeat=1
+    )
+    unset = Point(server="nginx", connections=64, lowat=None)
+    assert found.cpu_ms(unset) > 0
+    assert 10e6 < found.goodput_bit_s(unset) < 500e6
+    assert found.load >= 0
+    left = [file.parent for file in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in _read(file)]
+    assert left == []
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,140 @@
+"""What LOWAT costs: the law for wake-ups, the comparison with LOWAT unset, and the document's tables and picture."""
+
+from dataclasses import replace
+
+import pytest
+
+from priolab.analysis.reports.markdown import places
+from priolab.experiments.commands.study import document_of
+from priolab.extras.studies import cost, cost_document, cost_picture, processor
+from priolab.extras.studies.prices import (
+    LOWATS,
+    NETWORKS,
+    SERVERS,
+    Network,
+    Price,
+    arm,
+    compared,
+    law,
+    law_of_whole_buffers,
+)
+from priolab.extras.studies.processor import Point, Spending, Spent
+from tests.support.declarations import valid
+
+_SLOW, _FAST = Network(rate="10mbit", round_trip_ms=5), Network(rate="1gbit", round_trip_ms=200)
+_UNSET = Price(
+    server="nginx",
+    network=_SLOW,
+    lowat=None,
+    first_byte_ms=3500,
+    goodput_bit_s=9_560_000,
+    wakeups_per_mb=1.08,
+    memory_bytes=4_000_000,
+)
+_SET = replace(
+    _UNSET, lowat=131_072, first_byte_ms=231, goodput_bit_s=9_082_000, wakeups_per_mb=8.5, memory_bytes=280_000
+)
+_WINDOWS = [replace(_UNSET, network=_FAST, goodput_bit_s=166_000_000), replace(_SET, network=_FAST, wakeups_per_mb=2.5)]
+_PRICES = [_UNSET, _SET, *_WINDOWS]
+
+
+@pytest.mark.parametrize(
+    ("lowat", "stands_for", "in_whole_buffers"),
+    [
+        (4096, 65_160 - 2048, 65_160),
+        (32_768, 65_160 - 16_384, 65_160),
+        (65_536, 2 * 65_160 - 32_768, 2 * 65_160),
+        (131_072, 3 * 65_160 - 65_536, 2 * 65_160),
+        (524_288, 9 * 65_160 - 262_144, 5 * 65_160),
+    ],
+)
+def test_the_law(lowat: int, stands_for: int, in_whole_buffers: int) -> None:
+    """A wake-up stands for whole packet buffers less half of LOWAT or, if whole buffers leave, for some of these."""
+    assert law(lowat) == pytest.approx(10**6 / stands_for)
+    assert law_of_whole_buffers(lowat) == pytest.approx(10**6 / in_whole_buffers)
+
+
+def test_every_arm_can_be_run() -> None:
+    """The grid has 189 arms, each with a name of its own; the queue holds what is on its way in a round trip."""
+    arms = [arm(server, network, lowat) for server in SERVERS for network in NETWORKS for lowat in LOWATS]
+    assert len({each.name for each in arms}) == 189
+    assert all(each.scenario.page.total_bytes > 2 * (each.scenario.sndbuf_bytes or 0) for each in arms)
+    assert [network.knobs()["QUEUE"] for network in (_SLOW, _FAST)] == ["25", "16513"]
+    assert {network.knobs()["DELAY_UP"] for network in NETWORKS} == {"2500us", "25000us", "100000us"}
+
+
+def test_prices_are_compared_with_unset() -> None:
+    """Gain, memory and lost goodput are parts of those with LOWAT unset; a window may keep the link from being full."""
+    slow, fast = compared(_PRICES)
+    assert (slow.first_byte, slow.memory, slow.lost) == pytest.approx((0.066, 0.07, 0.05))
+    assert (slow.fills, fast.fills) == (True, False)
+
+
+def test_the_error_of_the_law() -> None:
+    """Between both forms of the law there is no error, beyond them it is a part of the nearer one."""
+    (slow,) = compared(_PRICES[:2])
+    found = [cost_document.error(replace(slow, lowat=65_536, price=replace(_SET, wakeups_per_mb=n))) for n in (9, 12.3)]
+    assert found == pytest.approx([0, 0.2], abs=0.001)
+
+
+def test_the_document() -> None:
+    """The tables fill the document's places, and list each loss of goodput; the law's error is that of full links."""
+    found = cost_document.places(_PRICES)
+    of_processors = cost_document.processor_places("h2load is not installed")
+    assert found.keys() | of_processors.keys() == places(document_of("cost")).keys()
+    assert "| nginx | 128K | 7% | 5.5 (2.5 to 8.5) | 94.5% | 7% |" in found["values"]
+    assert found["lost"].endswith("\n| nginx | 10 Mbit/s, 5 ms | 128K | 5.0% |")
+    assert "| 1 Gbit/s, 200 ms | nginx | 3.50 s | 231 ms |" in found["first-bytes"]
+    assert found["law"].endswith("\n| 128K | 7.7 | 7.7 | 8.5 | 2.5 |")
+    assert found["law-error"] == "10% in the median, and 10% at most"
+    assert cost_document.places([_UNSET, replace(_SET, goodput_bit_s=9_560_000)])["lost"].startswith(
+        "No value costs 1%"
+    )
+    assert of_processors["processor"] == "Not measured: h2load is not installed."
+
+
+def test_processor_time_as_ratios() -> None:
+    """A row has the time with LOWAT unset, and the ratio of the medians with each value; the load stands beside it."""
+    unset = Point(server="nginx", connections=1000, lowat=None)
+    times = {unset: (9, 2, 1), replace(unset, lowat=65_536): (3, 1, 4)}
+    spending = Spending(
+        by_point={point: [Spent(cpu_ms=each, goodput_bit_s=4e8) for each in cpu_ms] for point, cpu_ms in times.items()},
+        load=1.25,
+        processors=2,
+    )
+    found = cost_document.processor_places(spending)
+    assert found["processor"].endswith("\n| nginx | 1,000 | 400 Mbit/s | 2.00 ms | 1.50 |")
+    assert (found["processor-repeat"], found["processor-load"]) == ("3", "1.2 on 2 processors")
+
+
+def test_the_picture() -> None:
+    """The picture has a plot for each network, and is valid; marks beside them are medians over full links."""
+    declaration = valid(cost_picture.draw(_PRICES))
+    rows = [plot for row in declaration["vconcat"] for plot in row["hconcat"]]
+    titles = [plot["title"]["text"] for plot in rows]
+    assert {"10 Mbit/s, 5 ms", "1 Gbit/s, 200 ms"} < {*titles}
+    wakeups = rows[titles.index("wake-ups per MB; dashed: law")]["layer"][-1]["data"]["values"]
+    assert wakeups == [{"server": "nginx", "lowat": "128K", "value": 8.5}]
+
+
+def test_the_json() -> None:
+    """`priolab cost --json` has a row for each run, in units that the names tell."""
+    assert cost.document(_PRICES)["prices"][1] == {
+        "server": "nginx",
+        "rate": "10mbit",
+        "round_trip_ms": 5,
+        "lowat": 131_072,
+        "first_byte_ms": 231,
+        "goodput_bit_s": 9_082_000,
+        "wakeups_per_mb": 8.5,
+        "memory_bytes": 280_000,
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [("finished in 1.50s, 2 req/s\nrequests: 64 succeeded", 1.5), ("finished in 20.00ms, 2 succeeded", 0.02)],
+)
+def test_what_h2load_says(said: str, seconds: float) -> None:
+    """The time that h2load says has one of several units."""
+    assert processor.finished_in_s(said) == seconds
