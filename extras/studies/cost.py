@@ -67,7 +67,7 @@ def _measure(results: Path, report: Report) -> Findings:
     found = prices.measure(results, report)
     svg = picture.drawn(cost_picture.draw(found))
     return Findings(
-        places=cost_document.places(found) | cost_document.processor_places(_spending(results, report)),
+        places=cost_document.places(found) | cost_document.processor_places(spending(results, report)),
         beside={
             f"{NAME}.json": (json.dumps(document(found), indent=2) + "\n").encode(),
             f"{NAME}.svg": svg.encode(),
@@ -75,8 +75,11 @@ def _measure(results: Path, report: Report) -> Findings:
     )
 
 
-def _spending(results: Path, report: Report) -> Spending | str:
-    """Returns the measured processor time, or the reason why it cannot be measured here. Raises LabError."""
+def spending(results: Path, report: Report) -> Spending | str:
+    """Returns the measured processor time, or the reason why it cannot be measured here. Raises LabError.
+
+    results: a folder in which the servers get theirs.
+    """
     folder = results / "processor"
     folder.mkdir()
     try:

@@ -19,11 +19,13 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
+from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import StepFailed, Unavailable
 from priolab.experiments.host.home import setup_command
 from priolab.experiments.host.installed import program_of
-from priolab.experiments.host.search_path import find
+from priolab.experiments.host.processes import die_with_parent
+from priolab.experiments.host.search_path import find, program_environment
 from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, TO_CLIENT, wire_link
 from priolab.proxy.certificates import issue
@@ -43,6 +45,7 @@ _SHAPER = f"qdisc add dev {TO_CLIENT} root tbf rate {RATE} burst 256k limit 64m"
 _TEMPLATES = Path(__file__).parent / "fronts"
 _FIRST_PORT = 8443
 _SEED = 1
+_LIMIT_S = 60.0
 _MB = 10**6
 _TIME = re.compile(r"finished in (?P<time>[\d.]+)(?P<unit>us|ms|s|m|h)\b")
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -100,7 +103,7 @@ def measure(
 ) -> Spending:
     """Makes all measurements. folder: for the servers' files. Raises LabError, Unavailable if they cannot be made."""
     if not (h2load := find("h2load")):
-        raise Unavailable(_STEP, "h2load is not installed", f"{setup_command('cost')} installs it")
+        raise Unavailable(_STEP, "h2load is not installed", "run `apt-get install nghttp2-client`")
     if os.geteuid() != 0:
         raise Unavailable(_STEP, "only root can read the processor time of servers behind a link here", "run as root")
     points = [Point(server=s, connections=c, lowat=w) for s in servers for c in connections for w in lowats]
@@ -182,11 +185,11 @@ def _settings(name: str, port: int, folder: Path) -> FrontSettings:
 
 
 def _measured(point: Point, client: Namespace, counters: FrontCounters, h2load: str, port: int) -> Spent:
-    """Has h2load request the file once over each connection. Raises StepFailed, TimedOut."""
+    """Has h2load request the file once over each connection. Raises StepFailed."""
     url = f"https://{ADDRESSES.front}:{port}/{point.connections}"
     count = str(point.connections)
     before = counters.read(1).counts.cpu_ns
-    said = client.run([h2load, "-n", count, "-c", count, "-m", "1", url])
+    said = _said(client, [h2load, "-n", count, "-c", count, "-m", "1", url])
     after = counters.read(2).counts.cpu_ns
     if f" {count} succeeded" not in said:
         raise StepFailed(_STEP, f"h2load did not get all of {count} files from {point.server}: {said.strip()[-300:]}")
@@ -197,6 +200,15 @@ def _measured(point: Point, client: Namespace, counters: FrontCounters, h2load: 
         cpu_ms=(after - before) / 10**6 / (size_bytes / _MB),
         goodput_bit_s=size_bytes * 8 / finished_in_s(said),
     )
+
+
+def _said(client: Namespace, command: Sequence[str]) -> str:
+    """Runs h2load, which ends with this process, and returns its output. Raises StepFailed."""
+    try:
+        with client.entered():
+            return finished(command, _LIMIT_S, environment=program_environment(), begin=die_with_parent).checked().out
+    except ProgramFailed as error:
+        raise StepFailed(_STEP, str(error)) from None
 
 
 def finished_in_s(said: str) -> float:

@@ -1,10 +1,13 @@
 """What LOWAT costs: the law for wake-ups, the comparison with LOWAT unset, and the document's tables and picture."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from priolab.analysis.reports.markdown import places
+from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import document_of
 from priolab.extras.studies import cost, cost_document, cost_picture, processor
 from priolab.extras.studies.prices import (
@@ -138,3 +141,19 @@ def test_the_json() -> None:
 def test_what_h2load_says(said: str, seconds: float) -> None:
     """The time that h2load says has one of several units."""
     assert processor.finished_in_s(said) == seconds
+
+
+@pytest.mark.parametrize(
+    ("path", "user", "reason"),
+    [
+        (None, 0, "h2load is not installed"),
+        ("/usr/bin/h2load", 1000, "only root can read the processor time of servers behind a link here"),
+    ],
+)
+def test_processor_time_is_left_out_with_a_reason(
+    path: str | None, user: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without h2load, or for an ordinary user, there is a reason in place of the measurements."""
+    monkeypatch.setattr(processor, "find", lambda _: path)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert cost.spending(tmp_path, Report(aside=True)) == reason
