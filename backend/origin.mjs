@@ -46,16 +46,6 @@ async function until(atNs) {
   for (let left = atNs - nanoseconds(); left > 0; left = atNs - nanoseconds()) await sleep(Math.ceil(left / 1e6));
 }
 
-let fillers = 0;
-
-/** Returns the header field of this size, each with another value, so that no table of HPACK or QPACK has it.
- *
- * Huffman's code of these libraries makes `~` longer, so that the value goes over the wire as it is.
- */
-function filler({ fillerBytes } = {}) {
-  return fillerBytes ? { "x-filler": String(++fillers).padEnd(fillerBytes, "~").slice(0, fillerBytes) } : {};
-}
-
 async function answer(request, response) {
   const entry = { method: request.method, path: request.url, received_ns: nanoseconds() };
   response.on("close", () => {
@@ -74,7 +64,6 @@ async function answer(request, response) {
     "content-type": resource?.type ?? "text/plain",
     "content-length": entry.status === 405 ? 0 : body.length,
     "cache-control": "no-store",
-    ...filler(resource),
   });
   response.end(entry.status === 405 || request.method === "HEAD" ? undefined : body);
 }
@@ -90,7 +79,7 @@ async function trickle(request, response) {
   const { body, type, pieces, headersNs, isUnbuffered } = served.get(request.url);
   // Fronts that know X-Accel-Buffering pass each chunk on at once.
   const unbuffered = { "cache-control": "no-store", ...(isUnbuffered && { "x-accel-buffering": "no" }) };
-  const fields = { "content-type": type, "content-length": body.length, ...unbuffered, ...filler(served.get(request.url)) };
+  const fields = { "content-type": type, "content-length": body.length, ...unbuffered };
   entry.status = 200;
   if (headersNs !== undefined) {
     await until(entry.received_ns + headersNs);
@@ -111,7 +100,20 @@ async function trickle(request, response) {
 
 const comesInPieces = ({ method, url }) => method === "GET" && served.get(url)?.pieces;
 const isInPieces = [...served.values()].some(({ pieces }) => pieces);
-const listener = isInPieces ? (...both) => (comesInPieces(both[0]) ? trickle(...both) : answer(...both)) : answer;
+const plain = isInPieces ? (...both) => (comesInPieces(both[0]) ? trickle(...both) : answer(...both)) : answer;
+let fillers = 0;
+
+/** Answers with one more header field, whose value differs each time, so that no table of HPACK or QPACK has it.
+ *
+ * Their Huffman code makes `~` longer, so the value goes over the wire as it is.
+ */
+function filled(request, response) {
+  const { fillerBytes } = served.get(request.url) ?? {};
+  if (fillerBytes) response.setHeader("x-filler", `${++fillers}`.padEnd(fillerBytes, "~").slice(0, fillerBytes));
+  return plain(request, response);
+}
+
+const listener = [...served.values()].some(({ fillerBytes }) => fillerBytes) ? filled : plain;
 
 // The front keeps its connection to the origin between page loads, so the connection must outlive a slow load.
 const server = http.createServer({ keepAliveTimeout: 3_600_000, requestTimeout: 0 }, listener);
