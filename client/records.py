@@ -37,6 +37,8 @@ class RecordSplitter:
         self._begun = bytearray()
         self._started_ns = 0
         self._end_bytes = 0
+        self._size = _HEADER_BYTES
+        """The bytes to wait for: a record's header, or the whole record once its header is there."""
         self._is_tls = True
 
     @property
@@ -49,14 +51,20 @@ class RecordSplitter:
         """True if a record has begun and is not complete."""
         return bool(self._begun)
 
+    @property
+    def missing_bytes(self) -> int:
+        """Bytes that the record that has begun lacks; 0 if none has begun, or its header is not complete."""
+        return self._size - len(self._begun) if len(self._begun) >= _HEADER_BYTES else 0
+
     def feed(self, data: bytes | memoryview, now_ns: int) -> Iterator[Record]:
         """Yields the records that these bytes complete. now_ns: the bytes' arrival time."""
         if not self._begun:
             self._started_ns = now_ns
         self._begun += data
-        while size := self._complete():
+        while len(self._begun) >= self._size and (size := self._complete()):
             record = bytes(self._begun[:size])
             del self._begun[:size]
+            self._size = _HEADER_BYTES if self._is_tls else 1
             self._end_bytes += size
             yield Record(data=record, end_bytes=self._end_bytes, started_ns=self._started_ns, received_ns=now_ns)
             self._started_ns = now_ns
@@ -65,11 +73,9 @@ class RecordSplitter:
         """Returns the size of the first buffered record if it is complete, else 0."""
         if not self._is_tls:
             return len(self._begun)
-        if len(self._begun) < _HEADER_BYTES:
-            return 0
         length = int.from_bytes(self._begun[3:_HEADER_BYTES])
         if length > _MOST_BYTES:
             self._is_tls = False
             return len(self._begun)
-        size = _HEADER_BYTES + length
-        return size if len(self._begun) >= size else 0
+        self._size = _HEADER_BYTES + length
+        return self._size if len(self._begun) >= self._size else 0

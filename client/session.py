@@ -100,13 +100,18 @@ def _run_load(
                     journal.add(engine.quiet(time.monotonic_ns()))
                     transport.send(engine.data_to_send(), deadline)
                 continue
-            for plaintext, record in transport.receive(deadline):
+            is_quiet = True
+            packets_at_once = plan.packets_at_once and engine.next_due_ns is None
+            for plaintext, record in transport.receive(deadline, packets_at_once=packets_at_once):
+                is_quiet = False
                 began_ns = time.monotonic_ns()
                 events = engine.receive(plaintext, record.received_ns, record)
                 journal.add(events)
                 if disturbing:
                     awaited -= sum(event.kind is Kind.HEADERS for event in events)
                 journal.cost.add(len(events), time.monotonic_ns() - began_ns)
-            journal.arrived(*transport.received)
+            for t_ns, tcp_bytes in transport.arrivals:
+                journal.arrived(t_ns, tcp_bytes)
             journal.waited(transport.waited_ns)
-            transport.send(engine.data_to_send(), deadline)
+            if not is_quiet:  # most packets complete no record
+                transport.send(engine.data_to_send(), deadline)

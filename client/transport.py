@@ -7,6 +7,9 @@ Rules:
 3. A read returns the stamp of the last packet read. If an earlier packet was lost, the last packet became readable only
    when the lost packet was sent again, long after the stamp. So a stamp that is missing or more than a millisecond old
    is replaced by the time of the read.
+4. Nothing can be done with a part of a record. So a read may wait for all packets that cannot complete the record that
+   has begun (client/packets.py). Each of them has its own stamp, and of a packet that became readable late, the stamp
+   of the packet before it applies.
 """
 
 import select
@@ -14,12 +17,14 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
+from priolab.client.packets import Packets
 from priolab.client.records import Record, RecordSplitter
 from priolab.common import arrival
+from priolab.common.packets import SEGMENT_BYTES
 from priolab.common.tls import trusting
 
 _OLDEST_STAMP_NS = 10**6
@@ -87,6 +92,9 @@ class Transport:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         arrival.stamp_arrivals(self._socket)
         self._received_ns = self.connected_ns
+        self._packets = Packets(self._socket)
+        self.arrivals: Sequence[tuple[int, int]] = ()
+        """The arrivals of the last read: each time, and the bytes of the TCP stream that had arrived by that time."""
         self.waited_ns: int | None = None
         """The time for which the last packet of the last read had waited in the kernel; None without a stamp."""
         self._splitter = RecordSplitter()
@@ -150,11 +158,6 @@ class Transport:
             self._tls.write(plaintext)
             self._flush(deadline)
 
-    @property
-    def received(self) -> tuple[int, int]:
-        """The time of the last arrival, and the bytes of the TCP stream that had arrived by that time."""
-        return self._received_ns, self._splitter.received_bytes
-
     def wait(self, quiet_ns: int, deadline: Deadline) -> bool:
         """Waits for bytes, at most quiet_ns; returns False if none arrived.
 
@@ -163,11 +166,15 @@ class Transport:
         wait_s = min(quiet_ns / 10**9, deadline.remaining_s())
         return bool(select.select([self._socket], [], [], wait_s)[0])
 
-    def receive(self, deadline: Deadline) -> Iterator[tuple[bytes, Record]]:
+    def receive(self, deadline: Deadline, *, packets_at_once: bool = False) -> Iterator[tuple[bytes, Record]]:
         """Waits for bytes; yields the plaintext of each record that they complete, with the record.
 
-        Raises TransportFailed, also at the end of the stream.
+        packets_at_once: True if the read may wait for several packets that cannot complete a record. Raises
+        TransportFailed, also at the end of the stream.
         """
+        packets = (self._splitter.missing_bytes - 1) // SEGMENT_BYTES if packets_at_once else 0
+        if packets > 1 and self._read_packets(packets, deadline):
+            return
         records = self._read(deadline)
         if records is None:
             where = " in the middle of a TLS record" if self._splitter.has_begun else ""
@@ -204,7 +211,26 @@ class Transport:
         arrived_ns, self.waited_ns = arrival.arrival_and_age_ns(ancillary, _OLDEST_STAMP_NS)
         self._received_ns = max(self._received_ns, arrived_ns)
         deadline.check(self._received_ns)
-        return list(self._splitter.feed(self._buffer[:size_bytes], self._received_ns))
+        records = list(self._splitter.feed(self._buffer[:size_bytes], self._received_ns))
+        self.arrivals = ((self._received_ns, self._splitter.received_bytes),)
+        return records
+
+    def _read_packets(self, packets: int, deadline: Deadline) -> bool:
+        """Reads packets that cannot complete a record; returns False at the end of the stream.
+
+        Raises TransportFailed.
+        """
+        found = self._patiently(lambda: self._packets.read(packets), deadline)
+        ahead_ns = time.time_ns() - time.monotonic_ns()
+        arrivals = []
+        for data, stamp_ns in found:
+            self._received_ns = max(self._received_ns, stamp_ns - ahead_ns)
+            for _ in self._splitter.feed(data, self._received_ns):
+                raise AssertionError("so few packets cannot complete a record")
+            arrivals.append((self._received_ns, self._splitter.received_bytes))
+        self.arrivals, self.waited_ns = arrivals, None
+        deadline.check(self._received_ns)
+        return bool(found)
 
     def _flush(self, deadline: Deadline) -> None:
         pending = memoryview(self._outgoing.read())
@@ -223,7 +249,7 @@ class Transport:
         while True:
             try:
                 return act()
-            except BlockingIOError:
+            except (BlockingIOError, InterruptedError):  # recvmmsg(2) is not called again after a signal
                 deadline.remaining_s()
             except OSError as error:
                 raise TransportFailed(f"the connection broke: {error}") from error

@@ -143,6 +143,8 @@ class Plan:
     source_port: the client's port; None for any.
     begins_ns: the time at which the client connects, CLOCK_MONOTONIC; None for at once.
     decoy: the requests that disturb a probe; None without a disturbance.
+    packets_at_once: True if the client may read several packets with one system call where it has nothing to do before
+    the last of them.
     """
 
     protocol: Protocol
@@ -163,6 +165,7 @@ class Plan:
     begins_ns: int | None = None
     decoy: Decoy | None = None
     connection_window_bytes: int | None = None
+    packets_at_once: bool = False
     format: Literal[3] = PLAN_FORMAT
 
     @property
@@ -184,6 +187,8 @@ class Plan:
         for name in ("decoy", "connection_window_bytes"):
             if document[name] is None:
                 del document[name]
+        if not self.packets_at_once:
+            del document["packets_at_once"]
         return json.dumps(document, indent=2) + "\n"
 
     @classmethod

@@ -61,6 +61,9 @@ class Conditions:
 
 
 _SECOND_NS = 10**9
+_FAST_BIT_S = 50_000_000
+"""The rate from which on a client in a guest reads several packets at once. Slower, a load has few packets."""
+
 _LOOKS_BEFORE_NS = 10**7
 """The time in ns from the first call of the samplers until the client connects."""
 
@@ -220,7 +223,12 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
         decoy_query=DECOY_QUERY,
     )
     if conditions.in_guest:
-        plan = replace(plan, begins_ns=(time.monotonic_ns() // _SECOND_NS + 2) * _SECOND_NS)
+        rates_bit_s = scenario.link.rates_bit_s
+        plan = replace(
+            plan,
+            begins_ns=(time.monotonic_ns() // _SECOND_NS + 2) * _SECOND_NS,
+            packets_at_once=scenario.steps is None and bool(rates_bit_s) and min(rates_bit_s) >= _FAST_BIT_S,
+        )
     return plan
 
 

@@ -80,6 +80,7 @@ PLANS = st.builds(
     window_bytes=st.integers(min_value=65_535, max_value=2**31 - 1),
     steps=st.none() | st.builds(Steps, size_bytes=st.integers(min_value=1), quiet_ns=st.integers(min_value=1)),
     load_deadline_ns=st.integers(min_value=1),
+    packets_at_once=st.booleans(),
     format=st.just(PLAN_FORMAT),
 )
 

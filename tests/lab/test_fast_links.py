@@ -1,0 +1,34 @@
+"""On a fast link the client reads several packets with one system call, and still records each of them."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from priolab.common.packets import PACKET_BYTES, SEGMENT_BYTES
+from tests.support.shared_runs import Runs
+
+_FAST_BIT_S = 100_000_000
+
+
+@pytest.mark.usefixtures("guest")
+def test_every_packet_has_its_time(run: Runs) -> None:
+    """The arrivals are full packets at the link's rate, with far fewer reads. The run is ok, so no log contradicts."""
+    done = run(
+        "RATE=100mbit", "DELAY=10ms", "QUEUE=1000", "SNDBUF=stock", "SIZE=2M", "RELOADS=0", "CONTROL=no", "LOWAT=131072"
+    )
+    client = done.folder / "lowat-131072.1" / "client"
+    arrivals = [json.loads(line) for line in (client / "arrivals.jsonl").read_text().splitlines()]
+    reads = json.loads((client / "socket.json").read_text())["reads"]
+    assert reads < len(arrivals) / 2
+    full = [
+        after["t_ns"] - before["t_ns"]
+        for before, after in pairwise(arrivals)
+        if after["tcp_bytes"] - before["tcp_bytes"] == SEGMENT_BYTES
+    ]
+    assert len(full) > 0.95 * arrivals[-1]["tcp_bytes"] / SEGMENT_BYTES
+    packet_ns = PACKET_BYTES * 8 * 10**9 // _FAST_BIT_S
+    assert min(full) == pytest.approx(packet_ns, abs=1000)
+    events = [json.loads(line) for line in (client / "events.jsonl").read_text().splitlines()]
+    times = {each["t_ns"] for each in arrivals}
+    assert {each["record_ns"] for each in events if "record_ns" in each} <= times
