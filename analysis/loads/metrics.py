@@ -243,6 +243,11 @@ class _Load:
         self.events = events
         self.number = events[0].load
         self._source = source
+        self.pieces: dict[str | None, list[Piece]] = {}
+        for event in events:
+            if event.kind == "data":
+                piece = Piece(t_ns=event.t_ns, size_bytes=event.size_bytes or 0)
+                self.pieces.setdefault(event.resource, []).append(piece)
 
     def first_ns(self, kind: str, resource: str | None = None) -> int:
         for event in self.events:
@@ -269,11 +274,7 @@ def _page_load(load: _Load, evidence: Evidence) -> PageLoad:
 
 def _resource(load: _Load, resource: Resource, requests: Sequence[OriginRequest]) -> ResourceTimes:
     name = resource.name
-    pieces = tuple(
-        Piece(t_ns=event.t_ns, size_bytes=event.size_bytes or 0)
-        for event in load.events
-        if event.resource == name and event.kind == "data"
-    )
+    pieces = tuple(load.pieces.get(name, ()))
     if not pieces:
         raise load.lacks(f"data of {name}")
     answers = (each.available_ns for each in requests if each.path == resource.path)

@@ -10,7 +10,6 @@ from priolab.analysis.records.rate import Rate, TraceRate
 from priolab.analysis.records.runs import Layers
 from priolab.analysis.records.samples import latest
 from priolab.common.formats.events import Arrival
-from priolab.common.formats.samples import QueueSample
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.common.packets import HEADERS_BYTES, PACKET_BYTES, SEGMENT_BYTES, framed
 
@@ -62,11 +61,15 @@ def _trains(load: PageLoad, layers: Layers, rate: Rate, allowance: Allowance) ->
     """
     arrivals = [each for each in layers.arrivals if load.started_ns <= each.t_ns <= load.finished_ns]
     times_ns = [line.t_ns for line in layers.queue]
+    busy_ns = [rate.through_ns(line.t_ns, (line.packets - 1) * PACKET_BYTES) for line in layers.queue]
     first: Arrival | None = None
     count = 0
+    end = bisect_right(times_ns, arrivals[0].t_ns) if arrivals else 0
     for before, arrival in pairwise(arrivals):
-        begin, end = bisect_right(times_ns, before.t_ns), bisect_right(times_ns, arrival.t_ns)
-        if not begin or not _is_busy(layers.queue[begin - 1 : end], arrival.t_ns, rate):
+        begin = end
+        while end < len(times_ns) and times_ns[end] <= arrival.t_ns:
+            end += 1
+        if not begin or not _is_busy(busy_ns[begin - 1 : end], [*times_ns[begin:end], arrival.t_ns]):
             first, count = None, 0
             continue
         first, count = first or before, count + 1
@@ -78,10 +81,10 @@ def _trains(load: PageLoad, layers: Layers, rate: Rate, allowance: Allowance) ->
             first, count = None, 0
 
 
-def _is_busy(lines: Sequence[QueueSample], until_ns: int, rate: Rate) -> bool:
-    """True if the bottleneck held packets all the time from the first of the samples in `lines` until `until_ns`."""
-    ends_ns = [*(line.t_ns for line in lines[1:]), until_ns]
-    return all(
-        rate.through_ns(line.t_ns, (line.packets - 1) * PACKET_BYTES) >= end_ns
-        for line, end_ns in zip(lines, ends_ns, strict=True)
-    )
+def _is_busy(busy_ns: Sequence[float], ends_ns: Sequence[int]) -> bool:
+    """True if the bottleneck held packets all the time from the first of some samples of it until an instant.
+
+    busy_ns: for each sample, until when the packets in it kept the bottleneck busy. ends_ns: the times of the samples
+    after the first, and the instant.
+    """
+    return all(until_ns >= end_ns for until_ns, end_ns in zip(busy_ns, ends_ns, strict=True))

@@ -12,6 +12,7 @@ from h2.events import ConnectionTerminated, DataReceived, ResponseReceived, Stre
 from h2.events import Event as H2Event
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
+from hyperframe.frame import DataFrame
 
 from priolab.client.dialects import chain_parent
 from priolab.client.http2.frames import FrameScanner, FrameTooLarge, priority_update
@@ -25,6 +26,9 @@ from priolab.common.signals import as_text
 
 NO_RFC7540_PRIORITIES = 0x9  # RFC 9218, 2.1
 _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change it, only WINDOW_UPDATE can
+
+# h2 formats each received frame for a log, also if there is none: for DATA, that takes longer than all else in h2.
+DataFrame.__repr__ = object.__repr__  # type: ignore[method-assign]
 
 
 class Http2Engine:
@@ -127,7 +131,8 @@ class Http2Engine:
             events += (self._loads.arrived(piece, now_ns, record) for piece in self._scanner.feed(data))
         except FrameTooLarge as error:
             raise LoadFailed(f"the front broke HTTP/2: {error}", events) from error
-        begun = any(event.kind is Kind.DATA and event.resource in self._changing for event in events)
+        changing = self._changing and not self._has_changed
+        begun = changing and any(event.kind is Kind.DATA and event.resource in self._changing for event in events)
         try:
             h2_events = self._connection.receive_data(data)
             for h2_event in h2_events:
@@ -139,7 +144,7 @@ class Http2Engine:
             raise LoadFailed(f"the front broke HTTP/2: {error!r}", events) from error
         except LoadFailed as error:
             raise LoadFailed(str(error), events + error.events) from error
-        if begun and not self._has_changed:
+        if begun:
             self._has_changed = True
             events += self._change(self._changing, now_ns)
         return events

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from enum import StrEnum
+from json.encoder import encode_basestring_ascii
 
 
 class Kind(StrEnum):
@@ -61,6 +62,12 @@ class Event:
 
     def to_json(self) -> str:
         """Returns the line without a line break. Fields that are None are left out."""
+        if self.record_ns is not None and self.resource is not None and self.detail is None:
+            return (  # nearly all lines are such ones, and json.dumps takes three times as long
+                f'{{"t_ns": {self.t_ns}, "kind": "{self.kind}", "load": {self.load}, "stream_id": {self.stream_id}, '
+                f'"resource": {encode_basestring_ascii(self.resource)}, "size_bytes": {self.size_bytes}, '
+                f'"tcp_bytes": {self.tcp_bytes}, "record_ns": {self.record_ns}}}'
+            )
         pairs = {"t_ns": self.t_ns, "kind": self.kind.value, "load": self.load} | {
             name: value
             for name in ("stream_id", "resource", "size_bytes", "detail", "tcp_bytes", "record_ns")
