@@ -17,6 +17,7 @@ def test_every_packet_has_its_time(run: Runs) -> None:
     done = run(
         "RATE=100mbit", "DELAY=10ms", "QUEUE=1000", "SNDBUF=stock", "SIZE=2M", "RELOADS=0", "CONTROL=no", "LOWAT=131072"
     )
+    assert done.folder is not None, done.trouble
     client = done.folder / "lowat-131072.1" / "client"
     arrivals = [json.loads(line) for line in (client / "arrivals.jsonl").read_text().splitlines()]
     reads = json.loads((client / "socket.json").read_text())["reads"]

@@ -28,7 +28,7 @@ from priolab.experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 from priolab.netem.shaper_kind import Shaper
 from tools.benches import checks, client, cost, ferry, guest, repeats
-from tools.benches.cost import link_s
+from tools.benches.cost import FAST_ARMS, link_s
 
 _ROUNDS = 3
 _CASES: dict[str, dict[str, str]] = {
@@ -37,6 +37,7 @@ _CASES: dict[str, dict[str, str]] = {
     "modem, two arms side by side": {"SCENARIO": "modem"},
     "h2o, two arms side by side": {"SCENARIO": "h2o"},
     "fast link, two arms side by side": {"SCENARIO": "fast-link"},
+    **{name: {"CONTROL": "no"} | knobs for name, knobs in FAST_ARMS.items()},
 }
 
 

@@ -31,6 +31,20 @@ _GUEST = "FABRIC=virtual"
 _DEFAULT = ("run", _GUEST, "LOWAT=131072")
 _MODEM = ("run", _GUEST, "SCENARIO=modem", "LOWAT=4096")
 _SWEEP = ("sweep", _GUEST, "SCENARIO=modem", "LOWAT=4096,16384", "REPEAT=4", "SAMPLE=100ms")
+_FAST_LINK = {
+    "DELAY": "10ms",
+    "DELAY_UP": "10ms",
+    "QUEUE": "1000",
+    "WINDOW": "64M",
+    "SNDBUF": "stock",
+    "RELOADS": "0",
+}
+FAST_ARMS: dict[str, dict[str, str]] = {
+    "100 Mbit/s with 24 MB": {"RATE": "100mbit", "SIZE": "12M"} | _FAST_LINK,
+    "1 Gbit/s with 64 MB": {"RATE": "1gbit", "SIZE": "32M"} | _FAST_LINK,
+}
+"""The knobs of arms that move many bytes in a short time, by the words that describe them."""
+
 _INSTRUMENTS_MOST, _PARENT_MOST = 1.25, 0.5
 
 
@@ -139,6 +153,25 @@ def _lines(other: Path | None, scratch: Path) -> list[Line]:
     return lines
 
 
+def _fast_lines(other: Path, scratch: Path) -> list[Line]:
+    """Compares what an arm costs on a fast link: the difference between sweeps of four runs and of two, per run."""
+    lines = []
+    for name, knobs in FAST_ARMS.items():
+        words = ("sweep", _GUEST, "LOWAT=none,131072", *(f"{knob}={value}" for knob, value in knobs.items()))
+        commands = {
+            f"{root} {times}": _lab(root, (*words, f"REPEAT={times}"), scratch)
+            for root in (_ROOT, other)
+            for times in (1, 2)
+        }
+        found = alternately(commands)
+        one_s, other_s = (
+            (found[f"{root} 2"].processor_s - found[f"{root} 1"].processor_s) / 2 for root in (_ROOT, other)
+        )
+        against = f"processor time, an arm at {name}: this checkout against the other"
+        lines.append(Line(name=against, one_s=one_s, other_s=other_s, limit=_PARENT_MOST))
+    return lines
+
+
 def _start_line() -> Line:
     """Compares the time to start the command `priolab list` with the time to start Python."""
     python, priolab = str(_ROOT / ".venv/bin/python"), str(_ROOT / ".venv/bin/priolab")
@@ -192,7 +225,8 @@ def main(checkout: str | None = None) -> None:
     other = None if checkout is None else comparable(checkout)
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder:
         scratch = Path(folder)
-        print_ratios([*_lines(other, scratch), _start_line(), _experiment_line(scratch)])
+        fast = [] if other is None else _fast_lines(other, scratch / "fast")
+        print_ratios([*_lines(other, scratch), *fast, _start_line(), _experiment_line(scratch)])
         name, speed = _sweep_line(scratch)
     print(f"{name}: {speed:.0f}")
 

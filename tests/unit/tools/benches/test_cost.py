@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from tools.benches import cost
 from tools.benches.cost import Cost, Line, alternately, cost_of
 
 _BUSY = "import time\nwhile time.process_time() < 0.2: pass"
@@ -45,3 +47,17 @@ def test_a_line_says_whether_its_limit_holds(limit: float | None, judged: str) -
     """A line has both times, their ratio, and whether the ratio is within the limit."""
     line = Line(name="x", one_s=3, other_s=2, limit=limit)
     assert line.cells == ("x", "3.00", "2.00", "1.50", judged)
+
+
+def test_an_arm_on_a_fast_link_costs_what_a_further_one_adds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a sweep costs whatever its number of runs does not count; each line compares both checkouts."""
+    other = tmp_path / "other"
+
+    def cost_of(command: Sequence[str], folder: Path) -> Cost:
+        runs = 2 * int(next(word for word in command if word.startswith("REPEAT=")).partition("=")[2])
+        return Cost(wall_s=0, processor_s=7 + runs * (4 if folder == other else 3))
+
+    monkeypatch.setattr(cost, "cost_of", cost_of)
+    lines = cost._fast_lines(other, tmp_path)
+    assert [(line.one_s, line.other_s) for line in lines] == [(3, 4)] * len(cost.FAST_ARMS)
+    assert [name for name, line in zip(cost.FAST_ARMS, lines, strict=True) if name in line.name] == [*cost.FAST_ARMS]
