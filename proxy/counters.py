@@ -34,6 +34,7 @@ _GUESTS = {
     "read_calls": "reads",
     "write_calls": "writes",
 }
+_OF_GUESTS = {**_GUESTS, "service_ns": "service"}
 """The counts by their names in /proc/PID/io of the guest."""
 
 
@@ -75,7 +76,7 @@ class FrontCounters:
     def _guests(self) -> Iterator[tuple[str, int]]:
         """Yields the counts of the guest's kernel; none on other kernels."""
         texts = [text for pid in self._family if "\nreads:" in (text := read_beginning(f"/proc/{pid}/io"))]
-        for name, guests in _GUESTS.items() if texts else ():
+        for name, guests in _OF_GUESTS.items() if texts else ():
             yield name, sum(number_in(text, guests) or 0 for text in texts)
 
     def _others(self) -> tuple[dict[str, int], dict[str, str]]:

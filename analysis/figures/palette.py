@@ -32,6 +32,7 @@ LAYERS: Mapping[Layer, str] = MappingProxyType(
         Layer.BETWEEN: "#95d2b0",
         Layer.PENDING: "#ddcc77",
         Layer.COMMITTED: "#8f8f2c",
+        Layer.SERVICE: "#3f6fd8",
         Layer.FLOW: "#265f1d",
         Layer.UNSENT: "#aa4499",
         Layer.RECEIVE_WINDOW: "#b1dd98",

@@ -16,6 +16,7 @@ from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.loads.network import Transit
 from priolab.analysis.loads.pipe import Pipe
 from priolab.analysis.loads.second_hop import hop_of
+from priolab.analysis.loads.spans import Span, at_work, covered_ns
 from priolab.analysis.loads.stream import Payload
 from priolab.analysis.loads.whereabouts import whereabouts
 from priolab.analysis.records.runs import Evidence, Layers
@@ -176,6 +177,8 @@ def _parts(
         lowat_bytes = scenario.lowat if isinstance(scenario.lowat, int) else None
         waiting = Waiting(sockets=sockets, position=position, lowat_bytes=lowat_bytes)
         parts |= _behind_windows(parts, waiting, windows, available_ns, handed)
+    if layers.service:
+        parts |= _at_work(parts, at_work(layers), available_ns, handed)
     unsent = sent.since(handed)
     limited = receive_window(sockets, handed, sent)
     parts |= (
@@ -255,6 +258,30 @@ def _behind_windows(
         Layer.PENDING: parts[Layer.PENDING].since(pending).clipped(0, most_ns),
         Layer.COMMITTED: parts[Layer.COMMITTED].since(committed).clipped(0, most_ns),
         Layer.FLOW: held,
+    }
+
+
+def _at_work(
+    parts: Mapping[Layer, Estimate], working: Sequence[Span], available_ns: int, handed: Estimate
+) -> dict[Layer, Estimate]:
+    """Takes the time in which the front's server was at work out of the waits in the front."""
+
+    def worked(until: Estimate) -> Estimate:
+        least_ns, ns, most_ns = (
+            covered_ns(working, available_ns, until_ns) for until_ns in (until.least_ns, until.ns, until.most_ns)
+        )
+        return Estimate(ns=ns, least_ns=least_ns, most_ns=most_ns)
+
+    found = worked(handed)
+    pending = worked(Estimate.exact(available_ns + parts[Layer.PENDING].ns))
+    pending = replace(pending, ns=min(pending.ns, parts[Layer.PENDING].ns))
+    committed_ns = min(found.ns - pending.ns, parts[Layer.COMMITTED].ns)
+    committed = replace(found, ns=max(0, committed_ns))
+    service = replace(found, ns=pending.ns + committed.ns, least_ns=min(found.least_ns, pending.ns + committed.ns))
+    return {
+        Layer.PENDING: parts[Layer.PENDING].since(pending),
+        Layer.COMMITTED: parts[Layer.COMMITTED].since(committed),
+        Layer.SERVICE: service,
     }
 
 

@@ -4,7 +4,8 @@ Two things are checked:
 
 1. While the origin has handed over a response, and the client does not have all of it, the front has bytes to send. So
    its kernel has bytes that are unsent, or sent and not acknowledged. Flow control is no excuse: if everything is
-   acknowledged, the client's WINDOW_UPDATE has arrived as well, on the same way.
+   acknowledged, the client's WINDOW_UPDATE has arrived as well, on the same way. With SERVICE, the time in which the
+   front's server was at work does not count.
 2. Unsent bytes leave as soon as congestion window and receive window allow it (tcp_output.c, tcp_write_xmit). Only a
    last part of the window may wait for further acknowledgments (tcp_tso_should_defer), so half a window is never left
    unused. BBR paces its packets, and with SHAPER_AT=front the kernel holds bytes back while the shaper is busy
@@ -16,6 +17,7 @@ from itertools import pairwise
 
 from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.loads.spans import at_work, covered_ns, merged
 from priolab.analysis.records.runs import Layers
 from priolab.common.formats.samples import SocketSample
 from priolab.common.formats.scenario import PROBE, ScenarioRecord
@@ -43,11 +45,12 @@ def idle_contradictions(
 def _nothing_to_send(
     loads: Sequence[PageLoad], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
 ) -> Iterator[Contradiction]:
-    had = _merged(
+    had = merged(
         (times.available_ns + times.resource.last_ns - times.resource.first_ns, times.last_byte_ns)
         for load in loads
         for times in load.resources.values()
     )
+    working = at_work(layers)
     spans = iter(had)
     span = next(spans, None)
     for from_ns, until_ns in _idle(layers.sockets):
@@ -55,22 +58,12 @@ def _nothing_to_send(
             span = next(spans, None)
         if span is None:
             return
-        idle_ns = min(until_ns, span[1] - scenario.shortest_delay_ns) - max(from_ns, span[0])
+        since_ns, to_ns = max(from_ns, span[0]), min(until_ns, span[1] - scenario.shortest_delay_ns)
+        idle_ns = to_ns - since_ns - covered_ns(working, since_ns, to_ns)
         if idle_ns > allowance.on_the_way_ns:
             what = "time for which the front had nothing to send, although the origin had handed over responses"
             yield Contradiction(what=what, asked="no time", seen=in_ms(idle_ns))
             return
-
-
-def _merged(spans: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Returns the times that any of the spans covers, in order."""
-    merged: list[tuple[int, int]] = []
-    for from_ns, until_ns in sorted(spans):
-        if merged and from_ns <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], until_ns))
-        elif from_ns < until_ns:
-            merged.append((from_ns, until_ns))
-    return merged
 
 
 def _idle(samples: Sequence[SocketSample]) -> Iterator[tuple[int, int]]:

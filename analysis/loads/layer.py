@@ -12,6 +12,7 @@ class Layer(StrEnum):
     BETWEEN = "between_propagation"
     PENDING = "front_pending"
     COMMITTED = "front_committed"
+    SERVICE = "front_service"
     FLOW = "flow_control"
     UNSENT = "kernel_unsent"
     RECEIVE_WINDOW = "receive_window"

@@ -6,19 +6,21 @@ these layers, in this order:
 
 1. pending: in the front, which could still send the byte before the others; but the kernel accepts no bytes;
 2. committed: in the front's output queue, behind bytes of the others (in a TLS record or an output buffer);
-3. flow_control: in the front, which may not send before the client enlarges a window of HTTP/2 or SPDY;
-4. unsent: in the front's kernel, behind bytes accepted before. TCP_NOTSENT_LOWAT bounds this layer alone;
-5. receive_window: in the front's kernel, which may not send before the client's kernel has room (TCP's window);
-6. queue: sent, behind other packets in the bottleneck queue;
-7. propagation: on the link, during its delay and the transmission of the byte's own packet;
-8. record: at the client, which cannot decrypt a TLS record before the record's last byte arrives.
+3. service: in the front, while a thread of its server was at work (SERVICE);
+4. flow_control: in the front, which may not send before the client enlarges a window of HTTP/2 or SPDY;
+5. unsent: in the front's kernel, behind bytes accepted before. TCP_NOTSENT_LOWAT bounds this layer alone;
+6. receive_window: in the front's kernel, which may not send before the client's kernel has room (TCP's window);
+7. queue: sent, behind other packets in the bottleneck queue;
+8. propagation: on the link, during its delay and the transmission of the byte's own packet;
+9. record: at the client, which cannot decrypt a TLS record before the record's last byte arrives.
 
-Layers 3 and 5 are there only if they hold the byte. Layer 3 is the time in which layers 1 and 2 would hold it for no
-other reason (analysis/loads/flow_control.py), layer 5 that part of layer 4.
+Layers 3, 4 and 6 are there only if they hold the byte. Layer 4 is the time in which layers 1 and 2 would hold it for no
+other reason (analysis/loads/flow_control.py), layer 6 that part of layer 5. Layer 3 is that part of layers 1 and 2 in
+which the guest's kernel let the server's work take time.
 
 The lab measures from outside when the byte passes from one layer to the next. The front's kernel counts the bytes that
 it accepted and sent (`SocketSample`). The client knows where in the same stream the resource began (`stream.Payload`).
-The time in layer 6 follows from the bytes that the link reports, its rate and its delay.
+The time in layer 7 follows from the bytes that the link reports, its rate and its delay.
 
 A sampled count reaches a position between two samples. So each instant is an interval, which causality narrows
 (analysis/loads/estimate.py): no part is less than the link allows, and each has an `uncertainty`, its largest possible
@@ -33,7 +35,7 @@ With a second front (VIA), four layers come before these, and layer 1 begins whe
 
 Captures at both ends of this link show when the byte was sent and when it arrived, so nothing is unexplained there.
 
-With cross traffic (CROSS), layer 6 has two parts: the wait behind packets of the front's own connection (`queue`), and
+With cross traffic (CROSS), layer 7 has two parts: the wait behind packets of the front's own connection (`queue`), and
 the wait behind packets of other flows (`cross_traffic`). The bottleneck may serve flows in any order, so neither
 follows from what the link holds. `cross_traffic` is the transmission time of the packets of other flows that the
 client's kernel counted from the byte's arrival at the bottleneck on until the byte was at the client. `queue` is the
@@ -41,10 +43,10 @@ transmission time of the own bytes that had not arrived when the byte reached th
 were lost, some of these bytes may be at the client already, behind a lost packet; then `queue` is at most the time in
 which the link's samples show packets in the bottleneck, without the time for other flows.
 
-Layers 6 and 7 may not explain all of the time on the network, although their uncertainties are taken into account. If
+Layers 7 and 8 may not explain all of the time on the network, although their uncertainties are taken into account. If
 packets may have been sent again meanwhile, the remaining time counts as `recovery`: the client cannot read a byte
 before it has all earlier bytes. Recovery is at most the time in which nothing arrived at the client. The same holds for
-layer 8 (analysis/loads/network.py). The time that still remains is `unexplained`. So the parts add up to the wait, and
+layer 9 (analysis/loads/network.py). The time that still remains is `unexplained`. So the parts add up to the wait, and
 the unexplained part shows what no layer of the lab can have caused.
 
 If the front sends the others first by its own choice, for example because no order was asked for, the focal resource's
@@ -150,6 +152,7 @@ WORDS: Mapping[Layer, str] = MappingProxyType(
         Layer.BETWEEN: "in propagation between the fronts",
         Layer.PENDING: "in the front, still reorderable",
         Layer.COMMITTED: "in the front's output queue",
+        Layer.SERVICE: "in the front while its server was at work",
         Layer.FLOW: "for the client's flow-control window",
         Layer.UNSENT: "unsent in the kernel",
         Layer.RECEIVE_WINDOW: "for the client's receive window",
@@ -171,6 +174,7 @@ NAMES: Mapping[Layer, str] = MappingProxyType(
         Layer.BETWEEN: "travel between fronts",
         Layer.PENDING: "front",
         Layer.COMMITTED: "front's output",
+        Layer.SERVICE: "server's work",
         Layer.FLOW: "flow control",
         Layer.UNSENT: "kernel",
         Layer.RECEIVE_WINDOW: "receive window",

@@ -47,7 +47,7 @@ the cause of the widest range. There is no prediction either for:
 - other resources that the origin holds back or sends in chunks, resources that wait for different documents, the knob
   FIRST;
 - an HTTP/2 window that is smaller than all other resources together, a browser as the client;
-- NATIVE=on, BUFFERING=off, RECORD with a value, a server whose entry in the catalogue has no table [writes];
+- SERVICE, NATIVE=on, BUFFERING=off, RECORD with a value, a server whose entry in the catalogue has no table [writes];
 - priorities in another dialect than plain weights; if streams share by weight, other weights than those of SPDY's
   priorities.
 """
@@ -155,6 +155,7 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
         ("QDISC", scenario.qdisc == FIFO),
         ("CROSS", not scenario.cross),
         ("VIA", scenario.via is None),
+        ("SERVICE", scenario.service is None),
         ("a page whose client waits before a request", not any(each.wait_ns for each in page.resources)),
         (
             "a WINDOW smaller than the other resources",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
 from priolab.analysis.loads.rounds import most_rounds, segments_of
+from priolab.analysis.loads.spans import Span, at_work, covered_ns
 from priolab.analysis.records.rate import Rate, most_wait_up_ns
 from priolab.analysis.records.runs import Evidence, Layers
 from priolab.analysis.records.samples import earliest, latest
@@ -41,13 +42,13 @@ def request_contradictions(
 
     takes_whole: True if the front takes whole responses from the origin at once.
     """
-    asked = list(_asked(loads, evidence))
+    asked, working = list(_asked(loads, evidence)), at_work(layers)
     yield from _requests(loads, evidence, scenario)
     yield from _causes(asked, scenario, allowance)
     yield from _origin(asked, allowance)
-    yield from _handed_over(asked, allowance, _WHOLE_BYTES if takes_whole else _AT_ONCE_BYTES)
+    yield from _handed_over(asked, working, allowance, _WHOLE_BYTES if takes_whole else _AT_ONCE_BYTES)
     if scenario.client == "h2":  # a browser sends requests late
-        yield from _delays(asked, layers, scenario, allowance)
+        yield from _delays(asked, working, layers, scenario, allowance)
 
 
 def served(resource: Resource, evidence: Evidence) -> Sequence[OriginRequest]:
@@ -150,7 +151,7 @@ def _causes(asked: Iterable[_Asked], scenario: ScenarioRecord, allowance: Allowa
 
 
 def _delays(
-    asked: Iterable[_Asked], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
+    asked: Iterable[_Asked], working: Sequence[Span], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
 ) -> Iterator[Contradiction]:
     """Checks that no request to the origin, and no document to the client, took longer than link and front explain.
 
@@ -158,7 +159,7 @@ def _delays(
     may wait at the front as long as the front's kernel has unsent bytes. A document is checked only if no other
     resource was loading, the link was empty, and the queue dropped nothing. It may take the round trips of
     analysis/loads/rounds.py. With VIA nothing is checked: the front may first have to connect to the second front
-    (analysis/loads/hop_checks.py).
+    (analysis/loads/hop_checks.py). working: the times at which the front was at work, which explain as much.
     """
     if scenario.loss or not layers.queue or scenario.via:
         return
@@ -171,7 +172,9 @@ def _delays(
             before, after = layers.held(each.request.available_ns), _next(layers, each.first_ns)
             if not _holds_something(before) and _dropped(before) == _dropped(after):
                 ways.append((each.to_client, down_ns, _crossing_ns(each, layers, scenario, wait_ns)))
-        for (what, took_ns), asked_ns, besides_ns in ways:
+        worked_ns = covered_ns(working, each.sent_ns, each.first_ns)
+        for (what, took_ns), asked_ns, waits_ns in ways:
+            besides_ns = waits_ns + worked_ns
             if took_ns is not None and took_ns > asked_ns + besides_ns + allowance.too_late_ns:
                 asked_text = f"at most {in_ms(asked_ns + besides_ns)}" if besides_ns else in_ms(asked_ns)
                 yield Contradiction(what=what, asked=asked_text, seen=in_ms(took_ns))
@@ -233,13 +236,19 @@ def _origin(asked: Iterable[_Asked], allowance: Allowance) -> Iterator[Contradic
                 yield Contradiction(what=what, asked=in_ms(least_ns), seen=in_ms(took_ns))
 
 
-def _handed_over(asked: Iterable[_Asked], allowance: Allowance, most_bytes: int) -> Iterator[Contradiction]:
-    """Checks that the origin handed over responses of at most `most_bytes` as soon as the page allows."""
+def _handed_over(
+    asked: Iterable[_Asked], working: Sequence[Span], allowance: Allowance, most_bytes: int
+) -> Iterator[Contradiction]:
+    """Checks that the origin handed over responses of at most `most_bytes` as soon as the page and the front allow.
+
+    working: the times at which the front was at work.
+    """
     for each in asked:
         if each.request.handed_over_ns is None or each.resource.size_bytes > most_bytes:
             continue
         least_ns = each.resource.last_ns
         took_ns = each.request.handed_over_ns - each.request.received_ns
+        took_ns -= covered_ns(working, each.request.received_ns, each.request.handed_over_ns)
         if took_ns > least_ns + max(allowance.program_ns, least_ns // _TIMER_PART):
             what = f"time until the origin had handed over the {each.name}"
             yield Contradiction(what=what, asked=in_ms(least_ns), seen=in_ms(took_ns))

@@ -19,7 +19,14 @@ from priolab.common.formats.passages import Passage
 from priolab.common.formats.plan import Group, Plan, Protocol
 from priolab.common.formats.reading import read_document, read_journal
 from priolab.common.formats.run import Observed, RunRecord, Status
-from priolab.common.formats.samples import ConnectionSample, CrossSample, OriginRequest, QueueSample, SocketSample
+from priolab.common.formats.samples import (
+    ConnectionSample,
+    CrossSample,
+    OriginRequest,
+    QueueSample,
+    ServiceSpan,
+    SocketSample,
+)
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.common.formats.segments import Segment
 
@@ -49,7 +56,7 @@ class Layers:
     Each tuple is in order of time, and empty if the run has no such records. queue: samples of the direction toward the
     client. cross: samples of the cross traffic. passages, connections: responses between the two fronts, and samples
     of the second front's sockets. segments: the captured segments, the front's first (CAPTURE=yes). readings: those of
-    the front's counters.
+    the front's counters. service: when the front's server was at work (SERVICE), in order of the ends.
     """
 
     sockets: tuple[SocketSample, ...]
@@ -60,6 +67,7 @@ class Layers:
     connections: tuple[ConnectionSample, ...] = ()
     segments: tuple[Segment, ...] = ()
     readings: tuple[FrontReading, ...] = ()
+    service: tuple[ServiceSpan, ...] = ()
 
     def held(self, t_ns: int) -> QueueSample | None:
         """Returns the last sample of the link's queue up to an instant; None before the first sample."""
@@ -193,7 +201,7 @@ def load_layers(path: Path) -> Layers:
     """Reads the samples and the client's arrivals from a run's folder. The run need not be finished."""
     lines = read_journal(path / "link" / "queue.jsonl", QueueSample)
     cross, second, segments = path / "link" / "cross.jsonl", path / "second", path / "wire" / "segments.jsonl"
-    counters = path / "front" / "counters.json"
+    counters, service = path / "front" / "counters.json", path / "front" / "service.jsonl"
     return Layers(
         sockets=tuple(read_journal(path / "front" / "sockets.jsonl", SocketSample)),
         queue=tuple(line for line in lines if line.direction == "down"),
@@ -203,4 +211,5 @@ def load_layers(path: Path) -> Layers:
         connections=tuple(read_journal(second / "connections.jsonl", ConnectionSample)) if second.exists() else (),
         segments=tuple(read_journal(segments, Segment)) if segments.exists() else (),
         readings=read_document(counters, Counters).readings if counters.exists() else (),
+        service=tuple(read_journal(service, ServiceSpan)) if service.exists() else (),
     )

@@ -10,9 +10,10 @@ class Counts:
 
     wakeups: voluntary context switches, after each of which a thread that had waited ran again. involuntary_switches:
     the other context switches. read_calls, write_calls: system calls that read and write (proxy/calls.h). cpu_ns:
-    processor time. handed_bytes: bytes of the TCP stream that the server handed to the kernel. retransmitted_bytes:
-    bytes that the kernel sent again. busy_us: the time with data to send. rwnd_limited_us, sndbuf_limited_us: the parts
-    of busy_us in which the client's receive window, or the send buffer, was the limit.
+    processor time. service_ns: in a guest, the time that the front's work took with SERVICE, of all threads together.
+    handed_bytes: bytes of the TCP stream that the server handed to the kernel. retransmitted_bytes: bytes that the
+    kernel sent again. busy_us: the time with data to send. rwnd_limited_us, sndbuf_limited_us: the parts of busy_us in
+    which the client's receive window, or the send buffer, was the limit.
     """
 
     wakeups: int | None = None
@@ -20,6 +21,7 @@ class Counts:
     read_calls: int | None = None
     write_calls: int | None = None
     cpu_ns: int | None = None
+    service_ns: int | None = None
     handed_bytes: int | None = None
     retransmitted_bytes: int | None = None
     busy_us: int | None = None

@@ -187,6 +187,18 @@ class CrossSample:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServiceSpan:
+    """A line of front/service.jsonl: a time, from t_ns until until_ns, in which the server was at work (SERVICE)."""
+
+    t_ns: int
+    until_ns: int
+
+    def to_json(self) -> str:
+        """Returns the line without a line break."""
+        return json.dumps(vars(self))
+
+
+@dataclass(frozen=True, kw_only=True)
 class OriginRequest:
     """A line of origin/access.jsonl, as backend/origin.mjs writes it.
 

@@ -14,9 +14,9 @@ AUTO: Literal["auto"] = "auto"
 PROBE = "probe"
 """The value of `plan` for a probe."""
 
-LEFT_OUT = ("program", "config", "via", "disturb")
+LEFT_OUT = ("program", "config", "via", "disturb", "service")
 """The fields that run.json leaves out if they are None: files of the user's own, the second front, the disturbance of a
-probe."""
+probe, the time that the server needs."""
 
 FIFO = "fifo"
 """The value of `qdisc` for a bottleneck with a single queue."""
@@ -62,8 +62,9 @@ class ScenarioRecord:
     """A scenario as run.json has it; experiments/scenario/scenario.py explains the fields.
 
     program, config: None unless PROGRAM and CONFIG name files. via: None without a second front. disturb: None without
-    a disturbance of the probe. target_delay_ns: None unless `lowat` is AUTO. cross_cc: None without cross traffic.
-    page: the page's name. rate_steps: None for a constant rate. trace, trace_up: packed traces (common/trace.py).
+    a disturbance of the probe. service: the time that the server needs, such as 20us+1us/KB; None for none.
+    target_delay_ns: None unless `lowat` is AUTO. cross_cc: None without cross traffic. page: the page's name.
+    rate_steps: None for a constant rate. trace, trace_up: packed traces (common/trace.py).
     Raises ValueError if the page has no important resource, or if rate_steps does not match STEPS_PATTERN.
     """
 
@@ -110,6 +111,7 @@ class ScenarioRecord:
     config: str | None = None
     via: ViaRecord | None = None
     disturb: str | None = None
+    service: str | None = field(default=None, metadata={"knob": "SERVICE", "usual": None})
 
     def __post_init__(self) -> None:
         if self.rate_steps is not None and not re.search(STEPS_PATTERN, self.rate_steps):

@@ -90,6 +90,7 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
         ("TRACE", scenario.link.trace is None, "none"),
         ("TRACE_UP", scenario.link.trace_up is None, "none"),
+        ("SERVICE", scenario.service is None, "none"),
         # A step follows when nothing has arrived for a while. A packet that is lost again and again arrives after any
         # time, so no pause says that nothing is on its way.
         ("LOSS", not scenario.link.loss, "0%"),
@@ -175,6 +176,8 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
         longest = f"{_LONGEST_DELAY_NS // 10**9}s"
         name = "JS_DELAY" if scenario.script_delay_ns is not None else "PAGE"
         raise ScenarioError(name, given(name), f"delays of at most {longest} with PLAN=probe and SERVER={server.name}")
+    if scenario.service is not None:
+        raise ScenarioError("SERVICE", given("SERVICE"), f"none with SERVER={server.name}, which does not use TCP")
     if scenario.lowat == LOWAT_AUTO:
         raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or a number with SERVER={server.name}, which does not use TCP")
 

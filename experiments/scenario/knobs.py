@@ -29,6 +29,7 @@ from priolab.experiments.scenario.scenario import (
     Scenario,
     ShaperAt,
 )
+from priolab.experiments.scenario.service import ALLOWED, Service
 from priolab.netem import units, words
 from priolab.netem.link import Link
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
@@ -173,6 +174,15 @@ _KNOBS = (
         allowed=f"{RECORD_LEAST} to {RECORD_MOST} bytes, or stock",
         meaning="the largest TLS record of the front in bytes; a client can decrypt a record only when the record's"
         f" last byte has arrived ({named(lambda server: server.record)}); stock: the server's default, mostly 16384",
+    ),
+    Knob(
+        name="SERVICE",
+        default="none",
+        field="service",
+        parse=one_or("none", Service.parse),
+        allowed=ALLOWED,
+        meaning="the time that the server needs for its work: after each wake-up, and for each KB (1000 bytes) that it"
+        " writes to TCP, it goes on so much later; only in a guest, where its work takes no time otherwise",
     ),
     Knob(
         name="LOWAT",

@@ -29,6 +29,7 @@ LAYERS: Mapping[str, str] = MappingProxyType(
         Layer.BETWEEN: "propagation between the fronts",
         Layer.PENDING: "the front, where bytes are still reorderable",
         Layer.COMMITTED: "the front's output queue",
+        Layer.SERVICE: "the front, while its server was at work",
         Layer.FLOW: "HTTP/2's flow control",
         Layer.UNSENT: "the kernel's send buffer",
         Layer.RECEIVE_WINDOW: "TCP's receive window",

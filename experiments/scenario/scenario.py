@@ -13,6 +13,7 @@ from priolab.client.priorities import Priorities
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import Disturbance, Steps
 from priolab.common.formats.scenario import AUTO, ScenarioRecord, ViaRecord
+from priolab.experiments.scenario.service import Service
 from priolab.netem import words
 from priolab.netem.link import Link
 from priolab.proxy.server import Server, server_of, with_config
@@ -151,7 +152,7 @@ class Scenario:
     size_bytes, script_delay_ns: the parameters of the page; None if the page does not use the parameter.
     reloads: page loads before the measured one, on the same connection.
     window_bytes: flow-control window per stream. connection_window_bytes: that of the connection; None for the same.
-    disturb: the disturbance of a probe; None for none.
+    disturb: the disturbance of a probe; None for none. service: the time that the front's server needs; None for none.
     """
 
     server: str
@@ -183,6 +184,7 @@ class Scenario:
     window_bytes: int
     connection_window_bytes: int | None
     disturb: Disturbance | None = None
+    service: Service | None = None
 
     @property
     def whole_window_bytes(self) -> int:
@@ -238,6 +240,7 @@ def as_record(scenario: Scenario) -> ScenarioRecord:
         fields[name] = found and found.packed
     fields["qdisc"] = str(scenario.link.qdisc)
     fields["front_qdisc"] = scenario.front_qdisc and str(scenario.front_qdisc)
+    fields["service"] = scenario.service and str(scenario.service)
     fields["cross_cc"] = str(scenario.cross_cc) if scenario.cross else None
     if scenario.lowat != LOWAT_AUTO:
         fields["target_delay_ns"] = None

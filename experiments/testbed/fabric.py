@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
+from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.tools import Tools
 from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
@@ -17,6 +18,14 @@ from priolab.netem.shaper_kind import Shaper
 
 class HostKernel:
     """The base class of fabrics whose places run on the kernel of this machine."""
+
+    name: str
+
+    def check_service(self, scenario: Scenario) -> None:
+        """Raises Unavailable with SERVICE: only a guest's kernel lets the work of a server take time."""
+        if scenario.service is not None:
+            what, why = f"SERVICE={scenario.service} with FABRIC={self.name}", "here a server's work takes its own time"
+            raise Unavailable(what, why, "use FABRIC=virtual")
 
     def kernel(self) -> str:
         """Returns the release of this machine's kernel."""

@@ -29,6 +29,7 @@ _STEPS = 70
 _LAYERS = (
     Layer.PENDING,
     Layer.COMMITTED,
+    Layer.SERVICE,
     Layer.FLOW,
     Layer.UNSENT,
     Layer.RECEIVE_WINDOW,

@@ -37,7 +37,14 @@ _PICTURES = {"client": "two-hops-client.svg", "http2": "two-hops-between.svg"}
 _GROUPS: Mapping[str, tuple[Layer, ...]] = {
     "at the second front:": (Layer.SECOND, Layer.SECOND_UNSENT),
     "between the fronts:": (Layer.BETWEEN_QUEUE, Layer.BETWEEN),
-    "at the front:": (Layer.PENDING, Layer.COMMITTED, Layer.FLOW, Layer.UNSENT, Layer.RECEIVE_WINDOW),
+    "at the front:": (
+        Layer.PENDING,
+        Layer.COMMITTED,
+        Layer.SERVICE,
+        Layer.FLOW,
+        Layer.UNSENT,
+        Layer.RECEIVE_WINDOW,
+    ),
     "to the client:": (Layer.QUEUE, Layer.PROPAGATION, Layer.RECOVERY, Layer.RECORD, Layer.UNEXPLAINED),
 }
 """The layers of the ledger by the hop to which they belong."""

@@ -51,6 +51,7 @@ class Compose(HostKernel):
         shaper: not used here. Only a container can tell what the engine's kernel has, so `prepare` checks it.
         """
         del shaper
+        self.check_service(scenario)
         if scenario.shaper_at is ShaperAt.FRONT:
             right = "the front's container may not shape its own egress"
             raise Unavailable("SHAPER_AT=front with FABRIC=compose", right, "use FABRIC=virtual or netns")

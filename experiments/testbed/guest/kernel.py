@@ -23,7 +23,7 @@ from priolab.experiments.host.lock import alone
 from priolab.experiments.host.own_files import sha256_of
 from priolab.experiments.testbed.guest import kernel_source, prebuilt
 from priolab.experiments.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
-from priolab.experiments.testbed.guest.kernel_patches import CHANGES, host_line, processor_clock
+from priolab.experiments.testbed.guest.kernel_patches import CHANGES, host_line, processor_clock, service
 from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Version
 from priolab.experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, version_of
 
@@ -130,6 +130,11 @@ def words(*, own_clock: bool = False) -> list[str]:
 def can_wait() -> bool:
     """True if a guest can wait for further runs when it has carried out its own."""
     return _has(host_line.NAME)
+
+
+def can_serve() -> bool:
+    """True if the guest kernel can let the work of a server take time."""
+    return _has(service.NAME)
 
 
 def _has(change: str) -> bool:

@@ -86,6 +86,9 @@ class Virtual(InGuest):
             raise Unavailable(what, lack, RAISE_LIMIT)
         if not kernel.is_built():
             raise Unavailable(what, "the guest kernel is not built", f"run {kernel_command()}")
+        if scenario.service is not None and not kernel.can_serve():
+            lack = "in a guest kernel before Linux 7.2 the server's work takes no time"
+            raise Unavailable(f"SERVICE={scenario.service} with FABRIC={self.name}", lack, "use KERNEL=7.2")
         check_egress(scenario, shaper, no_netem)
         check_qdisc(scenario, shaper, no_netem, _lack_of_qdisc)
         if shaper is Shaper.FERRY and (lack := _no_ferry()):

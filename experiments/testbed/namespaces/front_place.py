@@ -13,12 +13,13 @@ from typing import cast
 
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.host.processes import Process
+from priolab.experiments.scenario.service import Service
 from priolab.experiments.testbed.namespaces.front_root import mounted, started_in
 from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.netem.calibration import Calibration, Tolerance
 from priolab.netem.ends import NearEnd, respond
 from priolab.netem.link import Link
-from priolab.proxy.front import Front
+from priolab.proxy.front import Front, Start
 from priolab.proxy.live_socket import choose_congestion_control
 from priolab.proxy.readiness import NotReady
 
@@ -65,12 +66,14 @@ def started(
     origin: Process,
     cgroup: Path | None = None,
     users_program: bool = False,
+    service: Service | None = None,
 ) -> Iterator[Process]:
     """Starts a front's server in its place, and waits until it answers a request. Raises StepFailed.
 
     name: the front's name for errors. Then sets the congestion control of its sockets, if the sysctl could not be set.
     origin: the process that must not end before the front answers. cgroup: the cgroup in which to start the server.
     users_program: whether the server is a program of the user's (PROGRAM), which gets all variables of the environment.
+    service: the time that the server needs; None for none.
     """
     settings = front.settings
     with ExitStack() as stack:
@@ -82,8 +85,13 @@ def started(
                 readable = (settings.labs_folder,) if settings.server.is_the_labs else ()
                 tree = stack.enter_context(mounted(settings.root, shared, readable))
                 start = partial(started_in, tree, environment, start)
+            begin: Start = start
+            if service is not None:
+                from priolab.experiments.testbed.namespaces.front_service import serving  # no other run loads it
+
+                begin = partial(serving, service, settings.log.parent / "service.jsonl", start)
             with place.entered():
-                running = front.running(start, origin.check_alive)
+                running = front.running(begin, origin.check_alive)
                 process = cast("Process", stack.enter_context(running))
         except NotReady as error:
             raise StepFailed(name, str(error), settings.log.resolve()) from error

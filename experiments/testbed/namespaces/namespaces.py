@@ -266,6 +266,7 @@ class Namespaces:
                 origin=origin,
                 cgroup=cgroup,
                 users_program=scenario.program is not None,
+                service=scenario.service,
             ) as process,
         ):
             yield process

@@ -45,6 +45,7 @@ class Netns(HostKernel):
 
         sch_netem is required only for SHAPER=netem, and ethtool only for the ferry.
         """
+        self.check_service(scenario)
         what = f"FABRIC={self.name}"
         for tool, package in (("unshare", "util-linux"), ("ip", "iproute2"), ("tc", "iproute2")):
             if find(tool) is None:

@@ -13,6 +13,7 @@ const PARTS = [
   { key: "between_propagation", name: "travel between fronts" },
   { key: "front_pending", name: "front" },
   { key: "front_committed", name: "front's output" },
+  { key: "front_service", name: "server's work" },
   { key: "flow_control", name: "flow control" },
   { key: "kernel_unsent", name: "kernel" },
   { key: "receive_window", name: "receive window" },

@@ -13,6 +13,7 @@ from priolab.experiments.testbed.guest.kernel_patches import (
     page_tables,
     processor_clock,
     randomness,
+    service,
 )
 from priolab.experiments.testbed.guest.kernel_patches.edit import Change
 
@@ -20,6 +21,7 @@ CHANGES: tuple[Change, ...] = (
     *clock.CHANGES,
     *clock_page.CHANGES,
     *calls.CHANGES,
+    *service.CHANGES,
     *randomness.CHANGES,
     *processor_clock.CHANGES,
     *entry.CHANGES,

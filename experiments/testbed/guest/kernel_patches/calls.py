@@ -16,8 +16,9 @@ NAME = "calls that read and write are counted"
 """The change's name."""
 
 _CALLS = (Path(proxy.__file__).parent / "calls.h").read_text()
-_ACCOUNT, _ADDING = "include/linux/task_io_accounting.h", "include/linux/task_io_accounting_ops.h"
-_PROC = "fs/proc/base.c"
+ACCOUNT, ADDING = "include/linux/task_io_accounting.h", "include/linux/task_io_accounting_ops.h"
+PROC = "fs/proc/base.c"
+"""The files with the counts of a process: their record, their sum, and their text."""
 _EACH_SYSCALL = "	if (syscall >= 0 && syscall < __NR_syscalls)"
 _ADDED = "	dst->syscw += src->syscw;\n"
 _FORMAT, _VALUE = '		   "syscw: %llu\\n"\n', "		   (unsigned long long)acct.syscw,\n"
@@ -33,15 +34,15 @@ CHANGES = (
             (
                 *linked("calls.c"),
                 Edit("arch/um/kernel/priolab_calls.h", "", _CALLS),
-                Edit(_ACCOUNT, "	u64 syscw;\n", "	u64 syscw;\n	u64 priolab_reads, priolab_writes;\n"),
+                Edit(ACCOUNT, "	u64 syscw;\n", "	u64 syscw;\n	u64 priolab_reads, priolab_writes;\n"),
                 Edit(
-                    _ADDING,
+                    ADDING,
                     _ADDED,
                     f"{_ADDED}	dst->priolab_reads += src->priolab_reads;\n"
                     "	dst->priolab_writes += src->priolab_writes;\n",
                 ),
-                Edit(_PROC, _FORMAT, _FORMAT + _FORMATS),
-                Edit(_PROC, _VALUE, _VALUE + _VALUES),
+                Edit(PROC, _FORMAT, _FORMAT + _FORMATS),
+                Edit(PROC, _VALUE, _VALUE + _VALUES),
                 Edit(
                     "arch/um/kernel/skas/syscall.c", _EACH_SYSCALL, f"	priolab_count_call(syscall);\n{_EACH_SYSCALL}"
                 ),

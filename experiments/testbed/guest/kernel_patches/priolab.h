@@ -33,6 +33,10 @@ struct vm_area_struct *priolab_map_clock(struct mm_struct *mm, unsigned long vds
 void priolab_count_call(int number);
 unsigned long priolab_switches(struct task_struct *task, int voluntary);
 
+/* service.c */
+void priolab_sends(int bytes);
+void priolab_serve(unsigned long switches);
+
 /* seed.c */
 extern _Bool priolab_seeded;
 extern unsigned long long priolab_seeded_at;

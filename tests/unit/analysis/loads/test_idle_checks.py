@@ -9,7 +9,7 @@ from priolab.analysis.loads.contradiction import Allowance
 from priolab.analysis.loads.idle_checks import idle_contradictions
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.records.runs import Layers
-from priolab.common.formats.samples import SocketSample
+from priolab.common.formats.samples import ServiceSpan, SocketSample
 from tests.support.builders import MS, PAGE_CAME, load_of, maps, scenario, socket_sample
 
 EXACT = Allowance(rate=0.03, moment_ns=MS, late_ns=6 * MS, is_exact=True)
@@ -24,9 +24,11 @@ def load() -> PageLoad:
     return load_of(maps(), payload, {"page": 40, "image": 100, "script": 1490})
 
 
-def told(samples: Iterable[SocketSample], *, is_stock: bool = True, **changes: Any) -> list[str]:
+def told(
+    samples: Iterable[SocketSample], *, is_stock: bool = True, service: Iterable[ServiceSpan] = (), **changes: Any
+) -> list[str]:
     """Returns what is said about these samples."""
-    layers = Layers(sockets=tuple(samples), queue=(), arrivals=())
+    layers = Layers(sockets=tuple(samples), queue=(), arrivals=(), service=tuple(service))
     link = scenario(delay_ns=0, jitter_ns=0, **changes)
     found = idle_contradictions([load()], layers, link, EXACT, is_stock=is_stock)
     return [f"{each.what}: {each.seen}" for each in found]
@@ -53,6 +55,14 @@ def test_a_front_or_an_origin_that_stalls() -> None:
     stalls = [busy(t_ms) if not 400 <= t_ms <= 700 else empty(t_ms) for t_ms in range(100, 900, 10)]
     assert told(stalls) == [f"{NOTHING}: 300.0 ms"]
     assert told(stalls, via=object()) == told(stalls, plan="probe") == told(stalls, is_stock=False) == []
+
+
+def test_a_front_that_is_at_work_is_not_idle() -> None:
+    """The time that SERVICE gives to the server's work does not count, and only this time."""
+    stalls = [busy(t_ms) if not 400 <= t_ms <= 700 else empty(t_ms) for t_ms in range(100, 900, 10)]
+    spans = [ServiceSpan(t_ns=from_ms * MS, until_ns=690 * MS) for from_ms in (300, 500)]
+    assert told(stalls, service=spans) == [f"{NOTHING}: 10.0 ms"]
+    assert told(stalls, service=[*spans, ServiceSpan(t_ns=690 * MS, until_ns=700 * MS)]) == []
 
 
 def test_what_was_sent_between_two_samples() -> None:

@@ -11,7 +11,7 @@ from priolab.analysis.loads.ledger import Ledger, sentence
 from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import Layers
 from priolab.common.formats.events import Arrival
-from priolab.common.formats.samples import QueueSample
+from priolab.common.formats.samples import QueueSample, ServiceSpan
 from priolab.common.formats.segments import Segment
 from tests.support.builders import MS
 from tests.unit.analysis.loads.known_load import (
@@ -48,6 +48,17 @@ def test_the_wait_by_layer() -> None:
         Layer.RECORD: FIRST_MS - RECORD_MS,
         Layer.UNEXPLAINED: 0,
     }
+
+
+def test_the_time_at_work_is_a_layer_of_its_own() -> None:
+    """What the byte waited in the front while the server was at work is no longer in the front's other layers."""
+    spans = [(AVAILABLE_MS - 50, AVAILABLE_MS + 40), (300, 310), (HANDED_MS + 50, HANDED_MS + 90)]
+    service = tuple(ServiceSpan(t_ns=from_ms * MS, until_ns=until_ms * MS) for from_ms, until_ms in spans)
+    without, found = made().parts, made(replace(layers(), service=service)).parts
+    assert found[Layer.SERVICE] == 50 * MS
+    assert found[Layer.PENDING] == without[Layer.PENDING] - 50 * MS
+    assert Layer.SERVICE not in without
+    assert sum(found.values()) == sum(without.values())
 
 
 def test_what_comes_of_samples_says_how_uncertain_it_is() -> None:
