@@ -248,7 +248,7 @@ def _handed_over(
             continue
         least_ns = each.resource.last_ns
         took_ns = each.request.handed_over_ns - each.request.received_ns
-        took_ns -= covered_ns(working, each.request.received_ns, each.request.handed_over_ns)
-        if took_ns > least_ns + max(allowance.program_ns, least_ns // _TIMER_PART):
+        worked_ns = covered_ns(working, each.request.received_ns, each.request.handed_over_ns)
+        if took_ns > least_ns + worked_ns + max(allowance.program_ns, least_ns // _TIMER_PART):
             what = f"time until the origin had handed over the {each.name}"
             yield Contradiction(what=what, asked=in_ms(least_ns), seen=in_ms(took_ns))

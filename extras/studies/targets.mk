@@ -1,4 +1,4 @@
-.PHONY: agreement auto cost model link sabotage transition two-hops traces
+.PHONY: agreement auto cost model link sabotage service transition two-hops traces
 
 agreement: setup ## compare the fabrics that work on this machine; writes docs/measured/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/measured/agreement.md
@@ -18,6 +18,9 @@ link: setup ## measure the bottleneck's queueing disciplines, alone and beside a
 
 sabotage: setup ## measure the scenarios that spoil the effect, and their cures; writes docs/measured/sabotage.md (half a minute)
 	@$(PRIOLAB) sabotage docs/measured/sabotage.md
+
+service: setup-servers ## compare predicted and measured costs of LOWAT to servers whose work takes time; writes docs/measured/service.md (two minutes)
+	@$(PRIOLAB) service docs/measured/service.md
 
 transition: setup-chromium setup-firefox setup-webkit ## measure today's browsers at fronts that read RFC 7540 and RFC 9218; writes docs/measured/transition.md (a quarter to half an hour)
 	@experiments/host/setup.sh SERVER=nginx@bookworm,h2o@bookworm,nghttpx@bookworm,nghttpx@sid,apache@bookworm,apache@sid,lighttpd@sid,node@sid,go

@@ -1,4 +1,4 @@
-"""The work of a server takes time (SERVICE): throughput that a small LOWAT loses, exact times, the ledger, repetition."""
+"""The work of a server takes time (SERVICE): throughput that a small LOWAT loses, the ledger, exact times."""
 
 from collections.abc import Iterator, Mapping
 from math import ceil

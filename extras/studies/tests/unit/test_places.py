@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.reports.markdown import places
 from priolab.experiments.commands.study import document_of
-from priolab.extras.studies import link, predictions, two_hops
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.extras.studies import link, predictions, service, two_hops
 
 _ARM: dict[str, Any] = {
     "verdict": "kept",
@@ -51,3 +54,44 @@ def test_predictions() -> None:
     assert found["drawn-table"].endswith("\n| LOWAT 130 | 100 | 130 | +30.0% |")
     assert found["declined"] == "- the queue: 1"
     assert (found["model"], found["drawing"]) == (documented["model"], documented["drawing"])
+
+
+@pytest.mark.parametrize(
+    ("knobs", "goodput_mbit_s", "wakeups_per_mb"),
+    [
+        ({"SERVICE": "none", "LOWAT": "4096"}, 95.64, 15.84),
+        ({"SERVICE": "10ms", "LOWAT": "4096"}, 41.69, 12.56),
+        ({"SERVICE": "10ms", "LOWAT": "4096", "QUEUE": "1000"}, 95.64, 5.48),
+        ({"SERVICE": "10ms", "LOWAT": "262144"}, 95.64, 3.18),
+    ],
+)
+def test_what_a_servers_work_costs(knobs: dict[str, str], goodput_mbit_s: float, wakeups_per_mb: float) -> None:
+    """Throughput is lost only if the link runs empty: not with a large LOWAT, nor with a deep queue."""
+    found = service.Figures.predicted(scenario_from({"RATE": "100mbit", "QUEUE": "20", **knobs}))
+    assert found.goodput_bit_s / 10**6 == pytest.approx(goodput_mbit_s, abs=0.01)
+    assert found.wakeups_per_mb == pytest.approx(wakeups_per_mb, abs=0.01)
+
+
+def test_service() -> None:
+    """Each server has a row for each LOWAT, with and without SERVICE; the errors are those with SERVICE."""
+    asked = service.arms()
+    assert len(asked) == 24
+
+    def figures(part: float) -> service.Figures:
+        return service.Figures(goodput_bit_s=part * 10**8, wakeups_per_mb=10 * part)
+
+    rows = [
+        service.Row(
+            server=arm.knobs["SERVER"],
+            service=arm.knobs["SERVICE"],
+            lowat=arm.knobs["LOWAT"],
+            predicted=figures(0.5 if arm.knobs["SERVICE"] == "none" else 1.0 + 0.1 * (arm.knobs["LOWAT"] == "4096")),
+            measured=figures(1.0),
+        )
+        for arm in asked
+    ]
+    found = service.findings(rows).places
+    assert found.keys() == places(document_of("service")).keys()
+    assert found["goodput"] == found["wakeups-nginx"] == "median 0%, largest 10%"
+    cells = "| h2o | `10ms+1us/KB` | 4096 | 110.0 | 100.0 | +10% | 11.0 | 10.0 | +10% |"
+    assert cells in found["table"]

@@ -17,7 +17,7 @@ from priolab.analysis.loads.rate_check import rate_contradictions
 from priolab.analysis.records.runs import Evidence, Layers, load_evidence, load_layers, load_run
 from priolab.common.formats.events import Arrival, Event, Kind
 from priolab.common.formats.run import LedgerRecord, OtherBytes
-from priolab.common.formats.samples import OriginRequest, QueueSample
+from priolab.common.formats.samples import OriginRequest, QueueSample, ServiceSpan
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import as_record
@@ -281,6 +281,9 @@ def test_an_origin_that_stalls() -> None:
     ]
     stalled = replace(world, evidence=replace(world.evidence, requests=tuple(requests)))
     assert stalled.told() == ["time until the origin had handed over the page in load 1: 0.0 ms, but 500.0 ms"]
+    from_ns = stalled.evidence.requests[1].received_ns
+    at_work = ServiceSpan(t_ns=from_ns, until_ns=from_ns + 500 * MS)
+    assert replace(stalled, layers=replace(stalled.layers, service=(at_work,))).told() == []
 
 
 @pytest.mark.parametrize(
@@ -355,6 +358,10 @@ def test_a_server_that_reads_no_requests_while_it_waits_for_the_kernel(writable_
     )
     what = "time from the client's request for the page in load 1 to its arrival at the origin"
     assert len([line for line in world.told() if line.startswith(what)]) == lines
+    sent_ns = document.received_ns
+    at_work = ServiceSpan(t_ns=sent_ns, until_ns=sent_ns + late_ns)
+    world = replace(world, layers=replace(world.layers, service=(at_work,)))
+    assert not [line for line in world.told() if line.startswith(what)]
 
 
 def test_an_origin_whose_times_run_backwards() -> None:
