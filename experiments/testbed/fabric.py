@@ -24,7 +24,7 @@ class HostKernel:
     def check_service(self, scenario: Scenario) -> None:
         """Raises Unavailable with SERVICE: only a guest's kernel lets the work of a server take time."""
         if scenario.service is not None:
-            what, why = f"SERVICE={scenario.service} with FABRIC={self.name}", "here a server's work takes its own time"
+            what, why = f"SERVICE={scenario.service} with FABRIC={self.name}", "on a real clock work takes its own time"
             raise Unavailable(what, why, "use FABRIC=virtual")
 
     def kernel(self) -> str:

@@ -84,7 +84,7 @@ def test_a_terminal(bash: Path, tmp_path: Path) -> None:
     start.write_text(f'. {shlex.quote(str(bash))}\npriolab() {{ echo "$@" >{shlex.quote(str(given))}; exit; }}\n')
     ours, theirs = pty.openpty()
     try:
-        os.write(ours, b"priolab ru\tSERV\tlig\tFABR\tvirt\t--capt\ty\t\n")
+        os.write(ours, b"priolab ru\tSERVE\tlig\tFABR\tvirt\t--capt\ty\t\n")
         shell = ["bash", "--noprofile", "--rcfile", str(start), "-i"]
         subprocess.run(shell, stdin=theirs, stdout=theirs, stderr=theirs, timeout=_PATIENCE_S, check=True)
     finally:

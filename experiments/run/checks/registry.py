@@ -46,6 +46,12 @@ CHECKS = (
         test=f"{_UNIT}/test_settings.py::test_another_setting_is_invalid",
     ),
     Check(
+        name="the time that the front's work takes",
+        compares="that of all its processes in a guest with SERVICE",
+        by=("priolab.experiments.testbed.namespaces.front_service._check_marked",),
+        test="tests/unit/experiments/testbed/namespaces/test_front_service.py::test_a_process_with_another_service_time",
+    ),
+    Check(
         name="settings of the second front",
         compares="LOWAT and send buffer in its place with the scenario",
         by=(f"{_SETTINGS}.check_hop",),

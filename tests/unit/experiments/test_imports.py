@@ -77,6 +77,7 @@ LATER = {
     "cryptography.hazmat.primitives.asymmetric.x25519",  # imported before the first run where a client uses HTTP/3
     "priolab.experiments.testbed.containers.compose",
     "priolab.experiments.testbed.guest.virtual",  # starts guests
+    "priolab.experiments.testbed.namespaces.front_service",  # needed with SERVICE alone
     "priolab.experiments.testbed.namespaces.front_tuner",
     "priolab.experiments.testbed.namespaces.netns",
     "priolab.netem.ferry.process",
