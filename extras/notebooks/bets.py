@@ -29,7 +29,6 @@ _STEPS = 70
 _LAYERS = (
     Layer.PENDING,
     Layer.COMMITTED,
-    Layer.SERVICE,
     Layer.FLOW,
     Layer.UNSENT,
     Layer.RECEIVE_WINDOW,
