@@ -1,7 +1,7 @@
 """Measures the gain of LOWAT and its price: `make cost` fills docs/measured/cost.md, and writes cost.json and .svg.
 
 The study has two parts:
-1. The grid in the guest (prices.py), which gives the same numbers every time. cost.json has all of them.
+1. The grid in the guest (prices.py). cost.json has all of its numbers.
 2. The front's processor time on this machine's clocks (processor.py), which depends on the machine and on its load.
 """
 

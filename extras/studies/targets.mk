@@ -6,7 +6,7 @@ agreement: setup ## compare the fabrics that work on this machine; writes docs/m
 auto: setup-compared ## measure LOWAT=auto on every network, new connections and changing rates; writes docs/measured/auto.md (about half an hour)
 	@$(PRIOLAB) auto docs/measured/auto.md
 
-cost: ## measure what LOWAT costs three servers; writes docs/measured/cost.md and its picture (about 15 minutes)
+cost: ## measure what LOWAT costs three servers; writes docs/measured/cost.md and its picture (about 20 minutes)
 	@experiments/host/setup.sh cost SERVER=nginx,h2o,caddy
 	@$(PRIOLAB) cost docs/measured/cost.md
 
