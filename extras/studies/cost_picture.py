@@ -4,7 +4,7 @@ In the plots of networks a line joins the values of LOWAT of a server, from unse
 is the gain, and to the right is the price. Beside them each mark is a server, with its median over networks.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -20,7 +20,11 @@ _COLOURS = (OTHERS[0], IMPORTANT[0], GOODPUT)
 _WAKEUPS = {"domain": [0.2, 160], "type": "log", "nice": False}
 _WAKEUP_TICKS, _MS_TICKS = (1, 10, 100), (10, 100, 1000)
 _ROOM = 1.6
-_NAMED = (None, 131_072)
+_NAMED: Mapping[int | None, Declaration] = {
+    None: {"align": "right", "dx": -8, "dy": 10},
+    131_072: {"align": "right", "dx": 6, "dy": 24},
+}
+"""The values whose marks have names, and where: the two marks may be close to each other."""
 """The values of LOWAT whose marks have a name, at the line of LAWFUL."""
 
 
@@ -85,19 +89,18 @@ def _network(
         }
         for number, each in enumerate(prices)
     ]
-    named = [
-        row | {"text": row["lowat"]}
-        for row, each in zip(rows, prices, strict=True)
-        if each.server == LAWFUL and each.lowat in _NAMED
-    ]
     channels = {"x": x, "y": times, "color": colour}
     tooltip = [{"field": name, "title": title} for name, title in _TOOLTIP.items()]
     line = {"type": "line", "strokeWidth": 2.5}
-    names = {"type": "text", "align": "right", "dx": -8, "dy": 10, "fontSize": _FONT - 4, "color": INK}
+    names = {"type": "text", "fontSize": _FONT - 4, "color": INK}
     layers = [
         layer(rows, line, order={"field": "number"}, **channels),
         layer(rows, _DOT, tooltip=tooltip, **channels),
-        layer(named, names, x=x, y=times, text=TEXT),
+        *(
+            layer([row | {"text": row["lowat"]}], names | _NAMED[each.lowat], x=x, y=times, text=TEXT)
+            for row, each in zip(rows, prices, strict=True)
+            if each.server == LAWFUL and each.lowat in _NAMED
+        ),
     ]
     return {"title": _title(str(network)), "width": _PANEL_PX, "height": _HEIGHT_PX, "layer": layers}
 
