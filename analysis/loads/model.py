@@ -173,6 +173,7 @@ def _check_covered(scenario: ScenarioRecord, page: Page, focal: Resource, writes
         ("BUFFERING=off", scenario.buffering == "on"),
         ("RATE_STEPS", not scenario.rate_steps),
         ("RATE_UP", scenario.rate_up_bit_s is None),
+        ("FRONT_QDISC", scenario.front_qdisc is None),
         ("TRACE", scenario.trace is None and scenario.trace_up is None),
         ("SHAPER_AT=front", scenario.shaper_at == "link"),
         ("RECORD", scenario.record_bytes is None),

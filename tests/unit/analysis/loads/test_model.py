@@ -43,10 +43,13 @@ def test_a_deep_queue_takes_the_knob_away() -> None:
     assert predicted_ms(LOWAT="131072", **deep) == predicted_ms(LOWAT="none", **deep)
 
 
-def test_a_rate_that_changes_is_not_covered() -> None:
-    """With RATE_STEPS there is no prediction, rather than a wrong one."""
-    with pytest.raises(NoPrediction, match="the model does not cover RATE_STEPS"):
-        predicted_ms(LOWAT="131072", RATE_STEPS="1280kbps@2s")
+@pytest.mark.parametrize(
+    ("knob", "value"), [("RATE_STEPS", "1280kbps@2s"), ("RATE_UP", "64kbit"), ("FRONT_QDISC", "fq")]
+)
+def test_what_is_not_covered(knob: str, value: str) -> None:
+    """With such a knob there is no prediction, rather than a wrong one."""
+    with pytest.raises(NoPrediction, match=f"the model does not cover {knob}"):
+        predicted_ms(LOWAT="131072", **{knob: value})
 
 
 def test_a_stock_buffer_is_a_limit_of_its_own() -> None:
