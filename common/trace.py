@@ -21,14 +21,16 @@ from priolab.common.packets import PACKET_BYTES
 MOST_OPPORTUNITIES = 1_000_000
 MOST_BYTES = 8 * MOST_OPPORTUNITIES
 _MS_NS = 10**6
-_LONGEST_MS = 3600 * 1000
+LONGEST_MS = 3600 * 1000
+"""The longest trace: an hour."""
+
 _NAME = re.compile(r"[^A-Za-z0-9._-]")
-_PER_MS = PACKET_BYTES * 8 * 1000
+PER_MS = PACKET_BYTES * 8 * 1000
 """Bits per second of one opportunity in each millisecond."""
 _LEAST_BIT_S, _MOST_BIT_S = 1000, 100 * 10**9
 ALLOWED = (
     "a file with a whole number of milliseconds in each line, none less than the line before, the last from 1 to"
-    f" {_LONGEST_MS}; 1 to {MOST_OPPORTUNITIES} lines"
+    f" {LONGEST_MS}; 1 to {MOST_OPPORTUNITIES} lines"
 )
 
 
@@ -44,7 +46,7 @@ class Trace:
 
     def __post_init__(self) -> None:
         times = self.times_ms
-        if not times or not 0 <= times[0] <= times[-1] <= _LONGEST_MS or times[-1] < 1:
+        if not times or not 0 <= times[0] <= times[-1] <= LONGEST_MS or times[-1] < 1:
             raise ValueError("the last time of a trace is from 1 ms to an hour")
         if any(later < earlier for earlier, later in pairwise(times)):
             raise ValueError("the times of a trace do not decrease")
@@ -57,7 +59,7 @@ class Trace:
         times: list[int] = []
         saved, time_ms = 0.0, 0
         for time_ms, bit_s in enumerate(rates_bit_s, start=1):
-            saved += bit_s / _PER_MS
+            saved += bit_s / PER_MS
             times += [time_ms] * int(saved)
             saved -= int(saved)
             if len(times) > MOST_OPPORTUNITIES:
@@ -78,7 +80,7 @@ class Trace:
         times: list[int] = []
         for number, line in enumerate(lines, start=1):
             bare = line.strip()
-            if not re.fullmatch(r"\d{1,7}", bare, re.ASCII) or int(bare) > _LONGEST_MS:
+            if not re.fullmatch(r"\d{1,7}", bare, re.ASCII) or int(bare) > LONGEST_MS:
                 raise ValueError(f"line {number} is {bare[:20]!r}")
             if times and int(bare) < times[-1]:
                 raise ValueError(f"line {number} is {bare}, less than the line before")

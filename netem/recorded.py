@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import isfinite
 
-from priolab.common.trace import Trace
+from priolab.common.trace import LONGEST_MS, Trace
 
 _BETWEEN = re.compile(r"[,;\s]+")
-LONGEST_MS = 3600 * 1000
 
 
 def recorded(name: str, text: str, *, unit_bit_s: int, duration_ms: int | None = None) -> Trace:

@@ -13,11 +13,7 @@ from itertools import islice
 from math import exp, sqrt
 from random import Random
 
-from priolab.common.packets import PACKET_BYTES
-from priolab.common.trace import Trace
-
-_PER_MS = PACKET_BYTES * 8 * 1000
-"""Bits per second of one opportunity in each millisecond."""
+from priolab.common.trace import PER_MS, Trace
 
 
 def _lte(random: Random, rate_bit_s: int) -> Iterator[float]:
@@ -45,7 +41,7 @@ def _wifi(random: Random, rate_bit_s: int) -> Iterator[float]:
         wait_ms += pause
         if random.random() < pause / 5000:
             wait_ms += random.uniform(50, 200)
-        yield min(32 * _PER_MS, rate_bit_s * 2 * random.uniform(0.5, 1.5))
+        yield min(32 * PER_MS, rate_bit_s * 2 * random.uniform(0.5, 1.5))
 
 
 def _starlink(random: Random, rate_bit_s: int) -> Iterator[float]:

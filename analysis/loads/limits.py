@@ -30,7 +30,6 @@ from priolab.common.formats.run import LimitsRecord
 from priolab.common.formats.samples import FEWEST_LOOKS, SocketSample
 from priolab.common.packets import PACKET_BYTES, framed
 
-_NS = 10**9
 _SMALL = 0.005
 """A share that would be shown as 0 %."""
 
@@ -99,7 +98,7 @@ def limits(load: PageLoad, layers: Layers, ends: Ends) -> LimitsRecord | None:
     return LimitsRecord(
         shares={limit.value: round(part_ns / lasted_ns, 4) for limit, part_ns in found.items()},
         largest=max(found, key=lambda limit: found[limit]).value,
-        goodput_bit_s=_goodput(payload, begins_ns),
+        goodput_bit_s=payload.goodput_bit_s(begins_ns),
         slow_start=slow_start,
         goodput_after_bit_s=after_bit_s,
     )
@@ -165,12 +164,6 @@ def _link_ns(times: Sequence[_Time], layers: Layers, ends: Ends) -> list[float]:
     return found[::-1]
 
 
-def _goodput(payload: Traffic, from_ns: int) -> int | None:
-    """Returns the payload after an instant, over the time to the last byte; None without time."""
-    lasts_ns = payload.last_byte_ns - from_ns
-    return round((payload.size_bytes - payload.bytes_until(from_ns)) * 8 * _NS / lasts_ns) if lasts_ns > 0 else None
-
-
 def _slow_start(
     times: Sequence[_Time], payload: Traffic, begins_ns: int, ends: Ends
 ) -> tuple[float | None, int | None]:
@@ -180,7 +173,7 @@ def _slow_start(
     slow = [time for time in times if time.is_slow_start]
     share = sum(time.lasts_ns for time in slow) / sum(time.lasts_ns for time in times)
     after_ns = slow[-1].until_ns + ends.delay_ns if slow else begins_ns
-    return round(share, 4), _goodput(payload, after_ns)
+    return round(share, 4), payload.goodput_bit_s(after_ns)
 
 
 def sentence(record: LimitsRecord) -> str:

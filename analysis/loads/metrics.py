@@ -60,6 +60,11 @@ class Traffic:
         """Returns the payload bytes received before or at an instant."""
         return self._totals[bisect_right(self._times_ns, t_ns)]
 
+    def goodput_bit_s(self, from_ns: int) -> int | None:
+        """Returns the payload received after an instant, over the time to the last payload; None without time."""
+        lasted_ns = self.last_byte_ns - from_ns
+        return round((self.size_bytes - self.bytes_until(from_ns)) * 8 * 10**9 / lasted_ns) if lasted_ns > 0 else None
+
     def reached_ns(self, size_bytes: int) -> int:
         """Returns when `size_bytes` of payload had been received. Raises IndexError if less was received in all."""
         return self._times_ns[bisect_left(self._totals, size_bytes) - 1]
@@ -108,9 +113,7 @@ class ResourceTimes:
     @property
     def goodput_bit_s(self) -> int | None:
         """The payload after the first instant, over the time to the last; None if all arrived at one instant."""
-        lasted_ns = self.last_byte_ns - self.first_byte_ns
-        later = self.size_bytes - self.traffic.bytes_until(self.first_byte_ns)
-        return round(later * 8 * 10**9 / lasted_ns) if lasted_ns else None
+        return self.traffic.goodput_bit_s(self.first_byte_ns)
 
     @property
     def gaps_ms(self) -> Mapping[str, float]:

@@ -11,6 +11,7 @@ from priolab.analysis.loads import cost, limits
 from priolab.analysis.loads.ledger import sentence
 from priolab.analysis.reports.headline import headline
 from priolab.common.amounts import UNKNOWN, kibibytes, rate, seconds
+from priolab.common.formats.page import Page, Resource, called
 from priolab.common.formats.run import CostRecord, LedgerRecord, LimitsRecord
 from priolab.experiments.commands.printable import shown
 from priolab.experiments.commands.tables import bare_table
@@ -108,8 +109,7 @@ def _limits(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     from msgspec import convert
 
     for arm in arms:
-        is_judged = any(each["important"] for each in arm["scenario"]["resources"])
-        if is_judged and arm["others_last_byte_ms"] is not None:
+        if _page(arm).is_judged and arm["others_last_byte_ms"] is not None:
             continue
         load = arm["loads"][-1] if arm["loads"] else {}
         if found := load.get("limits"):
@@ -156,19 +156,23 @@ def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
     The word for the others is empty if there are none.
     """
-    resources = {each["name"]: each for each in arms[0]["scenario"]["resources"]}
-    awaited = {each["after"] for each in resources.values()}
-    important = [name for name, each in resources.items() if each["important"]]
-    important = important or [name for name in resources if name not in awaited]
-    documents = set[str]()
-    for name in important:
-        while (name := resources[name]["after"]) is not None:
-            documents.add(name)
-    others = [name for name in resources if name not in documents and name not in important]
+    page = _page(arms[0])
     return {
-        "important": shown(important[0]) if len(important) == 1 else "important",
-        "others": shown(others[0]) if len(others) == 1 else "others" if others else "",
+        "important": shown(called(page.important, "important")),
+        "others": shown(called(page.others, "others")) if page.others else "",
     }
+
+
+def _page(arm: Mapping[str, Any]) -> Page:
+    """Returns the page that an arm of a summary loaded."""
+    from msgspec import convert
+
+    scenario = arm["scenario"]
+    return Page(
+        name=scenario["page"],
+        title=scenario["page"],
+        resources=convert(scenario["resources"], tuple[Resource, ...]),
+    )
 
 
 def _of_oracle(arm: Mapping[str, Any], key: str) -> float | None:

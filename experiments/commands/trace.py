@@ -4,12 +4,12 @@ import argparse
 from pathlib import Path
 
 from priolab.common.formats.files import content, printable
-from priolab.common.trace import MOST_OPPORTUNITIES, Trace
+from priolab.common.trace import LONGEST_MS, MOST_OPPORTUNITIES, Trace
 from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import ScenarioError, StepFailed
 from priolab.experiments.host.home import run_command
 from priolab.netem import units
-from priolab.netem.recorded import LONGEST_MS, recorded
+from priolab.netem.recorded import recorded
 from priolab.netem.synthetic import KINDS, synthetic
 
 _MOST_BYTES = 64 * 2**20

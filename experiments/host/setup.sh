@@ -3,7 +3,7 @@
 # Checks that Python is new enough; experiments/commands/setup.py does the rest with the standard library alone.
 # make runs this script; every step can be repeated. `setup.sh PART` installs one part: environment (the Python
 # environment only; other missing packages are listed), capture, chromium, firefox, webkit, servers, test, lint, notebook,
-# demo, site, sweep.
+# demo, site, sweep, cost.
 # PRIOLAB_KNOBS may name the server, the client and the fabric.
 set -eu
 export PYTHONUTF8=1  # the locale may have another encoding

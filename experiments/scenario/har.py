@@ -26,12 +26,9 @@ from msgspec import Struct, field
 
 from priolab.common.formats.files import MOST_DOCUMENT_BYTES, document, printable
 from priolab.experiments.errors import ScenarioError
+from priolab.experiments.scenario.page_bounds import JPEG, LEAST_BYTES, LONGEST_MS, RESOURCES_MOST, SCRIPT, SIZE_MOST
 
 SUFFIX = ".har"
-_MOST = 100
-_MOST_BYTES = 64 * 2**20
-_LONGEST_MS = 60_000
-_LEAST = {"image/jpeg": 2048, "text/javascript": 256, "text/css": 16}
 _SCRIPTS = ("application/javascript", "application/x-javascript", "text/ecmascript", "application/ecmascript")
 _OTHER = "application/octet-stream"
 _TYPE = re.compile(r"[a-z0-9.+-]+/[a-z0-9.+-]+")
@@ -115,7 +112,7 @@ def read_har(path: Path) -> Recorded:
         raise ScenarioError("PAGE", printable(str(path)), f"a HAR that can be read ({reason})") from error
     entries = sorted(log.entries, key=lambda entry: entry.started)
     bodies = [entry for entry in entries if 200 <= entry.response.status < 300 and _body_bytes(entry.response) > 0]
-    used = bodies[:_MOST]
+    used = bodies[:RESOURCES_MOST]
     if not used:
         raise ScenarioError("PAGE", printable(str(path)), "a HAR with at least one response that has a body")
     page = _Page(used)
@@ -156,7 +153,7 @@ class _Page:
     def tables(self) -> Iterator[dict[str, Any]]:
         """Yields the table [[resource]] of each entry."""
         for at, entry in enumerate(self.entries):
-            size = min(_body_bytes(entry.response), _MOST_BYTES)
+            size = min(_body_bytes(entry.response), SIZE_MOST)
             table = {
                 "name": self.names[at],
                 "path": f"/{self.names[at]}" if at else "/",
@@ -229,8 +226,8 @@ def _body_bytes(response: _Response) -> int:
 def _type(mime: str, size: int) -> str:
     """Returns the content type with which the origin can serve this many bytes; images are served as JPEG."""
     kind = mime.partition(";")[0].strip().lower()
-    kind = "text/javascript" if kind in _SCRIPTS else "image/jpeg" if kind.startswith("image/") else kind
-    return kind if _TYPE.fullmatch(kind) and size >= _LEAST.get(kind, 1) else _OTHER
+    kind = SCRIPT if kind in _SCRIPTS else JPEG if kind.startswith("image/") else kind
+    return kind if _TYPE.fullmatch(kind) and size >= LEAST_BYTES.get(kind, 1) else _OTHER
 
 
 def _field(entry: _Entry) -> str | None:
@@ -277,4 +274,4 @@ def _initiator(found: Any) -> str:
 
 
 def _time(time_ms: float) -> str:
-    return f"{min(_LONGEST_MS, max(0, round(time_ms)))}ms"
+    return f"{min(LONGEST_MS, max(0, round(time_ms)))}ms"

@@ -16,7 +16,7 @@ from priolab.common.formats.page import MAPS, Page
 from priolab.common.formats.plan import Disturbance
 from priolab.common.tuning import TARGET_NS
 from priolab.experiments.errors import ScenarioError, UnknownKnob
-from priolab.experiments.scenario import constraints, pages, via_knobs
+from priolab.experiments.scenario import constraints, page_bounds, pages, via_knobs
 from priolab.experiments.scenario.knob import Knob, named, one_or, server_for, size, whole, words_of
 from priolab.experiments.scenario.scenario import (
     LOWAT_AUTO,
@@ -380,7 +380,7 @@ _KNOBS = (
         name="SIZE",
         default="716800",
         field="size_bytes",
-        parse=size(2048, pages.SIZE_MOST),
+        parse=size(2048, page_bounds.SIZE_MOST),
         allowed="2048 bytes to 64M",
         meaning="size of the image and of the script of PAGE=maps, and of each resource whose size the page file gives"
         " as the word SIZE",

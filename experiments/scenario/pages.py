@@ -22,19 +22,16 @@ from priolab.experiments.declared import declared, read_toml
 from priolab.experiments.errors import ScenarioError
 from priolab.experiments.scenario.har import SUFFIX, Recorded, read_har
 from priolab.experiments.scenario.knob import size
+from priolab.experiments.scenario.page_bounds import HTML, JPEG, LEAST_BYTES, RESOURCES_MOST, SCRIPT, SIZE_MOST
 from priolab.netem import units, words
 
 _CATALOGUE = Path(__file__).resolve().parent / "pages"
-SIZE_MOST = 64 * 1024 * 1024
-_RESOURCES_MOST = 100
 _PIECES_MOST = 10_000
 _BYTES_MOST = 2**30
-_HTML, _SCRIPT, _JPEG = "text/html", "text/javascript", "image/jpeg"
 _XHTML = "application/xhtml+xml"
 _FILES = (".toml", SUFFIX)
-_SUFFIXES = {_JPEG: ".jpg", _SCRIPT: ".js", "text/css": ".css"}
-_TAGGED = (_JPEG, _SCRIPT, "text/css")
-_LEAST = {_JPEG: 2048, _SCRIPT: 256, "text/css": 16}
+_SUFFIXES = {JPEG: ".jpg", SCRIPT: ".js", "text/css": ".css"}
+_TAGGED = (JPEG, SCRIPT, "text/css")
 _HTML_BYTES, _TAG_BYTES, _FETCHING_BYTES, _HINT_BYTES = 400, 36, 660, 21  # upper bounds of what backend/page.mjs writes
 
 
@@ -136,7 +133,7 @@ class _SiteResource(_Resource, kw_only=True):
     ) = None
 
 
-_TABLES = Meta(min_length=1, max_length=_RESOURCES_MOST, description=f"1 to {_RESOURCES_MOST} tables [[resource]]")
+_TABLES = Meta(min_length=1, max_length=RESOURCES_MOST, description=f"1 to {RESOURCES_MOST} tables [[resource]]")
 
 
 class _File(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -257,7 +254,7 @@ def _resource(where: str, read: _Resource, *, of_site: bool) -> Resource:
     suffix = _SUFFIXES.get(_plain(read.type), "")
     return Resource(
         name=read.name,
-        path=read.path or ("/" if read.type.startswith(_HTML) else f"/{read.name}{suffix}"),
+        path=read.path or ("/" if read.type.startswith(HTML) else f"/{read.name}{suffix}"),
         content_type=read.type,
         size_bytes=size_bytes,
         delay_ns=read.delay,
@@ -296,7 +293,7 @@ def _size_bytes(where: str, size: int | None, kind: str, chunks: Sequence[Chunk]
     if chunks and size not in (None, total):
         raise ScenarioError(f"{where}: size", str(size), f"{total}, the sum of its chunks, or no size")
     size = total if chunks else size
-    least = next((least for start, least in _LEAST.items() if kind.startswith(start)), 1)
+    least = next((least for start, least in LEAST_BYTES.items() if kind.startswith(start)), 1)
     if size is None or not least <= size <= SIZE_MOST:
         given = "nothing" if size is None else str(size)
         raise ScenarioError(f"{where}: size", given, f"{least} to 64M bytes for {_plain(kind)}")
@@ -318,9 +315,7 @@ def _html_bytes(page: Page, html: Resource) -> int:
 
 def _with_small_documents(page: Page) -> Page:
     """Returns a recorded page in which HTML is XHTML if the origin has no room in it for the tags of the resources."""
-    small = [
-        each for each in page.resources if each.content_type == _HTML and each.size_bytes < _html_bytes(page, each)
-    ]
+    small = [each for each in page.resources if each.content_type == HTML and each.size_bytes < _html_bytes(page, each)]
     if not small:
         return page
     note = f"{len(small)} documents are too small for the tags that real browsers need; CLIENT=h2 needs none"
@@ -347,7 +342,7 @@ def _check_page(where: str, page: Page, *, of_site: bool) -> None:
             raise ScenarioError(f"{here}: depends_on", resource.depends_on, _DEPENDS_ON)
         seen[resource.name] = resource
         least = 0 if of_site else _html_bytes(page, resource)
-        if resource.content_type.startswith(_HTML) and resource.size_bytes < least:
+        if resource.content_type.startswith(HTML) and resource.size_bytes < least:
             raise ScenarioError(
                 f"{here}: size",
                 str(resource.size_bytes),
