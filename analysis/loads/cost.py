@@ -50,21 +50,22 @@ def sentence(cost: CostRecord) -> str:
     size_mb = (cost.handed_bytes or 0) / _MB
     of_what = "per MB" if size_mb else "in the measured load"
     parts = [
-        f"{count / scale / (size_mb or 1):,.{digits}f} {words}"
-        for count, scale, digits, words in (
-            (cost.wakeups, 1, 0, "wake-ups"),
-            (cost.read_calls, 1, 0, "reads"),
-            (cost.write_calls, 1, 0, "writes"),
-            (cost.cpu_ns, 10**6, 1, "ms of processor time"),
-        )
+        _counted(count / (size_mb or 1), noun)
+        for count, noun in ((cost.wakeups, "wake-up"), (cost.read_calls, "read"), (cost.write_calls, "write"))
         if count is not None
     ]
+    if cost.cpu_ns is not None:
+        parts.append(f"{cost.cpu_ns / 10**6 / (size_mb or 1):,.1f} ms of processor time")
     if cost.memory_most_bytes is not None:
         parts.append(f"at most {kibibytes(cost.memory_most_bytes)} in its send buffer")
     reason = cost.reasons.get("read_calls")
     return f"{of_what} the front had {', '.join(parts) or 'unknown costs'}" + (
         f"; calls are not counted: {reason}" if reason else ""
     )
+
+
+def _counted(count: float, noun: str) -> str:
+    return f"{count:,.0f} {noun}{'' if round(count) == 1 else 's'}"
 
 
 def _sampled(layers: Layers, begins_ns: int, ends_ns: int) -> dict[str, int]:

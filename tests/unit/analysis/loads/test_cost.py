@@ -89,7 +89,7 @@ def test_samples_stand_in_for_the_connection() -> None:
             CostRecord(reasons={"read_calls": "far away"}),
             "in the measured load the front had unknown costs; calls are not counted: far away",
         ),
-        (CostRecord(wakeups=20, write_calls=30), "in the measured load the front had 20 wake-ups, 30 writes"),
+        (CostRecord(wakeups=1, write_calls=30), "in the measured load the front had 1 wake-up, 30 writes"),
     ],
 )
 def test_costs_in_words(cost: CostRecord, said: str) -> None:
