@@ -24,8 +24,7 @@ _NAMED: Mapping[int | None, Declaration] = {
     None: {"align": "right", "dx": -8, "dy": 10},
     131_072: {"align": "right", "dx": 6, "dy": 24},
 }
-"""The values whose marks have names, and where: the two marks may be close to each other."""
-"""The values of LOWAT whose marks have a name, at the line of LAWFUL."""
+"""The values of LOWAT whose marks have names at the line of LAWFUL, and where: two marks may be close to each other."""
 
 
 def draw(found: Sequence[Price]) -> Declaration:
