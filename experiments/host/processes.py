@@ -25,6 +25,8 @@ from priolab.experiments.host.search_path import program_environment
 _STOP_S = 5.0
 _RETRY_S = 0.05
 _PR_SET_PDEATHSIG = 1
+_CLONE_NEWTIME = 0x80  # <linux/sched.h>
+_TIME = Path("/proc/self/timens_offsets")  # time_namespaces(7)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 CALMER = "try again when this machine is less busy"
@@ -47,8 +49,12 @@ def die_with_parent(by: signal.Signals = signal.SIGKILL) -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, by)
 
 
-def _begin_in(cgroup: Path | None, root: Path | None) -> None:
+def _begin_in(cgroup: Path | None, root: Path | None, back_s: int | None) -> None:
     die_with_parent()
+    if back_s is not None and _TIME.exists():
+        if _libc.unshare(_CLONE_NEWTIME) != 0:
+            raise OSError(ctypes.get_errno(), "a new time namespace")
+        _TIME.write_text(f"monotonic -{back_s} 0\nboottime -{back_s} 0\n")
     if cgroup is not None:
         (cgroup / "cgroup.procs").write_text("0")
     if root is not None:
@@ -56,7 +62,7 @@ def _begin_in(cgroup: Path | None, root: Path | None) -> None:
         os.chdir("/")
 
 
-def _before_the_program(cgroup: Path | None, root: Path | None) -> Callable[[], None] | None:
+def _before_the_program(cgroup: Path | None, root: Path | None, back_s: int | None) -> Callable[[], None] | None:
     """Returns the function to call between fork(2) and execve(2); None if no call is needed.
 
     subprocess starts a program faster without such a function.
@@ -64,8 +70,8 @@ def _before_the_program(cgroup: Path | None, root: Path | None) -> Callable[[], 
     The children of the first process of a PID namespace need no signal at their parent's end: when that process ends,
     the kernel kills all other processes in the namespace.
     """
-    if cgroup is not None or root is not None:
-        return partial(_begin_in, cgroup, root)
+    if cgroup is not None or root is not None or back_s is not None:
+        return partial(_begin_in, cgroup, root, back_s)
     return None if os.getpid() == 1 else die_with_parent
 
 
@@ -183,11 +189,14 @@ class Process:
         stdout: int | None = None,
         cgroup: Path | None = None,
         root: Path | None = None,
+        back_s: int | None = None,
     ) -> None:
         """Starts the program, with its output in the log.
 
         stdout: a descriptor that gets the standard output instead. cgroup: the cgroup to start the program in. root:
-        the folder that is the program's file system (chroot(2)), in which the command's paths are looked up.
+        the folder that is the program's file system (chroot(2)), in which the command's paths are looked up. back_s:
+        how far the monotonic clock of the program's own time namespace is behind this process's; None for no such
+        namespace. Kernels without time namespaces ignore it.
         """
         self.name = name
         self.log = log
@@ -202,7 +211,7 @@ class Process:
                     stderr=output,
                     env=program_environment(environment),
                     start_new_session=True,
-                    preexec_fn=_before_the_program(cgroup, root),
+                    preexec_fn=_before_the_program(cgroup, root, back_s),
                 )
             except OSError as error:
                 raise StepFailed(f"starting {name}", f"{command[0]}: {error.strerror}") from error

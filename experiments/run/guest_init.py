@@ -76,10 +76,10 @@ _HOST_LINE = Path("/sys/module/um_arch/parameters/host_line")  # kernel_patches/
 _LINE_BYTES = 4096
 
 
-def _wait_for_alignment() -> None:
+def _wait_for_alignment() -> int:
     """Sleeps until the clock is at a multiple of 1024 s, so that the kernel's timers have the same phase in every run.
 
-    The guest's clock jumps over the wait.
+    The guest's clock jumps over the wait. Returns how many seconds later than the first run of a guest this is.
     """
     due_ns = max(_FIRST_NS, (time.monotonic_ns() // _ALIGNMENT_NS + 1) * _ALIGNMENT_NS)
     until = (ctypes.c_long * 2)(due_ns // 10**9, 0)  # struct timespec
@@ -87,6 +87,7 @@ def _wait_for_alignment() -> None:
     # time.sleep would read the clock itself before it sleeps; each reading takes 256 ns here.
     check(libc.clock_nanosleep(time.CLOCK_MONOTONIC, _TIMER_ABSTIME, until, None), "waiting for the clock")
     libc.prctl(_PR_SET_TIMERSLACK, 0)  # back to the default
+    return (due_ns - _FIRST_NS) // 10**9
 
 
 def _prepare_quic() -> None:
@@ -184,7 +185,7 @@ def _carry_out(path: Path, order: Order) -> None:
     print(f"@ {BEGINS}{name}", flush=True)
     writable = _make_writable()
     home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-    _wait_for_alignment()
+    later_s = _wait_for_alignment()
     seeded = begin_anew(order.seed)
     check(libc.unshare(_CLONE_NEWPID), "a new PID namespace")
 
@@ -192,7 +193,7 @@ def _carry_out(path: Path, order: Order) -> None:
         if order.scenario.client.is_browser:
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         mount("hostfs", str(_FOLDER), str(path))
-        carry_out(RunFolder(_FOLDER), InGuest(), order, seeded=seeded, known_as=path)
+        carry_out(RunFolder(_FOLDER), InGuest(later_s), order, seeded=seeded, known_as=path)
 
     _in_a_child(run)
     check(libc.setns(home, _CLONE_NEWPID), "leaving the PID namespace")

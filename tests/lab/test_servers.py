@@ -35,8 +35,8 @@ _PREBUILT = [
     if server.packages and server.protocol == "h2"
 ]
 _WITH_RECORDS = [name for name, server in catalogue().items() if "bytes" in server.record.levels]
-_REPEATED = ("apache", "haproxy", "caddy@2.11.7", "envoy", "go", "traefik", "caddy-h3@2.11.7", "envoy-h3")
-"""Servers with threads, of which the last six read the processor's clock."""
+_REPEATED = ("apache", "haproxy", "caddy", "caddy@2.11.7", "envoy", "go", "traefik", "caddy-h3@2.11.7", "envoy-h3")
+"""Servers with threads, of which the last seven read the processor's clock."""
 _MECHANISMS = [name for name, server in catalogue().items() if "on" in server.native.levels]
 
 

@@ -67,19 +67,22 @@ def started(
     cgroup: Path | None = None,
     users_program: bool = False,
     service: Service | None = None,
+    back_s: int | None = None,
 ) -> Iterator[Process]:
     """Starts a front's server in its place, and waits until it answers a request. Raises StepFailed.
 
     name: the front's name for errors. Then sets the congestion control of its sockets, if the sysctl could not be set.
     origin: the process that must not end before the front answers. cgroup: the cgroup in which to start the server.
     users_program: whether the server is a program of the user's (PROGRAM), which gets all variables of the environment.
-    service: the time that the server needs; None for none.
+    service: the time that the server needs; None for none. back_s: as for Process, if the server reads the
+    processor's clock.
     """
     settings = front.settings
     with ExitStack() as stack:
         try:
             environment = _environment(front, users=users_program)
-            start = partial(place.start, name, cgroup=cgroup, environment=environment)
+            behind_s = back_s if settings.server.reads_processor_clock else None
+            start = partial(place.start, name, cgroup=cgroup, environment=environment, back_s=behind_s)
             if settings.root is not None:
                 shared = (settings.config.parent, settings.log.parent, settings.state)
                 readable = (settings.labs_folder,) if settings.server.is_the_labs else ()

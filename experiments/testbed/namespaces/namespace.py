@@ -128,13 +128,16 @@ class Namespace:
         stdout: int | None = None,
         cgroup: Path | None = None,
         root: Path | None = None,
+        back_s: int | None = None,
     ) -> Process:
         """Starts a long-lived program in the place. The returned Process is a context manager, which stops it.
 
-        root: the folder that is the program's file system; None for that of this process.
+        root: the folder that is the program's file system; None for that of this process. back_s: as for Process.
         """
         with self.entered():
-            return Process(name, command, log, environment=environment, stdout=stdout, cgroup=cgroup, root=root)
+            return Process(
+                name, command, log, environment=environment, stdout=stdout, cgroup=cgroup, root=root, back_s=back_s
+            )
 
     def write_sysctl(self, name: str, value: str) -> None:
         """Sets a sysctl of the place. Raises StepFailed."""

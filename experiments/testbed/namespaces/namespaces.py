@@ -102,14 +102,16 @@ class Namespaces:
         via: Via | None = None,
         forks_client: bool = False,
         moved: Mapping[Path, Path] = MappingProxyType({}),
+        back_s: int | None = None,
     ) -> None:
         """usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry.
 
         tuner: the front's tuner; None without LOWAT=auto. via: the second front, which needs further places; None for
         none. forks_client: True if the lab's own client is a fork of this process, which has loaded the client's
         modules. moved: the paths at which the fronts see folders, by their paths on this machine; other folders have
-        the same path.
+        the same path. back_s: as for Process, for fronts that read the processor's clock.
         """
+        self._back_s = back_s
         self._moved = moved
         self._usual = usual
         self._via = via
@@ -133,7 +135,7 @@ class Namespaces:
             self._wire_up()
             before_origin = self._front
             if self._via is not None:
-                self.second = stack.enter_context(SecondHop(self._front, self._usual, self._via))
+                self.second = stack.enter_context(SecondHop(self._front, self._usual, self._via, self._back_s))
                 before_origin = self.second.place
             wire_origin(before_origin, self._origin)
             self._before_origin = before_origin
@@ -267,6 +269,7 @@ class Namespaces:
                 cgroup=cgroup,
                 users_program=scenario.program is not None,
                 service=scenario.service,
+                back_s=self._back_s,
             ) as process,
         ):
             yield process

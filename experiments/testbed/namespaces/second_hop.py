@@ -26,11 +26,15 @@ class SecondHop:
 
     address = SECOND
 
-    def __init__(self, front: Namespace, usual: Shaper | None, via: Via) -> None:
-        """front: the place of the front. usual: the shaper for SHAPER=auto, as for LinkNamespace."""
+    def __init__(self, front: Namespace, usual: Shaper | None, via: Via, back_s: int | None = None) -> None:
+        """front: the place of the front. usual: the shaper for SHAPER=auto, as for LinkNamespace.
+
+        back_s: as for Namespaces.
+        """
         self._front = front
         self._usual = usual
         self._via = via
+        self._back_s = back_s
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -72,7 +76,7 @@ class SecondHop:
         """Starts the second front, and waits until it answers a request."""
         name = f"the second front ({front.settings.server.name})"
         cc = scenario.congestion_control
-        return front_place.started(self.place, name, front, congestion_control=cc, origin=origin)
+        return front_place.started(self.place, name, front, congestion_control=cc, origin=origin, back_s=self._back_s)
 
     def start_link(
         self, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None

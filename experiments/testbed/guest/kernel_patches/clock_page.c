@@ -3,6 +3,7 @@
 #include <linux/gfp.h>
 #include <linux/init.h>
 #include <linux/mm.h>
+#include <linux/nsproxy.h>
 #include <linux/pvclock_gtod.h>
 #include <linux/string.h>
 #include <linux/time-internal.h>
@@ -53,7 +54,10 @@ static int __init priolab_share_clock(void)
 }
 core_initcall(priolab_share_clock);
 
-/* Maps the clock's page below the vDSO, and then the vDSO. The arguments are those of _install_special_mapping(). */
+/*
+ * Maps the clock's page below the vDSO, and then the vDSO. The arguments are those of _install_special_mapping().
+ * A program in a time namespace of its own gets a page of zeros.
+ */
 struct vm_area_struct *priolab_map_clock(struct mm_struct *mm, unsigned long vdso, unsigned long length,
 					 unsigned long flags, const struct vm_special_mapping *mapping)
 {
@@ -65,12 +69,14 @@ struct vm_area_struct *priolab_map_clock(struct mm_struct *mm, unsigned long vds
 	struct vm_area_struct *vma = _install_special_mapping(mm, vdso - PAGE_SIZE, PAGE_SIZE,
 		VM_READ|VM_WRITE|VM_SHARED|VM_MAYREAD|VM_MAYWRITE|VM_MAYSHARE,
 		&clock_mapping);
+	bool shares = current->nsproxy->time_ns == init_nsproxy.time_ns;
+	unsigned long page = shares ? PHYS_PFN(__pa(priolab_clock)) : page_to_pfn(ZERO_PAGE(0));
 	pgprot_t dirty;
 
 	if (IS_ERR(vma))
 		return vma;
 	dirty = __pgprot(pgprot_val(vma->vm_page_prot) | _PAGE_DIRTY);
-	if (remap_pfn_range(vma, vma->vm_start, PHYS_PFN(__pa(priolab_clock)), PAGE_SIZE, dirty))
+	if (remap_pfn_range(vma, vma->vm_start, page, PAGE_SIZE, dirty))
 		return ERR_PTR(-ENOMEM);
 	return _install_special_mapping(mm, vdso, length, flags, mapping);
 }

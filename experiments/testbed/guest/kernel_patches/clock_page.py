@@ -11,6 +11,7 @@ Rules:
    the guest's. The kernel renews both whenever they change. If the differences are not constant, because the clock
    does not run at one nanosecond for each nanosecond, the instant is 0: then every read is a system call.
 4. The guest has one processor, and nothing interrupts a program in the guest. So the vDSO needs no lock.
+5. A program in a time namespace of its own has another clock. It gets a page of zeros, whose instant is 0.
 """
 
 from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect, compiled, linked

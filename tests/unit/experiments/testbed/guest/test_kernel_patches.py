@@ -42,6 +42,7 @@ def test_a_change_is_for_some_versions(version: Version, *, needed: bool) -> Non
                 "CONFIG_IO_URING=y",
                 "CONFIG_NET_SCH_DUALPI2=y",
                 "CONFIG_STATIC_LINK=y",
+                "CONFIG_TIME_NS=y",
                 "CONFIG_UML_MAX_USERSPACE_ITERATIONS=0",
             ],
         ),
