@@ -171,12 +171,17 @@ class Windows:
             window.received(size_bytes, event.t_ns + self._delay_up_ns)
 
 
+def may_enlarge(scenario: ScenarioRecord) -> bool:
+    """True if the page may use up half of a window, which the client then enlarges."""
+    return 2 * scenario.whole_page.total_bytes > min(scenario.window_bytes, scenario.whole_window_bytes)
+
+
 def windows_of(evidence: Evidence, scenario: ScenarioRecord) -> Windows | None:
     """Returns the windows of a connection; None if they are not known, or too large for the page to use up."""
     if scenario.client != "h2" or scenario.plan == PROBE or evidence.protocol not in _RULES:
         return None
-    if 2 * scenario.whole_page.total_bytes <= min(scenario.window_bytes, scenario.whole_window_bytes):
-        return None  # a window is enlarged when half of it is used up, so these never are
+    if not may_enlarge(scenario):
+        return None
     return Windows(
         evidence.events,
         evidence.protocol,

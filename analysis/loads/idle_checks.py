@@ -4,8 +4,9 @@ Two things are checked:
 
 1. While the origin has handed over a response, and the client does not have all of it, the front has bytes to send. So
    its kernel has bytes that are unsent, or sent and not acknowledged. Flow control is no excuse: if everything is
-   acknowledged, the client's WINDOW_UPDATE has arrived as well, on the same way. With SERVICE, the time in which the
-   front's server was at work does not count.
+   acknowledged, the client's WINDOW_UPDATE has arrived as well, on the same way. But where the direction toward the
+   front has a bottleneck (RATE_UP, TRACE_UP), it may come later, or be dropped, so there pages that need one are left
+   out. With SERVICE, the time in which the front's server was at work does not count.
 2. Unsent bytes leave as soon as congestion window and receive window allow it (tcp_output.c, tcp_write_xmit). Only a
    last part of the window may wait for further acknowledgments (tcp_tso_should_defer), so half a window is never left
    unused. BBR paces its packets, and with SHAPER_AT=front the kernel holds bytes back while the shaper is busy
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
+from priolab.analysis.loads.flow_control import may_enlarge
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.loads.spans import at_work, covered_ns, merged
 from priolab.analysis.records.runs import Layers
@@ -35,7 +37,9 @@ def idle_contradictions(
     hold bytes back by themselves, so the first point is not checked for them. Nor is it checked with VIA, because a
     response may be on its way between the fronts, nor in a probe, whose client keeps its windows closed.
     """
-    if is_stock and scenario.via is None and scenario.plan != PROBE:
+    has_queue_up = scenario.rate_up_bit_s is not None or scenario.trace_up is not None
+    needs_updates = has_queue_up and may_enlarge(scenario)
+    if is_stock and scenario.via is None and scenario.plan != PROBE and not needs_updates:
         yield from _nothing_to_send(loads, layers, scenario, allowance)
     is_paced = scenario.congestion_control == "bbr" or scenario.front_qdisc == "fq"
     if not is_paced and scenario.shaper_at == "link":

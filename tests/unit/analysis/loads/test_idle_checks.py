@@ -57,6 +57,13 @@ def test_a_front_or_an_origin_that_stalls() -> None:
     assert told(stalls, via=object()) == told(stalls, plan="probe") == told(stalls, is_stock=False) == []
 
 
+def test_a_window_update_that_waits_for_others() -> None:
+    """With RATE_UP the front may wait for a window of the client's, if the page can use up half of one."""
+    stalls = [busy(t_ms) if not 400 <= t_ms <= 700 else empty(t_ms) for t_ms in range(100, 900, 10)]
+    assert told(stalls, rate_up_bit_s=64_000, window_bytes=65_535) == []
+    assert told(stalls, rate_up_bit_s=64_000, window_bytes=2**30) == [f"{NOTHING}: 300.0 ms"]
+
+
 def test_a_front_that_is_at_work_is_not_idle() -> None:
     """The time that SERVICE gives to the server's work does not count, and only this time."""
     stalls = [busy(t_ms) if not 400 <= t_ms <= 700 else empty(t_ms) for t_ms in range(100, 900, 10)]
