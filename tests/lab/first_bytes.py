@@ -9,6 +9,8 @@ from typing import Any
 from tests.lab.wireshark import Capture, Packet
 
 RESOURCES: Mapping[str, str] = {"image": "/image.jpg", "script": "/script.js"}
+SMALLEST_REQUEST_BYTES = 66 + 22 + 9 + 1
+"""The smallest request on the link: headers of the packet, a TLS record, a frame's header, and a byte."""
 
 
 @dataclass(frozen=True, kw_only=True)

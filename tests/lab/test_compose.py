@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from priolab.analysis.loads.metrics import measured_load
+from priolab.analysis.records.runs import load_run
 from priolab.common.running import finished
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.testbed.containers import docker_engine
@@ -18,7 +20,7 @@ from priolab.experiments.testbed.containers.compose import Compose
 from priolab.experiments.testbed.containers.own_files import image_server
 from priolab.experiments.testbed.containers.root_image import root_of_image
 from priolab.proxy.descriptors import with_descendants
-from tests.lab.first_bytes import compare
+from tests.lab.first_bytes import SMALLEST_REQUEST_BYTES, compare
 from tests.lab.wireshark import OUT_OF_ORDER
 from tests.support.capabilities import present
 from tests.support.endings import words_of
@@ -99,13 +101,20 @@ def test_nginx(nginx: Done) -> None:
 
 @pytest.mark.punctual
 def test_h2o(lab: Lab) -> None:
-    """h2o shares by weight: with LOWAT=16384 a large script begins early enough to end before the image."""
-    done = lab.run_on_time(*_ONCE, "RATE=512kbps", "SIZE=1400000", "LOWAT=16384", "SERVER=h2o", "GSO=2")
+    """h2o shares by weight: with LOWAT=16384 a large script begins early enough to end before the image.
+
+    With RATE_UP=128kbit the document's headers come later, at least by the transmission of the smallest request.
+    """
+    words = ("RATE=512kbps", "RATE_UP=128kbit", "SIZE=1400000", "LOWAT=16384", "SERVER=h2o", "GSO=2")
+    done = lab.run_on_time(*_ONCE, *words)
     assert done.code == 0, done.trouble
     assert done.arm("control")["verdict"] == "inverted"
     treatment = done.arm("lowat-16384")
     assert treatment["verdict"] == "kept"
     assert treatment["observed"]["gso_segments"] == 2
+    assert done.folder is not None
+    page = measured_load(load_run(done.folder / "lowat-16384.1").evidence()).resources["page"]
+    assert page.headers_ns - page.requested_ns > 100 * 10**6 + SMALLEST_REQUEST_BYTES * 8 * 10**9 // 128_000
 
 
 @pytest.mark.punctual

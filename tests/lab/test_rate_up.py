@@ -4,12 +4,13 @@ import pytest
 
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import load_run
+from tests.lab.first_bytes import SMALLEST_REQUEST_BYTES
 from tests.support.shared_runs import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
 
 _DELAY_MS = 300
-_SMALLEST_MS = (66 + 22 + 9 + 1) * 8 / 32
+_SMALLEST_MS = SMALLEST_REQUEST_BYTES * 8 / 32
 """The transmission time of the smallest request, in milliseconds."""
 
 
