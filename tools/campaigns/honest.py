@@ -28,7 +28,7 @@ from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 from priolab.proxy.server import catalogue
 from tests.support.lab import Done, make_lab
 from tests.support.punctuality import any_late, until_punctual
-from tools.campaigns.honest_pages import draw_page
+from tools.campaigns.honest_pages import draw_page_file
 from tools.campaigns.reliability import write
 
 _RUNS = 300
@@ -40,6 +40,7 @@ _LONGEST_S = 30.0
 
 _IN_CONTAINERS = ("nginx", "h2o")  # few, because building a server's image takes a minute
 _LIKE_DELAY = "as DELAY"
+_SERVICES = ("20us", "1us/KB", "20us+1us/KB", "1ms+50us/KB")
 _OF_MAPS = ("SIZE", "JS_DELAY", "FIRST")
 """The knobs that apply to the page `maps` alone."""
 _KNOBS: dict[str, Sequence[str]] = {
@@ -161,9 +162,10 @@ def draw_run(chance: random.Random, fabric: str, folder: Path) -> dict[str, str]
         words["DELAY_UP"] = words.get("DELAY", KNOBS["DELAY"].default)
     if fabric == "virtual" and chance.random() < 0.1:
         words["CLIENT"] = "chromium"
+    if fabric == "virtual" and chance.random() < 0.2:
+        words["SERVICE"] = chance.choice(_SERVICES)
     if chance.random() < 0.5:
-        file = folder / "drawn.toml"
-        file.write_text(draw_page(chance))
+        file = draw_page_file(chance, folder)
         words = {name: value for name, value in words.items() if name not in _OF_MAPS} | {"PAGE": str(file)}
     return {"CONTROL": "no"} | words
 

@@ -1,14 +1,53 @@
-"""Draws pages for `make honest`: documents from 1 to 100 KiB, chains, chunks, waits, several important resources."""
+"""Draws pages for `make honest`: documents from 1 to 100 KiB, chains, chunks, waits, several important resources.
 
+One in eight is a recording (HAR), with priorities and the times at which each resource was asked for and ready.
+"""
+
+import json
 import math
 import random
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 _TYPES = ("image/jpeg", "text/javascript", "text/css", "text/event-stream", "application/octet-stream")
 _LEAST_BYTES = 2048
 """The smallest size that every content type allows."""
 _ALONE = 0.08
 """The share of pages that are a single resource."""
+
+
+_RECORDED = 1 / 8
+_FIELDS = ("u=0", "u=1", "u=2, i", "u=5, i", "")
+
+
+def draw_page_file(chance: random.Random, folder: Path) -> Path:
+    """Writes a page file into the folder, and returns its path."""
+    recorded = chance.random() < _RECORDED
+    file = folder / ("drawn.har" if recorded else "drawn.toml")
+    file.write_text(draw_recording(chance) if recorded else draw_page(chance))
+    return file
+
+
+def draw_recording(chance: random.Random) -> str:
+    """Returns a page as a HAR: an HTML document, and up to 20 resources that wait for any before them."""
+    urls = [f"https://drawn.test/{number}" for number in range(chance.choice((2, 4, 8, 21)))]
+    return json.dumps({"log": {"entries": [_entry(chance, urls, number) for number in range(len(urls))]}})
+
+
+def _entry(chance: random.Random, urls: Sequence[str], number: int) -> dict[str, Any]:
+    size, kind = _size(chance, _LEAST_BYTES, 200 * 1024), chance.choice(_TYPES) if number else "text/html"
+    started = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(milliseconds=number * 40 + chance.randrange(40))
+    headers = [{"name": "priority", "value": chance.choice(_FIELDS)}]
+    return {
+        "startedDateTime": started.isoformat(),
+        "time": chance.randrange(20, 400),
+        "request": {"url": urls[number], "headers": headers},
+        "response": {"status": 200, "bodySize": size, "content": {"size": size, "mimeType": kind}},
+        "timings": {"wait": chance.choice((1, 10, 150))},
+        "_initiator": {"type": "parser", "url": chance.choice(urls[:number])} if number else None,
+    }
 
 
 def draw_page(chance: random.Random) -> str:
@@ -48,6 +87,8 @@ def _resource(name: str, chance: random.Random, *, important: bool, after: str |
     lines.append(f"incremental = {chance.choice(('true', 'false'))}")
     if chance.random() < 0.3:
         lines.append(f"weight = {chance.choice((1, 8, 100, 256))}")
+    if chance.random() < 0.15:
+        lines.append(f"header_bytes = {chance.choice((100, 1400, 3072))}")
     if after is not None:
         lines.append(f'after = "{after}"')
         if chance.random() < 0.2:

@@ -68,6 +68,8 @@ _KNOBS: Mapping[str, Sequence[str]] = {
     "WINDOW": ("16M", "16M", "16M", "65535", "256K"),
     "CONNECTION_WINDOW": ("as-window", "as-window", "as-window", "65535", "16M"),
     "LOWAT": ("none", "none", "16384", "131072"),
+    "FRONT_QDISC": ("stock", "stock", "stock", "fq", "fq_codel"),
+    "SERVICE": ("none", "none", "none", "20us+1us/KB", "1ms+50us/KB"),
     "SERVER": ("nginx", "nginx", "h2o", "nghttpx"),
     "RECORD": ("stock", "stock", "stock", "1400"),
     "JS_DELAY": ("0ms", "100ms", "200ms", "500ms"),
