@@ -121,7 +121,7 @@ class Transit:
         in_time = due.since(self.looks.sent).since(self.own)
         if not resent:
             return {Layer.QUEUE: replace(in_time, ns=min(in_time.most_ns, waited.ns)), Layer.UNEXPLAINED: spread}
-        queue = (self._queue_of_copy() if self._was_hole else self._queue_behind_hole(in_time)).clipped(
+        queue = (self._queue_in_hole(in_time) if self._was_hole else self._queue_behind_hole(in_time)).clipped(
             0, waited.most_ns
         )
         queue = replace(queue, ns=min(queue.ns, waited.ns))
@@ -272,8 +272,18 @@ class Transit:
 
     @property
     def _was_hole(self) -> bool:
-        """True if the client waited for the byte's own packet, not for one before it."""
+        """True if the client waited for the byte's own packet, or for a short one before it."""
         return self.looks.had_bytes(self.looks.record_ns - 1) + self.looks.mss_bytes >= self.position
+
+    def _queue_in_hole(self, queue: Estimate) -> Estimate:
+        """Returns the queue of a byte whose packet the client waited for, unless that was a short one before it.
+
+        queue: the queue of its first copy, which counts in the second case.
+        """
+        copy = self._queue_of_copy()
+        if self.looks.had_bytes(self.looks.record_ns - 1) + 1 >= self.position:
+            return copy
+        return replace(copy, least_ns=min(copy.least_ns, queue.least_ns), most_ns=max(copy.most_ns, queue.most_ns))
 
     def _queue_of_copy(self) -> Estimate:
         """Returns the queue of the packet that arrived when the record began to arrive.
