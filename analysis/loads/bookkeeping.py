@@ -20,7 +20,7 @@ from priolab.analysis.loads.spans import Span, at_work, covered_ns
 from priolab.analysis.loads.stream import Payload
 from priolab.analysis.loads.whereabouts import whereabouts
 from priolab.analysis.records.runs import Evidence, Layers
-from priolab.analysis.records.samples import latest
+from priolab.analysis.records.samples import latest, paced_ns
 from priolab.common.formats.samples import FEWEST_LOOKS, SocketSample
 from priolab.common.formats.scenario import ScenarioRecord
 
@@ -68,8 +68,6 @@ def moments_of(
 
 
 _BROWSER_STEP_NS = 10**6
-_PACED_SEGMENTS = 6
-"""The most that the discipline fq holds of a connection: three bursts of TCP, whose smallest has two segments."""
 
 
 class NoLedger(Exception):
@@ -197,8 +195,7 @@ def _parts(
 
 def _perhaps_paced(parts: Mapping[Layer, Estimate], sample: SocketSample) -> dict[Layer, Estimate]:
     """Returns the waits for kernel and queue if the front's device may have held a packet that TCP counts as sent."""
-    held_ns = _PACED_SEGMENTS * sample.mss_bytes * 10**9 // max(1, sample.pacing_rate_bytes_s)
-    unsent, queue = parts[Layer.UNSENT], parts[Layer.QUEUE]
+    held_ns, unsent, queue = paced_ns(sample), parts[Layer.UNSENT], parts[Layer.QUEUE]
     return {
         Layer.UNSENT: replace(unsent, most_ns=unsent.most_ns + held_ns),
         Layer.QUEUE: replace(queue, least_ns=max(0, queue.least_ns - held_ns)),

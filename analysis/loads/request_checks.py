@@ -8,7 +8,7 @@ from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
 from priolab.analysis.loads.rounds import most_rounds, segments_of
 from priolab.analysis.loads.spans import Span, at_work, covered_ns
-from priolab.analysis.records.rate import Rate, most_wait_up_ns
+from priolab.analysis.records.rate import Rate, may_drop_up, most_wait_up_ns
 from priolab.analysis.records.runs import Evidence, Layers
 from priolab.analysis.records.samples import earliest, latest
 from priolab.common.formats.page import Resource
@@ -158,10 +158,11 @@ def _delays(
     A server may read no requests while it waits until the kernel takes more of its bytes, as Node does. So a request
     may wait at the front as long as the front's kernel has unsent bytes. A document is checked only if no other
     resource was loading, the link was empty, and the queue dropped nothing. It may take the round trips of
-    analysis/loads/rounds.py. With VIA nothing is checked: the front may first have to connect to the second front
-    (analysis/loads/hop_checks.py). working: the times at which the front was at work, which explain as much.
+    analysis/loads/rounds.py. Nothing is checked if the queue toward the front may drop a request. With VIA nothing is
+    checked: the front may first have to connect to the second front (analysis/loads/hop_checks.py). working: the times
+    at which the front was at work, which explain as much.
     """
-    if scenario.loss or not layers.queue or scenario.via:
+    if scenario.loss or not layers.queue or scenario.via or may_drop_up(scenario):
         return
     up_ns, down_ns = scenario.delay_up_ns, scenario.delay_ns
     wait_ns = most_wait_up_ns(scenario)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from priolab.analysis.records.rate import Rate, most_wait_up_ns
 from priolab.analysis.records.runs import Layers
-from priolab.analysis.records.samples import earliest
+from priolab.analysis.records.samples import earliest, paced_ns
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.samples import FEWEST_LOOKS, SocketSample
 from priolab.common.formats.scenario import ScenarioRecord
@@ -42,7 +42,7 @@ def late_on_the_way(
     last: SocketSample | None = None
     index = 0
     for sample in layers.sockets:
-        through_ns = max(through_ns, sample.t_ns + way_ns + (_paced_ns(sample) if is_paced else 0))
+        through_ns = max(through_ns, sample.t_ns + way_ns + (paced_ns(sample) if is_paced else 0))
         if rate is not None:
             through_ns = rate.through_ns(through_ns, _on_the_link_bytes(last, sample))
         last = sample
@@ -70,7 +70,11 @@ def late_reads(waited_ns: int | None, allowance: Allowance) -> Iterator[Contradi
 
 
 def late_acknowledgments(layers: Layers, scenario: ScenarioRecord, allowance: Allowance) -> Iterator[Contradiction]:
-    """Checks that the front's kernel got acknowledgments in time after the bytes had arrived at the client."""
+    """Checks that the front's kernel got acknowledgments in time after the bytes had arrived at the client.
+
+    What arrived behind a lost packet may have a stamp from before it became readable (client/transport.py), so nothing
+    is checked while segments are lost.
+    """
     late_ns = scenario.delay_up_ns + most_wait_up_ns(scenario) + allowance.on_the_way_ns
     index = -1
     for sample in layers.sockets:
@@ -79,7 +83,7 @@ def late_acknowledgments(layers: Layers, scenario: ScenarioRecord, allowance: Al
         if index < 0:
             continue
         least_bytes = layers.arrivals[index].tcp_bytes - _DELAYED_SEGMENTS * sample.mss_bytes
-        if sample.bytes_acked < least_bytes:
+        if sample.bytes_acked < least_bytes and not _is_recovering(sample, layers, scenario):
             what = f"bytes acknowledged {in_ms(late_ns)} after they had arrived at the client"
             yield Contradiction(what=what, asked=f"at least {least_bytes}", seen=str(sample.bytes_acked))
             return
@@ -96,17 +100,6 @@ def _off_ns(rate: Rate) -> int:
     return round(rate.longest_wait_s(2) * 10**9 * max(rates_bit_s) / min(rates_bit_s))
 
 
-def _paced_ns(sample: SocketSample) -> int:
-    """Returns how long the front's fq may hold what TCP has sent: TCP Small Queues let it hold two packet buffers.
-
-    A packet buffer has two segments, or a millisecond of the pacing rate if that is more (tcp_tso_autosize). One more
-    may have been let through before its time.
-    """
-    if not sample.pacing_rate_bytes_s:
-        return 0
-    return max(6 * sample.mss_bytes * 10**9 // sample.pacing_rate_bytes_s, 3 * 10**6)
-
-
 def _on_the_link_bytes(before: SocketSample | None, sample: SocketSample) -> float:
     """Returns what the front sent since the sample before, in bytes on the link."""
     sent_bytes = sample.bytes_sent - (before.bytes_sent if before else 0)
@@ -120,6 +113,12 @@ def _arrived(arrivals: Sequence[Arrival], index: int, stream_bytes: int) -> int:
     while index < len(arrivals) and arrivals[index].tcp_bytes < stream_bytes:
         index += 1
     return index
+
+
+def _is_recovering(sample: SocketSample, layers: Layers, scenario: ScenarioRecord) -> bool:
+    """True if the front takes segments for lost, or sends some again within two round trips."""
+    until_ns = sample.t_ns + 2000 * sample.rtt_us
+    return bool(sample.lost_segments) or _sent_again(sample, until_ns, layers, scenario)
 
 
 def _sent_again(sample: SocketSample, until_ns: int, layers: Layers, scenario: ScenarioRecord) -> bool:

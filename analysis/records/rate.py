@@ -41,6 +41,15 @@ def most_wait_up_ns(scenario: ScenarioRecord) -> int:
     return 0 if scenario.trace_up is None else 2 * Trace.unpack(scenario.trace_up).longest_gap_ns
 
 
+def may_drop_up(scenario: ScenarioRecord) -> bool:
+    """True if acknowledgments may fill the queue toward the front: one for each packet is more than RATE_UP lets by."""
+    if scenario.rate_up_bit_s is None:
+        return False
+    rate = Rate.of(scenario)
+    fastest_bit_s = max((rate_bit_s for _, rate_bit_s in rate.pieces), default=0) if rate else None
+    return fastest_bit_s is None or fastest_bit_s * ACKNOWLEDGMENT_BYTES > scenario.rate_up_bit_s * PACKET_BYTES
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rate:
     """A link's rate over time.

@@ -1,9 +1,11 @@
-"""Finds a sample by its time."""
+"""Finds a sample by its time, and tells how long a front's device may hold what TCP has sent."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import Protocol, TypeVar
+
+from priolab.common.formats.samples import SocketSample
 
 
 class Timed(Protocol):
@@ -28,3 +30,14 @@ def earliest(samples: Sequence[S], t_ns: int) -> S | None:
     """Returns the first sample that is not earlier than `t_ns`; None if all are earlier. samples: in order of time."""
     index = bisect_left(samples, t_ns, key=_TIME)
     return samples[index] if index < len(samples) else None
+
+
+def paced_ns(sample: SocketSample) -> int:
+    """Returns how long the front's fq may hold what TCP has sent: TCP Small Queues let it hold two packet buffers.
+
+    A packet buffer has two segments, or a millisecond of the pacing rate if that is more (tcp_tso_autosize). One more
+    may have been let through before its time.
+    """
+    if not sample.pacing_rate_bytes_s:
+        return 0
+    return max(6 * sample.mss_bytes * 10**9 // sample.pacing_rate_bytes_s, 3 * 10**6)
