@@ -107,6 +107,14 @@ def test_acknowledgments_that_wait_for_others(rate_up_bit_s: int, lines: int) ->
     assert len(list(late_acknowledgments(logs([0] * 10, acked_late_ms=300), limited, EXACT))) == lines
 
 
+@pytest.mark.parametrize("again", ["lost_segments", "bytes_retrans"])
+def test_acknowledgments_of_what_waited_for_a_lost_packet(again: str) -> None:
+    """While segments are lost, or are sent again soon, an acknowledgment may seem late."""
+    layers = logs([0] * 10, acked_late_ms=300)
+    sent = [replace(sample, rtt_us=50_000, **{again: number + 1}) for number, sample in enumerate(layers.sockets)]
+    assert not list(late_acknowledgments(replace(layers, sockets=tuple(sent)), LINK, EXACT))
+
+
 def test_a_delayed_acknowledgment_is_not_late() -> None:
     """The client may hold back the acknowledgment of the last two segments."""
     layers = logs([0] * 10)

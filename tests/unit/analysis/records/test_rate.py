@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priolab.analysis.records.rate import Rate, TraceRate, steps_of
+from priolab.analysis.records.rate import Rate, TraceRate, may_drop_up, steps_of
 from priolab.common.packets import PACKET_BYTES
 from priolab.common.trace import Trace
 from tests.support.builders import scenario
@@ -104,3 +104,14 @@ def test_a_trace() -> None:
     assert (rate.at_bit_s(S - 1), rate.at_bit_s(S + 1)) == (trace.mean_bit_s, 2 * 1514 * 8 * 500)
     assert rate.slowest_bit_s == 1514 * 8 * 125
     assert (rate.changes(S - 1, S), rate.changes(S, 2 * S)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("rate_bit_s", "rate_up_bit_s", "expected"),
+    [(1_024_000, None, False), (1_024_000, 64_000, False), (1_024_000, 32_000, True), (None, 10**6, True)],
+)
+def test_acknowledgments_that_fill_the_queue(
+    rate_bit_s: int | None, rate_up_bit_s: int | None, *, expected: bool
+) -> None:
+    """An acknowledgment of each packet is a sixteenth of the rate."""
+    assert may_drop_up(scenario(rate_bit_s=rate_bit_s, rate_up_bit_s=rate_up_bit_s)) is expected
