@@ -165,6 +165,7 @@ def _parts(
         first_byte_ns=load.focal.first_byte_ns,
         loss=scenario.loss > 0,
         clock_ns=_BROWSER_STEP_NS if scenario.client == "chromium" else 0,
+        held_ns=_held_ns(sockets, record.began_ns) if scenario.front_qdisc == "fq" else 0,
     )
     sent = _sent(transit, available_ns)
     transit = replace(transit, looks=replace(looks, sent=sent))
@@ -188,14 +189,19 @@ def _parts(
         else {Layer.UNSENT: unsent}
     )
     parts |= transit.parts()
-    if scenario.front_qdisc == "fq" and transit.crossed is None:
-        parts |= _perhaps_paced(parts, latest(sockets, sent.most_ns) or sockets[0])
+    if transit.crossed is None:
+        parts |= _perhaps_held(parts, transit.held_ns)
     return parts
 
 
-def _perhaps_paced(parts: Mapping[Layer, Estimate], sample: SocketSample) -> dict[Layer, Estimate]:
-    """Returns the waits for kernel and queue if the front's device may have held a packet that TCP counts as sent."""
-    held_ns, unsent, queue = paced_ns(sample), parts[Layer.UNSENT], parts[Layer.QUEUE]
+def _held_ns(sockets: Sequence[SocketSample], until_ns: int) -> int:
+    """Returns how long the front's fq may have held a byte that came at until_ns."""
+    return paced_ns(latest(sockets, until_ns) or sockets[0])
+
+
+def _perhaps_held(parts: Mapping[Layer, Estimate], held_ns: int) -> dict[Layer, Estimate]:
+    """Returns the waits for kernel and queue if the front's device may have held what TCP counts as sent."""
+    unsent, queue = parts[Layer.UNSENT], parts[Layer.QUEUE]
     return {
         Layer.UNSENT: replace(unsent, most_ns=unsent.most_ns + held_ns),
         Layer.QUEUE: replace(queue, least_ns=max(0, queue.least_ns - held_ns)),

@@ -34,7 +34,7 @@ class Transit:
 
     looks: the samples. position, end: the byte's position in the TCP stream, and the end of its TLS record.
     first_byte_ns: when the record was complete at the client. loss: True if the link loses packets by itself. clock_ns:
-    the resolution of the client's clock.
+    the resolution of the client's clock. held_ns: how long the front's device may hold what TCP counts as sent.
     """
 
     looks: Looks
@@ -43,6 +43,7 @@ class Transit:
     first_byte_ns: int
     loss: bool
     clock_ns: int
+    held_ns: int
 
     def parts(self) -> dict[Layer, Estimate]:
         """Returns the waits behind the front's kernel. They add up to the time from `sent` to first_byte_ns."""
@@ -220,7 +221,7 @@ class Transit:
         """
         entered, soonest = self.looks.sent.plus(self.looks.pipe.entering), self.looks.sent.plus(self.own)
         times = [each.t_ns for each in self.looks.sockets]
-        shown = times[bisect_left(times, entered.most_ns) : bisect_right(times, self.looks.record_ns)]
+        shown = times[bisect_left(times, entered.most_ns + self.held_ns) : bisect_right(times, self.looks.record_ns)]
         shown = shown[:1] if self._may_lack_bytes else shown[: self.looks.undropped(shown)]
         cleared = [found for t_ns in shown if (found := self._cleared(t_ns)) is not None]
         if not cleared:
@@ -260,7 +261,8 @@ class Transit:
         """The shortest time from a sample of what was sent until it is in the bottleneck, and the longest."""
         if self.looks.pipe.queue_first:
             return 0, 0
-        return self.looks.pipe.delay.least_ns - self.looks.look_ns, self.looks.pipe.delay.most_ns + self.looks.look_ns
+        longest_ns = self.looks.pipe.delay.most_ns + self.looks.look_ns + self.held_ns
+        return self.looks.pipe.delay.least_ns - self.looks.look_ns, longest_ns
 
     def _in_time(self, sent: Estimate) -> Estimate | None:
         """Returns when a packet should arrive that is not lost, by the most that the bottleneck can hold."""

@@ -16,6 +16,7 @@ class Timed(Protocol):
         """The time, in nanoseconds of CLOCK_MONOTONIC."""
 
 
+_BUFFER_BYTES, _NEAR_BITS = 64 * 1024, 9  # net.ipv4.tcp_tso_rtt_log
 _TIME = attrgetter("t_ns")  # a lambda takes twice as long
 S = TypeVar("S", bound=Timed)
 
@@ -35,9 +36,11 @@ def earliest(samples: Sequence[S], t_ns: int) -> S | None:
 def paced_ns(sample: SocketSample) -> int:
     """Returns how long the front's fq may hold what TCP has sent: TCP Small Queues let it hold two packet buffers.
 
-    A packet buffer has two segments, or a millisecond of the pacing rate if that is more (tcp_tso_autosize). One more
-    may have been let through before its time.
+    A packet buffer has two segments, or more: a millisecond of the pacing rate and, with a short round trip, a part of
+    64 KiB (tcp_tso_autosize). One more may have been let through before its time.
     """
     if not sample.pacing_rate_bytes_s:
         return 0
-    return max(6 * sample.mss_bytes * 10**9 // sample.pacing_rate_bytes_s, 3 * 10**6)
+    near_bytes = _BUFFER_BYTES >> min(32, sample.min_rtt_us >> _NEAR_BITS)
+    buffer_bytes = max(2 * sample.mss_bytes, near_bytes + sample.pacing_rate_bytes_s // 1000)
+    return 3 * buffer_bytes * 10**9 // sample.pacing_rate_bytes_s

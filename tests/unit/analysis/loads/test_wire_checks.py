@@ -79,7 +79,7 @@ def test_a_busy_machine_may_be_late() -> None:
 def test_the_fronts_fq_may_hold_bytes(late_ms: int, lines: int) -> None:
     """With FRONT_QDISC=fq two packet buffers, and one more, may wait at the pacing rate; 6 segments take 60 ms."""
     late = logs([*[0] * 9, late_ms])
-    paced = tuple(replace(each, pacing_rate_bytes_s=100 * SEGMENT) for each in late.sockets)
+    paced = tuple(replace(each, pacing_rate_bytes_s=100 * SEGMENT, min_rtt_us=10**5) for each in late.sockets)
     fq = replace(LINK, front_qdisc="fq")
     assert len(list(late_on_the_way(replace(late, sockets=paced), fq, 0, EXACT))) == lines
     assert list(late_on_the_way(replace(late, sockets=paced), LINK, 0, EXACT))
@@ -107,12 +107,15 @@ def test_acknowledgments_that_wait_for_others(rate_up_bit_s: int, lines: int) ->
     assert len(list(late_acknowledgments(logs([0] * 10, acked_late_ms=300), limited, EXACT))) == lines
 
 
-@pytest.mark.parametrize("again", ["lost_segments", "bytes_retrans"])
-def test_acknowledgments_of_what_waited_for_a_lost_packet(again: str) -> None:
+@pytest.mark.parametrize(("lost_segments", "again_bytes"), [(1, 0), (0, SEGMENT)])
+def test_acknowledgments_of_what_waited_for_a_lost_packet(lost_segments: int, again_bytes: int) -> None:
     """While segments are lost, or are sent again soon, an acknowledgment may seem late."""
     layers = logs([0] * 10, acked_late_ms=300)
-    sent = [replace(sample, rtt_us=50_000, **{again: number + 1}) for number, sample in enumerate(layers.sockets)]
-    assert not list(late_acknowledgments(replace(layers, sockets=tuple(sent)), LINK, EXACT))
+    sent = tuple(
+        replace(sample, rtt_us=50_000, lost_segments=lost_segments, bytes_retrans=number * again_bytes)
+        for number, sample in enumerate(layers.sockets)
+    )
+    assert not list(late_acknowledgments(replace(layers, sockets=sent), LINK, EXACT))
 
 
 def test_a_delayed_acknowledgment_is_not_late() -> None:
