@@ -1,4 +1,4 @@
-.PHONY: agreement auto cost model link sabotage service transition two-hops traces
+.PHONY: agreement auto cost model myths link sabotage service transition two-hops traces
 
 agreement: setup ## compare the fabrics that work on this machine; writes docs/measured/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/measured/agreement.md
@@ -12,6 +12,9 @@ cost: ## measure what LOWAT costs three servers; writes docs/measured/cost.md an
 
 model: setup-compared ## compare the predictor with measurements, on drawn networks too; writes docs/measured/model.md (about four minutes)
 	@$(PRIOLAB) model docs/measured/model.md
+
+myths: setup-servers ## test beliefs about TCP_NOTSENT_LOWAT; writes docs/measured/myths.md and its pictures (a few minutes)
+	@$(PRIOLAB) myths docs/measured/myths.md
 
 link: setup ## measure the bottleneck's queueing disciplines, alone and beside a bulk flow; writes docs/measured/link.md (two minutes)
 	@$(PRIOLAB) link docs/measured/link.md

@@ -1,0 +1,209 @@
+"""Beliefs about TCP_NOTSENT_LOWAT: each with the arms that test it, and a verdict that follows from their figures."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from priolab.analysis.records.runs import Run
+from priolab.analysis.reports.markdown import Table, filled
+from priolab.analysis.sweeps.measures import Measure, measures
+from priolab.common.amounts import kibibytes, milliseconds, rate
+from priolab.experiments.commands.checked_run import run_in_guest
+from priolab.experiments.commands.console import Report
+from priolab.experiments.execution.invocation import joined_words
+from priolab.experiments.execution.request import Arm
+from priolab.experiments.scenario.knobs import with_defaults
+
+LOST = 0.02
+"""The part of the goodput from which on a loss counts."""
+ALIKE = 0.1
+"""Two times or sizes are alike if they differ by at most this part of the larger one."""
+MUCH = 1.5
+"""The ratio from which on one time or size is much larger than another."""
+
+_PAGES = Path("extras/studies/pages")
+FILE, EVENTS, EVENTS_AND_DOWNLOAD = (str(_PAGES / f"{name}.toml") for name in ("file", "events", "events-and-download"))
+"""The study's pages, as a reader in a checkout types them."""
+
+
+class Word(StrEnum):
+    """What a verdict says of a belief."""
+
+    TRUE = "true"
+    PARTLY = "true only in part"
+    FALSE = "false"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A verdict. because: a sentence or two, with the figures from which the verdict follows."""
+
+    word: Word
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """A figure of a run. name: the heading of its column. of: takes it from a run that is ok. said: formats it."""
+
+    name: str
+    of: Callable[[Run], float]
+    said: Callable[[float], str]
+
+
+Found = Mapping[str, Mapping[Quantity, float]]
+"""The figures of a belief: for each case, by its name, the quantities."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A case of a belief: an arm. name: as in the table and in the picture. knobs: those that differ from defaults."""
+
+    name: str
+    knobs: Mapping[str, str]
+
+    @property
+    def is_limited(self) -> bool:
+        """True if the kernel limits unsent bytes at a front."""
+        limits = (self.knobs.get("LOWAT"), self.knobs.get("VIA_LOWAT", "none"), self.knobs.get("NATIVE", "off"))
+        return limits != ("none", "none", "off")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """A part of a picture: a quantity as a bar for each case. cases: their names.
+
+    claimed: a bar for what the belief claims, as its name and its value; None without one.
+    """
+
+    quantity: Quantity
+    cases: Sequence[str]
+    claimed: tuple[str, float] | None = None
+
+
+def in_guest(belief: "Belief", results: Path, report: Report) -> Found:
+    """Runs the cases of a belief in the guest, and returns their quantities. Raises LabError.
+
+    results: the folder for results, in which the belief's files are written, too.
+    """
+    paths = {name: results / name for name in belief.files}
+    for name, text in belief.files.items():
+        paths[name].write_text(text())
+    arms = []
+    for number, case in enumerate(belief.cases):
+        placed = {name: str(paths.get(value, value)) for name, value in case.knobs.items()}
+        if page := placed.get("PAGE"):
+            placed["PAGE"] = str(Path(__file__).parents[2] / page) if page.endswith(".toml") else page
+        arms.append(Arm(name=f"{number}", knobs=with_defaults(placed)))
+    runs = run_in_guest(belief.name, arms, results, report).runs
+    return {
+        case.name: {quantity: quantity.of(run) for quantity in belief.quantities}
+        for case, run in zip(belief.cases, runs, strict=True)
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Belief:
+    """A belief. The document has its words, who holds it and why it is so or not, and its marked places.
+
+    name: that of its marked places and of its picture. quantities: the columns of its table. judge: returns the verdict
+    that follows from the figures. expected: the verdict that the document explains. files: the texts of files that
+    knobs name. before: shell commands that make these files for a reader. measure: makes the figures.
+    """
+
+    name: str
+    cases: Sequence[Case]
+    quantities: Sequence[Quantity]
+    panels: Sequence[Panel]
+    judge: Callable[[Found], Verdict]
+    expected: Word
+    files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    before: Sequence[str] = ()
+    measure: Callable[["Belief", Path, Report], Found] = in_guest
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands that run the cases: cases that differ in LOWAT alone share one."""
+        lowats: dict[str, list[str]] = {}
+        for case in self.cases:
+            others = joined_words({name: value for name, value in case.knobs.items() if name != "LOWAT"})
+            lowats.setdefault(others, []).append(case.knobs["LOWAT"])
+        return [
+            *self.before,
+            *(f"make experiment {others} LOWAT={','.join(values)} CONTROL=no" for others, values in lowats.items()),
+        ]
+
+    def places(self, found: Found) -> dict[str, str]:
+        """Returns the belief's marked places: commands, table, verdict."""
+        verdict = self.judge(found)
+        head = ("case", *(f"{quantity.name}:" for quantity in self.quantities))
+        rows = tuple(
+            (name, *(quantity.said(figures[quantity]) for quantity in self.quantities))
+            for name, figures in found.items()
+        )
+        return {
+            f"{self.name}-commands": "\n".join(("```sh", *self.commands, "```")),
+            f"{self.name}-table": Table(head=head, rows=rows).markdown(),
+            f"{self.name}-verdict": filled(f"**{verdict.word.capitalize()}.** {verdict.because}"),
+        }
+
+    def holds(self, found: Found) -> bool:
+        """True if the verdict is the one that the document explains."""
+        return self.judge(found).word is self.expected
+
+
+def lost(found: Found, case: str, compared: str) -> float:
+    """Returns the part of the goodput of `compared` that `case` loses."""
+    return 1 - found[case][GOODPUT] / found[compared][GOODPUT]
+
+
+def times(found: Found, case: str, compared: str, quantity: Quantity) -> float:
+    """Returns how many times as large a quantity is in `case` as in `compared`."""
+    return found[case][quantity] / found[compared][quantity]
+
+
+def counted(value: float) -> str:
+    """Formats a count per MB."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def _measure(measure: Measure) -> Callable[[Run], float]:
+    def of(run: Run) -> float:
+        found = measures(run)[measure]
+        assert found is not None, "in the guest every ok run has it"
+        return found
+
+    return of
+
+
+def _wakeups_per_mb(run: Run) -> float:
+    cost = run.record.measured.cost
+    assert cost is not None, "in the guest every load has its costs"
+    assert cost.wakeups is not None
+    return cost.wakeups * 10**6 / run.scenario.whole_page.contents_bytes
+
+
+def _most(name: str) -> Callable[[Run], float]:
+    def of(run: Run) -> float:
+        value = getattr(run.observed, name)
+        assert value is not None, "the front's socket was sampled"
+        return float(value)
+
+    return of
+
+
+def _file_bit_s(run: Run) -> float:
+    resources = run.record.measured.resources
+    (name,) = (each.name for each in run.scenario.whole_page.contents)
+    goodput_bit_s = resources[name].goodput_bit_s
+    assert goodput_bit_s is not None, "it came in pieces"
+    return goodput_bit_s
+
+
+FIRST_BYTE = Quantity(name="first byte", of=_measure(Measure.FIRST_BYTE), said=milliseconds)
+GOODPUT = Quantity(name="goodput", of=_measure(Measure.GOODPUT), said=rate)
+WAKEUPS = Quantity(name="wake-ups per MB", of=_wakeups_per_mb, said=counted)
+MEMORY = Quantity(name="send buffer, at most", of=_measure(Measure.MEMORY), said=kibibytes)
+UNSENT = Quantity(name="unsent, at most", of=_most("notsent_most_bytes"), said=kibibytes)
+ON_THE_WAY = Quantity(name="on their way, at most", of=_most("unacked_most_bytes"), said=kibibytes)
