@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import Run
 from priolab.analysis.reports.markdown import Table, filled
 from priolab.analysis.sweeps.measures import Measure, measures
@@ -13,6 +14,7 @@ from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.invocation import joined_words
 from priolab.experiments.execution.request import Arm
+from priolab.experiments.host.home import ROOT
 from priolab.experiments.scenario.knobs import with_defaults
 
 LOST = 0.02
@@ -22,9 +24,8 @@ ALIKE = 0.1
 MUCH = 1.5
 """The ratio from which on one time or size is much larger than another."""
 
-_PAGES = Path("extras/studies/pages")
-FILE, EVENTS, EVENTS_AND_DOWNLOAD = (str(_PAGES / f"{name}.toml") for name in ("file", "events", "events-and-download"))
-"""The study's pages, as a reader in a checkout types them."""
+PAGES = "extras/studies/pages"
+"""The folder of the study's pages, as a reader in a checkout types it."""
 
 
 class Word(StrEnum):
@@ -94,7 +95,7 @@ def in_guest(belief: "Belief", results: Path, report: Report) -> Found:
     for number, case in enumerate(belief.cases):
         placed = {name: str(paths.get(value, value)) for name, value in case.knobs.items()}
         if page := placed.get("PAGE"):
-            placed["PAGE"] = str(Path(__file__).parents[2] / page) if page.endswith(".toml") else page
+            placed["PAGE"] = str(ROOT / page) if page.endswith(".toml") else page
         arms.append(Arm(name=f"{number}", knobs=with_defaults(placed)))
     runs = run_in_guest(belief.name, arms, results, report).runs
     return {
@@ -153,6 +154,12 @@ class Belief:
         return self.judge(found).word is self.expected
 
 
+def alike(found: Found, case: str, compared: str, quantity: Quantity) -> bool:
+    """True if a quantity is about the same in two cases."""
+    less, more = sorted((found[case][quantity], found[compared][quantity]))
+    return less >= (1 - ALIKE) * more
+
+
 def lost(found: Found, case: str, compared: str) -> float:
     """Returns the part of the goodput of `compared` that `case` loses."""
     return 1 - found[case][GOODPUT] / found[compared][GOODPUT]
@@ -193,17 +200,25 @@ def _most(name: str) -> Callable[[Run], float]:
     return of
 
 
-def _file_bit_s(run: Run) -> float:
-    resources = run.record.measured.resources
-    (name,) = (each.name for each in run.scenario.whole_page.contents)
-    goodput_bit_s = resources[name].goodput_bit_s
-    assert goodput_bit_s is not None, "it came in pieces"
-    return goodput_bit_s
+def _longest_delay_ms(run: Run) -> float:
+    """Returns how long the latest event of the important stream took from the origin to the client."""
+    stream = measured_load(run.evidence()).focal
+    (chunk,) = stream.resource.chunks
+    due_ns = (stream.available_ns + number * chunk.every_ns for number in range(chunk.count))
+    ends = zip(due_ns, stream.resource.ends_bytes, strict=True)
+    return max(stream.traffic.reached_ns(end) - at_ns for at_ns, end in ends) / 10**6
 
 
 FIRST_BYTE = Quantity(name="first byte", of=_measure(Measure.FIRST_BYTE), said=milliseconds)
 GOODPUT = Quantity(name="goodput", of=_measure(Measure.GOODPUT), said=rate)
 WAKEUPS = Quantity(name="wake-ups per MB", of=_wakeups_per_mb, said=counted)
 MEMORY = Quantity(name="send buffer, at most", of=_measure(Measure.MEMORY), said=kibibytes)
+DELAY = Quantity(name="longest delay of an event", of=_longest_delay_ms, said=milliseconds)
+LAST_BYTE = Quantity(name="last byte", of=lambda run: run.record.measured.important_last_byte_ms, said=milliseconds)
+BEFORE = Quantity(
+    name="of the others before it",
+    of=lambda run: run.record.measured.other_bytes_before,
+    said=kibibytes,
+)
 UNSENT = Quantity(name="unsent, at most", of=_most("notsent_most_bytes"), said=kibibytes)
 ON_THE_WAY = Quantity(name="on their way, at most", of=_most("unacked_most_bytes"), said=kibibytes)

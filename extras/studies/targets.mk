@@ -1,4 +1,4 @@
-.PHONY: agreement auto cost model myths link sabotage service transition two-hops traces
+.PHONY: agreement auto cost model link myths sabotage service transition two-hops traces
 
 agreement: setup ## compare the fabrics that work on this machine; writes docs/measured/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/measured/agreement.md
@@ -13,11 +13,12 @@ cost: ## measure what LOWAT costs three servers; writes docs/measured/cost.md an
 model: setup-compared ## compare the predictor with measurements, on drawn networks too; writes docs/measured/model.md (about four minutes)
 	@$(PRIOLAB) model docs/measured/model.md
 
-myths: setup-servers ## test beliefs about TCP_NOTSENT_LOWAT; writes docs/measured/myths.md and its pictures (a few minutes)
-	@$(PRIOLAB) myths docs/measured/myths.md
-
 link: setup ## measure the bottleneck's queueing disciplines, alone and beside a bulk flow; writes docs/measured/link.md (two minutes)
 	@$(PRIOLAB) link docs/measured/link.md
+
+myths: ## test beliefs about TCP_NOTSENT_LOWAT; writes docs/measured/myths.md and its pictures (two minutes)
+	@experiments/host/setup.sh SERVER=nginx,h2o,caddy,caddy-h3,traefik-h3
+	@$(PRIOLAB) myths docs/measured/myths.md
 
 sabotage: setup ## measure the scenarios that spoil the effect, and their cures; writes docs/measured/sabotage.md (half a minute)
 	@$(PRIOLAB) sabotage docs/measured/sabotage.md

@@ -1,0 +1,118 @@
+"""Beliefs about TCP_NOTSENT_LOWAT: verdicts that follow from figures, the document's places, the pictures."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from priolab.analysis.reports.markdown import places
+from priolab.experiments.commands.study import document_of
+from priolab.experiments.execution.request import Arm
+from priolab.experiments.scenario.knobs import with_defaults
+from priolab.extras.studies import belief_picture, myths
+from priolab.extras.studies.belief import (
+    DELAY,
+    FIRST_BYTE,
+    GOODPUT,
+    MEMORY,
+    WAKEUPS,
+    Belief,
+    Found,
+    Quantity,
+    Word,
+)
+from priolab.extras.studies.order_beliefs import BBR, EVENTS, HTTP3
+from priolab.extras.studies.transfer_beliefs import ROUND_TRIP, SMALLER, SNDBUF, SYSTEM_WIDE
+from tests.support.declarations import valid
+
+Figures = Mapping[str, Mapping[Quantity, float]]
+
+
+def _found(belief: Belief, figures: Figures) -> Found:
+    """Return the figures of a belief: those given, and 100 for all others."""
+    return {
+        case.name: dict.fromkeys(belief.quantities, 100.0) | dict(figures.get(case.name, {})) for case in belief.cases
+    }
+
+
+_STREAMS = ("beside a download", "alone", "alone, too fast")
+_FEW = {"one file, unset": {WAKEUPS: 90.0}}
+_REACHED: Figures = {
+    "one server, unset": {FIRST_BYTE: 200.0},
+    "two, neither set": {FIRST_BYTE: 200.0},
+    "own option (h2o), unset": {FIRST_BYTE: 200.0},
+}
+_SHORT: Figures = {"near, fixed, unset": {FIRST_BYTE: 120.0}}
+
+
+@pytest.mark.parametrize(
+    ("belief", "figures", "word", "said"),
+    [
+        (ROUND_TRIP, {}, Word.FALSE, "at most 0.0%"),
+        (ROUND_TRIP, {"fresh, 128K": {GOODPUT: 95.0}}, Word.TRUE, "at most 5.0%"),
+        (ROUND_TRIP, {"grown, 128K": {GOODPUT: 5e7}, "grown, unset": {GOODPUT: 9e7}}, Word.PARTLY, "50 Mbit/s"),
+        (SYSTEM_WIDE, {}, Word.FALSE, "1.0 times"),
+        (SYSTEM_WIDE, {**_REACHED, **_FEW}, Word.TRUE, "2.0 times"),
+        (SYSTEM_WIDE, {**_REACHED, "one file, set": {WAKEUPS: 150.0}}, Word.PARTLY, "150 wake-ups per MB, not 100"),
+        (SYSTEM_WIDE, {**_REACHED, "two, neither set": {FIRST_BYTE: 100.0}}, Word.PARTLY, "does not reach"),
+        (SMALLER, {}, Word.TRUE, "100 ms (1K)"),
+        (SMALLER, {"1K": {WAKEUPS: 200.0}}, Word.FALSE, "2.0 times as many wake-ups"),
+        (SMALLER, {"slow server, 4K": {GOODPUT: 50.0}}, Word.FALSE, "50 bit/s with 4K"),
+        (SMALLER, {"bbr, 1K": {FIRST_BYTE: 120.0}}, Word.FALSE, "120 ms with 1K"),
+        (SNDBUF, _SHORT, Word.TRUE, "100 ms, with SO_SNDBUF after 120 ms"),
+        (SNDBUF, {**_SHORT, "far, fixed, 128K": {GOODPUT: 13.0}}, Word.PARTLY, "13 bit/s"),
+        (SNDBUF, {**_SHORT, "far, fixed, unset": {MEMORY: 10.0}}, Word.PARTLY, "memory"),
+        (SNDBUF, {"near, autotuned, 128K": {FIRST_BYTE: 120.0}}, Word.FALSE, "does not"),
+        (BBR, {}, Word.TRUE, "With BBR the script comes after 100 ms and 100 ms"),
+        (BBR, {"BBR, unset": {FIRST_BYTE: 150.0}}, Word.PARTLY, "With BBR the script comes after 150 ms and 100 ms"),
+        (
+            BBR,
+            {name: {FIRST_BYTE: 150.0} for name in ("BBR, unset", "BBR and a deep queue, unset")},
+            Word.FALSE,
+            "with cubic after 100 ms and 100 ms",
+        ),
+        (EVENTS, {}, Word.FALSE, "100 ms and 100 ms alone"),
+        (EVENTS, {"alone, unset": {DELAY: 150.0}}, Word.PARTLY, "150 ms and 100 ms alone"),
+        (EVENTS, {f"{stream}, unset": {DELAY: 150.0} for stream in _STREAMS}, Word.TRUE, "150 ms and 100 ms alone"),
+        (HTTP3, {}, Word.TRUE, "100 ms (caddy-h3)"),
+        (HTTP3, {"caddy-h3, unset": {FIRST_BYTE: 150.0}}, Word.PARTLY, "150 ms (caddy-h3)"),
+        (HTTP3, {"caddy, 128K": {FIRST_BYTE: 50.0}}, Word.FALSE, "50 ms with LOWAT=131072"),
+    ],
+)
+def test_a_verdict_follows_from_the_figures(belief: Belief, figures: Figures, word: Word, said: str) -> None:
+    """Each word has its figures, and the sentence has those that decide."""
+    found = _found(belief, figures)
+    verdict = belief.judge(found)
+    assert verdict.word is word
+    assert said in verdict.because
+    assert belief.holds(found) == (word is belief.expected)
+
+
+def test_the_document() -> None:
+    """The document has the places of all beliefs; the study does not hold when a verdict is another one."""
+    found = myths.findings([(belief, _found(belief, {})) for belief in myths.BELIEFS])
+    assert found.places.keys() == places(document_of("myths")).keys()
+    assert not found.holds
+    assert found.places["events-verdict"].startswith("**False.** ")
+    assert "| grown, 16K | 100 bit/s | 0 KiB |" in found.places["round-trip-table"]
+    assert myths.findings([(ROUND_TRIP, _found(ROUND_TRIP, {}))]).holds
+
+
+@pytest.mark.parametrize("belief", myths.BELIEFS, ids=lambda belief: belief.name)
+def test_a_belief(belief: Belief) -> None:
+    """Its cases can be run and have names of their own, its commands name all values, and its picture is valid."""
+    assert len({case.name for case in belief.cases}) == len(belief.cases)
+    for case in belief.cases:
+        knobs = {name: value for name, value in case.knobs.items() if name != "CONFIG"}
+        assert Arm(name="arm", knobs=with_defaults(knobs)).scenario
+    lowats = [line.split("LOWAT=")[-1].removesuffix(" CONTROL=no") for line in belief.commands if "LOWAT=" in line]
+    assert sum(len(values.split(",")) for values in lowats) == len(belief.cases)
+    declaration = valid(belief_picture.draw(belief, _found(belief, {})))
+    bars = [panel["layer"][0]["data"]["values"] for panel in declaration["vconcat"]]
+    assert [len(rows) for rows in bars] == [len(each.cases) + (each.claimed is not None) for each in belief.panels]
+
+
+def test_a_configuration_with_a_fixed_buffer() -> None:
+    """The file that the command makes sets the buffer of the lab's own configuration once."""
+    ((name, text),) = SNDBUF.files.items()
+    assert text().count("sndbuf=256k;") == 1
+    assert SNDBUF.commands[0].endswith(f"> {name}")
