@@ -131,8 +131,8 @@ EVENTS = Belief(
     expected=Word.PARTLY,
 )
 
-_HTTP3 = ("caddy-h3", "traefik-h3")
-_HTTP2 = "caddy"
+_HTTP3 = ("traefik-h3", "envoy-h3")
+_HTTP2 = "traefik"
 
 
 def _http3(found: Found) -> Verdict:

@@ -17,7 +17,7 @@ link: setup ## measure the bottleneck's queueing disciplines, alone and beside a
 	@$(PRIOLAB) link docs/measured/link.md
 
 myths: ## test beliefs about TCP_NOTSENT_LOWAT; writes docs/measured/myths.md and its pictures (two minutes)
-	@experiments/host/setup.sh SERVER=nginx,h2o,caddy,caddy-h3,traefik-h3
+	@experiments/host/setup.sh SERVER=nginx,h2o,traefik,traefik-h3,envoy-h3
 	@$(PRIOLAB) myths docs/measured/myths.md
 
 sabotage: setup ## measure the scenarios that spoil the effect, and their cures; writes docs/measured/sabotage.md (half a minute)

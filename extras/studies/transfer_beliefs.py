@@ -65,31 +65,19 @@ ROUND_TRIP = Belief(
     expected=Word.FALSE,
 )
 
-_BETWEEN = {
-    "SERVER": "caddy",
-    "VIA": "h2o",
-    "VIA_HTTP": "2",
-    "RATE": "1250kbps",
-    "DELAY": "20ms",
-    "DELAY_UP": "20ms",
-    "VIA_RATE": "128kbps",
-    "VIA_DELAY": "50ms",
-}
-"""Two fronts, each in a network namespace of its own, with the slow link between them."""
-
 
 def _system_wide(found: Found) -> Verdict:
     gain = times(found, "one server, unset", "one server, set", FIRST_BYTE)
-    misses = alike(found, "two, neither set", "two, first set", FIRST_BYTE)
+    misses = alike(found, "two, neither set", "two, the other set", FIRST_BYTE)
     own = alike(found, "own option (h2o), unset", "own option (h2o), set", FIRST_BYTE)
     price = times(found, "one file, set", "one file, unset", WAKEUPS)
     parts = [f"The sysctl makes the script {gain:.1f} times as early at a server in its own network namespace."]
     if misses:
-        neither, first, both = (
-            milliseconds(found[f"two, {name}"][FIRST_BYTE]) for name in ("neither set", "first set", "both set")
+        neither, other, both = (
+            milliseconds(found[f"two, {name}"][FIRST_BYTE]) for name in ("neither set", "the other set", "both set")
         )
         parts.append(
-            f"It does not reach a server in another one: the script comes after {first} ({neither} with neither set,"
+            f"It does not reach a server in another one: the script comes after {other} ({neither} with neither set,"
             f" {both} with both)."
         )
     if own:
@@ -116,10 +104,10 @@ SYSTEM_WIDE = Belief(
             for name, lowat in (("unset", "none"), ("set", "131072"))
         ),
         *(
-            Case(name=f"two, {name}", knobs={**_BETWEEN, "VIA_LOWAT": via_lowat, "LOWAT": lowat})
+            Case(name=f"two, {name}", knobs={"VIA": "nginx", "VIA_LOWAT": via_lowat, "LOWAT": lowat})
             for name, lowat, via_lowat in (
                 ("neither set", "none", "none"),
-                ("first set", "131072", "none"),
+                ("the other set", "none", "131072"),
                 ("both set", "131072", "131072"),
             )
         ),
@@ -130,7 +118,7 @@ SYSTEM_WIDE = Belief(
             quantity=FIRST_BYTE,
             cases=[
                 *(f"{case}, {name}" for case in ("one server", "own option (h2o)") for name in ("unset", "set")),
-                *(f"two, {name}" for name in ("neither set", "first set", "both set")),
+                *(f"two, {name}" for name in ("neither set", "the other set", "both set")),
             ],
         ),
         Panel(quantity=WAKEUPS, cases=["one file, unset", "one file, set"]),

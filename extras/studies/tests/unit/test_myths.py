@@ -73,9 +73,9 @@ _SHORT: Figures = {"near, fixed, unset": {FIRST_BYTE: 120.0}}
         (EVENTS, {}, Word.FALSE, "100 ms and 100 ms alone"),
         (EVENTS, {"alone, unset": {DELAY: 150.0}}, Word.PARTLY, "150 ms and 100 ms alone"),
         (EVENTS, {f"{stream}, unset": {DELAY: 150.0} for stream in _STREAMS}, Word.TRUE, "150 ms and 100 ms alone"),
-        (HTTP3, {}, Word.TRUE, "100 ms (caddy-h3)"),
-        (HTTP3, {"caddy-h3, unset": {FIRST_BYTE: 150.0}}, Word.PARTLY, "150 ms (caddy-h3)"),
-        (HTTP3, {"caddy, 128K": {FIRST_BYTE: 50.0}}, Word.FALSE, "50 ms with LOWAT=131072"),
+        (HTTP3, {}, Word.TRUE, "100 ms (traefik-h3)"),
+        (HTTP3, {"traefik-h3, unset": {FIRST_BYTE: 150.0}}, Word.PARTLY, "150 ms (traefik-h3)"),
+        (HTTP3, {"traefik, 128K": {FIRST_BYTE: 50.0}}, Word.FALSE, "50 ms with LOWAT=131072"),
     ],
 )
 def test_a_verdict_follows_from_the_figures(belief: Belief, figures: Figures, word: Word, said: str) -> None:
