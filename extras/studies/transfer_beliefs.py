@@ -84,7 +84,7 @@ def _system_wide(found: Found) -> Verdict:
         parts.append("At a server that sets the option itself the script comes as early without it.")
     if price >= MUCH:
         unset, used = (counted(found[f"one file, {name}"][WAKEUPS]) for name in ("unset", "set"))
-        parts.append(f"A file alone, which gains nothing, pays: {used} wake-ups per MB, not {unset}.")
+        parts.append(f"A file alone, which has nothing to prioritize, pays: {used} wake-ups per MB, not {unset}.")
     falls_short = misses or own or price >= MUCH
     return Verdict(
         word=Word.FALSE if gain < MUCH else Word.PARTLY if falls_short else Word.TRUE, because=" ".join(parts)
