@@ -23,7 +23,7 @@ from priolab.experiments.host.lock import alone
 from priolab.experiments.host.own_files import sha256_of
 from priolab.experiments.testbed.guest import kernel_source, prebuilt
 from priolab.experiments.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
-from priolab.experiments.testbed.guest.kernel_patches import CHANGES, host_line, processor_clock, service
+from priolab.experiments.testbed.guest.kernel_patches import CHANGES, additions, host_line, processor_clock, service
 from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Version
 from priolab.experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, version_of
 
@@ -223,8 +223,8 @@ def _place_of(kernel: prebuilt.Prebuilt) -> Path:
 
 
 def needed(version: Version) -> tuple[Change, ...]:
-    """Returns the changes that a source of that version needs."""
-    return tuple(change for change in CHANGES if change.is_needed(version))
+    """Returns the changes that a source of that version needs, the additions of a study's own kernel last."""
+    return tuple(change for change in (*CHANGES, *additions.current().changes) if change.is_needed(version))
 
 
 def _file(choice: SourceChoice) -> Path:

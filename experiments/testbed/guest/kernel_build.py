@@ -33,6 +33,7 @@ from priolab.experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS
 from priolab.experiments.host.processes import die_with_parent
 from priolab.experiments.host.program_logs import tail
 from priolab.experiments.host.search_path import program_environment
+from priolab.experiments.testbed.guest.kernel_patches import additions
 from priolab.experiments.testbed.guest.kernel_patches.edit import DECLARATIONS, Change, Effect, Version
 from priolab.experiments.testbed.guest.kernel_source import PINNED, words
 
@@ -136,13 +137,13 @@ def make(
 
 
 def options(version: Version) -> list[str]:
-    """Returns the configuration lines for a kernel of that version."""
+    """Returns the configuration lines for a kernel of that version, the additions of a study's own kernel last."""
     found = []
     for option, bound, major, minor in _OPTION.findall(CONFIG.read_text()):
         named = (int(major or 0), int(minor or 0))
         if version <= named if bound == "until" else version >= named:
             found.append(option)
-    return found
+    return [*found, *additions.current().options]
 
 
 def said_name(name: str) -> str:
