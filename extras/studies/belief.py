@@ -12,10 +12,12 @@ from priolab.analysis.sweeps.measures import Measure, measures
 from priolab.common.amounts import kibibytes, milliseconds, rate
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.guest_kernel import built_kernel
 from priolab.experiments.execution.invocation import joined_words
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.scenario.knobs import with_defaults
+from priolab.experiments.testbed.guest.kernel_patches.additions import Additions, added
 
 LOST = 0.02
 """The part of the goodput from which on a loss counts."""
@@ -26,6 +28,9 @@ MUCH = 1.5
 
 PAGES = "extras/studies/pages"
 """The folder of the study's pages, as a reader in a checkout types it."""
+
+LABS = Additions()
+"""The lab's own guest kernel."""
 
 
 class Word(StrEnum):
@@ -59,10 +64,15 @@ Found = Mapping[str, Mapping[Quantity, float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A case of a belief: an arm. name: as in the table and in the picture. knobs: those that differ from defaults."""
+    """A case of a belief: an arm.
+
+    name: as in the table and in the picture. knobs: those that differ from defaults. kernel: what the guest kernel has
+    beyond the lab's; no command but the study's runs on such a kernel.
+    """
 
     name: str
     knobs: Mapping[str, str]
+    kernel: Additions = LABS
 
     @property
     def is_limited(self) -> bool:
@@ -91,17 +101,22 @@ def in_guest(belief: "Belief", results: Path, report: Report) -> Found:
     paths = {name: results / name for name in belief.files}
     for name, text in belief.files.items():
         paths[name].write_text(text())
-    arms = []
-    for number, case in enumerate(belief.cases):
-        placed = {name: str(paths.get(value, value)) for name, value in case.knobs.items()}
-        if page := placed.get("PAGE"):
-            placed["PAGE"] = str(ROOT / page) if page.endswith(".toml") else page
-        arms.append(Arm(name=f"{number}", knobs=with_defaults(placed)))
-    runs = run_in_guest(belief.name, arms, results, report).runs
-    return {
-        case.name: {quantity: quantity.of(run) for quantity in belief.quantities}
-        for case, run in zip(belief.cases, runs, strict=True)
-    }
+    found: dict[str, dict[Quantity, float]] = {case.name: {} for case in belief.cases}
+    for kernel in dict.fromkeys(case.kernel for case in belief.cases):
+        cases = [case for case in belief.cases if case.kernel == kernel]
+        arms = [Arm(name=f"{number}", knobs=_placed(case, paths)) for number, case in enumerate(cases)]
+        with added(kernel):
+            built_kernel(report)
+            runs = run_in_guest(belief.name, arms, results, report).runs
+        for case, run in zip(cases, runs, strict=True):
+            found[case.name] = {quantity: quantity.of(run) for quantity in belief.quantities}
+    return found
+
+
+def _placed(case: Case, paths: Mapping[str, Path]) -> dict[str, str]:
+    """Returns all knobs of a case, with the paths of the belief's files and of the study's."""
+    own = {name: str(ROOT / value) for name, value in case.knobs.items() if value.startswith("extras/")}
+    return with_defaults({name: str(paths.get(value, value)) for name, value in case.knobs.items()} | own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,13 +142,18 @@ class Belief:
     def commands(self) -> list[str]:
         """The commands that run the cases: cases that differ in LOWAT alone share one."""
         lowats: dict[str, list[str]] = {}
-        for case in self.cases:
+        for case in (each for each in self.cases if each.kernel == LABS):
             others = joined_words({name: value for name, value in case.knobs.items() if name != "LOWAT"})
             lowats.setdefault(others, []).append(case.knobs["LOWAT"])
         return [
             *self.before,
             *(f"make experiment {others} LOWAT={','.join(values)} CONTROL=no" for others, values in lowats.items()),
+            *(["make myths    # the cases with a kernel of the study's own"] if self._has_own_kernel else []),
         ]
+
+    @property
+    def _has_own_kernel(self) -> bool:
+        return any(case.kernel != LABS for case in self.cases)
 
     def places(self, found: Found) -> dict[str, str]:
         """Returns the belief's marked places: commands, table, verdict."""

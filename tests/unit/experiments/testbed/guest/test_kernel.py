@@ -8,7 +8,9 @@ import pytest
 
 from priolab.experiments.testbed.guest import kernel, kernel_source
 from priolab.experiments.testbed.guest.kernel import BuildRecord
-from priolab.experiments.testbed.guest.kernel_patches.edit import Version
+from priolab.experiments.testbed.guest.kernel_build import options
+from priolab.experiments.testbed.guest.kernel_patches.additions import Additions, added
+from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect, Version
 from priolab.experiments.testbed.guest.kernel_source import SourceChoice
 from priolab.experiments.testbed.guest.virtual import Virtual
 
@@ -83,6 +85,23 @@ def test_the_recipe_is_the_versions_own() -> None:
     assert "floating-point registers stay in place" in names[(6, 12)]
     assert "floating-point registers stay in place" not in names[(7, 2)]
     assert all("random numbers follow from the seed" in each for each in names.values())
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_study_has_a_kernel_of_its_own() -> None:
+    """Additions give another kernel, for as long as their context is open. The lab's kernel keeps its name."""
+    labs = _built(kernel_source.PINNED)
+    change = Change(name="a change", effect=Effect.RESULT, wordings=((Edit("a.c", "one", "two"),),))
+    version, names = kernel_source.PINNED, {labs.name}
+    needed, lines = kernel.needed(version), options(version)
+    for own in (Additions(changes=(change,)), Additions(options=("CONFIG_TLS=y",))):
+        with added(own):
+            names.add(kernel.path().name)
+            assert not kernel.is_built()
+            assert kernel.needed(version) == (*needed, *own.changes)
+            assert options(version) == [*lines, *own.options]
+        assert kernel.path() == labs
+    assert len(names) == 3
 
 
 @pytest.mark.usefixtures("folder")
