@@ -14,9 +14,9 @@ from priolab.experiments.run.fabrics import choose
 
 
 def run_in_guest(
-    name: str, arms: Sequence[Arm], results: Path, report: Report, *, invalid_too: bool = False
+    name: str, arms: Sequence[Arm], results: Path, report: Report, *, repeat: int = 1, invalid_too: bool = False
 ) -> Experiment:
-    """Runs arms once each in the guest, with the default execution options.
+    """Runs arms in the guest, each `repeat` times, with the default execution options.
 
     name: the experiment's name. results: the folder for the results. invalid_too: True if the study shows which runs
     are invalid. Raises LabError, also if a run is not ok, with invalid_too only if it failed.
@@ -26,7 +26,7 @@ def run_in_guest(
     request = Request(
         name=name,
         arms=tuple(arms),
-        repeat=1,
+        repeat=repeat,
         manner=Manner(fabric=fabric, fabric_reason=why, sample=run["SAMPLE"]),
         results=results,
         seed=run["SEED"],

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from statistics import median
 
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import Run
@@ -107,9 +108,9 @@ def in_guest(belief: "Belief", results: Path, report: Report) -> Found:
         arms = [Arm(name=f"{number}", knobs=_placed(case, paths)) for number, case in enumerate(cases)]
         with added(kernel):
             built_kernel(report)
-            runs = run_in_guest(belief.name, arms, results, report).runs
-        for case, run in zip(cases, runs, strict=True):
-            found[case.name] = {quantity: quantity.of(run) for quantity in belief.quantities}
+            runs = run_in_guest(belief.name, arms, results, report, repeat=belief.repeat).arms()
+        for case, arm in zip(cases, arms, strict=True):
+            found[case.name] = {each: median(map(each.of, runs[arm.name])) for each in belief.quantities}
     return found
 
 
@@ -125,7 +126,8 @@ class Belief:
 
     name: that of its marked places and of its picture. quantities: the columns of its table. judge: returns the verdict
     that follows from the figures. expected: the verdict that the document explains. files: the texts of files that
-    knobs name. before: shell commands that make these files for a reader. measure: makes the figures.
+    knobs name. before: shell commands that make these files for a reader. repeat: how often each case runs, of which a
+    figure is the median. measure: makes the figures.
     """
 
     name: str
@@ -136,6 +138,7 @@ class Belief:
     expected: Word
     files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     before: Sequence[str] = ()
+    repeat: int = 1
     measure: Callable[["Belief", Path, Report], Found] = in_guest
 
     @property
@@ -145,9 +148,10 @@ class Belief:
         for case in (each for each in self.cases if each.kernel == LABS):
             others = joined_words({name: value for name, value in case.knobs.items() if name != "LOWAT"})
             lowats.setdefault(others, []).append(case.knobs["LOWAT"])
+        always = "CONTROL=no" if self.repeat == 1 else f"CONTROL=no REPEAT={self.repeat}"
         return [
             *self.before,
-            *(f"make experiment {others} LOWAT={','.join(values)} CONTROL=no" for others, values in lowats.items()),
+            *(f"make experiment {others} LOWAT={','.join(values)} {always}" for others, values in lowats.items()),
             *(["make myths    # the cases with a kernel of the study's own"] if self._has_own_kernel else []),
         ]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from priolab.analysis.figures import picture
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
-from priolab.extras.studies import belief_picture, order_beliefs, transfer_beliefs
+from priolab.extras.studies import belief_picture, kernel_beliefs, order_beliefs, transfer_beliefs
 from priolab.extras.studies.belief import Belief, Found
 
-BELIEFS = (*transfer_beliefs.BELIEFS, *order_beliefs.BELIEFS)
+BELIEFS = (*transfer_beliefs.BELIEFS, *order_beliefs.BELIEFS, *kernel_beliefs.BELIEFS)
 """All beliefs, from each module that has some."""
 
 

@@ -16,7 +16,7 @@ model: setup-compared ## compare the predictor with measurements, on drawn netwo
 link: setup ## measure the bottleneck's queueing disciplines, alone and beside a bulk flow; writes docs/measured/link.md (two minutes)
 	@$(PRIOLAB) link docs/measured/link.md
 
-myths: ## test beliefs about TCP_NOTSENT_LOWAT; writes docs/measured/myths.md and its pictures (two minutes)
+myths: ## test beliefs about TCP_NOTSENT_LOWAT; writes docs/measured/myths.md and its pictures (four minutes, the first time two builds of a guest kernel more)
 	@experiments/host/setup.sh SERVER=nginx,h2o,traefik,traefik-h3,envoy-h3
 	@$(PRIOLAB) myths docs/measured/myths.md
 

@@ -6,6 +6,7 @@ import pytest
 
 from priolab.analysis.reports.markdown import places
 from priolab.experiments.commands.study import document_of
+from priolab.experiments.errors import InvalidRun
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.studies import belief_picture, myths
@@ -13,6 +14,7 @@ from priolab.extras.studies.belief import (
     DELAY,
     FIRST_BYTE,
     GOODPUT,
+    LABS,
     MEMORY,
     WAKEUPS,
     Belief,
@@ -20,6 +22,7 @@ from priolab.extras.studies.belief import (
     Quantity,
     Word,
 )
+from priolab.extras.studies.kernel_beliefs import GAP, KTLS, SENDFILE, STALL
 from priolab.extras.studies.order_beliefs import BBR, EVENTS, HTTP3
 from priolab.extras.studies.transfer_beliefs import ROUND_TRIP, SMALLER, SNDBUF, SYSTEM_WIDE
 from tests.support.declarations import valid
@@ -76,6 +79,16 @@ _SHORT: Figures = {"near, fixed, unset": {FIRST_BYTE: 120.0}}
         (HTTP3, {}, Word.TRUE, "100 ms (traefik-h3)"),
         (HTTP3, {"traefik-h3, unset": {FIRST_BYTE: 150.0}}, Word.PARTLY, "150 ms (traefik-h3)"),
         (HTTP3, {"traefik, 128K": {FIRST_BYTE: 50.0}}, Word.FALSE, "50 ms with LOWAT=131072"),
+        (KTLS, {}, Word.TRUE, "after 100 ms, and with LOWAT=16384 after 100 ms"),
+        (KTLS, {"kTLS, unset": {FIRST_BYTE: 150.0}}, Word.FALSE, "after 150 ms, and with LOWAT=16384 after 100 ms"),
+        (STALL, {}, Word.FALSE, "loses: 0% (paced), 0% (paced, 20 ms)"),
+        (
+            STALL,
+            {"paced, before 5.18": {GOODPUT: 80.0, GAP: 150.0}},
+            Word.PARTLY,
+            "its longest gap is 150 ms instead of 100 ms",
+        ),
+        (STALL, {"not paced, now": {GOODPUT: 80.0}}, Word.TRUE, "at most 20% of the goodput"),
     ],
 )
 def test_a_verdict_follows_from_the_figures(belief: Belief, figures: Figures, word: Word, said: str) -> None:
@@ -85,6 +98,12 @@ def test_a_verdict_follows_from_the_figures(belief: Belief, figures: Figures, wo
     assert verdict.word is word
     assert said in verdict.because
     assert belief.holds(found) == (word is belief.expected)
+
+
+def test_no_verdict_without_ktls() -> None:
+    """If nginx has sent nothing by sendfile(2) and kTLS, the figures say nothing about them."""
+    with pytest.raises(InvalidRun, match=r"sendfile\(2\), observed none"):
+        KTLS.judge(_found(KTLS, {"kTLS, 128K": {SENDFILE: 0.0}}))
 
 
 def test_the_document() -> None:
@@ -99,13 +118,18 @@ def test_the_document() -> None:
 
 @pytest.mark.parametrize("belief", myths.BELIEFS, ids=lambda belief: belief.name)
 def test_a_belief(belief: Belief) -> None:
-    """Its cases can be run and have names of their own, its commands name all values, and its picture is valid."""
+    """Its cases can be run and have names of their own, its commands name all values, and its picture is valid.
+    Cases with a kernel of the study's own have no command but the study's.
+    """
     assert len({case.name for case in belief.cases}) == len(belief.cases)
     for case in belief.cases:
         knobs = {name: value for name, value in case.knobs.items() if name != "CONFIG"}
         assert Arm(name="arm", knobs=with_defaults(knobs)).scenario
-    lowats = [line.split("LOWAT=")[-1].removesuffix(" CONTROL=no") for line in belief.commands if "LOWAT=" in line]
-    assert sum(len(values.split(",")) for values in lowats) == len(belief.cases)
+    lowats = [line.split("LOWAT=")[-1].partition(" CONTROL=no")[0] for line in belief.commands if "LOWAT=" in line]
+    assert sum(len(values.split(",")) for values in lowats) == sum(case.kernel == LABS for case in belief.cases)
+    assert any(line.startswith("make myths ") for line in belief.commands) == any(
+        case.kernel != LABS for case in belief.cases
+    )
     declaration = valid(belief_picture.draw(belief, _found(belief, {})))
     bars = [panel["layer"][0]["data"]["values"] for panel in declaration["vconcat"]]
     assert [len(rows) for rows in bars] == [len(each.cases) + (each.claimed is not None) for each in belief.panels]
