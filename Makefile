@@ -156,6 +156,10 @@ man: setup-lint ## write the man page of priolab, docs/priolab.1
 site: setup-site ## build the documents as a web site that needs no server and no network: build/site
 	@.venv/bin/python -m tools.site
 
+.PHONY: bpf
+bpf: environment ## compile the BPF programs of the tuner and of the counts of calls anew (needs clang-14, llvm-14 and libbpf-dev)
+	@.venv/bin/python -m tools.bpf_programs
+
 image: setup ## make the image of the lab, priolab/lab, from the base image (needs Docker)
 	@.venv/bin/python -m tools.image
 

@@ -1,12 +1,18 @@
 /* Counts, for each process of a PID namespace, context switches and system calls that read or write.
  *
  * 1. A thread's counts are those of its process, and stay when the thread has ended.
- * 2. Each processor has counts of its own: GCC 12 has no atomic addition for BPF.
+ * 2. Each processor has counts of its own, so that processors do not wait for each other.
+ * 3. Machines other than x86-64 have the numbers of calls of <asm-generic/unistd.h>. `make bpf` compiles this file once
+ *    for each, into calls.x86_64.bpf.o and, with GENERIC_CALLS, into calls.generic.bpf.o.
  *
  * calls.py fills `place` and reads `processes`. It repeats the layout of the structures.
  */
 #include <linux/bpf.h>
+#ifdef GENERIC_CALLS
+#include <asm-generic/unistd.h>
+#else
 #include <asm/unistd.h>
+#endif
 #include <bpf/bpf_helpers.h>
 
 #include "calls.h"

@@ -1,6 +1,7 @@
 """Counts a front's calls and context switches by calls.c, a BPF program in the kernel, for kernels on real clocks."""
 
 import os
+import platform
 import struct
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Self
 
 from priolab.proxy.tuner.libbpf import Loaded
 
+PROGRAMS = {kind: Path(__file__).with_name(f"calls.{kind}.bpf.o") for kind in ("x86_64", "generic")}
+"""What `make bpf` compiles calls.c into: for x86-64, and for machines with other numbers of calls."""
 _PLACE, _PROCESS, _FIRST = struct.Struct("=2Q"), struct.Struct("=I"), bytes(4)
 _MINOR_BITS = 20  # of a device's number in the kernel
 _NUMBERS = 4
@@ -17,14 +20,14 @@ _NUMBERS = 4
 class Calls:
     """The counts of the processes of a PID namespace, since this object was made. A context."""
 
-    def __init__(self, program: Path, pid: int) -> None:
-        """Counts from now on. program: the file that compiler.py made. pid: a process of the PID namespace.
+    def __init__(self, pid: int) -> None:
+        """Counts from now on. pid: a process of the PID namespace.
 
         Raises CannotTune, with the reason; and OSError if there is no such process.
         """
         namespace = os.stat(f"/proc/{pid}/ns/pid")  # noqa: PTH116 - a Path would not follow this link of proc(5)
         device = (os.major(namespace.st_dev) << _MINOR_BITS) | os.minor(namespace.st_dev)
-        self._loaded = Loaded(program)
+        self._loaded = Loaded(PROGRAMS.get(platform.machine(), PROGRAMS["generic"]))
         try:
             self._loaded.put("place", _FIRST, _PLACE.pack(device, namespace.st_ino))
             for function in ("count_switch", "count_call"):

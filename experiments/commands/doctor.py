@@ -26,7 +26,6 @@ from priolab.experiments.host.programs import (
 )
 from priolab.experiments.host.search_path import find
 from priolab.experiments.host.tools import BROWSERS, BrowserProgram
-from priolab.experiments.host.tuner_program import lack_of_compiler, lack_on_host
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.testbed.fabric import Fabric
@@ -34,7 +33,9 @@ from priolab.experiments.testbed.guest import kernel, kernel_source
 from priolab.experiments.testbed.guest.virtual import no_netem
 from priolab.netem.availability import NETEM
 from priolab.proxy.server import Server, catalogue
-from priolab.proxy.tuner.compiler import REMEDY
+from priolab.proxy.tuner.in_kernel import PROGRAM
+from priolab.proxy.tuner.libbpf import Loaded
+from priolab.proxy.tuner.tuner import CannotTune
 
 _NODE = "node"
 """The program of the origin. It is also all that SERVER=node needs."""
@@ -112,22 +113,14 @@ def _browser(browser: BrowserProgram) -> list[Capability]:
 
 
 def _tuner() -> list[Capability]:
-    """Examines the parts of LOWAT=auto: the compiler of the BPF program, and this kernel, which must load the program.
-
-    For runs in a guest only the compiler is needed.
-    """
-    lack = lack_of_compiler()
-    compiled = Capability(
-        name="bpf compiler", present=lack is None, detail=lack or "works", remedy="" if lack is None else REMEDY
-    )
-    lack = lack_on_host()
-    remedy = "" if lack is None else "run as root; guests and TUNER=userland work without root, too"
-    return [
-        compiled,
-        Capability(
-            name="bpf", present=lack is None, detail=lack or "this kernel accepts the tuner's program", remedy=remedy
-        ),
-    ]
+    """Examines whether this machine's kernel loads the BPF program of LOWAT=auto. Guests have kernels of their own."""
+    lack, remedy = "", ""
+    try:
+        Loaded(PROGRAM).close()
+    except CannotTune as error:
+        lack, remedy = str(error), "run as root; guests and TUNER=userland work without root, too"
+    detail = lack or "this kernel accepts the tuner's program"
+    return [Capability(name="bpf", present=not lack, detail=detail, remedy=remedy)]
 
 
 def _guest() -> list[Capability]:

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from priolab.common.cache_folder import cache_folder
 from priolab.common.formats.decisions import Decision
 from priolab.common.tuning import TARGET_NS
 from priolab.experiments.commands.console import Report
@@ -20,7 +19,6 @@ from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
 from priolab.experiments.scenario.knob import whole
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.netem import control, units
-from priolab.proxy.tuner import compiler
 from priolab.proxy.tuner.caution import Caution
 from priolab.proxy.tuner.claim import Claimed, claimed_cgroup, claimed_process
 from priolab.proxy.tuner.in_kernel import InKernel
@@ -167,11 +165,8 @@ def _checked(options: argparse.Namespace, aim: Aim) -> _Make:
         with Userland(pid, aim, lambda _: None, caution=beside):
             return lambda note, _: Userland(pid, aim, note, port=port, dry_run=dry_run, caution=beside)
     _check_cgroup(options.cgroup)
-    program = compiler.compiled(cache_folder())
     within = Caution(claim=claimed_cgroup, sysctls=sysctls)
-    return lambda note, say: InKernel(
-        program, options.cgroup, aim, note, say, port=port, dry_run=dry_run, caution=within
-    )
+    return lambda note, say: InKernel(options.cgroup, aim, note, say, port=port, dry_run=dry_run, caution=within)
 
 
 def _check_cgroup(cgroup: Path) -> None:

@@ -257,7 +257,7 @@ def _order(run: Run, manner: Manner, tools: Tools) -> Order:
         programs=tools.programs,
         versions={**_versions(run.arm.scenario, tools), "priolab": "{version}, code {code}".format(**digest.lab())},
         node_route=tools.node_route,
-        tuner=tools.tuner if run.arm.scenario.lowat == LOWAT_AUTO else None,
+        tuner=manner.tuner if run.arm.scenario.lowat == LOWAT_AUTO else None,
         root=tools.root,
         second_root=tools.second_root,
     )

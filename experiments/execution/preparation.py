@@ -6,9 +6,9 @@ from dataclasses import replace
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.host.own_program import inspected
 from priolab.experiments.host.programs import browser_tools, check_levels
-from priolab.experiments.host.tools import Tools, TunerOrder
+from priolab.experiments.host.tools import Tools
 from priolab.experiments.run import capture
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, FrontKey, Scenario
+from priolab.experiments.scenario.scenario import FrontKey, Scenario
 
 
 def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[FrontKey, Tools]:
@@ -27,7 +27,6 @@ def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str],
     if manner.capture:
         capture.check(own_tcpdump=manner.fabric.own_programs)
     manner.fabric.prepare(scenarios, manner.shaper, tell)
-    tuner = _tuner(manner, scenarios)
     found = {}
     for key, asked in served.items():
         tools = manner.fabric.tools(asked[0], capture=manner.capture)
@@ -36,13 +35,5 @@ def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str],
             said = {name: text or "unknown" for name, text in versions.items()}
             tools = replace(tools, programs={**tools.programs, **programs}, versions={**tools.versions, **said})
         check_levels(asked, tools.versions[key[0]])
-        found[key] = replace(tools, tuner=tuner)
+        found[key] = tools
     return found
-
-
-def _tuner(manner: Manner, scenarios: Sequence[Scenario]) -> TunerOrder:
-    if all(scenario.lowat != LOWAT_AUTO for scenario in scenarios):
-        return TunerOrder(kind=manner.tuner)
-    from priolab.experiments.host import tuner_program  # no other experiment loads the tuner
-
-    return tuner_program.prepare(manner.tuner)

@@ -34,9 +34,6 @@ ARCHIVE_FILES: Mapping[str, str] = MappingProxyType(
 )
 """The packages, by file, that know Debian's archive and its keys, for a machine whose sources do not name it."""
 
-BPF_COMPILERS = ("bpf-gcc", "clang")
-BPF_HEADER = "/usr/include/bpf/bpf_helpers.h"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Want:
@@ -115,10 +112,6 @@ def wants_of(
     of_suites = request.runs_here and any(server.edition in SUITES for server in _known(request.servers))
     if not knows_debian and ((request.in_guests and not kernel_built) or of_suites):
         wants += _files(ARCHIVE_FILES, without="Debian's packages can be fetched only with MIRROR=http://HOST/debian")
-    if request.runs_here:
-        without = "LOWAT=auto uses a process beside the front, not the kernel"
-        wants.append(Want(packages=("gcc-bpf",), programs=BPF_COMPILERS, without=without))
-        wants.append(Want(packages=("libbpf-dev",), files=(BPF_HEADER,), without=without))
     return tuple(wants)
 
 

@@ -9,7 +9,8 @@ import msgspec
 
 from priolab.common.clock_route import ClockRoute
 from priolab.common.formats.page import Page
-from priolab.experiments.host.tools import NO_TUNER, Tools, TunerOrder
+from priolab.common.tuning import TunerKind
+from priolab.experiments.host.tools import Tools
 from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
 from priolab.experiments.results.run_options import RunOptions
 from priolab.experiments.scenario.knobs import scenario_from
@@ -33,8 +34,9 @@ class Order(RunOptions):
     knobs: the scenario as knobs. page: the page that the knob PAGE names. fabric: the name of the fabric. seed: the
     seed of the link's randomness. load_deadline_ns: the longest page load, in link time. programs: the commands that
     start the programs, by name. versions: the programs' versions, by name. node_route: how Node reads the clock; None
-    if this is unknown before the run. tuner: the tuner to use; None unless LOWAT=auto. root: the folder in whose file
-    tree the front runs; None for the file tree of this machine. second_root: the same of the second front.
+    if this is unknown before the run. tuner: the tuner that TUNER names; None without LOWAT=auto. root: the
+    folder in whose file tree the front runs; None for the file tree of this machine. second_root: the same of the
+    second front.
     """
 
     knobs: Mapping[str, str]
@@ -45,7 +47,7 @@ class Order(RunOptions):
     programs: Mapping[str, str]
     versions: Mapping[str, str]
     node_route: ClockRoute | None = None
-    tuner: TunerOrder | None = None
+    tuner: TunerKind | None = None
     root: str | None = None
     second_root: str | None = None
 
@@ -61,20 +63,14 @@ class Order(RunOptions):
 
     @property
     def tools(self) -> Tools:
-        """The programs of the run, their versions, and the tuner to use."""
+        """The programs of the run, and their versions."""
         return Tools(
             programs=self.programs,
             versions=self.versions,
             node_route=self.node_route,
-            tuner=self.asked_tuner,
             root=self.root,
             second_root=self.second_root,
         )
-
-    @property
-    def asked_tuner(self) -> TunerOrder:
-        """The tuner to use; NO_TUNER if LOWAT is not auto."""
-        return self.tuner or NO_TUNER
 
     def write(self, folder: RunFolder) -> None:
         """Writes the order into the run folder."""

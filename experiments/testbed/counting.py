@@ -6,7 +6,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from priolab.common.cache_folder import cache_folder
 from priolab.proxy.counters import FrontCounters, kernel_counts
 from priolab.proxy.socket_diag import SocketDiag
 
@@ -33,11 +32,10 @@ def _calls(pid: int, stack: ExitStack) -> "Calls | str":
     if not _is_root():
         return "only root may load the BPF program that counts calls"
     from priolab.proxy.calls import Calls  # not for the guest
-    from priolab.proxy.tuner.compiler import CALLS, compiled
     from priolab.proxy.tuner.tuner import CannotTune
 
     try:
-        return stack.enter_context(Calls(compiled(cache_folder(), CALLS), pid))
+        return stack.enter_context(Calls(pid))
     except CannotTune as error:
         return f"{error} ({error.remedy})" if error.remedy else str(error)
     except OSError as error:

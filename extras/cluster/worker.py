@@ -100,11 +100,9 @@ def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
 
 def identity(manner: Manner, tools: Mapping[FrontKey, Tools]) -> dict[str, str]:
     """Returns the versions and digests, by name, that must be equal on two machines so that their runs are equal."""
-    tuners = {Path(each.tuner.program).name if each.tuner.program else "none" for each in tools.values()}
     return {
         "guest kernel": manner.fabric.kernel(),
         "code": digest.code(),
-        "tuner": ", ".join(sorted(tuners)),
         **versions_here(tools),
     }
 

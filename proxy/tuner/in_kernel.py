@@ -29,12 +29,16 @@ from priolab.proxy.tuner.libbpf import Loaded
 from priolab.proxy.tuner.option import put_back
 from priolab.proxy.tuner.tuner import CannotTune, Note, Say
 
+PROGRAM = Path(__file__).with_name("priority_tuner.bpf.o")
+"""The program in BPF, compiled from sock_ops.c by `make bpf`."""
+
 _DRAIN_NS, _GONE_NS = 10**9, 10**8
 _SYSCTLS_NS = 10**9
-_SO_COOKIE = 57  # <asm/socket.h>
-_RULE = struct.Struct("=7I4xQ")
+# The structures of maps.h.
+_RULE = struct.Struct("=8IQ")
 _DECISION = struct.Struct("=5Q16s4s9Ii4x")
-_CONNECTION = struct.Struct("=44xII4x")  # own_bytes, lowat_bytes
+_CONNECTION = struct.Struct("=44xII12x")  # own_bytes, lowat_bytes
+_COUNTS, _UNLOGGED = 78, 5
 _FIRST = struct.pack("=I", 0)
 _EVENTS = {  # BPF_SOCK_OPS_*, <linux/bpf.h>
     5: Trigger.ESTABLISHED,
@@ -52,7 +56,6 @@ class InKernel:
 
     def __init__(
         self,
-        program: Path,
         cgroup: Path,
         aim: Aim,
         note: Note,
@@ -64,7 +67,7 @@ class InKernel:
     ) -> None:
         """Attaches the program to the cgroup. Raises CannotTune.
 
-        program: the file that compiler.py made. note: receives each decision. say: receives messages for the user.
+        note: receives each decision. say: receives messages for the user.
         port: tunes only connections to this port; None for any port. dry_run: True to decide without setting values.
         caution: the settings of a cautious tuner; None for a tuner that is not cautious.
         """
@@ -73,10 +76,11 @@ class InKernel:
         self._caution, self._sysctls = caution, caution.sysctls if caution else None
         self._next_sysctls_ns = 0
         numbers = (aim.target_us, aim.floor_bytes, aim.ceiling_bytes, port or 0, dry_run)
-        rule = _RULE.pack(*numbers, caution is not None, self._sysctls is not None, caution.hold_ns if caution else 0)
+        cautious = caution is not None, self._sysctls is not None
+        rule = _RULE.pack(*numbers, *cautious, True, caution.hold_ns if caution else 0)  # noqa: FBT003 - it logs
         with ExitStack() as stack:
             self._claim = stack.enter_context(ExitStack())
-            self._loaded = stack.enter_context(Loaded(program))
+            self._loaded = stack.enter_context(Loaded(PROGRAM))
             self._loaded.put("rules", _FIRST, rule)
             self._ring = self._loaded.ring("decisions")
             self._attached: tuple[int, int] | None = self._attach()
@@ -119,7 +123,7 @@ class InKernel:
     def _tell(self) -> None:
         for record in self._ring.take():
             self._note(read_record(record, dry_run=self._dry_run))
-        lost = self._loaded.numbers("lost", _FIRST, 1)[0]
+        lost = self._loaded.numbers("counts", _FIRST, _COUNTS)[_UNLOGGED]
         if lost > self._lost:
             more, self._lost = lost - self._lost, lost
             self._say(f"{more} decisions were not recorded, because the ring buffer was full")
@@ -186,8 +190,7 @@ class InKernel:
         return count
 
     def _put_back(self, borrowed: socket.socket) -> bool:
-        key = borrowed.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, 8)
-        connection = self._loaded.get("connections", key, _CONNECTION.size)
+        connection = self._loaded.get("connections", struct.pack("=i", borrowed.fileno()), _CONNECTION.size)
         if connection is None:
             return False
         own_bytes, lowat_bytes = _CONNECTION.unpack(connection)

@@ -9,9 +9,9 @@
 #define RELEASED_SEGMENTS 6
 #define REACTION_US 1000
 #define US_PER_S 1000000ULL
-#define NS_PER_S 1000000000ULL
+#define LONGEST_US 2147483647
 
-enum why { WHY_UNKNOWN, WHY_FLOOR, WHY_RATE, WHY_CEILING, WHY_SYSCTL, WHY_SERVER };
+enum why { WHY_UNKNOWN, WHY_FLOOR, WHY_RATE, WHY_CEILING, WHY_SYSCTL, WHY_SERVER, WHYS };
 
 struct seen {
 	__u64 delivery_rate_bytes_s;
@@ -93,6 +93,17 @@ static inline __attribute__((always_inline)) void decide(const struct seen *seen
 		choice->why = WHY_CEILING;
 	}
 	choice->lowat_bytes = goal;
+}
+
+/* Returns the longest time in us that a byte stays unsent with this value; 0 if no value is set or no rate is known. */
+static inline __attribute__((always_inline)) __u32 wait_us(__u32 lowat_bytes, __u64 rate_bytes_s)
+{
+	__u64 time_us;
+
+	if (lowat_bytes == 0 || rate_bytes_s == 0)
+		return 0;
+	time_us = scaled(lowat_bytes + PACKET_BUFFER_BYTES, US_PER_S, rate_bytes_s);
+	return time_us < LONGEST_US ? time_us : LONGEST_US;
 }
 
 /* True if the change is worth a system call: more than an eighth of the old value. */

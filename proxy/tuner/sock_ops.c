@@ -1,100 +1,47 @@
-/* The tuner in the kernel: sets TCP_NOTSENT_LOWAT of each connection that a cgroup's servers accept, by the law of
- * law.py.
+/* The tuner in the kernel: sets TCP_NOTSENT_LOWAT of each connection that a cgroup's servers accept, by the law of law.h.
  *
  * 1. The program decides when a connection is established, once per round trip, on a retransmission, and on a
  *    retransmission timeout (RTO).
- * 2. The program never breaks a connection. If the kernel refuses a value, the refusal is reported once, and the old
- *    value stays.
- * 3. The map `connections` has, by socket cookie, the last decision, and the bytes acknowledged at the end of the last
- *    round trip. If there are too many connections, the oldest entry is dropped; its connection then counts as new.
- *    When the program has been detached, sockets keep their value.
- * 4. If the rule is cautious (caution.py), the program reads the socket's value before it sets a value. With
+ * 2. The program never breaks a connection. If the kernel refuses a value, the refusal is counted, the first one of the
+ *    connection is logged, and the old value stays.
+ * 3. The state of a connection is stored with its socket, and ends with it. A connection that another instance of the
+ *    program has tuned counts as new. When the program has been detached, sockets keep their value.
+ * 4. If the rule is cautious (caution.h), the program reads the socket's value before it sets a value. With
  *    `keeps_sysctl` a connection is not tuned until its network namespace is in the map `sysctls`.
- * 5. A decision that does not fit into the ring buffer is carried out nevertheless, and counted in the map `lost`.
+ * 5. A decision that does not fit into the ring buffer is carried out and counted nevertheless.
+ * 6. All counts are atomic additions: an interrupt may run the program again on the same processor.
  *
- * in_kernel.py fills `rules` and `sysctls`, and reads `decisions`, `connections` and `lost`. It repeats the layout of
- * the structures.
+ * maps.h has the program's maps, and what loaders write and read there. priority_tuner.bpf.o is this file as
+ * `make bpf` compiles it.
  */
 #include <linux/bpf.h>
 #include <linux/tcp.h>
 #include <bpf/bpf_helpers.h>
 
-#include "caution.h"
-#include "law.h"
+#include "maps.h"
 
 #define IPPROTO_TCP 6
 #define AF_INET 2
 
-struct rule {
-	struct aim aim;
-	__u32 port; /* 0 for any port */
-	__u32 dry_run;
-	__u32 cautious;
-	__u32 keeps_sysctl;
-	__u64 hold_ns;
-};
+static inline __attribute__((always_inline)) void count(void *number, __s64 more)
+{
+	__sync_fetch_and_add((__s64 *)number, more);
+}
 
-struct decision {
-	__u64 t_ns;
-	__u64 delivery_rate_bytes_s;
-	__u64 acked_rate_bytes_s;
-	__u64 highest_rate_bytes_s;
-	__u64 rate_bytes_s;
-	__u32 peer[4]; /* in network byte order; an IPv4 address is in the first word */
-	__u32 peer_port; /* in network byte order */
-	__u32 family;
-	__u32 port;
-	__u32 event;
-	__u32 why;
-	__u32 rtt_us;
-	__u32 cwnd_segments;
-	__u32 mss_bytes;
-	__u32 old_bytes;
-	__u32 new_bytes;
-	__s32 error;
-	__u32 padding;
-};
+/* Returns the number of bits that a number below 2^31 has. */
+static inline __attribute__((always_inline)) __u32 bucket_of(__u32 number)
+{
+	__u32 bits = 0;
 
-struct connection {
-	__u64 t_ns; /* the end of the last round trip */
-	__u64 acked_bytes; /* all bytes acknowledged at t_ns */
-	__u64 acked_rate_bytes_s; /* the rate of bytes acknowledged in that round trip */
-	__u64 highest_rate_bytes_s; /* the highest of these rates so far */
-	struct held held;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct rule);
-} rules SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 18);
-} decisions SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); /* GCC 12 has no atomic addition for BPF */
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} lost SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u64);
-	__type(value, struct connection);
-} connections SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u64); /* the cookie of a network namespace */
-	__type(value, __u32); /* the sysctl tcp_notsent_lowat of this namespace */
-} sysctls SEC(".maps");
+	for (__u32 half = 16; half != 0; half /= 2) {
+		if (number >> half) {
+			number >>= half;
+			bits += half;
+		}
+	}
+	bits += number;
+	return bits & (BUCKETS - 1);
+}
 
 /* volatile: the verifier accepts only reads of single words, and compilers would join reads of adjacent words. */
 static inline __attribute__((always_inline)) void note_peer(struct decision *decision,
@@ -114,17 +61,9 @@ static inline __attribute__((always_inline)) void note_peer(struct decision *dec
 	decision->port = socket->local_port;
 }
 
-static inline __attribute__((always_inline)) void count_lost(void)
-{
-	__u32 first = 0;
-	__u64 *count = bpf_map_lookup_elem(&lost, &first);
-
-	if (count)
-		*count += 1;
-}
-
 static inline __attribute__((always_inline)) void note(struct bpf_sock_ops *socket, const struct seen *seen,
-						       const struct choice *choice, __u32 old_bytes, int error)
+						       const struct choice *choice, __u32 old_bytes, int error,
+						       struct counts *counts)
 {
 	struct decision decision;
 
@@ -143,9 +82,18 @@ static inline __attribute__((always_inline)) void note(struct bpf_sock_ops *sock
 	decision.new_bytes = choice->lowat_bytes;
 	decision.error = error;
 	decision.padding = 0;
-	/* Not bpf_ringbuf_reserve: gcc may test its result in a way that the verifier does not recognize. */
 	if (bpf_ringbuf_output(&decisions, &decision, sizeof(decision), 0))
-		count_lost();
+		count(&counts->unlogged, 1);
+}
+
+/* Moves a connection from one value or wait to another in the counts of open connections. */
+static inline __attribute__((always_inline)) void move(__s64 buckets[BUCKETS], __s64 *sum, __u32 from, __u32 to)
+{
+	if (from == to)
+		return;
+	count(&buckets[bucket_of(from)], -1);
+	count(&buckets[bucket_of(to)], 1);
+	count(sum, (__s64)to - from);
 }
 
 /* Returns the bytes that the client has acknowledged, selective acknowledgments (SACK) included. */
@@ -195,14 +143,42 @@ static inline __attribute__((always_inline)) int is_due(struct bpf_sock_ops *soc
 	return due_bytes != 0;
 }
 
-static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops *socket, const struct rule *rule,
-							     struct connection *connection, int is_new)
+/* Sets the value that was chosen, unless it cannot be: *error is then another number than 0. Counts and logs it. */
+static inline __attribute__((always_inline)) void set(struct bpf_sock_ops *socket, const struct rule *rule,
+						      struct connection *connection, const struct seen *seen,
+						      const struct choice *choice, int error, struct counts *counts)
 {
 	struct held *held = &connection->held;
-	int error = 0, lowat_bytes;
+	__u32 old_bytes = held->lowat_bytes != 0 ? held->lowat_bytes : held->own_bytes;
+	int lowat_bytes = choice->lowat_bytes;
+	__u32 first = !connection->refused;
+
+	if (!error && !rule->dry_run)
+		error = bpf_setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat_bytes, sizeof(lowat_bytes));
+	if (error) {
+		count(&counts->refused, 1);
+		connection->refused = 1;
+	} else {
+		held->lowat_bytes = choice->lowat_bytes;
+		held->low_ns = 0;
+		if (choice->why < WHYS)
+			count(&counts->decisions[choice->why], 1);
+		if (!connection->tuned)
+			count(&counts->tuned, 1);
+		connection->tuned = 1;
+	}
+	if (rule->logs && (!error || first))
+		note(socket, seen, choice, old_bytes, error, counts);
+}
+
+static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops *socket, const struct rule *rule,
+							     struct connection *connection, struct counts *counts)
+{
+	struct held *held = &connection->held;
+	__u32 before_bytes = held->lowat_bytes, now_us;
 	struct choice choice;
 	struct seen seen;
-	__u32 old_bytes;
+	int error = 0;
 
 	seen.mss_bytes = socket->mss_cache;
 	seen.cwnd_segments = socket->snd_cwnd;
@@ -212,42 +188,79 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 	seen.acked_rate_bytes_s = connection->acked_rate_bytes_s;
 	seen.highest_rate_bytes_s = connection->highest_rate_bytes_s;
 	decide(&seen, &rule->aim, &choice);
-	if (rule->cautious) {
-		if (!is_due(socket, rule, held, &choice, &error))
-			return;
-	} else if (held->lowat_bytes != 0 && !differs(held->lowat_bytes, choice.lowat_bytes)) {
-		return;
-	}
-	old_bytes = held->lowat_bytes != 0 ? held->lowat_bytes : held->own_bytes;
-	lowat_bytes = choice.lowat_bytes;
-	if (!error && !rule->dry_run)
-		error = bpf_setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat_bytes, sizeof(lowat_bytes));
-	if (!error) {
-		held->lowat_bytes = choice.lowat_bytes;
-		held->low_ns = 0;
-	}
-	if (!error || is_new)
-		note(socket, &seen, &choice, old_bytes, error);
+	if (rule->cautious ? is_due(socket, rule, held, &choice, &error)
+			   : held->lowat_bytes == 0 || differs(held->lowat_bytes, choice.lowat_bytes))
+		set(socket, rule, connection, &seen, &choice, error, counts);
+	move(counts->values, &counts->values_bytes, before_bytes, held->lowat_bytes);
+	now_us = wait_us(held->lowat_bytes, choice.rate_bytes_s);
+	move(counts->waits, &counts->waits_us, connection->wait_us, now_us);
+	connection->wait_us = now_us;
 }
 
-static inline __attribute__((always_inline)) void look_at(struct bpf_sock_ops *socket, const struct rule *rule)
+/* Begins the state of a connection that the program has not seen before. */
+static inline __attribute__((always_inline)) void meet(struct bpf_sock_ops *socket, struct connection *connection,
+						       struct counts *counts)
+{
+	connection->t_ns = bpf_ktime_get_ns();
+	connection->acked_bytes = acked_bytes(socket);
+	count(&counts->seen, 1);
+	count(&counts->values[0], 1);
+	count(&counts->waits[0], 1);
+	bpf_sock_ops_cb_flags_set(socket, socket->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG |
+						  BPF_SOCK_OPS_RETRANS_CB_FLAG | BPF_SOCK_OPS_RTO_CB_FLAG |
+						  BPF_SOCK_OPS_STATE_CB_FLAG);
+}
+
+/* Returns the state of a connection; 0 if there is none, and none is made. */
+static inline __attribute__((always_inline)) struct connection *state_of(struct bpf_sock_ops *socket, int makes)
 {
 	__u64 cookie = bpf_get_socket_cookie(socket);
-	struct connection *known = bpf_map_lookup_elem(&connections, &cookie), *connection = known, fresh;
+	struct bpf_sock *key = socket->sk;
+	struct connection *state, none = {};
 
-	if (!known) {
-		fresh.t_ns = bpf_ktime_get_ns();
-		fresh.acked_bytes = acked_bytes(socket);
-		fresh.acked_rate_bytes_s = fresh.highest_rate_bytes_s = 0;
-		fresh.held.low_ns = 0;
-		fresh.held.low_bytes = fresh.held.own_bytes = fresh.held.lowat_bytes = fresh.held.last_bytes = 0;
-		connection = &fresh;
-	} else if (socket->op == BPF_SOCK_OPS_RTT_CB) {
-		end_round_trip(known, bpf_ktime_get_ns(), acked_bytes(socket));
+	if (!key)
+		return 0;
+	state = bpf_sk_storage_get(&connections, key, 0, makes ? BPF_SK_STORAGE_GET_F_CREATE : 0);
+	if (state)
+		return state;
+	state = bpf_map_lookup_elem(&others, &cookie);
+	if (state || !makes)
+		return state;
+	bpf_map_update_elem(&others, &cookie, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&others, &cookie);
+}
+
+static inline __attribute__((always_inline)) void look_at(struct bpf_sock_ops *socket, const struct rule *rule,
+							  struct counts *counts)
+{
+	struct connection *connection = state_of(socket, 1);
+
+	if (!connection) {
+		count(&counts->forgotten, 1);
+		return;
 	}
-	decide_for(socket, rule, connection, connection == &fresh);
-	if (connection == &fresh)
-		bpf_map_update_elem(&connections, &cookie, &fresh, BPF_ANY);
+	if (connection->t_ns == 0)
+		meet(socket, connection, counts);
+	else if (socket->op == BPF_SOCK_OPS_RTT_CB)
+		end_round_trip(connection, bpf_ktime_get_ns(), acked_bytes(socket));
+	decide_for(socket, rule, connection, counts);
+}
+
+/* Ends the state of a connection that has been closed. The kernel frees it with the socket if it is not in `others`. */
+static inline __attribute__((always_inline)) void forget(struct bpf_sock_ops *socket, struct counts *counts)
+{
+	struct connection *connection = state_of(socket, 0);
+	__u64 cookie = bpf_get_socket_cookie(socket);
+
+	if (!connection || connection->t_ns == 0)
+		return;
+	count(&counts->closed, 1);
+	count(&counts->values[bucket_of(connection->held.lowat_bytes)], -1);
+	count(&counts->values_bytes, -(__s64)connection->held.lowat_bytes);
+	count(&counts->waits[bucket_of(connection->wait_us)], -1);
+	count(&counts->waits_us, -(__s64)connection->wait_us);
+	connection->t_ns = 0;
+	bpf_map_delete_elem(&others, &cookie);
 }
 
 SEC("sockops")
@@ -255,19 +268,20 @@ int tune(struct bpf_sock_ops *socket)
 {
 	__u32 first = 0;
 	const struct rule *rule = bpf_map_lookup_elem(&rules, &first);
+	struct counts *numbers = bpf_map_lookup_elem(&counts, &first);
 
-	if (!rule || (rule->port != 0 && socket->local_port != rule->port))
+	if (!rule || !numbers || rule->aim.target_us == 0 || (rule->port != 0 && socket->local_port != rule->port))
 		return 1;
 	switch (socket->op) {
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
-		bpf_sock_ops_cb_flags_set(socket, socket->bpf_sock_ops_cb_flags | BPF_SOCK_OPS_RTT_CB_FLAG |
-							  BPF_SOCK_OPS_RETRANS_CB_FLAG | BPF_SOCK_OPS_RTO_CB_FLAG);
-		look_at(socket, rule);
-		break;
 	case BPF_SOCK_OPS_RTT_CB:
 	case BPF_SOCK_OPS_RETRANS_CB:
 	case BPF_SOCK_OPS_RTO_CB:
-		look_at(socket, rule);
+		look_at(socket, rule, numbers);
+		break;
+	case BPF_SOCK_OPS_STATE_CB:
+		if (socket->args[1] == BPF_TCP_CLOSE)
+			forget(socket, numbers);
 		break;
 	}
 	return 1;

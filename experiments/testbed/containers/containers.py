@@ -92,7 +92,7 @@ class Containers:
         user = _user()
         self._folder = folder
         self._mounts = Mounts(folder, user, order.scenario)
-        self._tuner = order.asked_tuner
+        self._tuner = order.tuner
         self._override = ComposeOverride(order, user, self._mounts)
         self._stack = ExitStack()
 
@@ -322,13 +322,13 @@ class Containers:
     @contextmanager
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
         """Runs the tuner in the gauge. Raises Unavailable for TUNER=bpf: a container may not load BPF programs."""
-        if self._tuner.is_cautious:
+        if self._tuner and self._tuner.is_cautious:
             reason = "in containers the tuner is not cautious"
-            raise Unavailable(f"TUNER={self._tuner.kind}", reason, "use FABRIC=netns")
+            raise Unavailable(f"TUNER={self._tuner}", reason, "use FABRIC=netns")
         reason = "as asked"
-        if self._tuner.kind != TunerKind.USERLAND:
+        if self._tuner != TunerKind.USERLAND:
             reason = "a container may not load programs into the kernel"
-            if self._tuner.must_be_bpf:
+            if self._tuner:
                 raise Unavailable(f"TUNER={TunerKind.BPF}", reason, "use TUNER=userland, or another FABRIC")
         del folder  # the gauge's files are collected into the folder
         words = [str(FRONT_PORT), str(INSIDE.front), str(scenario.target_delay_ns // 1000)]

@@ -13,7 +13,6 @@ from priolab.common.patience import BLAME_S
 from priolab.common.tuning import TunerKind
 from priolab.experiments.errors import StepFailed, Unavailable
 from priolab.experiments.host.processes import Process
-from priolab.experiments.host.tools import TunerOrder
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.testbed.namespaces.cgroup import own_group
 from priolab.experiments.testbed.places import FRONT_PORT, ActiveTuner
@@ -29,19 +28,21 @@ _INSTEAD = "use TUNER=userland"
 
 
 class FrontTuner:
-    """The tuner of one front. group_name: the name of the front's cgroup."""
+    """The tuner of one front."""
 
-    def __init__(self, order: TunerOrder, group_name: str) -> None:
-        self._order = order
+    def __init__(self, kind: TunerKind | None, group_name: str) -> None:
+        """kind: the tuner that TUNER names; None for the first kind that can be used. group_name: of the cgroup."""
+        self._kind = kind
+        self._in_kernel = kind is None or kind.is_in_kernel
         self._group_name = group_name
         self._group: Path | None = None
-        self._lack = "as asked" if order.must_be_userland else order.lack
+        self._lack = None if self._in_kernel else "as asked"
 
     @contextmanager
     def group(self) -> Iterator[Path | None]:
         """Yields the cgroup in which to start the front; None if the tuner needs none. Raises Unavailable."""
         with ExitStack() as stack:
-            if self._order.program:
+            if self._in_kernel:
                 try:
                     self._group = stack.enter_context(own_group(self._group_name))
                 except OSError as error:
@@ -62,18 +63,16 @@ class FrontTuner:
                     front.check_alive()
                     raise StepFailed("the tuner", str(error)) from error
 
-            kind = TunerKind(self._order.kind) if self._order.is_cautious and self._order.kind else tuner.kind
-            yield ActiveTuner(kind=kind, reason=self._lack, look=look)
+            yield ActiveTuner(kind=self._kind or tuner.kind, reason=self._lack, look=look)
 
     def _tuner(self, front: Process, aim: Aim, note: Note) -> Tuner:
         within, beside = (
-            Caution(claim=claim, sysctls=Sysctls()) if self._order.is_cautious else None
+            Caution(claim=claim, sysctls=Sysctls()) if self._kind and self._kind.is_cautious else None
             for claim in (claimed_cgroup, claimed_process)
         )
-        if self._group is not None and self._order.program:
-            program = Path(self._order.program)
+        if self._group is not None:
             try:
-                return InKernel(program, self._group, aim, note, _fail, port=FRONT_PORT, caution=within)
+                return InKernel(self._group, aim, note, _fail, port=FRONT_PORT, caution=within)
             except CannotTune as error:
                 self._do_without(str(error))
         try:
@@ -82,8 +81,8 @@ class FrontTuner:
             raise Unavailable("LOWAT=auto", str(error), "use a fixed LOWAT") from error
 
     def _do_without(self, reason: str) -> None:
-        if self._order.must_be_bpf:
-            raise Unavailable(f"TUNER={self._order.kind}", reason, _INSTEAD)
+        if self._kind and self._in_kernel:
+            raise Unavailable(f"TUNER={self._kind}", reason, _INSTEAD)
         self._lack = reason
 
 

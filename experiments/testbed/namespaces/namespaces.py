@@ -83,7 +83,7 @@ def tuner_of(order: Order, group_name: str) -> "FrontTuner | None":
         return None
     from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner  # no other run loads it
 
-    return FrontTuner(order.asked_tuner, group_name)
+    return FrontTuner(order.tuner, group_name)
 
 
 class Namespaces:

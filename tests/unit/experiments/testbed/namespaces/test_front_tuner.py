@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from priolab.experiments.host.tuner_program import prepare
 
 from priolab.common.tuning import TunerKind
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.host.tools import TunerOrder
-from priolab.experiments.host.tuner_program import prepare
 from priolab.experiments.testbed.namespaces import front_tuner
 from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
 from priolab.proxy.tuner import compiler

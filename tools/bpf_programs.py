@@ -1,0 +1,68 @@
+"""Compiles the lab's BPF programs with clang, into the objects that stand in the tree: `make bpf`.
+
+clang.txt, beside the tuner's object, has the version of the compiler. This version of clang gives the same bytes again.
+"""
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shutil import which
+
+from priolab.proxy import calls
+from priolab.proxy.tuner import in_kernel
+
+_CALLS = calls.PROGRAMS["x86_64"].with_name("calls.c")
+PROGRAMS: Mapping[Path, tuple[Path, Sequence[str]]] = {
+    in_kernel.PROGRAM: (in_kernel.PROGRAM.with_name("sock_ops.c"), ()),
+    calls.PROGRAMS["x86_64"]: (_CALLS, ()),
+    calls.PROGRAMS["generic"]: (_CALLS, ("-DGENERIC_CALLS",)),
+}
+"""By object: its source, and the compiler's further options."""
+VERSION = in_kernel.PROGRAM.with_name("clang.txt")
+_MACHINE = ("-target", "bpf", "-mcpu=v3", "-D__x86_64__", "-idirafter/usr/include/x86_64-linux-gnu")
+_WORDS = (*_MACHINE, "-O2", "-g", "-Wall", "-Wextra", "-Werror")
+_TOOLS = (("clang-14", "clang"), ("llvm-strip-14", "llvm-strip"))
+
+
+def compile_into(made: Path, source: Path, more: Sequence[str] = ()) -> None:
+    """Compiles a source into `made`. Of debugging information keeps BTF, which loaders need. Raises RuntimeError."""
+    clang, strip = map(_installed, _TOOLS)
+    nameless = (f"-ffile-prefix-map={source.parent}=.", "-ffile-compilation-dir=.")  # of this machine's folders
+    _run(clang, *_WORDS, *nameless, *more, "-c", str(source), "-o", str(made))
+    _run(strip, "-g", str(made))
+
+
+def version() -> str:
+    """Returns the version of the installed clang. Raises RuntimeError."""
+    return _run(_installed(_TOOLS[0]), "--version").splitlines()[0]
+
+
+def _installed(names: tuple[str, ...]) -> str:
+    found = next(filter(None, map(which, names)), None)
+    if found is None:
+        raise RuntimeError(f"{names[1]} is not installed; install clang-14, llvm-14 and libbpf-dev, as in Debian 12")
+    return found
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]} failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+def main() -> int:
+    """Compiles all programs."""
+    try:
+        for made, (source, more) in PROGRAMS.items():
+            compile_into(made, source, more)
+        VERSION.write_text(f"{version()}\n")
+    except (OSError, RuntimeError) as error:
+        print(f"make bpf: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
