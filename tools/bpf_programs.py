@@ -22,7 +22,7 @@ PROGRAMS: Mapping[Path, tuple[Path, Sequence[str]]] = {
 VERSION = in_kernel.PROGRAM.with_name("clang.txt")
 _MACHINE = ("-target", "bpf", "-mcpu=v3", "-D__x86_64__", "-idirafter/usr/include/x86_64-linux-gnu")
 _WORDS = (*_MACHINE, "-O2", "-g", "-Wall", "-Wextra", "-Werror")
-_TOOLS = (("clang-14", "clang"), ("llvm-strip-14", "llvm-strip"))
+_TOOLS = ("clang", "llvm-strip")
 
 
 def compile_into(made: Path, source: Path, more: Sequence[str] = ()) -> None:
@@ -38,10 +38,10 @@ def version() -> str:
     return _run(_installed(_TOOLS[0]), "--version").splitlines()[0]
 
 
-def _installed(names: tuple[str, ...]) -> str:
-    found = next(filter(None, map(which, names)), None)
+def _installed(name: str) -> str:
+    found = which(name)
     if found is None:
-        raise RuntimeError(f"{names[1]} is not installed; install clang-14, llvm-14 and libbpf-dev, as in Debian 12")
+        raise RuntimeError(f"{name} is not installed; install clang, llvm and libbpf-dev, as in Debian 12")
     return found
 
 

@@ -225,16 +225,6 @@ def _own_mechanism(scenario: ScenarioRecord, observed: Observed) -> str | None:
     )
 
 
-def _fallback(scenario: ScenarioRecord, observed: Observed) -> str | None:
-    del scenario
-    if observed.tuner != "userland" or observed.tuner_reason == "as asked":
-        return None
-    return (
-        f"The tuner of LOWAT=auto ran as a process beside the front, not in the kernel: {observed.tuner_reason}. "
-        f"TUNER=userland asks for this tuner and avoids this note."
-    )
-
-
 def _of_the_machine(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del scenario
     if not observed.unusual:
@@ -366,7 +356,6 @@ _RULES: tuple[Callable[[ScenarioRecord, Observed], str | None], ...] = (
     _deep_bottleneck,
     _own_egress,
     _own_mechanism,
-    _fallback,
     _ferry_instead,
     _of_the_machine,
     _random,

@@ -9,8 +9,7 @@ from priolab.common.amounts import milliseconds
 
 UNSET = "unset"
 AUTO = "LOWAT=auto"
-IN_KERNEL = "cautious, in the kernel"
-BESIDE = "cautious, beside the server"
+CAUTIOUS = "cautious"
 _FIXED = "16384"
 _KEPT = 0.99
 
@@ -27,7 +26,7 @@ class Result:
 class NewConnection:
     """The results in a network. knobs: its knobs in words. record_ms: the transmission time of a TLS record.
 
-    results: by the way in which LOWAT is set: UNSET, a fixed value, AUTO, IN_KERNEL or BESIDE.
+    results: by the way in which LOWAT is set: UNSET, a fixed value, AUTO or CAUTIOUS.
     """
 
     knobs: str
@@ -36,8 +35,8 @@ class NewConnection:
 
     @property
     def is_near(self) -> bool:
-        """True if the cautious tuner in the kernel is later than LOWAT=auto by at most 15 %, or by a TLS record."""
-        later_ms = self.results[IN_KERNEL].first_byte_ms - self.results[AUTO].first_byte_ms
+        """True if the cautious tuner is later than LOWAT=auto by at most 15 %, or by a TLS record."""
+        later_ms = self.results[CAUTIOUS].first_byte_ms - self.results[AUTO].first_byte_ms
         return later_ms <= max(LATER * self.results[AUTO].first_byte_ms, self.record_ms)
 
     def kept(self, name: str) -> float:
@@ -46,20 +45,20 @@ class NewConnection:
 
     @property
     def holds(self) -> bool:
-        """True if the cautious tuner in the kernel is near LOWAT=auto, and both cautious tuners keep goodput."""
-        return self.is_near and min(self.kept(IN_KERNEL), self.kept(BESIDE)) >= _KEPT
+        """True if the cautious tuner is near LOWAT=auto, and keeps goodput."""
+        return self.is_near and self.kept(CAUTIOUS) >= _KEPT
 
 
 def markdown(found: Sequence[NewConnection]) -> str:
     """Returns a Markdown table with a line for each network."""
-    names = (UNSET, _FIXED, AUTO, IN_KERNEL, BESIDE)
+    names = (UNSET, _FIXED, AUTO, CAUTIOUS)
     head = ("network", *(f"LOWAT={_FIXED}" if name == _FIXED else name for name in names), "near", "goodput, of unset")
     rows = tuple(
         (
             each.knobs,
             *(milliseconds(each.results[name].first_byte_ms) for name in names),
             "yes" if each.is_near else "no",
-            f"{each.kept(IN_KERNEL):.1%}, beside {each.kept(BESIDE):.1%}",
+            f"{each.kept(CAUTIOUS):.1%}",
         )
         for each in found
     )

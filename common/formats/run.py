@@ -203,10 +203,10 @@ class Observed:
     sndbuf_most_bytes, notsent_most_bytes: the largest send buffer, and the most unsent bytes, of all samples of the
     front's socket. socket_lowat: the values of TCP_NOTSENT_LOWAT that the samples found. clock_resolution_ns: the
     resolution of the coarsest clock. shaper_reason: why SHAPER=auto took the ferry instead of netem, else None.
-    tuner_reason: why the tuner is not the BPF program, else None. busy_us, rwnd_limited_us: for how long the front's
-    kernel had data to send in the measured load, and the part in which the client's TCP window was the limit.
-    unacked_most_bytes: the most bytes on their way in this load. These three are None without enough samples.
-    unusual: the machine's own sysctls of TCP that are not Linux's defaults, as NAME=VALUE.
+    busy_us, rwnd_limited_us: for how long the front's kernel had data to send in the measured load, and the part in
+    which the client's TCP window was the limit. unacked_most_bytes: the most bytes on their way in this load. These
+    three are None without enough samples. unusual: the machine's own sysctls of TCP that are not Linux's defaults, as
+    NAME=VALUE.
     """
 
     sndbuf_most_bytes: int | None
@@ -217,7 +217,6 @@ class Observed:
     shaper: str | None
     shaper_reason: str | None
     tuner: str | None
-    tuner_reason: str | None
     busy_us: int | None = None
     rwnd_limited_us: int | None = None
     unacked_most_bytes: int | None = None

@@ -34,8 +34,7 @@ from priolab.experiments.testbed.guest.virtual import no_netem
 from priolab.netem.availability import NETEM
 from priolab.proxy.server import Server, catalogue
 from priolab.proxy.tuner.in_kernel import PROGRAM
-from priolab.proxy.tuner.libbpf import Loaded
-from priolab.proxy.tuner.tuner import CannotTune
+from priolab.proxy.tuner.libbpf import CannotTune, Loaded
 
 _NODE = "node"
 """The program of the origin. It is also all that SERVER=node needs."""
@@ -118,7 +117,7 @@ def _tuner() -> list[Capability]:
     try:
         Loaded(PROGRAM).close()
     except CannotTune as error:
-        lack, remedy = str(error), "run as root; guests and TUNER=userland work without root, too"
+        lack, remedy = str(error), "run as root; guests work without root, too"
     detail = lack or "this kernel accepts the tuner's program"
     return [Capability(name="bpf", present=not lack, detail=detail, remedy=remedy)]
 

@@ -61,10 +61,6 @@ def _shaper(text: str) -> Shaper | None:
     return None if text == AUTO else Shaper(text)
 
 
-def _tuner(text: str) -> TunerKind | None:
-    return None if text == AUTO else TunerKind(text)
-
-
 def _path(text: str) -> Path:
     if not text or not text.isprintable():
         raise ValueError("empty, or not to be printed")
@@ -125,12 +121,11 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
             ),
             RunKnob(
                 name="TUNER",
-                default=AUTO,
-                parse=_tuner,
-                allowed=", ".join([AUTO, *TunerKind]),
-                meaning="the tuner of LOWAT=auto; bpf: a program in the kernel; userland: a process beside the front;"
-                " cautious-bpf, cautious-userland: these with the rules of `priolab tune`; auto: bpf if it can be used,"
-                " otherwise userland",
+                default=TunerKind.BPF,
+                parse=TunerKind,
+                allowed=", ".join(TunerKind),
+                meaning="the tuner of LOWAT=auto, a program in the kernel; bpf: the law alone; cautious-bpf: with the"
+                " rules of `priolab tune`",
             ),
             RunKnob(
                 name="SAMPLE",

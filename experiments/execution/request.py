@@ -82,14 +82,13 @@ class Manner(RunOptions):
     """Execution options that all runs of an experiment or sweep share.
 
     fabric_reason: why this fabric was chosen. load_deadline_ns: the longest page load, in link time; None for a
-    generous value that is derived from link and page. tuner: the tuner for LOWAT=auto; None for the first kind that
-    can be used.
+    generous value that is derived from link and page. tuner: the tuner for LOWAT=auto.
     """
 
     fabric: "Fabric"
     fabric_reason: str
     load_deadline_ns: int | None = None
-    tuner: TunerKind | None = None
+    tuner: TunerKind = TunerKind.BPF
 
 
 @dataclass(frozen=True, kw_only=True)

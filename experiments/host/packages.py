@@ -34,6 +34,10 @@ ARCHIVE_FILES: Mapping[str, str] = MappingProxyType(
 )
 """The packages, by file, that know Debian's archive and its keys, for a machine whose sources do not name it."""
 
+COMPILING_BPF: Mapping[str, str] = MappingProxyType({"clang": "clang", "llvm-strip": "llvm"})
+BPF_FILES: Mapping[str, str] = MappingProxyType({"/usr/include/bpf/bpf_helpers.h": "libbpf-dev"})
+"""The packages, by program and by file, with which `make bpf` compiles the BPF programs."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Want:
@@ -92,6 +96,8 @@ def wants_of(
     if request.part is SetupPart.TEST:
         wants += _programs(READING_CAPTURES)
         wants += _programs({"cargo": "cargo"}, without="the example of a server in Rust is not tested")
+        wants += _programs(COMPILING_BPF, without="the BPF programs in the tree are not compared with their sources")
+        wants += _files(BPF_FILES, without="the BPF programs in the tree are not compared with their sources")
         shell = "chromium-headless-shell"
         wants += _programs({shell: shell}, without="the demo's page is tested in the whole of Chromium")
     if request.runs_here:

@@ -181,7 +181,7 @@ class _Arm:
             processes = (servers.front, servers.origin, *taps, *(cross.processes if cross else ()))
             processes += tuple(hop.processes) if hop else ()
             with _tuning(places, scenario, servers.front, folder) as tuner:
-                self._observed |= {"tuner": tuner and tuner.kind, "tuner_reason": tuner and tuner.reason}
+                self._observed |= {"tuner": tuner and tuner.kind}
                 portrayed = _portrayed(places, cross)
                 self._observed |= {"unusual": sorted({each for of in portrayed for each in of.unusual})}
                 check_pictures(portrayed, BEFORE)

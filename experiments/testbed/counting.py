@@ -32,7 +32,7 @@ def _calls(pid: int, stack: ExitStack) -> "Calls | str":
     if not _is_root():
         return "only root may load the BPF program that counts calls"
     from priolab.proxy.calls import Calls  # not for the guest
-    from priolab.proxy.tuner.tuner import CannotTune
+    from priolab.proxy.tuner.libbpf import CannotTune
 
     try:
         return stack.enter_context(Calls(pid))

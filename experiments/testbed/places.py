@@ -129,12 +129,10 @@ class LiveSockets(Protocol):
 class ActiveTuner:
     """The running tuner.
 
-    kind: the kind of tuner. reason: why the tuner is not the BPF program in the kernel; None if it is. look: the
-    function to call when the tuner's work is due.
+    kind: the kind of tuner. look: the function to call when its decisions are due to be written.
     """
 
     kind: TunerKind
-    reason: str | None
     look: Look
 
 

@@ -38,7 +38,7 @@ from priolab.experiments.sweep import command
 from priolab.experiments.sweep.sweep import Sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 from priolab.extras.studies import auto_document, moments
-from priolab.extras.studies.auto_document import AutoResults
+from priolab.extras.studies.auto_document import BY_DEFAULT, AutoResults
 from priolab.extras.studies.short_round_trips import EVERYWHERE, new_connections
 from priolab.extras.studies.traces import about_auto
 
@@ -67,11 +67,10 @@ stays large enough for the faster rate.
 _FIXED = (16_384, 53_248, 131_072, 524_288, 1_130_496)
 """The fixed values of LOWAT with which LOWAT=auto is compared. 53248 is right for 10 Mbit/s, 1130496 for 100 Mbit/s."""
 
-_DRAWN = ("LOWAT=auto, in the kernel", "LOWAT=53248", "LOWAT=131072", "LOWAT=1130496", "LOWAT unset")
+_DRAWN = (BY_DEFAULT, "LOWAT=53248", "LOWAT=131072", "LOWAT=1130496", "LOWAT unset")
 _CASES = (
-    ("LOWAT=auto, in the kernel", {"LOWAT": "auto", "TUNER": "bpf"}),
-    ("LOWAT=auto, beside the server", {"LOWAT": "auto", "TUNER": "userland"}),
-    ("LOWAT=auto, in the kernel, CC=bbr", {"LOWAT": "auto", "TUNER": "bpf", "CC": "bbr"}),
+    (BY_DEFAULT, {"LOWAT": "auto"}),
+    (f"{BY_DEFAULT}, CC=bbr", {"LOWAT": "auto", "CC": "bbr"}),
 )
 
 Words = Mapping[str, str]

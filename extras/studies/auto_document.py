@@ -17,7 +17,7 @@ from priolab.common.amounts import UNKNOWN, milliseconds, rate
 from priolab.experiments.execution.invocation import joined_words
 
 _AUTO = "LOWAT=auto"
-_BY_DEFAULT = "LOWAT=auto, in the kernel"
+BY_DEFAULT = "LOWAT=auto, in the kernel"
 """The only arm of LOWAT=auto that must follow the link's changing rate. The document reports the other arms, too."""
 
 _MS = 10**6
@@ -47,8 +47,8 @@ class AutoResults:
 
         In every judged network auto keeps goodput, and the mean time of the script's first byte is near that with the
         best fixed value. The mean is over several times for which the origin holds the script back (JS_DELAY). New runs
-        confirm every recommended value. Auto in the kernel follows a link's changing rate, and no fixed LOWAT follows
-        it. On new connections the cautious tuner in the kernel is near auto, and keeps goodput.
+        confirm every recommended value. Auto follows a link's changing rate, and no fixed LOWAT follows
+        it. On new connections the cautious tuner is near auto, and keeps goodput.
         """
         auto = self.summary["auto"]
         is_near = sum(means.is_near for means in self.at_moments.values()) == auto["judged"]
@@ -58,7 +58,7 @@ class AutoResults:
             is_near
             and auto["keep_goodput"] == auto["judged"]
             and all(each.holds for found in self.kept.values() for each in found)
-            and follows[_BY_DEFAULT]
+            and follows[BY_DEFAULT]
             and not any(fixed)
             and all(each.holds for each in self.new)
         )

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 
 from priolab.analysis.records.runs import Run
 from priolab.analysis.sweeps.measures import Measure, grains, measures
-from priolab.analysis.sweeps.new_connections import AUTO, BESIDE, IN_KERNEL, UNSET, NewConnection, Result
+from priolab.analysis.sweeps.new_connections import AUTO, CAUTIOUS, UNSET, NewConnection, Result
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.invocation import request_from
 
 _FIXED = (UNSET, "16384")
-_TUNERS = {AUTO: "bpf", IN_KERNEL: "cautious-bpf", BESIDE: "cautious-userland"}
+_TUNERS = {AUTO: "bpf", CAUTIOUS: "cautious-bpf"}
 _SIZES = {"2mbit": "716800", "10mbit": "2M", "100mbit": "10M", "1gbit": "20M"}
 """The size of image and script for each rate: enough for some hundred milliseconds after the slow start."""
 

@@ -1,17 +1,31 @@
-/* The rules of caution.py in C, for the kernel. caution.py explains them; tests/unit checks that both agree. */
+/* The rules of a cautious tuner, for servers in use: the tuner never exceeds a limit of the server or the system.
+ * Tests compare them with the same rules in Python (tests/support/tuner/caution.py).
+ *
+ * 1. If a socket has a value of TCP_NOTSENT_LOWAT that the tuner did not set, the value is the server's own limit; 0
+ *    means no limit. The tuner never sets a larger value than the server's own limit.
+ * 2. If the settings say so, the tuner never exceeds the sysctl tcp_notsent_lowat of the socket's network namespace.
+ * 3. The tuner does not change a socket if the new value is about the same as the value without the tuner.
+ * 4. The law computes a wanted value from each sample. The tuner raises the socket's value when the wanted values of
+ *    two samples in a row are larger, to the smaller of the two wanted values. The tuner must not wait longer, or the
+ *    connection could run out of data. The tuner lowers the socket's value when all wanted values within `hold_ns` are
+ *    smaller, to the largest of them. So a rate that rises for a single round trip, or falls for a few, changes
+ *    nothing.
+ */
 #ifndef PRIOLAB_CAUTION_H
 #define PRIOLAB_CAUTION_H
 
 #include "law.h"
 
+/* The state that the tuner keeps for a connection. */
 struct held {
-	__u64 low_ns;
-	__u32 low_bytes;
-	__u32 own_bytes;
-	__u32 lowat_bytes;
-	__u32 last_bytes;
+	__u64 low_ns; /* since when all wanted values were below lowat_bytes; 0: the last one was not */
+	__u32 low_bytes; /* the largest wanted value since then */
+	__u32 own_bytes; /* the value that the server itself set; 0: none */
+	__u32 lowat_bytes; /* the value that the tuner set; 0: none */
+	__u32 last_bytes; /* the wanted value of the last sample */
 };
 
+/* Notes the socket's value: if the tuner did not set it, it is the server's own limit. */
 static inline __attribute__((always_inline)) void notice(struct held *held, __u32 has_bytes, __u32 dry_run)
 {
 	__u32 left_bytes = dry_run || held->lowat_bytes == 0 ? held->own_bytes : held->lowat_bytes;
@@ -23,6 +37,7 @@ static inline __attribute__((always_inline)) void notice(struct held *held, __u3
 	held->low_ns = 0;
 }
 
+/* Reduces the law's choice to the server's own limit and to the sysctl; 0 means no limit. */
 static inline __attribute__((always_inline)) void bound(struct choice *choice, __u32 own_bytes, __u32 sysctl_bytes)
 {
 	if (sysctl_bytes != 0 && choice->lowat_bytes > sysctl_bytes) {
@@ -35,6 +50,7 @@ static inline __attribute__((always_inline)) void bound(struct choice *choice, _
 	}
 }
 
+/* Returns the value to set now; 0 to set none. wanted_bytes: the wanted value of the sample, reduced to its limits. */
 static inline __attribute__((always_inline)) __u32 due(struct held *held, __u32 wanted_bytes, __u32 sysctl_bytes,
 						       __u64 now_ns, __u64 hold_ns)
 {

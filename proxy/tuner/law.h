@@ -1,4 +1,38 @@
-/* The law of law.py in C, for the kernel. law.py explains it; tests/unit checks that both agree. */
+/* The law: computes TCP_NOTSENT_LOWAT from the kernel's figures of a connection. The kernel runs it (sock_ops.c), and
+ * tests compare it with the same law in Python (tests/support/tuner/law.py).
+ *
+ * The effect of LOWAT: a server may write while less than LOWAT bytes are unsent. But the kernel checks this only when
+ * it begins a new packet buffer, and each packet buffer then takes bytes until it holds 64 KiB. The kernel wakes a
+ * waiting server when less than LOWAT / 2 bytes are unsent. So the next write waits behind LOWAT / 2 to LOWAT + 64 KiB
+ * bytes.
+ *
+ * 1. The rate is the larger of two rates: the kernel's delivery rate, and the rate of bytes acknowledged in the last
+ *    round trip. The second rate is needed because the delivery rate follows a faster link a round trip late: the
+ *    kernel divides by the longer of the time to send packets and the time to acknowledge them (tcp_rate.c). Two
+ *    limits apply. First, the highest rate that the connection has had in bytes: the kernel counts every packet as a
+ *    full one, so its delivery rate of many small responses can be ten times too high. Second, the congestion window
+ *    per round trip: after an idle time the window is small, and an earlier rate no longer applies. A window of four
+ *    segments or less is ignored: it comes from BBR's probing of the round trip, or from a timeout, and says nothing
+ *    of the link. As long as no rate of bytes is known, LOWAT is the floor. The window per round trip is no
+ *    measurement: with the initial window and a round trip of 1.5 ms it is 77 Mbit/s on every link. The floor costs no
+ *    throughput on a fast link, because a rate is known after one round trip: the initial window has ten segments, the
+ *    kernel accepts a whole packet buffer of 45, and the floor lets the server write again in time for slow start.
+ * 2. The goal: no byte stays unsent for longer than the target. So the unsent bytes, a packet buffer included, may be
+ *    rate x target, and LOWAT = rate x target - 64 KiB. On links slower than 64 KiB per target this LOWAT would be
+ *    negative, and the floor applies.
+ * 3. The floor: while the server wakes up and writes, the connection sends from the last LOWAT / 2 bytes. These bytes
+ *    must cover what the kernel sends before the server can run, and one segment must be left. Otherwise the kernel
+ *    regards the connection as limited by the application, and neither the congestion window nor BBR's estimate of the
+ *    rate grows. In slow start the kernel sends four segments on an acknowledgment of two. Kernels before commit
+ *    4bfe744ff164 of 2022 wake the server only on acknowledgments. When BBR starts, they send six segments between two
+ *    acknowledgments, because BBR paces at 2.89 times the measured rate. So the floor has six segments. The bytes must
+ *    also cover the server's reaction time, one millisecond at the rate. So LOWAT >= 2 x (6 segments + rate x 1 ms),
+ *    and LOWAT >= `floor_bytes`.
+ * 4. The ceiling limits the effect of an unrealistic rate, such as that of loopback.
+ * 5. A socket's value is changed if the new value differs by more than an eighth of the old value.
+ *
+ * Arithmetic is unsigned with 64 bits and saturates: a result that does not fit becomes the largest number.
+ */
 #ifndef PRIOLAB_LAW_H
 #define PRIOLAB_LAW_H
 
@@ -13,25 +47,26 @@
 
 enum why { WHY_UNKNOWN, WHY_FLOOR, WHY_RATE, WHY_CEILING, WHY_SYSCTL, WHY_SERVER, WHYS };
 
+/* The kernel's figures of a connection. */
 struct seen {
-	__u64 delivery_rate_bytes_s;
-	__u64 acked_rate_bytes_s;
-	__u64 highest_rate_bytes_s;
+	__u64 delivery_rate_bytes_s; /* 0: unknown */
+	__u64 acked_rate_bytes_s; /* of the last round trip; 0 during the first one */
+	__u64 highest_rate_bytes_s; /* the highest rate of bytes that was measured; 0: none was measured */
 	__u32 cwnd_segments;
 	__u32 mss_bytes;
-	__u32 rtt_us;
+	__u32 rtt_us; /* smoothed; 0: unknown */
 };
 
 struct aim {
-	__u32 target_us;
-	__u32 floor_bytes;
-	__u32 ceiling_bytes;
+	__u32 target_us; /* the longest time for which a byte may stay unsent; at least 1 */
+	__u32 floor_bytes; /* at least 1 */
+	__u32 ceiling_bytes; /* at least the floor, and below 2^31 */
 };
 
 struct choice {
-	__u64 rate_bytes_s;
+	__u64 rate_bytes_s; /* the rate from which the value was computed; 0: unknown */
 	__u32 lowat_bytes;
-	__u32 why;
+	__u32 why; /* enum why: the rule that decided */
 };
 
 /* Returns a * b / c; the largest number if c is 0 or a * b does not fit into 64 bits. */

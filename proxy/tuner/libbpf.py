@@ -12,12 +12,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from priolab.proxy.tuner.tuner import CannotTune
-
 _LIBRARY = "libbpf.so.1"
 _MAY_NOT = "run as root; in a container, add the capabilities CAP_BPF and CAP_NET_ADMIN"
 _Handle = ctypes.c_void_p
 _OnRecord = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+class CannotTune(Exception):
+    """A BPF program cannot do its work here; the text is the reason. remedy: what the user can do; empty if unknown."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
 
 @cache
@@ -126,13 +132,6 @@ class Loaded:
         if self._lib.bpf_map_update_elem(self._map(name), key, value, 0) != 0:
             raise CannotTune(f"the BPF map {name} cannot be written: {_reason()}")
 
-    def get(self, name: str, key: bytes, size: int) -> bytes | None:
-        """Reads an entry from one of the program's maps; None without such an entry. size: the bytes of the entry."""
-        value = ctypes.create_string_buffer(size)
-        if self._lib.bpf_map_lookup_elem(self._map(name), key, value) != 0:
-            return None
-        return value.raw
-
     def numbers(self, name: str, key: bytes, count: int) -> list[int]:
         """Returns the 64-bit numbers of an entry of a per-processor map, each the sum over all processors.
 
@@ -145,21 +144,29 @@ class Loaded:
             return [0] * count
         return [sum(values[at::count]) for at in range(count)]
 
-    def attach(self, program: str, cgroup: int | None = None) -> None:
+    def attach(self, program: str, cgroup: Path | None = None) -> None:
         """Attaches a function of the program to a cgroup and its descendants, in addition to other programs there.
 
-        program: the name of the function. cgroup: a descriptor of the cgroup's folder; None for a function that names
-        its own place, such as a tracepoint.
+        program: the name of the function. cgroup: the cgroup's folder; None for a function that names its own place,
+        such as a tracepoint. Raises CannotTune.
         """
         found = self._lib.bpf_object__find_program_by_name(self._object, program.encode())
-        if cgroup is None:
-            link = self._lib.bpf_program__attach(found)
-        else:
-            link = self._lib.bpf_program__attach_cgroup(found, cgroup)
+        link = self._lib.bpf_program__attach(found) if cgroup is None else self._attached(found, cgroup)
         if not link:
-            where = "its tracepoint" if cgroup is None else "the cgroup"
+            where = cgroup or "its tracepoint"
             raise CannotTune(f"the BPF program cannot be attached to {where}: {_reason()}")
         self._links.append(link)
+
+    def _attached(self, found: int, cgroup: Path) -> int | None:
+        try:
+            descriptor = os.open(cgroup, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise CannotTune(f"{cgroup}: {error.strerror}") from error
+        try:
+            link: int | None = self._lib.bpf_program__attach_cgroup(found, descriptor)
+        finally:
+            os.close(descriptor)
+        return link
 
     def detach(self) -> None:
         """Detaches the program from wherever it is attached."""

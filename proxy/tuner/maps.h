@@ -23,7 +23,7 @@ struct rule {
 	__u32 port; /* the server's port; 0 for any */
 	__u32 dry_run; /* 1: decide and count, but set no value */
 	__u32 cautious; /* 1: keep the rules of caution.h */
-	__u32 keeps_sysctl; /* 1, cautious: never exceed the value in `sysctls`; do not tune where it is unknown */
+	__u32 known_only; /* 1: tune only in namespaces that are in `sysctls`; if cautious, never exceed the value there */
 	__u32 logs; /* 1: write decisions into the ring buffer */
 	__u64 hold_ns; /* cautious: how long values must be lower before the program lowers one; usual: 10^9 */
 };

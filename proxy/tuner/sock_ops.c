@@ -6,8 +6,8 @@
  *    connection is logged, and the old value stays.
  * 3. The state of a connection is stored with its socket, and ends with it. A connection that another instance of the
  *    program has tuned counts as new. When the program has been detached, sockets keep their value.
- * 4. If the rule is cautious (caution.h), the program reads the socket's value before it sets a value. With
- *    `keeps_sysctl` a connection is not tuned until its network namespace is in the map `sysctls`.
+ * 4. If the rule is cautious (caution.h), the program reads the socket's value before it sets a value. With `known_only`
+ *    a connection is not tuned until its network namespace is in the map `sysctls`.
  * 5. A decision that does not fit into the ring buffer is carried out and counted nevertheless.
  * 6. All counts are atomic additions: an interrupt may run the program again on the same processor.
  *
@@ -121,18 +121,12 @@ static inline __attribute__((always_inline)) void end_round_trip(struct connecti
  * *error: set to a number other than 0 if the socket's value cannot be read.
  */
 static inline __attribute__((always_inline)) int is_due(struct bpf_sock_ops *socket, const struct rule *rule,
-							struct held *held, struct choice *choice, int *error)
+							__u32 sysctl_bytes, struct held *held, struct choice *choice,
+							int *error)
 {
-	__u64 namespace = bpf_get_netns_cookie(socket);
-	__u32 *known, sysctl_bytes = 0, due_bytes;
 	int has_bytes = 0;
+	__u32 due_bytes;
 
-	if (rule->keeps_sysctl) {
-		known = bpf_map_lookup_elem(&sysctls, &namespace);
-		if (!known)
-			return 0;
-		sysctl_bytes = *known;
-	}
 	*error = bpf_getsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &has_bytes, sizeof(has_bytes));
 	if (*error)
 		return 1;
@@ -175,11 +169,18 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 							     struct connection *connection, struct counts *counts)
 {
 	struct held *held = &connection->held;
-	__u32 before_bytes = held->lowat_bytes, now_us;
+	__u32 before_bytes = held->lowat_bytes, sysctl_bytes = 0, now_us, *known;
+	__u64 namespace = bpf_get_netns_cookie(socket);
 	struct choice choice;
 	struct seen seen;
 	int error = 0;
 
+	if (rule->known_only) {
+		known = bpf_map_lookup_elem(&sysctls, &namespace);
+		if (!known)
+			return;
+		sysctl_bytes = *known;
+	}
 	seen.mss_bytes = socket->mss_cache;
 	seen.cwnd_segments = socket->snd_cwnd;
 	seen.rtt_us = socket->srtt_us >> 3;
@@ -188,7 +189,7 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 	seen.acked_rate_bytes_s = connection->acked_rate_bytes_s;
 	seen.highest_rate_bytes_s = connection->highest_rate_bytes_s;
 	decide(&seen, &rule->aim, &choice);
-	if (rule->cautious ? is_due(socket, rule, held, &choice, &error)
+	if (rule->cautious ? is_due(socket, rule, sysctl_bytes, held, &choice, &error)
 			   : held->lowat_bytes == 0 || differs(held->lowat_bytes, choice.lowat_bytes))
 		set(socket, rule, connection, &seen, &choice, error, counts);
 	move(counts->values, &counts->values_bytes, before_bytes, held->lowat_bytes);

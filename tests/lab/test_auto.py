@@ -1,26 +1,27 @@
-"""LOWAT=auto in the guest: the results of both tuners, which do not get the link's settings."""
+"""LOWAT=auto in the guest: the results of the tuner, which does not get the link's settings."""
 
 import json
-from typing import Any
 
 import pytest
 
+from priolab.common.formats.decisions import Decision, Trigger
+from priolab.common.formats.reading import read_journal
 from priolab.common.packets import PACKET_BUFFER_BYTES, unframed
 from tests.support.shared_runs import Runs
-from tests.support.variations import finely_sampled, in_userland
+from tests.support.tuner.law import follows
+from tests.support.variations import finely_sampled
 
-pytestmark = pytest.mark.usefixtures("guest", "bpf_compiler")
+pytestmark = pytest.mark.usefixtures("guest")
 
 
 def _complete_ms(arm: dict[str, dict[str, float]]) -> float:
     return max(arm["script"]["last_byte_ms"], arm["image"]["last_byte_ms"])
 
 
-@pytest.mark.parametrize("tuner", ["bpf", "userland"])
-def test_auto_is_as_good_as_a_good_value(run: Runs, tuner: str) -> None:
+def test_auto_is_as_good_as_a_good_value(run: Runs) -> None:
     """The first byte comes at most 15 % later than with LOWAT=16384, a good value here, and goodput is not lower."""
-    auto = run("LOWAT=auto", "CONTROL=no").arm("lowat-auto") if tuner == "bpf" else in_userland(run).arm("auto")
-    assert auto["observed"]["tuner"] == tuner
+    auto = run("LOWAT=auto", "CONTROL=no").arm("lowat-auto")
+    assert auto["observed"]["tuner"] == "bpf"
     assert auto["verdict"] == "kept"
     best = run("LOWAT=16384", "CONTROL=no").arm("lowat-16384")
     assert auto["script"]["first_byte_ms"] < 1.15 * best["script"]["first_byte_ms"]
@@ -29,16 +30,18 @@ def test_auto_is_as_good_as_a_good_value(run: Runs, tuner: str) -> None:
 
 
 def test_the_journal_is_what_the_socket_had(run: Runs) -> None:
-    """The BPF tuner sets a value as the connection is established, and its journal has each value that was sampled."""
+    """The tuner sets a value as the connection is established, and its journal has each value that was sampled.
+
+    Each value follows from the numbers in its line."""
     done = run("LOWAT=auto", "CONTROL=no")
     assert done.folder is not None
-    lines = (done.folder / "lowat-auto.1/front/lowat.jsonl").read_text().splitlines()
-    decisions: list[dict[str, Any]] = [json.loads(line) for line in lines]
-    assert decisions[0]["event"] == "established"
-    assert {decision["peer"] for decision in decisions} == {"198.18.0.2"}
+    decisions = read_journal(done.folder / "lowat-auto.1/front/lowat.jsonl", Decision)
+    assert decisions[0].event == Trigger.ESTABLISHED
+    assert {decision.peer for decision in decisions} == {"198.18.0.2"}
+    assert all(map(follows, decisions))
     lowats = set(done.arm("lowat-auto")["observed"]["socket_lowat"])
     assert lowats
-    assert lowats <= {decision["new_bytes"] for decision in decisions}
+    assert lowats <= {decision.new_bytes for decision in decisions}
 
 
 def test_a_target_is_aimed_at(run: Runs) -> None:

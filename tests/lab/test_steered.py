@@ -13,9 +13,9 @@ from priolab.analysis.sweeps.summary import summarize
 from priolab.experiments.scenario.knobs import KNOBS
 from tests.support.lab import Done, Lab
 from tests.support.shared_runs import Runs
-from tests.support.variations import STEPS_TARGET, finely_sampled, in_userland
+from tests.support.variations import STEPS_TARGET, finely_sampled
 
-pytestmark = pytest.mark.usefixtures("guest", "bpf_compiler")
+pytestmark = pytest.mark.usefixtures("guest")
 
 _NETWORKS = ("RATE=1mbit,10mbit", "DELAY=50ms", "RELOADS=1", "SIZE=400000")
 _SWEEP = ("FABRIC=virtual", "LOWAT=none,16384,131072,auto", *_NETWORKS, "REPEAT=2", "SAMPLE=none")
@@ -53,14 +53,12 @@ def test_what_is_recommended_keeps_its_promise(swept: dict[str, Any], run: Runs)
     assert all(each.holds for each in kept), [each.words for each in kept]
 
 
-@pytest.mark.parametrize("tuner", ["bpf", "userland"])
-def test_auto_follows_the_rate_and_a_fixed_value_does_not(run: Runs, tuner: str) -> None:
+def test_auto_follows_the_rate_and_a_fixed_value_does_not(run: Runs) -> None:
     """LOWAT=auto follows both rate steps; the fixed value that suits the slower rate does not suit the faster one."""
     target_ns = KNOBS["TARGET_DELAY"].parse(STEPS_TARGET)
-    fixed, tuned = finely_sampled(run), (finely_sampled if tuner == "bpf" else in_userland)(run)
-    assert [step.is_followed for step in _steps(tuned, f"steps-{tuner}", target_ns)] == [True, True]
-    assert [step.is_followed for step in _steps(fixed, "steps-fixed", target_ns)] == [True, False]
-    assert tuned.arm(f"steps-{tuner}")["observed"]["tuner"] == tuner
+    done = finely_sampled(run)
+    assert [step.is_followed for step in _steps(done, "steps-auto", target_ns)] == [True, True]
+    assert [step.is_followed for step in _steps(done, "steps-fixed", target_ns)] == [True, False]
 
 
 def _steps(done: Done, arm: str, target_ns: int) -> list[following.Step]:

@@ -200,9 +200,9 @@ def cgroup() -> None:
 
 
 @pytest.fixture(scope="session")
-def bpf_compiler() -> None:
-    """Skips the test if the compiler for the guest's tuner is missing."""
-    needs("bpf-compiler")
+def clang() -> None:
+    """Skips the test if clang is missing, which compiles the BPF programs."""
+    needs("clang")
 
 
 @pytest.fixture(scope="session")

@@ -67,12 +67,7 @@ _FINELY_SAMPLED: Mapping[str, tuple[str, ...]] = {
     "fast": _FAST,
     "target": ("LOWAT=auto", "TARGET_DELAY=200ms", "RATE=10mbit", "DELAY=50ms", "RELOADS=0"),
     "steps-fixed": (*STEPS, "LOWAT=53248"),
-    "steps-bpf": (*STEPS, "LOWAT=auto"),
-}
-
-_IN_USERLAND: Mapping[str, tuple[str, ...]] = {
-    "auto": ("LOWAT=auto",),
-    "steps-userland": (*STEPS, "LOWAT=auto"),
+    "steps-auto": (*STEPS, "LOWAT=auto"),
 }
 
 
@@ -84,8 +79,3 @@ def variations(run: Runs) -> Done:
 def finely_sampled(run: Runs) -> Done:
     """Returns an experiment with SAMPLE=auto."""
     return run.together(_FINELY_SAMPLED)
-
-
-def in_userland(run: Runs) -> Done:
-    """Returns an experiment with the tuner that is a process, and with SAMPLE=auto."""
-    return run.together(_IN_USERLAND, "TUNER=userland")

@@ -23,11 +23,10 @@ USER = "runner"
 INSTALLED = (
     *("bison", "bzip2", "ca-certificates", "curl", "ethtool", "flex", "gcc", "git", "iproute2", "libc6-dev", "make"),
     *("nginx", "nodejs", "python3", "python3-venv", "sudo", "xz-utils"),
-    "gcc-bpf",  # a compiler for BPF; the runner has clang, which is much larger
 )
 """What the lab looks for, and finds on a runner."""
 
-INSTALLABLE = ("bc", "debian-archive-keyring", "debootstrap", "libbpf-dev")
+INSTALLABLE = ("bc", "debian-archive-keyring", "debootstrap")
 """What the lab looks for, and a runner's sources have."""
 
 _RELEASE = """PRETTY_NAME="Ubuntu 24.04 LTS"

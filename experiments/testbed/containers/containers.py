@@ -20,7 +20,6 @@ from priolab.common.formats.samples import OptionsSample
 from priolab.common.patience import READY_S
 from priolab.common.tuning import TunerKind
 from priolab.experiments.errors import StepFailed, Unavailable
-from priolab.experiments.host import processes
 from priolab.experiments.host.origin_process import OriginSettings, RunningOrigin
 from priolab.experiments.host.processes import Process
 from priolab.experiments.host.program_logs import tail
@@ -36,6 +35,8 @@ from priolab.experiments.testbed.containers.mounts import INSIDE, SERVICES, TAPS
 from priolab.experiments.testbed.containers.pictures import HIDDEN, ContainerPictures
 from priolab.experiments.testbed.containers.services import END_S, Services, granted
 from priolab.experiments.testbed.counting import counting
+from priolab.experiments.testbed.namespaces.cgroup import group_of
+from priolab.experiments.testbed.namespaces.front_tuner import INSTEAD, tuning
 from priolab.experiments.testbed.places import (
     FRONT_PORT,
     ActiveCross,
@@ -56,7 +57,7 @@ from priolab.netem.stepped import changing
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.descriptors import read_beginning
 from priolab.proxy.front import Front
-from priolab.proxy.gauge import ENDED, TUNING
+from priolab.proxy.gauge import ENDED
 
 NOBODY = (65534, 65534)
 _PLACES = ("origin", "front", "link", "client")
@@ -65,6 +66,7 @@ _CALIBRATION_ROUNDS = 50
 _CALIBRATION_TRAIN_S = 60.0
 _ADDRESSES_TRIED = 20
 _GAUGE_CHECK_NS = 10**8
+_ELSEWHERE = "the engine's containers are no processes of this machine"
 
 
 class _NoSockets:
@@ -92,7 +94,7 @@ class Containers:
         user = _user()
         self._folder = folder
         self._mounts = Mounts(folder, user, order.scenario)
-        self._tuner = order.tuner
+        self._tuner = order.tuner or TunerKind.BPF
         self._override = ComposeOverride(order, user, self._mounts)
         self._stack = ExitStack()
 
@@ -311,40 +313,31 @@ class Containers:
         The gauge's samples have the counters of the connection.
         """
         del front, over_tcp  # the process of `docker start`, not the front's
-        container = self._services.ids["front"]
-        pid = int(docker_engine.docker("inspect", "--format", "{{.State.Pid}}", container))
-        if container not in read_beginning(f"/proc/{pid}/cgroup"):
-            yield FrontCounters(None, "the engine's containers are no processes of this machine", None)
+        pid = self._front_pid()
+        if pid is None:
+            yield FrontCounters(None, _ELSEWHERE, None)
             return
         with counting(pid) as counters:
             yield counters
 
-    @contextmanager
-    def tuning(self, front: Process, scenario: Scenario, folder: Path) -> Iterator[ActiveTuner]:
-        """Runs the tuner in the gauge. Raises Unavailable for TUNER=bpf: a container may not load BPF programs."""
-        if self._tuner and self._tuner.is_cautious:
-            reason = "in containers the tuner is not cautious"
-            raise Unavailable(f"TUNER={self._tuner}", reason, "use FABRIC=netns")
-        reason = "as asked"
-        if self._tuner != TunerKind.USERLAND:
-            reason = "a container may not load programs into the kernel"
-            if self._tuner:
-                raise Unavailable(f"TUNER={TunerKind.BPF}", reason, "use TUNER=userland, or another FABRIC")
-        del folder  # the gauge's files are collected into the folder
-        words = [str(FRONT_PORT), str(INSIDE.front), str(scenario.target_delay_ns // 1000)]
-        command = granted(["sys_ptrace"], ["python3", "-m", "priolab.proxy.gauge", "tune", *words])
-        log = self._folder.front / "tuner.log"
-        with self._services.process("the tuner", "gauge", command, log) as tuner:
-            processes.wait_until(lambda: TUNING in tail(log), STEP_S, tuner.check_alive, "starting the tuner")
+    def _front_pid(self) -> int | None:
+        """Returns the id of the front's first process; None if the engine runs on another kernel."""
+        container = self._services.ids["front"]
+        pid = int(docker_engine.docker("inspect", "--format", "{{.State.Pid}}", container))
+        return pid if container in read_beginning(f"/proc/{pid}/cgroup") else None
 
-            def look(now_ns: int) -> int:
-                if not tuner.running:
-                    front.wait(END_S)
-                    front.check_alive()
-                tuner.check_alive()
-                return now_ns + _GAUGE_CHECK_NS
-
-            yield ActiveTuner(kind=TunerKind.USERLAND, reason=reason, look=look)
+    def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
+        """Runs the tuner in this machine's kernel, on the cgroup of the front's container. Raises Unavailable."""
+        del front  # the process of `docker start`
+        pid = self._front_pid()
+        if pid is None:
+            raise Unavailable("LOWAT=auto", _ELSEWHERE, INSTEAD)
+        namespace = int(self._services.run("gauge", ["python3", "-m", "priolab.proxy.gauge", "namespace"]))
+        try:
+            group = group_of(pid)
+        except OSError as error:
+            raise Unavailable("LOWAT=auto", error.strerror or str(error), INSTEAD) from error
+        return tuning(group, self._tuner, scenario, folder, namespace)
 
     @contextmanager
     def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:

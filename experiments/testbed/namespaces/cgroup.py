@@ -10,6 +10,7 @@ Rules:
 """
 
 import ctypes
+import errno
 import os
 import shlex
 import tempfile
@@ -40,6 +41,16 @@ def own_group(name: str) -> Iterator[Path]:
         group.mkdir()
         stack.push(_undoing(partial(_remove, group)))
         yield group
+
+
+def group_of(pid: int) -> Path:
+    """Returns the cgroup of a process in this machine's unified hierarchy. Raises OSError if none is mounted."""
+    mounts = (line.split() for line in Path("/proc/self/mounts").read_text().splitlines())
+    root = next((place for _, place, kind, *_ in mounts if kind == "cgroup2"), None)
+    if root is None:
+        raise OSError(errno.ENOENT, "no cgroup2 is mounted")
+    groups = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines())
+    return Path(f"{root}{groups['0'].removeprefix(':')}")
 
 
 def _undoing(undo: Callable[[], None]) -> Callable[..., None]:

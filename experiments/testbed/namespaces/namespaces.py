@@ -25,7 +25,7 @@ from priolab.experiments.host.search_path import program_environment
 from priolab.experiments.host.tools import Tools
 from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt, Via
+from priolab.experiments.scenario.scenario import Scenario, ShaperAt, Via
 from priolab.experiments.testbed import tap
 from priolab.experiments.testbed.counting import counting
 from priolab.experiments.testbed.namespaces import front_place, front_shaper
@@ -79,7 +79,7 @@ _FORKED = ("-P", "-m", "priolab.client")
 
 def tuner_of(order: Order, group_name: str) -> "FrontTuner | None":
     """Returns the tuner of a run's front; None without LOWAT=auto. group_name: the name of the front's cgroup."""
-    if order.scenario.lowat != LOWAT_AUTO:
+    if order.tuner is None:
         return None
     from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner  # no other run loads it
 
@@ -351,9 +351,10 @@ class Namespaces:
             yield counters
 
     def tuning(self, front: Process, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
-        """Runs the tuner: in the kernel, as a program attached to the front's cgroup, or in this process."""
+        """Runs the tuner in the kernel, as a program attached to the front's cgroup."""
+        del front  # its cgroup is known
         assert self._tuner is not None, "LOWAT=auto has a tuner"
-        return self._tuner.running(front, scenario, folder)
+        return self._tuner.running(scenario, folder)
 
     @contextmanager
     def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:

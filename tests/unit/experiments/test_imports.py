@@ -81,9 +81,8 @@ LATER = {
     "priolab.experiments.testbed.namespaces.front_tuner",
     "priolab.experiments.testbed.namespaces.netns",
     "priolab.netem.ferry.process",
-    "priolab.proxy.calls",  # counts on real clocks, with the next two
-    "priolab.proxy.tuner.compiler",
-    "priolab.proxy.tuner.tuner",
+    "priolab.proxy.calls",  # counts on real clocks, with the next one
+    "priolab.proxy.tuner.libbpf",
 }
 """Modules that functions import, and that no run in a guest needs, or only a run of a special kind."""
 

@@ -21,9 +21,6 @@ ARCH = Distribution(name="Arch Linux", families=("arch",))
 DEBIAN = Machine(distribution=BOOKWORM, has_apt=True, rights=Rights.ROOT)
 WITHOUT_H2O = {"h2o": False}
 _INSTALL = "sudo apt-get install --no-install-recommends"
-_WITHOUT_BPF = (
-    "not installed: gcc-bpf libbpf-dev; without them, LOWAT=auto uses a process beside the front, not the kernel"
-)
 BUILDING = {*KERNEL_PROGRAMS.values(), *KERNEL_FILES.values()}
 
 
@@ -58,11 +55,7 @@ def test_the_base_set() -> None:
     """An experiment needs nginx, Node, and the programs that make links, and nothing else."""
     plan = _plan()
     assert plan.install == ("nginx", "nodejs", "iproute2", "ethtool")
-    assert plan.optional == (
-        OptionalPackages(
-            packages=("gcc-bpf", "libbpf-dev"), without="LOWAT=auto uses a process beside the front, not the kernel"
-        ),
-    )
+    assert plan.optional == ()
     assert plan.services == ("nginx",)
     assert (plan.notes, plan.refusals) == ((), ())
 
@@ -174,8 +167,7 @@ def test_who_may_not_install_is_told_what_is_missing() -> None:
     plan = _plan("FABRIC=netns", machine=replace(DEBIAN, rights=Rights.NONE))
     assert plan.refusals == (
         "these packages are missing: nginx nodejs iproute2 ethtool",
-        _WITHOUT_BPF,
-        f"install them with: {_INSTALL} nginx nodejs iproute2 ethtool gcc-bpf libbpf-dev",
+        f"install them with: {_INSTALL} nginx nodejs iproute2 ethtool",
     )
 
 
@@ -222,12 +214,11 @@ def test_who_may_not_install_is_not_sent_for_what_is_not_there() -> None:
 
 def test_what_can_be_done_without_is_no_reason_to_stop() -> None:
     """Missing optional packages are noted with the command that installs them."""
-    there = {"nginx", "nodejs", "iproute2", "ethtool"}
-    plan = _plan(machine=replace(DEBIAN, rights=Rights.NONE), there=there)
+    plan = _plan(part=SetupPart.LINT, machine=replace(DEBIAN, rights=Rights.NONE))
     assert (plan.refusals, plan.optional) == ((), ())
     assert plan.notes == (
-        "not installed: gcc-bpf libbpf-dev; without them, LOWAT=auto uses a process beside the front, not the kernel",
-        "install them with: sudo apt-get install --no-install-recommends gcc-bpf libbpf-dev",
+        "not installed: nodejs; without it, the demo's page is not checked",
+        f"install it with: {_INSTALL} nodejs",
     )
 
 
@@ -241,7 +232,6 @@ def test_an_unknown_distribution() -> None:
     plan = _plan(machine=Machine(distribution=ARCH, has_apt=False, rights=Rights.ROOT))
     assert plan.refusals == (
         "these packages are missing: nginx nodejs iproute2 ethtool",
-        _WITHOUT_BPF,
         "these are Debian's names of the packages; install them with this system's package manager",
     )
 

@@ -1,22 +1,18 @@
 """Tests of the tuner's caution on servers in use: each of its rules, and the same rules in C."""
 
 import ctypes
-import subprocess
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from priolab.common.formats.decisions import Why
-from priolab.proxy import tuner
-from priolab.proxy.tuner.caution import Held, bound
-from priolab.proxy.tuner.law import Choice
-from tests.support.tuner_numbers import CChoice, choice_of, u32
+from tests.support.tuner.caution import HOLD_NS, Held, bound
+from tests.support.tuner.law import Choice
+from tests.support.tuner.numbers import CChoice, choice_of, compiled, u32
 
-FOLDER = Path(next(iter(tuner.__path__)))
 MOST, DIP, SYSCTL = 64 * 2**20, 393_216, 131_072
-HOLD_NS, ROUND_TRIP_NS = 10**9, 10**8
+ROUND_TRIP_NS = 10**8
 _sysctls = st.sampled_from([0, SYSCTL, 2**32 - 1])
 
 
@@ -112,16 +108,13 @@ class _Held(ctypes.Structure):
 @pytest.fixture(scope="module")
 def in_c(gcc: None, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:  # noqa: ARG001
     """Compile caution.h, and return the library."""
-    folder = tmp_path_factory.mktemp("caution")
-    source, library = folder / "caution.c", folder / "caution.so"
-    source.write_text(
-        f'#include "{FOLDER / "caution.h"}"\n'
+    loaded = compiled(
+        '#include "caution.h"\n'
         "void c_notice(struct held *h, __u32 b, __u32 d) { notice(h, b, d); }\n"
         "void c_bound(struct choice *c, __u32 o, __u32 s) { bound(c, o, s); }\n"
-        "__u32 c_due(struct held *h, __u32 w, __u32 s, __u64 n, __u64 t) { return due(h, w, s, n, t); }\n"
+        "__u32 c_due(struct held *h, __u32 w, __u32 s, __u64 n, __u64 t) { return due(h, w, s, n, t); }\n",
+        tmp_path_factory.mktemp("caution"),
     )
-    subprocess.run(["gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-O2", "-o", library, source], check=True)
-    loaded = ctypes.CDLL(str(library))
     loaded.c_due.restype = ctypes.c_uint32
     return loaded
 
@@ -168,7 +161,7 @@ def test_the_kernel_has_the_same_limits(in_c: ctypes.CDLL) -> None:
     @given(u32, u32, u32)
     def same(lowat_bytes: int, own_bytes: int, sysctl_bytes: int) -> None:
         choice = Choice(rate_bytes_s=1, lowat_bytes=lowat_bytes, why=Why.RATE)
-        c_choice = CChoice(rate_bytes_s=1, lowat_bytes=lowat_bytes, why=2)
+        c_choice = CChoice.of(choice)
         in_c.c_bound(ctypes.byref(c_choice), ctypes.c_uint32(own_bytes), ctypes.c_uint32(sysctl_bytes))
         assert choice_of(c_choice) == bound(choice, own_bytes, sysctl_bytes)
 

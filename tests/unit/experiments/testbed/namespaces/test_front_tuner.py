@@ -5,15 +5,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from priolab.experiments.host.tuner_program import prepare
 
 from priolab.common.tuning import TunerKind
 from priolab.experiments.errors import Unavailable
-from priolab.experiments.host.tools import TunerOrder
+from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.testbed.namespaces import front_tuner
-from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner
-from priolab.proxy.tuner import compiler
-from priolab.proxy.tuner.tuner import CannotTune
+from priolab.experiments.testbed.namespaces.cgroup import group_of
+from priolab.experiments.testbed.namespaces.front_tuner import FrontTuner, tuning
+from priolab.proxy.tuner import libbpf
 
 
 @contextmanager
@@ -22,58 +21,32 @@ def _no_group(_: str) -> Iterator[Path]:
     yield
 
 
-@pytest.fixture
-def no_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulate a machine on which no cgroup can be made."""
+def test_without_a_cgroup(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The front does not start, and the error has the remedy."""
     monkeypatch.setattr(front_tuner, "own_group", _no_group)
-
-
-@pytest.mark.usefixtures("no_group")
-def test_without_a_cgroup() -> None:
-    """The front starts without a cgroup, but TUNER=bpf raises Unavailable."""
-    with FrontTuner(TunerOrder(program="sock_ops.o"), "name").group() as group:
-        assert group is None
-    must = FrontTuner(TunerOrder(kind="bpf", program="sock_ops.o"), "name")
-    with pytest.raises(Unavailable, match="TUNER=bpf cannot be used here: no cgroup2"), must.group():
+    said = "LOWAT=auto cannot be used here: no cgroup2 can be mounted; run as root, use FABRIC=virtual"
+    with pytest.raises(Unavailable, match=said), FrontTuner(TunerKind.BPF, "name").group():
         pass
 
 
-@pytest.mark.usefixtures("no_group")
-def test_who_needs_no_cgroup() -> None:
-    """The user-space tuner needs no cgroup."""
-    with FrontTuner(TunerOrder(), "name").group() as group:
-        assert group is None
+def test_without_libbpf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The error names the missing library, and the remedies."""
+    libbpf._library.cache_clear()
+    monkeypatch.setattr(libbpf, "_LIBRARY", "libbpf.so.0.none")
+    auto = scenario_from({"LOWAT": "auto"})
+    said = "LOWAT=auto cannot be used here: libbpf.so.0.none is not installed; install libbpf1, use FABRIC=virtual"
+    with pytest.raises(Unavailable, match=said), tuning(tmp_path, TunerKind.BPF, auto, tmp_path):
+        pass
 
 
-def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The order gives the reason for the user-space tuner. TUNER=bpf raises Unavailable with the remedy.
-    The user-space tuner needs no compiler, so the order has no reason.
-    """
-
-    def lacking(_: Path) -> Path:
-        raise CannotTune("no compiler for BPF is installed", compiler.REMEDY)
-
-    monkeypatch.setattr(compiler, "compiled", lacking)
-    order = prepare(None)
-    assert order.program is None
-    assert order.lack == "no compiler for BPF is installed (install gcc-bpf and libbpf-dev)"
-    with pytest.raises(Unavailable, match=r"TUNER=bpf .*; install gcc-bpf and libbpf-dev, or use TUNER=userland"):
-        prepare(TunerKind.BPF)
-    assert prepare(TunerKind.USERLAND).lack is None
-
-
-@pytest.mark.parametrize(
-    ("kind", "in_kernel", "cautious"),
-    [
-        (None, False, False),
-        ("bpf", True, False),
-        ("userland", False, False),
-        ("cautious-bpf", True, True),
-        ("cautious-userland", False, True),
-    ],
-)
-def test_what_a_kind_demands(kind: str | None, *, in_kernel: bool, cautious: bool) -> None:
-    """A named tuner is used or the run is refused; only without a name may another kind take its place."""
-    order = TunerOrder(kind=kind)
-    assert (order.must_be_bpf, order.must_be_userland) == (in_kernel, kind is not None and not in_kernel)
-    assert order.is_cautious == cautious
+def test_the_cgroup_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cgroup is that of the unified hierarchy, wherever it is mounted."""
+    files = {
+        "/proc/self/mounts": "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n",
+        "/proc/7/cgroup": "4:memory:/other\n1:name=systemd:/\n0::/front.scope\n",
+    }
+    monkeypatch.setattr(Path, "read_text", lambda file: files[str(file)])
+    assert group_of(7) == Path("/sys/fs/cgroup/unified/front.scope")
+    files["/proc/self/mounts"] = ""
+    with pytest.raises(OSError, match="no cgroup2 is mounted"):
+        group_of(7)

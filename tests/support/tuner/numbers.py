@@ -1,14 +1,19 @@
-"""Hypothesis strategies for the inputs of the tuner's law, and the structures of law.h in ctypes."""
+"""Numbers for the tuner's law: Hypothesis strategies, the structures of law.h in ctypes, and law.h as a library."""
 
 import ctypes
+import subprocess
+from pathlib import Path
 from typing import Self
 
 from hypothesis import strategies as st
 
 from priolab.common.formats.decisions import Why
-from priolab.proxy.tuner.law import Aim, Choice, Seen
+from priolab.proxy.tuner.in_kernel import PROGRAM
+from tests.support.tuner.law import Aim, Choice, Seen
 
-_WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
+SOURCES = PROGRAM.parent
+"""The folder of law.h and caution.h."""
+WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 
 u32 = st.one_of(st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 4, 5, 1448, 65535, 2**31, 2**32 - 1]))
 u64 = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 10**10), st.sampled_from([0, 1, 2**63, 2**64 - 1]))
@@ -42,18 +47,6 @@ class CSeen(ctypes.Structure):
         ("rtt_us", ctypes.c_uint32),
     )
 
-    @classmethod
-    def of(cls, given: Seen) -> Self:
-        """Return the same values as a C structure."""
-        return cls(
-            given.delivery_rate_bytes_s,
-            given.acked_rate_bytes_s,
-            given.highest_rate_bytes_s,
-            given.cwnd_segments,
-            given.mss_bytes,
-            given.rtt_us,
-        )
-
 
 class CAim(ctypes.Structure):
     """`struct aim` of law.h."""
@@ -64,18 +57,27 @@ class CAim(ctypes.Structure):
         ("ceiling_bytes", ctypes.c_uint32),
     )
 
-    @classmethod
-    def of(cls, aim: Aim) -> Self:
-        """Return the same values as a C structure."""
-        return cls(aim.target_us, aim.floor_bytes, aim.ceiling_bytes)
-
 
 class CChoice(ctypes.Structure):
     """`struct choice` of law.h."""
 
     _fields_ = (("rate_bytes_s", ctypes.c_uint64), ("lowat_bytes", ctypes.c_uint32), ("why", ctypes.c_uint32))
 
+    @classmethod
+    def of(cls, choice: Choice) -> Self:
+        """Return the same values as a C structure."""
+        return cls(choice.rate_bytes_s, choice.lowat_bytes, WHYS.index(choice.why))
+
 
 def choice_of(choice: CChoice) -> Choice:
     """Return the same values as a Python object."""
-    return Choice(rate_bytes_s=choice.rate_bytes_s, lowat_bytes=choice.lowat_bytes, why=_WHYS[choice.why])
+    return Choice(choice.rate_bytes_s, choice.lowat_bytes, WHYS[choice.why])
+
+
+def compiled(source: str, folder: Path) -> ctypes.CDLL:
+    """Compile C code, which may include law.h and caution.h, for this machine, and return the library."""
+    file, library = folder / "code.c", folder / "code.so"
+    file.write_text(source)
+    words = ["gcc", "-Wall", "-Werror", "-shared", "-fPIC", "-O2", "-I", str(SOURCES), "-o", str(library), str(file)]
+    subprocess.run(words, check=True)
+    return ctypes.CDLL(str(library))
