@@ -117,7 +117,7 @@ def test_a_bare_machine_cannot_have_everything(bare: Path, knobs: str) -> None:
     assert re.match(r"setup: these packages are missing:.* nodejs\b", first)
     assert ("h2o" in first) is ("h2o" in knobs)
     assert ("gcc" in first) is ("netns" not in knobs)
-    assert len(others) == (3 if "gcc" in first else 2)  # what is optional, the command, and whether netns would do
+    assert len(others) == (2 if "gcc" in first else 1)  # the command, and whether netns would do
     assert not list(bare.glob("cache/priolab/*"))
 
 

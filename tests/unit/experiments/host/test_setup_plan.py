@@ -217,8 +217,8 @@ def test_what_can_be_done_without_is_no_reason_to_stop() -> None:
     plan = _plan(part=SetupPart.LINT, machine=replace(DEBIAN, rights=Rights.NONE))
     assert (plan.refusals, plan.optional) == ((), ())
     assert plan.notes == (
-        "not installed: nodejs; without it, the demo's page is not checked",
-        f"install it with: {_INSTALL} nodejs",
+        "not installed: nodejs; without them, the demo's page is not checked",
+        f"install them with: {_INSTALL} nodejs",
     )
 
 
