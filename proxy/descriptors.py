@@ -10,14 +10,12 @@
 import ctypes
 import errno
 import os
-import select
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 _SYS_PIDFD_GETFD = 438  # the same on every architecture
-_NO_DESCRIPTOR = 2**31 - 1
 _MOST_BYTES = 16_384
 _SOCKET = "socket:["
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -54,16 +52,6 @@ def with_descendants(pid: int) -> list[int]:
     return family
 
 
-def has_ended(pidfd: int) -> bool:
-    """Returns True if the process of a pidfd has ended, reaped or not.
-
-    As long as the result is False, no other process can have this process's id.
-    """
-    waiting = select.poll()
-    waiting.register(pidfd, select.POLLIN)
-    return bool(waiting.poll(0))
-
-
 def sockets_of(pid: int) -> dict[int, int]:
     """Returns the inodes of a process's sockets by descriptor; empty if the process has ended. Raises OSError."""
     found: dict[int, int] = {}
@@ -93,11 +81,6 @@ def borrow(pid: int, descriptor: int, inode: int) -> socket.socket | None:
             return socket.socket(fileno=borrowed)
     os.close(borrowed)
     return None
-
-
-def check_borrowing(pid: int) -> None:
-    """Raises OSError if this process may not borrow descriptors of the process `pid`."""
-    _copied(pid, _NO_DESCRIPTOR)  # the kernel checks permission before it checks the descriptor
 
 
 def _copied(pid: int, descriptor: int) -> int | None:

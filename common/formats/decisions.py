@@ -27,11 +27,11 @@ class Trigger(StrEnum):
     RETRANSMISSION = "retransmission"
     TIMEOUT = "timeout"
     LOOK = "look"
-    """A sample that was due because some time had passed since the last sample."""
+    """In results of version 0.2 and older: a sample of a tuner that polled."""
 
 
 class Why(StrEnum):
-    """The rule that decided the new value (proxy/tuner/law.py)."""
+    """The rule that decided the new value (proxy/tuner/law.h)."""
 
     UNKNOWN = "nothing known"
     FLOOR = "floor"
@@ -49,7 +49,7 @@ class Decision:
     acked_rate_bytes_s: the rate of acknowledged bytes in the last round trip. highest_rate_bytes_s: the highest rate of
     bytes that was measured on the connection. A rate is 0 if it is unknown. rtt_ns: the smoothed round-trip time.
     old_bytes: the value that the tuner set before; 0 if it had set no value. With a cautious tuner
-    (proxy/tuner/caution.py) old_bytes is the socket's value, 0 if unset, and new_bytes may be the value computed from
+    (proxy/tuner/caution.h) old_bytes is the socket's value, 0 if unset, and new_bytes may be the value computed from
     an earlier sample. outcome: `set`, `dry run`, or `refused:` with the reason.
     """
 

@@ -9,11 +9,12 @@ from priolab.experiments.host import home
 from priolab.experiments.host.search_path import find
 
 _NAME = "priority-tuner"
+_OF_THE_PROGRAM = ("-h", "--help", "--version")
 _REMEDY = "build it with `make tuner`, or install the package that `make tuner-deb` makes"
 
 
 def add_to(parser: ArgumentParser) -> None:
-    """Adds the arguments of `priolab tune` to its parser: all go to priority-tuner."""
+    """Adds the arguments of `priolab tune` to its parser: all go to priority-tuner, options to its command `run`."""
     parser.prefix_chars = "\0"  # no argument is an option of this parser, not even --help
     parser.add_argument("words", nargs=REMAINDER, metavar="ARGUMENT", help=f"goes to {_NAME}")
     parser.set_defaults(do=tune)
@@ -25,7 +26,9 @@ def tune(options: Namespace, report: Report) -> int:
     program = found()
     if program is None:
         raise Unavailable("priolab tune", f"{_NAME} is not installed", _REMEDY)
-    os.execv(program, [_NAME, *options.words])  # noqa: S606 - no shell
+    first = options.words[0] if options.words else ""
+    runs = first.startswith("-") and first not in _OF_THE_PROGRAM
+    os.execv(program, [_NAME, *(["run"] if runs else []), *options.words])  # noqa: S606 - no shell
 
 
 def found() -> str | None:

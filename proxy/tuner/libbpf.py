@@ -46,7 +46,6 @@ def _library() -> ctypes.CDLL:
         "libbpf_num_possible_cpus": (ctypes.c_int, ()),
         "ring_buffer__new": (_Handle, (ctypes.c_int, _OnRecord, ctypes.c_void_p, ctypes.c_void_p)),
         "ring_buffer__consume": (ctypes.c_int, (_Handle,)),
-        "ring_buffer__epoll_fd": (ctypes.c_int, (_Handle,)),
         "ring_buffer__free": (None, (_Handle,)),
     }
     for name, (result, arguments) in signatures.items():
@@ -81,11 +80,6 @@ class Ring:
         taken = self._come.copy()
         self._come.clear()
         return taken
-
-    def fileno(self) -> int:
-        """Returns a descriptor that becomes readable when there are records to take."""
-        descriptor: int = self._lib.ring_buffer__epoll_fd(self._buffer)
-        return descriptor
 
     def free(self) -> None:
         """Frees the ring buffer, which must not be used afterwards."""

@@ -26,8 +26,19 @@ def test_not_installed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.startswith(said)
 
 
-def test_every_argument_goes_to_it(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program of the checkout gets all arguments as they are, also those that priolab knows itself."""
+@pytest.mark.parametrize(
+    ("words", "passed"),
+    [
+        (["--cgroup", "x", "--help", "--dry-run"], ["run", "--cgroup", "x", "--help", "--dry-run"]),
+        (["status", "--json"], ["status", "--json"]),
+        (["--help"], ["--help"]),
+        ([], []),
+    ],
+)
+def test_every_argument_goes_to_it(
+    built: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], passed: list[str]
+) -> None:
+    """The program of the checkout gets all arguments, also those that priolab knows; options go to its command `run`."""
     started: list[object] = []
 
     def start(*what: object) -> None:
@@ -39,5 +50,5 @@ def test_every_argument_goes_to_it(built: Path, monkeypatch: pytest.MonkeyPatch)
     built.write_text("#!/bin/sh\n")
     built.chmod(0o755)
     with pytest.raises(SystemExit):
-        main(["tune", "--cgroup", "x", "--help", "--dry-run"])
-    assert started == [str(built), ["priority-tuner", "--cgroup", "x", "--help", "--dry-run"]]
+        main(["tune", *words])
+    assert started == [str(built), ["priority-tuner", *passed]]
