@@ -13,6 +13,8 @@ import pytest
 
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import load_run
+from priolab.common.formats.decisions import Decision
+from priolab.common.formats.reading import read_journal
 from priolab.common.running import finished
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.testbed.containers import docker_engine
@@ -26,6 +28,7 @@ from tests.support.capabilities import present
 from tests.support.endings import words_of
 from tests.support.lab import Done, Lab, make_lab
 from tests.support.punctuality import until_punctual
+from tests.support.tuner.law import follows
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("compose")
@@ -158,6 +161,19 @@ def test_the_front_is_counted_from_outside(nginx: Done) -> None:
         counted = [cost[count] is not None and cost[count] > 0 for count in ("read_calls", "write_calls")]
         assert counted == [present("bpf")] * 2
         assert set(cost["reasons"]) == (set() if present("bpf") else {"read_calls", "write_calls"})
+
+
+@pytest.mark.punctual
+@pytest.mark.usefixtures("bpf")
+def test_the_tuner_is_attached_to_the_fronts_container(lab: Lab) -> None:
+    """With LOWAT=auto this machine's kernel tunes the connections of the front's network namespace."""
+    done = lab.run_on_time("FABRIC=compose", "LOWAT=auto", "RATE=10mbit", "DELAY=20ms", "RELOADS=0", "CONTROL=no")
+    assert done.folder is not None, done.err
+    assert done.arm("lowat-auto")["observed"]["tuner"] == "bpf"
+    decisions = read_journal(done.folder / "lowat-auto.1/front/lowat.jsonl", Decision)
+    assert all(map(follows, decisions))
+    assert {decision.peer.rpartition(".")[2] for decision in decisions} == {"3"}
+    assert len({decision.peer for decision in decisions}) == 1
 
 
 @pytest.mark.punctual

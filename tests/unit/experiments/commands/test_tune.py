@@ -38,7 +38,7 @@ def test_not_installed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_argument_goes_to_it(
     built: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], passed: list[str]
 ) -> None:
-    """The program of the checkout gets all arguments, also those that priolab knows; options go to its command `run`."""
+    """The program gets all arguments, also those that priolab knows. Options go to its command `run`."""
     started: list[object] = []
 
     def start(*what: object) -> None:
