@@ -271,7 +271,12 @@ int tune(struct bpf_sock_ops *socket)
 	const struct rule *rule = bpf_map_lookup_elem(&rules, &first);
 	struct counts *numbers = bpf_map_lookup_elem(&counts, &first);
 
-	if (!rule || !numbers || rule->aim.target_us == 0 || (rule->port != 0 && socket->local_port != rule->port))
+	if (!rule || !numbers)
+		return 1;
+	/* Before the port is looked at, which may have been another one when the connection began. */
+	if (socket->op == BPF_SOCK_OPS_STATE_CB && socket->args[1] == BPF_TCP_CLOSE)
+		forget(socket, numbers);
+	if (rule->aim.target_us == 0 || (rule->port != 0 && socket->local_port != rule->port))
 		return 1;
 	switch (socket->op) {
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
@@ -279,11 +284,6 @@ int tune(struct bpf_sock_ops *socket)
 	case BPF_SOCK_OPS_RETRANS_CB:
 	case BPF_SOCK_OPS_RTO_CB:
 		look_at(socket, rule, numbers);
-		break;
-	case BPF_SOCK_OPS_STATE_CB:
-		if (socket->args[1] == BPF_TCP_CLOSE)
-			forget(socket, numbers);
-		break;
 	}
 	return 1;
 }

@@ -118,7 +118,9 @@ def _counts(tuner: InKernel) -> list[int]:
 
 
 def test_what_is_counted(tmp_path: Path, group: Path) -> None:
-    """Each connection is in one bucket of the values and in one of the waits as long as it is open."""
+    """Each connection is in one bucket of the values and in one of the waits as long as it is open.
+    It leaves them even if the rule has another port meanwhile.
+    """
     told: list[Decision] = []
     with serving(tmp_path, group) as (_, port), InKernel(group, Rule(), told.append) as tuner:
         with ExitStack() as stack:
@@ -133,6 +135,7 @@ def test_what_is_counted(tmp_path: Path, group: Path) -> None:
                 assert sum(buckets) == _AT_ONCE
             assert counts[_VALUES][0] == 0, "each has a value"
             assert min(counts[_SUMS]) > 0
+            tuner._loaded.put("rules", bytes(4), Rule(port=1).packed())
         until(lambda: _counts(tuner)[_CLOSED] == _AT_ONCE)
         counts = _counts(tuner)
         assert (counts[_SEEN], counts[_TUNED]) == (_AT_ONCE, _AT_ONCE)
