@@ -28,19 +28,17 @@ static inline __attribute__((always_inline)) void count(void *number, __s64 more
 	__sync_fetch_and_add((__s64 *)number, more);
 }
 
-/* Returns the number of bits that a number below 2^31 has. */
+/* Returns the number of bits that a number below 2^31 has; without branches, each of which the verifier would follow. */
 static inline __attribute__((always_inline)) __u32 bucket_of(__u32 number)
 {
-	__u32 bits = 0;
+	__u64 rest = number, bits = 0, more;
 
 	for (__u32 half = 16; half != 0; half /= 2) {
-		if (number >> half) {
-			number >>= half;
-			bits += half;
-		}
+		more = (((1ULL << half) - 1 - rest) >> 63) * half; /* half if the rest is larger */
+		rest >>= more;
+		bits += more;
 	}
-	bits += number;
-	return bits & (BUCKETS - 1);
+	return (bits + rest) & (BUCKETS - 1);
 }
 
 /* volatile: the verifier accepts only reads of single words, and compilers would join reads of adjacent words. */
