@@ -157,7 +157,7 @@ site: setup-site ## build the documents as a web site that needs no server and n
 	@.venv/bin/python -m tools.site
 
 .PHONY: bpf
-bpf: environment ## compile the BPF programs of the tuner and of the counts of calls anew (needs clang-14, llvm-14 and libbpf-dev)
+bpf: environment ## compile the BPF programs of the tuner and of the counts of calls anew (needs clang, llvm and libbpf-dev, of Debian 12 for the same bytes)
 	@.venv/bin/python -m tools.bpf_programs
 
 image: setup ## make the image of the lab, priolab/lab, from the base image (needs Docker)

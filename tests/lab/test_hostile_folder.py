@@ -9,7 +9,6 @@ import pytest
 
 from priolab.client.plan import PROBE_LEAST_BYTES
 from tests.support.capabilities import needs
-from tests.support.echo import serving
 from tests.support.fronts import NAME, running_front
 from tests.support.lab import Lab
 from tests.support.punctuality import until_punctual, was_late
@@ -157,18 +156,6 @@ def test_a_probe(lab: Lab, folder: Path, tmp_path: Path) -> None:
         address = f"https://{NAME}:{settings.port}/image.jpg"
         words = ("--connect", "127.0.0.1", "--ca", str(settings.certificates.ca), "--dialect", "chrome")
         assert "chrome" in _priolab(lab, folder, "probe", address, *words, "--pause", "30ms")
-
-
-def test_a_tuner(lab: Lab, folder: Path, tmp_path: Path) -> None:
-    """A tuner of a running process runs nothing of the folder."""
-    (tmp_path / "server").mkdir()
-    with serving(tmp_path / "server") as (pid, _):
-        command = [str(Path(sys.executable).with_name("priolab")), "tune", "--pid", str(pid)]
-        with subprocess.Popen(command, cwd=folder, env=lab.environment, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline().startswith(f"tuning process {pid}")
-            process.terminate()
-    assert not (folder.parent / "executed").exists()
 
 
 def test_a_set_up(lab: Lab, folder: Path) -> None:

@@ -165,7 +165,6 @@ def observed(**changes: Any) -> dict[str, Any]:
         "shaper": None,
         "shaper_reason": None,
         "tuner": None,
-        "tuner_reason": None,
         "rate_steps": [],
     } | changes
 

@@ -31,7 +31,8 @@ class FrontTuner:
             try:
                 self._group = stack.enter_context(own_group(self._group_name))
             except OSError as error:
-                raise Unavailable("LOWAT=auto", error.strerror or str(error), f"run as root, {INSTEAD}") from error
+                reason = f"the front gets no cgroup: {error.strerror}"
+                raise Unavailable("LOWAT=auto", reason, f"run as root, {INSTEAD}") from error
             yield self._group
 
     def running(self, scenario: Scenario, folder: Path) -> AbstractContextManager[ActiveTuner]:
