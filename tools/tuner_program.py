@@ -36,7 +36,8 @@ NAME = "priority-tuner"
 LICENCES = "licences.txt"
 _STEP = f"building {NAME}"
 _DEADLINE_S = 900.0
-_MODULES = ("github.com/cilium/ebpf", "golang.org/x/sys")
+_MODULES = {"github.com/cilium/ebpf": "", "golang.org/x/sys": " and Go's standard library"}
+"""The modules of go.mod, each with what else has the same licence and authors."""
 
 
 def version() -> str:
@@ -113,8 +114,7 @@ def build(there: Workshop, made: Path) -> None:
     flags = [*FLAGS[:-1], f"{FLAGS[-1]} -X main.version={version()}"]
     there.run("build", *flags, "-o", str(made / NAME), ".")
     folders = {name: Path(there.run("list", "-m", "-f", "{{.Dir}}", name).strip()) for name in _MODULES}
-    folders["the Go standard library"] = Path(there.go.environment["GOROOT"])
-    texts = (f"{name}\n\n{(folder / 'LICENSE').read_text()}" for name, folder in folders.items())
+    texts = (f"{name}{_MODULES[name]}:\n\n{(folder / 'LICENSE').read_text()}" for name, folder in folders.items())
     (made / LICENCES).write_text("\n".join(texts))
 
 

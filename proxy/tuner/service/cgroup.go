@@ -24,6 +24,7 @@ type group struct {
 	release  func()
 	leaving  []*link.RawLink // to removed cgroups, which have connections that are still open
 	sysctls  map[uint64]uint32
+	refused  bool // a namespace's sysctl could not be read
 	unlogged uint64
 }
 
@@ -153,10 +154,16 @@ func (g *group) tellSysctls(settings *Settings) error {
 	if settings.Ceiling != 0 {
 		return nil
 	}
-	found, err := sysctlsOf(processes(g.path))
+	found, refused, err := sysctlsOf(processes(g.path))
 	if err != nil {
 		return err
 	}
+	if refused != nil && !g.refused {
+		g.teller.warn("cgroup %s: it has processes in network namespaces whose tcp_notsent_lowat this user may not read "+
+			"(%v), so connections there are not tuned; run with CAP_SYS_ADMIN and CAP_SYS_PTRACE, or give --ceiling BYTES",
+			g.path, reason(refused))
+	}
+	g.refused = refused != nil
 	for cookie, value := range found {
 		if known, is := g.sysctls[cookie]; is && known == value {
 			continue

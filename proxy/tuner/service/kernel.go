@@ -81,7 +81,7 @@ func load() (*program, error) {
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return nil, impossibly("this user may not load a program into the kernel: " +
-			"run as root, or with CAP_BPF and CAP_NET_ADMIN")
+			"run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON")
 	case errors.Is(err, unix.ENOSYS):
 		return nil, impossibly("this kernel has no bpf(2); it needs CONFIG_BPF_SYSCALL and CONFIG_CGROUP_BPF")
 	case err != nil:
@@ -107,7 +107,7 @@ func (p *program) attach(folder *os.File) (*link.RawLink, error) {
 	switch {
 	case errors.Is(err, unix.EPERM):
 		return nil, impossibly("this user may not attach a program to cgroup %s: "+
-			"run as root, or with CAP_BPF and CAP_NET_ADMIN", folder.Name())
+			"run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON", folder.Name())
 	case err != nil:
 		return nil, impossibly("cgroup %s: the program cannot be attached: %v",
 			folder.Name(), reason(err))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -37,16 +36,14 @@ func restoreProcess(pid int, states *ebpf.Map) (int, error) {
 		return 0, err
 	}
 	defer unix.Close(pidfd)
-	folder := fmt.Sprintf("/proc/%d/fd", pid)
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fdinfo", pid)) // unlike fd/, open to other users who may ptrace(2)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return 0, nil
 	}
 	count := 0
 	for _, entry := range entries {
-		target, _ := os.Readlink(folder + "/" + entry.Name())
 		number, notNumber := strconv.Atoi(entry.Name())
-		if notNumber != nil || !strings.HasPrefix(target, "socket:[") {
+		if notNumber != nil {
 			continue
 		}
 		borrowed, failure := unix.PidfdGetfd(pidfd, number, 0)
@@ -64,7 +61,7 @@ func restoreProcess(pid int, states *ebpf.Map) (int, error) {
 	return count, err
 }
 
-// putBack gives a socket the server's value back; returns false if the socket is another one, or has another value.
+// putBack gives a socket the server's value back; returns false if the file is no socket with the tuner's value.
 func putBack(socket int, states *ebpf.Map) bool {
 	var state connection
 	if states.Lookup(uint32(socket), &state) != nil || state.Lowat == 0 {

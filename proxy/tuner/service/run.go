@@ -30,7 +30,7 @@ type service struct {
 	printed   atomic.Bool
 	metrics   *endpoint
 	asked     chan chan answered // requests for the counts, which only the main loop reads
-	unwritten bool // the last attempt to write the metrics file failed
+	unwritten bool               // the last attempt to write the metrics file failed
 }
 
 // run tunes until SIGINT or SIGTERM or, without a file to reopen, SIGHUP.

@@ -34,15 +34,19 @@ func processes(cgroup string) []int {
 }
 
 // sysctlsOf returns tcp_notsent_lowat by the cookie of the network namespace, for this process's namespace and those
-// of the processes. Processes that have ended are left out.
-func sysctlsOf(pids []int) (map[uint64]uint32, error) {
+// of the processes. Processes that have ended are left out. refused: why another namespace was left out, if one was.
+func sysctlsOf(pids []int) (found map[uint64]uint32, refused, err error) {
+	found = map[uint64]uint32{}
 	here, err := os.Stat("/proc/self/ns/net")
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = readHere(found)
 	}
-	found := map[uint64]uint32{}
-	if err := readHere(found); err != nil {
-		return nil, unreadable("this process", err)
+	if errors.Is(err, unix.ENOPROTOOPT) {
+		err = impossibly("Linux %s does not number network namespaces; use Linux 5.15 or newer, or give --ceiling BYTES",
+			release())
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	seen := []os.FileInfo{here}
 	for _, pid := range pids {
@@ -54,11 +58,11 @@ func sysctlsOf(pids []int) (map[uint64]uint32, error) {
 			seen, err = readOnce(namespace, seen, found)
 			namespace.Close()
 		}
-		if err != nil {
-			return nil, unreadable(fmt.Sprintf("process %d", pid), err)
+		if err != nil && refused == nil {
+			refused = err
 		}
 	}
-	return found, nil
+	return found, refused, nil
 }
 
 // readOnce reads the sysctl of a namespace that is not among those seen, and returns those seen with this one.
@@ -106,13 +110,4 @@ func readHere(found map[uint64]uint32) error {
 	value, err := strconv.ParseInt(strings.TrimSpace(string(content)), 10, 64)
 	found[cookie] = uint32(value)
 	return err
-}
-
-func unreadable(whose string, err error) error {
-	needed := "run as root with CAP_SYS_ADMIN and CAP_SYS_PTRACE"
-	if errors.Is(err, unix.ENOPROTOOPT) {
-		needed = "use Linux 5.14 or newer"
-	}
-	return impossibly("%s: its network namespace's tcp_notsent_lowat cannot be read: %v; "+
-		"%s, or give --ceiling BYTES", whose, reason(err), needed)
 }
