@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestConfiguration(t *testing.T) {
+	text := `# a comment
+cgroups = [ # one
+    "/a/b#c",
+    "/d/",
+]
+target_delay = "20ms" # a comment
+port = 443
+ceiling = 1_000_000
+wait = true
+`
+	got := defaults()
+	if err := parseConfig("f", text, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := Settings{Cgroups: []string{"/a/b#c", "/d"}, Target: 20 * time.Millisecond, Floor: 4096, Port: 443,
+		Ceiling: 1000000, Wait: true}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestWrongConfiguration(t *testing.T) {
+	for text, want := range map[string]string{
+		"\nport = 70000":                 "f, line 2: port=70000 is not allowed; allowed: 1 to 65535",
+		"port = \"443\"":                 "f, line 1: port=\"443\" is not allowed; allowed: a whole number",
+		"quiet = yes":                    "f, line 1: quiet=yes is not allowed; allowed: true or false",
+		"target_delay = 50":              "f, line 1: target_delay=50 is not allowed; allowed: a text in double quotes",
+		"target_delay = \"11s\"":         "f, line 1: target_delay=11s is not allowed; allowed: a time from 1ms to 10s",
+		"floor = 0":                      "f, line 1: floor=0 is not allowed; allowed: 1 to 67108864 bytes",
+		"ceiling = 2147483648":           "f, line 1: ceiling=2147483648 is not allowed; allowed: 1 to 2147483647 bytes",
+		"cgroups = [\"a\"]":              "f, line 1: cgroups=a is not allowed; allowed: absolute paths of folders of a cgroup2 hierarchy, each once",
+		"cgroups = [\"/a\", \"/a/b\"]":   "f, line 1: cgroups=/a/b is not allowed; allowed: absolute paths of folders of a cgroup2 hierarchy, each once",
+		"cgroups = \"/a\"":               "f, line 1: cgroups=\"/a\" is not allowed; allowed: a list, such as [\"A\", \"B\"]",
+		"cgroups = [\"/a\"":              "f, line 1: cgroups=[\"/a\" is not allowed; allowed: a list, such as [\"A\", \"B\"]",
+		"log = \"\"":                     "f, line 1: log= is not allowed; allowed: a path",
+		"log = \"a\\\"b\"":               "f, line 1: log=\"a\\\"b\" is not allowed; allowed: a text in double quotes",
+		"metrics_listen = \"0.0.0.0:1\"": "f, line 1: metrics_listen=0.0.0.0:1 is not allowed; allowed: a loopback address and a port, such as 127.0.0.1:9469",
+		"hello":                          "f, line 1: \"hello\" is not a setting; write KEY = VALUE",
+		"port = 1\nport = 2":             "f, line 2: port is already set in line 1",
+		"x = 1": "f, line 1: x is not a setting; the settings are cgroups, port, target_delay, floor, ceiling, dry_run, " +
+			"restore, wait, quiet, log, metrics_file, metrics_listen",
+	} {
+		settings := defaults()
+		err := parseConfig("f", text, &settings)
+		if known := new(problem); !errors.As(err, &known) || known.code != wrong || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	got, err := parseRun([]string{"--cgroup", "/a", "--cgroup=/b", "--port", "1", "--dry-run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Cgroups, []string{"/a", "/b"}) || got.Port != 1 || !got.DryRun || got.Restore {
+		t.Errorf("got %+v", got.Settings)
+	}
+}
+
+func TestWrongOptions(t *testing.T) {
+	for want, words := range map[string][]string{
+		"--port=x is not allowed; allowed: 1 to 65535":                                              {"--port=x"},
+		"--port needs a value: --port N":                                                            {"--port"},
+		"--quiet takes no value":                                                                    {"--quiet=true"},
+		"-x is not an option; see priority-tuner --help":                                            {"-x"},
+		"cgroup is not an option; see priority-tuner --help":                                        {"cgroup"},
+		"no cgroup is named; give --cgroup PATH, or cgroups = [\"PATH\"] in the configuration file": {},
+		"ceiling=5 is not allowed; allowed: 9 (the floor) to 2147483647 bytes":                      {"--cgroup=/a", "--floor=9", "--ceiling=5"},
+	} {
+		if _, err := parseRun(words); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
