@@ -1,7 +1,7 @@
 """Packs `priority-tuner` for Debian: `make tuner-deb` makes build/priority-tuner_VERSION_ARCHITECTURE.deb.
 
 The package has the program, its systemd unit, its configuration file and its man page. Installing it starts nothing:
-`systemctl enable --now priority-tuner` does. The same sources make the same bytes: all files have the date of the release.
+`systemctl enable --now priority-tuner` does. The same sources make the same bytes: all files have the release's date.
 """
 
 import gzip
@@ -157,7 +157,9 @@ def _install(tree: Path, program: Path, notes: dict[str, str]) -> None:
 
 
 def _sums(tree: Path) -> str:
-    files = sorted(str(file.relative_to(tree)) for file in tree.rglob("*") if file.is_file() and "DEBIAN" not in file.parts)
+    files = sorted(
+        str(file.relative_to(tree)) for file in tree.rglob("*") if file.is_file() and "DEBIAN" not in file.parts
+    )
     return _run("env", "-C", str(tree), "md5sum", *files)
 
 

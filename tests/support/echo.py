@@ -2,7 +2,7 @@
 
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,10 +31,13 @@ while True:
 
 
 @contextmanager
-def serving(folder: Path, cgroup: Path | None = None) -> Iterator[tuple[int, int]]:
-    """Start an echo server that has no code for tuners, and return its process id and port."""
+def serving(folder: Path, cgroup: Path | None = None, by: Sequence[str] = ()) -> Iterator[tuple[int, int]]:
+    """Start an echo server that has no code for tuners, and return its process id and port.
+
+    by: a program that starts the server.
+    """
     log = folder / "server.log"
-    with Process("the server", [sys.executable, "-c", _ECHO], log, cgroup=cgroup) as process:
+    with Process("the server", [*by, sys.executable, "-c", _ECHO], log, cgroup=cgroup) as process:
         until(lambda: log.read_text().endswith("\n"))
         yield process.pid, int(log.read_text())
 

@@ -9,7 +9,7 @@ import (
 )
 
 // claim locks a cgroup, so that no other tuner works on it, above it or below it: an exclusive lock on its folder, and
-// a shared one on each folder of the hierarchy above. The locks end with the process. claim.py has the same locks.
+// a shared one on each folder of the hierarchy above. The locks end with the process, and leave no file.
 func claim(cgroup *os.File) (release func(), err error) {
 	open := []*os.File{}
 	release = func() {

@@ -15,7 +15,7 @@ import (
 
 const (
 	programName = "tune"
-	holdNs      = 1e9 // the same as HOLD_NS of caution.py
+	holdNs      = 1e9 // as maps.h says
 	buckets     = 32
 	reasons     = 6
 )
@@ -25,8 +25,8 @@ var object []byte
 
 // rule is struct rule of maps.h.
 type rule struct {
-	TargetUs, Floor, Ceiling, Port, DryRun, Cautious, KeepsSysctl, Logs uint32
-	HoldNs                                                              uint64
+	TargetUs, Floor, Ceiling, Port, DryRun, Cautious, KnownOnly, Logs uint32
+	HoldNs                                                            uint64
 }
 
 // counts is struct counts of maps.h.
@@ -118,15 +118,15 @@ func (p *program) attach(folder *os.File) (*link.RawLink, error) {
 // order writes the settings for the program; they apply at once.
 func (p *program) order(settings *Settings) error {
 	one := rule{
-		TargetUs:    uint32(settings.Target.Microseconds()),
-		Floor:       settings.Floor,
-		Ceiling:     ceilingBytes,
-		Port:        uint32(settings.Port),
-		DryRun:      bit(settings.DryRun),
-		Cautious:    1,
-		KeepsSysctl: bit(settings.Ceiling == 0),
-		Logs:        bit(settings.Log != "" || !settings.Quiet),
-		HoldNs:      holdNs,
+		TargetUs:  uint32(settings.Target.Microseconds()),
+		Floor:     settings.Floor,
+		Ceiling:   ceilingBytes,
+		Port:      uint32(settings.Port),
+		DryRun:    bit(settings.DryRun),
+		Cautious:  1,
+		KnownOnly: bit(settings.Ceiling == 0),
+		Logs:      bit(settings.Log != "" || !settings.Quiet),
+		HoldNs:    holdNs,
 	}
 	if settings.Ceiling != 0 {
 		one.Ceiling = settings.Ceiling

@@ -64,11 +64,7 @@ func command(words []string) error {
 	}
 	switch words[0] {
 	case "run":
-		order, err := parseRun(words[1:])
-		if err != nil || order == nil {
-			return err
-		}
-		return run(order)
+		return parseAndRun(words[1:])
 	case "status":
 		return status(words[1:])
 	case "check-config":
@@ -78,9 +74,20 @@ func command(words []string) error {
 	case "--help", "-h", "help":
 		fmt.Print(help())
 	default:
+		if strings.HasPrefix(words[0], "--") {
+			return parseAndRun(words)
+		}
 		return wrongly("%s is not a command; the commands are run, status and check-config", words[0])
 	}
 	return nil
+}
+
+func parseAndRun(words []string) error {
+	order, err := parseRun(words)
+	if err != nil || order == nil {
+		return err
+	}
+	return run(order)
 }
 
 // order is what `run` is asked for. words: the options, which go before the configuration file, now and after SIGHUP.
@@ -198,7 +205,7 @@ func checkConfig(words []string) error {
 }
 
 func help() string {
-	text := `usage: priority-tuner run [--config FILE] [OPTION...]
+	text := `usage: priority-tuner [run] [--config FILE] [OPTION...]
        priority-tuner status [--json]
        priority-tuner check-config FILE
        priority-tuner --version | --help

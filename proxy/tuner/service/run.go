@@ -72,6 +72,8 @@ func (s *service) mode() string {
 func (s *service) work(told <-chan os.Signal) error {
 	ticks := time.NewTicker(lookEvery)
 	defer ticks.Stop()
+	watch := newWatch()
+	defer watch.close()
 	alive := watchdogInterval()
 	var reported, wrote, barked time.Time
 	for {
@@ -83,17 +85,20 @@ func (s *service) work(told <-chan os.Signal) error {
 			s.reload()
 		case <-s.teller.closed:
 			return errors.New("the reader of standard output has closed it")
+		case <-watch.changed:
+			if err := s.follow(); err != nil {
+				return err
+			}
 		case reply := <-s.asked:
 			all, err := s.gathered()
 			reply <- answered{all, err}
 		case now := <-ticks.C:
-			for _, each := range s.groups {
-				if err := each.follow(&s.Settings); err != nil {
-					return err
-				}
+			if err := s.follow(); err != nil {
+				return err
 			}
 			if now.Sub(reported) >= reportEvery {
 				reported = now
+				watch.follow(s.groups)
 				if err := s.report(); err != nil {
 					return err
 				}
@@ -108,6 +113,15 @@ func (s *service) work(told <-chan os.Signal) error {
 			}
 		}
 	}
+}
+
+func (s *service) follow() error {
+	for _, each := range s.groups {
+		if err := each.follow(&s.Settings); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // report tells the program the sysctls, and the operator what has happened.

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	ceilingBytes = 64 << 20 // the same as CEILING_BYTES of law.py
+	ceilingBytes = 64 << 20 // as maps.h says
 	mostBytes    = 1<<31 - 1
 	leastTarget  = time.Millisecond
 	mostTarget   = 10 * time.Second

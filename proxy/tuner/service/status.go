@@ -161,7 +161,7 @@ func stateFrom(id uint32, ordered *rule, numbers *counts) *state {
 		Settings: map[string]any{
 			"target_delay": (time.Duration(ordered.TargetUs) * time.Microsecond).String(), "floor": ordered.Floor,
 			"ceiling": ordered.Ceiling, "port": ordered.Port, "dry_run": ordered.DryRun != 0,
-			"keeps_sysctl": ordered.KeepsSysctl != 0,
+			"keeps_sysctl": ordered.KnownOnly != 0,
 		},
 	}
 	for at, number := range numbers.Decisions {

@@ -1,0 +1,469 @@
+"""Tests of priority-tuner, the tuner for servers in use: what it sets, what it says, and what it leaves behind."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from priolab.common.formats.decisions import DRY_RUN, Decision
+from priolab.common.formats.reading import read_journal
+from priolab.experiments.testbed.namespaces.cgroup import own_group
+from tests.support.echo import have_set, lowat_of, serving, talk
+from tests.support.tuner.service import Tuner, answered, is_gone, states, tuning
+from tests.support.waiting import until
+from tools.tuner_program import SERVICE, TESTED, built
+
+_TIMES = 100
+_KILLS = 5
+_SOON_S = 1.0
+_IMPOSSIBLE, _WRONG = 3, 2
+
+
+@pytest.fixture
+def group(bpf: None) -> Iterator[Path]:  # noqa: ARG001
+    """Return a new cgroup for the test."""
+    with own_group(f"priolab-test-{os.getpid()}") as path:
+        yield path
+
+
+@pytest.fixture
+def port(tmp_path: Path, group: Path) -> Iterator[int]:
+    """Start an echo server in the cgroup; return its port."""
+    with serving(tmp_path, group) as (_, port):
+        yield port
+
+
+def _connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port))
+
+
+def _has_another(client: socket.socket, values: tuple[int, ...]) -> bool:
+    return lowat_of(client) not in values
+
+
+def _has_said(tuner: Tuner, text: str, times: int) -> bool:
+    return tuner.out.read_text().count(text) == times
+
+
+def _tuned(port: int) -> None:
+    with _connected(port) as client:
+        talk(client)
+        until(lambda: lowat_of(client) > 0)
+
+
+def test_its_own_tests() -> None:
+    """The build checks the form of the sources, vets them, and runs the tests in Go."""
+    assert "--- PASS: TestWrongConfiguration" in built().with_name(TESTED).read_text()
+
+
+def test_tuning(tmp_path: Path, group: Path, port: int) -> None:
+    """Connections are tuned and counted; the status has them; at the end nothing is left in the kernel."""
+    log = tmp_path / "log"
+    with tuning(tmp_path, "--cgroup", group, "--quiet", "--log", log) as tuner:
+        held = tuner.objects()
+        assert {kind for kind, _ in held} == {"prog", "map", "link"}
+        with _connected(port) as client:
+            talk(client)
+            until(lambda: lowat_of(client) > 0)
+            (state,) = states(tuner)
+            assert Path(state["cgroup"]).name == group.name
+            assert (state["connections_open"], state["connections_seen"], state["connections_tuned"]) == (1, 1, 1)
+            assert sum(bar["connections"] for bar in state["lowat_bytes"]) == 1
+            assert sum(bar["connections"] for bar in state["expected_wait_us"]) == 1
+        until(lambda: states(tuner)[0]["connections_open"] == 0)
+        (state,) = states(tuner)
+        assert tuner.end() == "stopped; connections keep their LOWAT"
+    decisions = read_journal(log, Decision)
+    assert len(decisions) == sum(state["decisions"].values()) > 0
+    assert {decision.port for decision in decisions} == {port}
+    until(lambda: is_gone(held))
+    with _connected(port) as client:
+        talk(client)
+        assert lowat_of(client) == 0, "it is detached"
+
+
+def test_a_dry_run(tmp_path: Path, group: Path, port: int) -> None:
+    """A dry run counts and reports what it would set, and sets nothing. Another port is left alone."""
+    for only in (port, port - 1):
+        log = tmp_path / f"log-{only}"
+        words = ("--cgroup", group, "--dry-run", "--quiet", "--log", log, "--port", str(only))
+        with tuning(tmp_path, *words) as tuner, _connected(port) as client:
+            talk(client)
+            assert lowat_of(client) == 0
+            tuner.end()
+        assert {decision.outcome for decision in read_journal(log, Decision)} == ({DRY_RUN} if only == port else set())
+
+
+def test_giving_back(tmp_path: Path, group: Path, port: int) -> None:
+    """With --restore a connection gets back its value: none, or the server's own."""
+    with ExitStack() as stack:
+        tuner = stack.enter_context(tuning(tmp_path, "--cgroup", group, "--restore"))
+        plain, limited = (stack.enter_context(_connected(port)) for _ in range(2))
+        have_set(limited, 2**29)
+        for client in (plain, limited):
+            talk(client)
+            until(partial(_has_another, client, (0, 2**29)))
+        assert tuner.end(signal.SIGINT) == "stopped; connections given back their previous LOWAT: 2"
+        assert (lowat_of(plain), lowat_of(limited)) == (0, 2**29)
+
+
+def test_the_sysctl_of_another_namespace(tmp_path: Path, group: Path) -> None:
+    """No connection gets more than the sysctl of its network namespace, unless a ceiling is given."""
+    name = f"priolab-{os.getpid()}"
+    within = ("ip", "netns", "exec", name)
+    ask = (
+        "import socket,sys\n"
+        "made=socket.create_connection(('127.0.0.1',int(sys.argv[1])))\n"
+        "for _ in range(40):\n made.sendall(b'x'*4096); n=0\n while n<4096: n+=len(made.recv(65536))\n"
+        "made.sendall(b'?'); print(made.recv(99).decode())"
+    )
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        subprocess.run([*within, "ip", "link", "set", "lo", "up"], check=True)
+        subprocess.run([*within, "sysctl", "-qw", "net.ipv4.tcp_notsent_lowat=50000"], check=True)
+        with serving(tmp_path, group, by=within) as (_, port):
+            for words, most in (((), 50_000), (("--ceiling", "70000"), 70_000)):
+                with tuning(tmp_path, "--cgroup", group, *words):
+                    command = [*within, "python3", "-c", ask, str(port)]
+                    found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                    assert 0 <= int(found) <= most
+                    assert bool(int(found)) == (most == 70_000), "about the sysctl's value is no reason to set one"
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+def test_a_cgroup_that_is_made_anew(tmp_path: Path, group: Path) -> None:
+    """When a service starts again, its new cgroup is tuned at once, also if there was none at the beginning."""
+    group.rmdir()
+    with tuning(tmp_path, "--cgroup", group, "--wait", "--quiet") as tuner:
+        for times in range(1, 4):
+            group.mkdir()
+            began = time.monotonic()
+            until(partial(_has_said, tuner, "exists; tuning it", times))
+            assert time.monotonic() - began < _SOON_S
+            group.rmdir()
+            until(partial(_has_said, tuner, "is gone", times))
+        group.mkdir()
+        until(partial(_has_said, tuner, "exists; tuning it", 4))
+        with serving(tmp_path, group) as (_, port):
+            _tuned(port)
+
+
+def test_a_hundred_tuners(tmp_path: Path, group: Path, port: int) -> None:
+    """A hundred tuners after one another leave no program, map or link, and no file."""
+    held: set[tuple[str, int]] = set()
+    for _ in range(_TIMES // 10):
+        for _ in range(10):
+            with tuning(tmp_path, "--cgroup", group, "--quiet") as tuner:
+                held |= tuner.objects()
+                tuner.end()
+        _tuned_by_none(port)
+    assert len(held) >= 3 * _TIMES
+    until(lambda: is_gone(held))
+    assert {file.name for file in tmp_path.iterdir()} == {"server.log", "tuner.out", "tuner.errors"}
+
+
+def _tuned_by_none(port: int) -> None:
+    with _connected(port) as client:
+        talk(client)
+        assert lowat_of(client) == 0
+
+
+def test_kills_under_load(tmp_path: Path, group: Path, port: int) -> None:
+    """No connection breaks when the tuner is killed; the next one takes over within a second, and nothing is left."""
+    with ExitStack() as stack:
+        clients = [stack.enter_context(_connected(port)) for _ in range(20)]
+        for _ in range(_KILLS):
+            began = time.monotonic()
+            with tuning(tmp_path, "--cgroup", group, "--quiet") as tuner:
+                until(lambda: states(tuner))
+                assert time.monotonic() - began < _SOON_S
+                held = tuner.objects()
+                clients.append(stack.enter_context(_connected(port)))
+                for client in clients:
+                    talk(client)
+                until(lambda: lowat_of(clients[-1]) > 0)
+                tuner.process.kill()
+                for client in clients:
+                    talk(client)
+            until(partial(is_gone, held))
+
+
+def test_one_tuner_at_a_time(tmp_path: Path, group: Path) -> None:
+    """A second tuner is refused on the cgroup, above it and below it, but not beside it."""
+    below, beside = group / "below", group.parent / f"{group.name}-beside"
+    for each in (below, beside):
+        each.mkdir()
+    try:
+        with tuning(tmp_path, "--cgroup", group):
+            for cgroup, locked in ((group, group), (below, group), (group.parent, group.parent)):
+                line = f"priority-tuner: another tuner is at work in cgroup {locked}; end the other tuner first\n"
+                assert answered("run", "--cgroup", cgroup) == (_IMPOSSIBLE, "", line)
+            (tmp_path / "beside").mkdir()
+            with tuning(tmp_path / "beside", "--cgroup", beside):
+                pass
+    finally:
+        for each in (below, beside):
+            each.rmdir()
+
+
+def test_what_is_refused(tmp_path: Path, group: Path) -> None:
+    """Each error is one line, with its exit code."""
+    broken, empty = tmp_path / "broken.toml", tmp_path / "empty.toml"
+    broken.write_text('# settings\ncgroups = ["/a"]\nport = 0\n')
+    empty.write_text("quiet = true\n")
+    wrong_port = f"{broken}, line 3: port=0 is not allowed; allowed: 1 to 65535"
+    none = 'no cgroup is named; give --cgroup PATH, or cgroups = ["PATH"] in the configuration file'
+    for words, code, line in (
+        (("run", "--config", broken), _WRONG, wrong_port),
+        (("check-config", broken), _WRONG, wrong_port),
+        (("check-config", empty), _WRONG, f"{empty}: {none}"),
+        (("check-config", tmp_path / "no"), _WRONG, f"{tmp_path}/no cannot be read: no such file or directory"),
+        (("run",), _WRONG, none),
+        (("tune",), _WRONG, "tune is not a command; the commands are run, status and check-config"),
+        (
+            ("run", "--cgroup", group / "no"),
+            _IMPOSSIBLE,
+            f"cgroup {group}/no does not exist; start its service, or give --wait",
+        ),
+        (
+            ("run", "--cgroup", group, "--log", "/no/log"),
+            _IMPOSSIBLE,
+            "/no/log cannot be written: no such file or directory",
+        ),
+    ):
+        assert answered(*words) == (code, "", f"priority-tuner: {line}\n")
+    code, out, errors = answered("run", "--cgroup", tmp_path)
+    assert (code, out) == (_IMPOSSIBLE, "")
+    assert errors.startswith(f"priority-tuner: {tmp_path} is not a folder of a cgroup2 hierarchy; one is at /")
+
+
+def _refused(*by: str, words: tuple[str | Path, ...]) -> tuple[int, str]:
+    done = subprocess.run([*by, built(), *words], capture_output=True, text=True, timeout=20, check=False)
+    return done.returncode, done.stderr
+
+
+def test_without_rights(group: Path) -> None:
+    """An ordinary user gets one line."""
+    by = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all")
+    may_not = "priority-tuner: this user may not"
+    needed = "run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON"
+    assert _refused(*by, words=("run", "--cgroup", group)) == (
+        _IMPOSSIBLE,
+        f"{may_not} load a program into the kernel: {needed}\n",
+    )
+    assert _refused(*by, words=("status",)) == (
+        _IMPOSSIBLE,
+        f"{may_not} ask the kernel for its programs: run as root, or with CAP_SYS_ADMIN\n",
+    )
+
+
+def test_without_cgroup2() -> None:
+    """Where no cgroup2 is mounted, the line says so."""
+    by = ("unshare", "--mount", "sh", "-c", 'umount --all --types cgroup2 && exec "$@"', "-")
+    assert _refused(*by, words=("run", "--cgroup", "/sys/fs/cgroup/x")) == (
+        _IMPOSSIBLE,
+        "priority-tuner: no cgroup2 hierarchy is mounted; mount one: mount -t cgroup2 none FOLDER\n",
+    )
+
+
+def _unit(key: str) -> str:
+    lines = (SERVICE / "priority-tuner.service").read_text().splitlines()
+    return next(line.partition("=")[2] for line in lines if line.startswith(f"{key}="))
+
+
+def test_the_units_capabilities(tmp_path: Path, group: Path, port: int) -> None:
+    """The unit's capabilities suffice, to give values back, too. Without one of the first three nothing is tuned."""
+    names = [name.removeprefix("CAP_").lower() for name in _unit("CapabilityBoundingSet").split()]
+    bounded = [f"--bounding-set=-all,{','.join(f'+{name}' for name in names)}", "--inh-caps=-all", "--no-new-privs"]
+    with (
+        tuning(tmp_path, "--cgroup", group, "--restore", by=["setpriv", *bounded]) as tuner,
+        _connected(port) as client,
+    ):
+        talk(client)
+        until(lambda: lowat_of(client) > 0)
+        assert tuner.end().endswith("previous LOWAT: 1")
+    for lacking in ("bpf", "net_admin", "perfmon"):
+        fewer = f"--bounding-set=-all,{','.join(f'+{name}' for name in names if name != lacking)}"
+        code, line = _refused("setpriv", fewer, "--inh-caps=-all", words=("run", "--cgroup", group))
+        assert (code, "may not load" in line) == (_IMPOSSIBLE, True)
+
+
+def test_metrics(tmp_path: Path, group: Path, port: int) -> None:
+    """The file and the port have what the kernel counted, in the format that is asked for."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        at = free.getsockname()[1]
+    file = tmp_path / "metrics.prom"
+    words = ("--cgroup", group, "--metrics-file", file, "--metrics-listen", f"127.0.0.1:{at}", "--quiet")
+    with tuning(tmp_path, *words) as tuner:
+        for _ in range(3):
+            _tuned(port)
+        until(lambda: states(tuner)[0]["connections_open"] == 0)
+        (state,) = states(tuner)
+        plain, openly = _scraped(at), _scraped(at, "Accept: application/openmetrics-text\r\n")
+        until(lambda: file.exists() and file.read_text() == plain)
+        assert b"404" in _answer(at, "GET / HTTP/1.1\r\n\r\n")
+        tuner.end()
+    assert not file.exists()
+    assert openly.endswith("# EOF\n")
+    assert openly.replace("# EOF\n", "").splitlines()[-1] == plain.splitlines()[-1]
+    numbers = dict(line.rsplit(" ", 1) for line in plain.splitlines() if not line.startswith("#"))
+    cgroup = f'cgroup="{group}"'
+    assert numbers[f"priority_tuner_connections_total{{{cgroup}}}"] == "3" == str(state["connections_seen"])
+    assert numbers[f"priority_tuner_connections_open{{{cgroup}}}"] == "0"
+    for why, count in state["decisions"].items():
+        assert numbers[f'priority_tuner_decisions_total{{{cgroup},why="{why}"}}'] == str(count)
+
+
+def _answer(port: int, request: str) -> bytes:
+    with _connected(port) as asking:
+        asking.sendall(request.encode())
+        return b"".join(iter(lambda: asking.recv(65536), b""))
+
+
+def _scraped(port: int, header: str = "") -> str:
+    return _answer(port, f"GET /metrics HTTP/1.1\r\n{header}\r\n").decode().partition("\r\n\r\n")[2]
+
+
+def test_settings_that_are_read_again(tmp_path: Path, group: Path, port: int) -> None:
+    """SIGHUP applies a changed file, and opens the log again. A broken file changes nothing."""
+    file, log = tmp_path / "tuner.toml", tmp_path / "log"
+
+    def write(more: str) -> None:
+        file.write_text(f'cgroups = ["{group}"]\nquiet = true\nlog = "{log}"\n{more}\n')
+
+    write("dry_run = true")
+    with tuning(tmp_path, "--config", file) as tuner, _connected(port) as client:
+        talk(client)
+        assert lowat_of(client) == 0
+        write("ceiling = 5000")
+        log.rename(tmp_path / "log.1")
+        tuner.process.send_signal(signal.SIGHUP)
+        tuner.said("read the settings again")
+        with _connected(port) as another:
+            talk(another)
+            until(lambda: lowat_of(another) == 5000)
+        until(log.read_text)
+        write("port = 0")
+        tuner.process.send_signal(signal.SIGHUP)
+        tuner.said("port=0 is not allowed; allowed: 1 to 65535; the old settings stay")
+        with _connected(port) as another:
+            talk(another)
+            until(lambda: lowat_of(another) == 5000)
+        tuner.end()
+
+
+def test_a_cgroup_less_and_one_more(tmp_path: Path, group: Path, port: int) -> None:
+    """SIGHUP begins to tune a cgroup that is new in the file, and ends with one that is no longer there."""
+    file, below = tmp_path / "tuner.toml", group / "below"
+    below.mkdir()
+    try:
+        file.write_text(f'cgroups = ["{below}"]\nquiet = true\n')
+        with tuning(tmp_path, "--config", file) as tuner:
+            _tuned_by_none(port)
+            file.write_text(f'cgroups = ["{group}"]\nquiet = true\n')
+            tuner.process.send_signal(signal.SIGHUP)
+            tuner.said("read the settings again")
+            _tuned(port)
+            tuner.end()
+    finally:
+        below.rmdir()
+
+
+def test_what_systemd_hears(tmp_path: Path, group: Path) -> None:
+    """The service manager hears of the start, of life, of new settings and of the end; the journal gets priorities."""
+    file = tmp_path / "tuner.toml"
+    file.write_text(f'cgroups = ["{group}"]\n')
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(10)
+        (tmp_path / "tuner.out").touch()
+        out = (tmp_path / "tuner.out").stat()
+        environment = {
+            "NOTIFY_SOCKET": str(tmp_path / "notify"),
+            "WATCHDOG_USEC": "400000",
+            "JOURNAL_STREAM": f"{out.st_dev}:{out.st_ino}",
+        }
+        heard: list[str] = []
+
+        def hear(text: str) -> None:
+            while not any(text in line for line in heard):
+                heard.extend(manager.recv(4096).decode().splitlines())
+
+        with tuning(tmp_path, "--config", file, environment=environment) as tuner:
+            hear("READY=1")
+            hear("WATCHDOG=1")
+            hear("STATUS=0 connections in 1 of 1 cgroups")
+            heard.clear()
+            tuner.process.send_signal(signal.SIGHUP)
+            hear("RELOADING=1")
+            hear("MONOTONIC_USEC=")
+            hear("READY=1")
+            assert tuner.end() == "<6>stopped; connections keep their LOWAT"
+            hear("STOPPING=1")
+    assert tuner.out.read_text().startswith(f"<6>tuning {group}; target delay 50ms\n")
+
+
+def test_output_that_cannot_be_written(tmp_path: Path, group: Path, port: int) -> None:
+    """A full log is reported once, and once more after SIGHUP; tuning goes on. Lines about connections are printed."""
+    with tuning(tmp_path, "--cgroup", group, "--log", "/dev/full") as tuner:
+        for _ in range(2):
+            _tuned(port)
+            line = (
+                "priority-tuner: /dev/full cannot be written: no space left on device; tuning continues, SIGHUP reopens"
+            )
+            tuner.said(line)
+        assert tuner.errors.read_text().count("/dev/full") == 1
+        tuner.process.send_signal(signal.SIGHUP)
+        _tuned(port)
+        until(lambda: tuner.errors.read_text().count("/dev/full") == 2)
+        tuner.end()
+        assert "LOWAT unset -> " in tuner.out.read_text()
+
+
+def test_a_hangup(tmp_path: Path, group: Path) -> None:
+    """Without a file to read again, SIGHUP ends the tuner; under nohup it does not."""
+    with tuning(tmp_path, "--cgroup", group) as tuner:
+        assert tuner.end(signal.SIGHUP).startswith("stopped")
+    with tuning(tmp_path, "--cgroup", group, by=["nohup"]) as tuner:
+        tuner.process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        assert tuner.end().startswith("stopped")
+
+
+def test_the_file_of_the_package() -> None:
+    """The configuration file of the package is TOML with all settings, and has no error."""
+    file = SERVICE / "priority-tuner.toml"
+    assert answered("check-config", file)[0] == 0
+    text = file.read_text()
+    whole = tomllib.loads("\n".join(line.removeprefix("#") if "# " not in line else line for line in text.splitlines()))
+    options = {line.split()[0] for line in answered("--help")[1].splitlines() if line.startswith("  --")}
+    assert {f"--{key.replace('_', '-').replace('cgroups', 'cgroup')}" for key in whole} == options - {"--config"}
+
+
+def test_the_manual() -> None:
+    """The man page has every option, and man(7) finds no error in it."""
+    page = SERVICE / "priority-tuner.8"
+    text = page.read_text().replace("\\-", "-")
+    for line in answered("--help")[1].splitlines():
+        if line.startswith("  --"):
+            assert line.split()[0] in text
+    done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", page], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_unit(tmp_path: Path) -> None:
+    """systemd finds no error in the unit."""
+    unit = tmp_path / "priority-tuner.service"
+    unit.write_text((SERVICE / unit.name).read_text().replace("/usr/sbin/priority-tuner", str(built())))
+    command = ["systemd-analyze", "verify", "--man=no", str(unit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
