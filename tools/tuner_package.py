@@ -74,9 +74,10 @@ _SCRIPTS = {
     + """\
 if [ "$1" = configure ] || [ "$1" = abort-upgrade ]; then
     deb-systemd-helper unmask {name}.service >/dev/null || true
-    if deb-systemd-helper --quiet was-enabled {name}.service && [ -n "$2" ]; then
+    if [ -n "$2" ] && deb-systemd-helper --quiet was-enabled {name}.service; then
         deb-systemd-helper enable {name}.service >/dev/null || true
     fi
+    deb-systemd-helper update-state {name}.service >/dev/null || true
     if [ -d /run/systemd/system ]; then
         systemctl --system daemon-reload >/dev/null || true
         [ -z "$2" ] || deb-systemd-invoke try-restart {name}.service >/dev/null || true

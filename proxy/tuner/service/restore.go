@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,7 +14,7 @@ import (
 //
 // A connection's state is found by a descriptor of its socket, so sockets that no process of the cgroup holds open
 // keep the tuner's value. A socket iterator would find them, but needs a kernel with BTF of its own.
-func restore(cgroup string, states *ebpf.Map, say func(string, ...any)) int {
+func restore(cgroup string, states *program, say func(string, ...any)) int {
 	count := 0
 	for _, pid := range processes(cgroup) {
 		restored, err := restoreProcess(pid, states)
@@ -27,7 +26,7 @@ func restore(cgroup string, states *ebpf.Map, say func(string, ...any)) int {
 	return count
 }
 
-func restoreProcess(pid int, states *ebpf.Map) (int, error) {
+func restoreProcess(pid int, states *program) (int, error) {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return 0, nil
@@ -62,9 +61,15 @@ func restoreProcess(pid int, states *ebpf.Map) (int, error) {
 }
 
 // putBack gives a socket the server's value back; returns false if the file is no socket with the tuner's value.
-func putBack(socket int, states *ebpf.Map) bool {
+func putBack(socket int, states *program) bool {
 	var state connection
-	if states.Lookup(uint32(socket), &state) != nil || state.Lowat == 0 {
+	if states.Maps["connections"].Lookup(uint32(socket), &state) != nil {
+		cookie, err := unix.GetsockoptUint64(socket, unix.SOL_SOCKET, unix.SO_COOKIE)
+		if err != nil || states.Maps["others"].Lookup(cookie, &state) != nil {
+			return false
+		}
+	}
+	if state.Lowat == 0 {
 		return false
 	}
 	has, err := unix.GetsockoptInt(socket, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT)

@@ -253,7 +253,7 @@ func (s *service) finish(each *group) int {
 	each.detach()
 	count := 0
 	if s.Restore && !s.DryRun {
-		count = restore(each.path, each.program.Maps["connections"], s.teller.warn)
+		count = restore(each.path, each.program, s.teller.warn)
 	}
 	each.close()
 	return count

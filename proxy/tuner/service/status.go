@@ -103,7 +103,11 @@ func attachments() (map[ebpf.ProgramID][]string, error) {
 		if folders == nil {
 			folders = cgroupFolders()
 		}
-		if path := folders[info.Cgroup().CgroupId]; path != "" {
+		if id := info.Cgroup().CgroupId; id != 0 { // 0: the cgroup was removed
+			path, known := folders[id]
+			if !known {
+				path = fmt.Sprintf("%d, which is not visible here", id)
+			}
 			found[info.Program] = append(found[info.Program], path)
 		}
 	}
@@ -221,7 +225,9 @@ func draw(title, none string, bars []bar, text func(int64) string) {
 	for _, each := range bars {
 		most = max(most, each.Connections)
 	}
-	fmt.Printf("  %-24s connections\n", title)
+	if len(bars) > 0 {
+		fmt.Printf("  %-24s connections\n", title)
+	}
 	for _, each := range bars {
 		name := none
 		if each.To != 0 {
