@@ -160,9 +160,12 @@ site: setup-site ## build the documents as a web site that needs no server and n
 bpf: environment ## compile the BPF programs of the tuner and of the counts of calls anew (needs clang, llvm and libbpf-dev, of Debian 12 for the same bytes)
 	@.venv/bin/python -m tools.bpf_programs
 
-.PHONY: tuner tuner-deb
+.PHONY: tuner tuner-deb tuner-suites
 tuner: environment ## build the tuner as one static program: build/priority-tuner (fetches a Go toolchain and two Go modules)
 	@.venv/bin/python -m tools.tuner_program
+
+tuner-suites: setup-test ## install and start the tuner's package in bare Debian 12, 13 and sid with systemd (needs root and debootstrap; some minutes; SUITE=trixie: one)
+	@.venv/bin/python -m tools.suites.package $(SUITE)
 
 tuner-deb: environment ## pack the tuner for Debian: build/priority-tuner_*.deb (needs dpkg-deb)
 	@.venv/bin/python -m tools.tuner_package

@@ -15,8 +15,9 @@ import (
 // group is a cgroup whose connections are tuned, also after it was removed and made anew.
 type group struct {
 	path     string
-	program  *program
 	teller   *teller
+	note     func([]byte)
+	program  *program // nil until there was a cgroup
 	reader   *ringbuf.Reader
 	read     chan struct{} // closed when no more decisions come
 	attached os.FileInfo   // the cgroup to which the program is attached; nil while there is none
@@ -28,29 +29,49 @@ type group struct {
 	unlogged uint64
 }
 
-// newGroup loads the program and attaches it to the cgroup. note: receives each decision.
+// newGroup attaches the program to the cgroup; with settings.Wait, later if there is no cgroup yet. note: receives each
+// decision.
 func newGroup(path string, settings *Settings, teller *teller, note func([]byte)) (*group, error) {
-	made := &group{path: path, teller: teller, read: make(chan struct{}), sysctls: map[uint64]uint32{}}
-	if err := checkCgroup(path); err != nil && !(settings.Wait && errors.Is(err, os.ErrNotExist)) {
-		return nil, err
+	made := &group{path: path, teller: teller, note: note}
+	err := checkCgroup(path)
+	if err == nil {
+		err = made.attach(settings)
 	}
-	var err error
-	if made.program, err = load(); err != nil {
-		return nil, err
-	}
-	if err = made.program.order(settings); err == nil {
-		made.reader, err = ringbuf.NewReader(made.program.Maps["decisions"])
-	}
-	if err != nil {
-		made.program.Close()
-		return nil, err
-	}
-	go made.pass(note)
-	if err = made.attach(settings); err != nil && !(settings.Wait && errors.Is(err, os.ErrNotExist)) {
+	if err != nil && !(settings.Wait && errors.Is(err, os.ErrNotExist)) {
 		made.close()
 		return nil, err
 	}
 	return made, nil
+}
+
+// load loads the program, unless it is loaded, and begins to read its decisions.
+func (g *group) load(settings *Settings) error {
+	if g.program != nil {
+		return nil
+	}
+	var err error
+	if g.program, err = load(); err != nil {
+		return err
+	}
+	if err = g.program.order(settings); err == nil {
+		g.reader, err = ringbuf.NewReader(g.program.Maps["decisions"])
+	}
+	if err != nil {
+		g.program.Close()
+		g.program = nil
+		return err
+	}
+	g.read = make(chan struct{})
+	go g.pass()
+	return nil
+}
+
+// counted returns what the program has counted.
+func (g *group) counted() (counts, error) {
+	if g.program == nil {
+		return counts{}, nil
+	}
+	return counted(g.program.Maps["counts"])
 }
 
 func checkCgroup(path string) error {
@@ -73,11 +94,11 @@ func checkCgroup(path string) error {
 }
 
 // pass passes on decisions until the reader is closed or flushed.
-func (g *group) pass(note func([]byte)) {
+func (g *group) pass() {
 	defer close(g.read)
 	var record ringbuf.Record
 	for g.reader.ReadInto(&record) == nil {
-		note(record.RawSample)
+		g.note(record.RawSample)
 	}
 }
 
@@ -99,7 +120,10 @@ func (g *group) attach(settings *Settings) error {
 	if err != nil {
 		return err
 	}
-	if err = g.tellSysctls(settings); err == nil {
+	if err = g.load(settings); err == nil {
+		err = g.tellSysctls(settings)
+	}
+	if err == nil {
 		g.link, err = g.program.attach(folder)
 	}
 	if err != nil {
@@ -151,7 +175,7 @@ func (g *group) leave() {
 
 // tellSysctls writes the sysctls of the cgroup's network namespaces for the program, if they are limits.
 func (g *group) tellSysctls(settings *Settings) error {
-	if settings.Ceiling != 0 {
+	if settings.Ceiling != 0 || g.program == nil {
 		return nil
 	}
 	found, refused, err := sysctlsOf(processes(g.path))
@@ -192,14 +216,13 @@ func (g *group) detach() {
 		}
 	}
 	g.leaving, g.link = nil, nil
+	if g.program == nil {
+		return
+	}
+	_ = g.reader.Flush()
 	select {
 	case <-g.read:
-	default:
-		_ = g.reader.Flush()
-		select {
-		case <-g.read:
-		case <-time.After(5 * time.Second):
-		}
+	case <-time.After(5 * time.Second):
 	}
 }
 
@@ -210,6 +233,9 @@ func (g *group) close() {
 		g.release()
 		g.attached = nil
 	}
-	_ = g.reader.Close()
-	g.program.Close()
+	if g.program != nil {
+		_ = g.reader.Close()
+		g.program.Close()
+		g.program = nil
+	}
 }

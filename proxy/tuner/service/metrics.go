@@ -36,7 +36,7 @@ func (s *service) ask() ([]gathered, error) {
 func (s *service) gathered() ([]gathered, error) {
 	all := []gathered{}
 	for _, each := range s.groups {
-		numbers, err := counted(each.program.Maps["counts"])
+		numbers, err := each.counted()
 		if err != nil {
 			return nil, err
 		}

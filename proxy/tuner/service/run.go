@@ -49,6 +49,9 @@ func run(order *order) error {
 	if err := s.apply(&Settings{}); err != nil {
 		return err
 	}
+	if err := s.probe(); err != nil {
+		return err
+	}
 	s.teller.say("tuning %s; target delay %v%s", strings.Join(s.Cgroups, ", "), s.Target, s.mode())
 	if err := s.report(); err != nil {
 		return err
@@ -60,6 +63,20 @@ func run(order *order) error {
 	notify("STOPPING=1")
 	s.stop()
 	return nil
+}
+
+// probe loads the program once if there is no cgroup yet, so that whatever hinders it is said at the start.
+func (s *service) probe() error {
+	for _, each := range s.groups {
+		if each.program != nil {
+			return nil
+		}
+	}
+	one, err := load()
+	if err == nil {
+		one.Close()
+	}
+	return err
 }
 
 func (s *service) mode() string {
@@ -132,7 +149,7 @@ func (s *service) report() error {
 		if err := each.tellSysctls(&s.Settings); err != nil {
 			return err
 		}
-		numbers, err := counted(each.program.Maps["counts"])
+		numbers, err := each.counted()
 		if err != nil {
 			return err
 		}
@@ -199,8 +216,10 @@ func (s *service) regroup() error {
 			s.finish(each)
 			continue
 		}
-		if err := each.program.order(&s.Settings); err != nil {
-			return err
+		if each.program != nil {
+			if err := each.program.order(&s.Settings); err != nil {
+				return err
+			}
 		}
 		left = append(left, each)
 	}
@@ -252,7 +271,7 @@ func (s *service) note(raw []byte) {
 func (s *service) finish(each *group) int {
 	each.detach()
 	count := 0
-	if s.Restore && !s.DryRun {
+	if s.Restore && !s.DryRun && each.program != nil {
 		count = restore(each.path, each.program, s.teller.warn)
 	}
 	each.close()

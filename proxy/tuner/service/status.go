@@ -187,7 +187,7 @@ func bars(of *[buckets]int64) []bar {
 func (s *state) print() {
 	where := s.Cgroup
 	if where == "" {
-		where = "does not exist now; the tuner waits for it"
+		where = "was removed; the tuner waits until it is made anew"
 	}
 	fmt.Printf("cgroup %s\n  connections: %d open; %d seen, %d of them tuned\n", where, s.Open, s.Seen, s.Tuned)
 	fmt.Printf("  settings: target delay %v, floor %v, ceiling %v bytes", s.Settings["target_delay"], s.Settings["floor"],

@@ -1,0 +1,81 @@
+"""`make tuner-suites`: installs the tuner's package in bare trees of Debian's suites, whose systemd then starts it.
+
+    python -m tools.suites.package [SUITE ...]
+
+systemd is the first process in namespaces of its own, on this machine's kernel. package_check.sh says what is checked:
+installation, start, reload, a kill, broken settings, and that removal leaves nothing. Needs root, debootstrap, and some
+hundred megabytes for each suite in ~/.cache/priolab/suites.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from priolab.common.cache_folder import cache_folder
+from priolab.experiments.testbed.namespaces.cgroup import own_group
+from tools.suites import tree as trees
+from tools.suites.tree import CannotMake, Tree
+from tools.tuner_package import pack
+from tools.tuner_program import LICENCES, NAME, built
+
+_SUITES = ("bookworm", "trixie", "sid")
+_PACKAGES = ("systemd", "systemd-sysv", "dbus", "nginx-light", "curl", "iproute2")
+_HERE = Path(__file__).parent
+WELL = "all is well"
+
+
+def _tree(suite: str) -> Tree:
+    """Returns a tree of the suite that has systemd and nginx; makes it if there is none. Raises CannotMake."""
+    tree = Tree(suite=suite, folder=cache_folder() / "suites" / f"{suite}-systemd")
+    done, log = tree.folder / "installed", tree.folder / "install.log"
+    if done.exists():
+        return tree
+    trees.make(tree)
+    (tree.root / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n")
+    (tree.root / "usr/sbin/policy-rc.d").chmod(0o755)
+    install = "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends"
+    if trees.run(tree, "root", "/", ["sh", "-c", f"{install} {' '.join(_PACKAGES)}"], log) != 0:
+        raise CannotMake(f"the packages cannot be installed (log: {log})")
+    (tree.root / "usr/sbin/policy-rc.d").unlink()
+    done.touch()
+    return tree
+
+
+def check(tree: Tree, package: Path) -> str:
+    """Boots the tree and checks the package there; returns the last line of the log. Raises OSError."""
+    with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name, own_group(f"priolab-suites-{os.getpid()}") as group:
+        out = Path(name)
+        shutil.copy(package, out / f"{NAME}.deb")
+        shutil.copy(_HERE / "package_check.sh", out / "check.sh")
+        command = ["sh", str(_HERE / "boot.sh"), str(tree.root), str(out), str(group / "machine")]
+        with (tree.folder / "boot.log").open("w") as log:
+            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
+        said = out / "check.log"
+        if not said.exists():
+            return f"systemd did not start the check (log: {tree.folder / 'boot.log'})"
+        shutil.copy(said, tree.folder / "check.log")
+        lines = [line for line in said.read_text(errors="replace").splitlines() if not line.startswith("+")]
+        return lines[-1] if lines else "the check said nothing"
+
+
+def main(words: Sequence[str]) -> int:
+    """Checks the package in each suite; returns the exit code."""
+    program = built()
+    with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name:
+        package = pack(program, program.with_name(LICENCES).read_text(), Path(name))
+        results = {}
+        for suite in words or _SUITES:
+            try:
+                results[suite] = check(_tree(suite), package)
+            except (CannotMake, OSError) as error:
+                results[suite] = str(error)
+            print(f"{suite}: {results[suite]}", flush=True)
+    return int(any(result != WELL for result in results.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
