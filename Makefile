@@ -106,6 +106,10 @@ mutations: setup-test ## give 1,000 damaged folders and files to the commands; w
 ledgers: setup-test ## compare ledgers from samples with ledgers from captures on 40 links; writes the section Ledgers of RELIABILITY.md (some minutes; RUNS=20: fewer)
 	@.venv/bin/python -m tools.campaigns.ledgers $(or $(RUNS),40)
 
+.PHONY: tuner-kills
+tuner-kills: setup-test ## start and end priority-tuner 1,000 times, and kill it 200 times under load; writes a table of RELIABILITY.md (needs root; some minutes; KILLS=20: fewer)
+	@.venv/bin/python -m tools.campaigns.tuner $(or $(KILLS),200)
+
 .PHONY: arm64
 arm64: setup-test ## run the default experiment in an emulated arm64 machine; writes the table of docs/guide/fabrics.md (needs root, debootstrap, qemu-user-static, qemu-system-arm and cpio; half an hour; RUNS=1: fewer)
 	@.venv/bin/python -m tools.campaigns.arm64 $(or $(RUNS),3)

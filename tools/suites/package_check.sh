@@ -21,6 +21,7 @@ metrics_listen = "127.0.0.1:9469"
 TOML
 systemctl reload priority-tuner
 systemctl restart nginx
+sleep 1
 load
 is "connections after the server's restart" "$(seen)" "2 2"
 curl -s http://127.0.0.1:9469/metrics | grep 'connections_total{cgroup="/sys/fs/cgroup/system.slice/nginx.service"} 2'
