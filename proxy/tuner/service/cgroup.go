@@ -24,7 +24,6 @@ type group struct {
 	link     *link.RawLink
 	release  func()
 	leaving  []*link.RawLink // to removed cgroups, which have connections that are still open
-	sysctls  map[uint64]uint32
 	refused  bool // a namespace's sysctl could not be read
 	unlogged uint64
 }
@@ -189,14 +188,10 @@ func (g *group) tellSysctls(settings *Settings) error {
 	}
 	g.refused = refused != nil
 	for cookie, value := range found {
-		if known, is := g.sysctls[cookie]; is && known == value {
-			continue
-		}
 		if err := g.program.Maps["sysctls"].Put(cookie, value); err != nil {
 			return err
 		}
 	}
-	g.sysctls = found
 	return nil
 }
 

@@ -79,7 +79,7 @@ func load() (*program, error) {
 	}
 	made, err := ebpf.NewCollection(spec)
 	switch {
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+	case err != nil && !mayLoad(), errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return nil, impossibly("this user may not load a program into the kernel: " +
 			"run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON")
 	case errors.Is(err, unix.ENOSYS):
@@ -89,6 +89,17 @@ func load() (*program, error) {
 			"with CONFIG_CGROUP_BPF", release(), reason(err))
 	}
 	return &program{made}, nil
+}
+
+// mayLoad tells whether this process has the capabilities. Without them, the library may report something else: it takes
+// the kernel's refusal of a trial for the lack of a feature.
+func mayLoad() bool {
+	var data [2]unix.CapUserData
+	if unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]) != nil {
+		return true
+	}
+	has := func(number uint) bool { return data[number/32].Effective&(1<<(number%32)) != 0 }
+	return has(unix.CAP_NET_ADMIN) && (has(unix.CAP_SYS_ADMIN) || has(unix.CAP_BPF) && has(unix.CAP_PERFMON))
 }
 
 func release() string {

@@ -181,7 +181,12 @@ func (s *service) reload() {
 		return
 	}
 	if err := s.apply(&old); err != nil {
-		complain("%v", err)
+		complain("%v; the old settings stay", err)
+		failed := s.Settings
+		s.Settings = old
+		if err := s.apply(&failed); err != nil {
+			complain("%v", err)
+		}
 		return
 	}
 	s.teller.say("read the settings again: tuning %s; target delay %v%s", strings.Join(s.Cgroups, ", "), s.Target, s.mode())
@@ -197,12 +202,13 @@ func (s *service) apply(old *Settings) error {
 	if err := s.regroup(); err != nil {
 		return err
 	}
+	if old.MetricsFile != s.MetricsFile && old.MetricsFile != "" {
+		_ = os.Remove(old.MetricsFile)
+	}
 	if s.MetricsListen == old.MetricsListen {
 		return nil
 	}
-	if s.metrics != nil {
-		s.metrics.close()
-	}
+	s.metrics.close()
 	var err error
 	s.metrics, err = listen(s.MetricsListen, s.ask)
 	return err
@@ -298,9 +304,7 @@ func (s *service) end() {
 	for _, each := range s.groups {
 		s.finish(each)
 	}
-	if s.metrics != nil {
-		s.metrics.close()
-	}
+	s.metrics.close()
 	if s.MetricsFile != "" {
 		_ = os.Remove(s.MetricsFile)
 	}

@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.support.waiting import until
 from tools.tuner_program import built
@@ -91,6 +94,15 @@ def still_there(objects: set[tuple[str, int]]) -> set[tuple[str, int]]:
             os.close(descriptor)
             left.add((kind, number))
     return left
+
+
+def verified(unit: Path) -> None:
+    """Have systemd check a unit; skip the test where systemd is not installed."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd is not installed")
+    command = ["systemd-analyze", "verify", "--man=no", str(unit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 def is_gone(objects: set[tuple[str, int]]) -> bool:
