@@ -181,12 +181,12 @@ func (s *service) reload() {
 		return
 	}
 	if err := s.apply(&old); err != nil {
-		complain("%v; the old settings stay", err)
 		failed := s.Settings
 		s.Settings = old
-		if err := s.apply(&failed); err != nil {
-			complain("%v", err)
+		if again := s.apply(&failed); again != nil {
+			complain("%v", again)
 		}
+		complain("%v; the old settings stay", err)
 		return
 	}
 	s.teller.say("read the settings again: tuning %s; target delay %v%s", strings.Join(s.Cgroups, ", "), s.Target, s.mode())
