@@ -88,8 +88,8 @@ def main() -> int:
                 ended.run(lambda tuner: tuner.end(), [])
             killed.run(lambda tuner: tuner.process.kill(), clients)
     text = (
-        f"{len(ended.begun_ms)} ends and {kills} kills by `make tuner-kills`, with {_CLIENTS} connections, on a machine with"
-        f" {os.cpu_count()} processors whose load was {os.getloadavg()[2]:.0f}.\n\n"
+        f"{len(ended.begun_ms)} ends and {kills} kills by `make tuner-kills`, with {_CLIENTS} connections; load"
+        f" {os.getloadavg()[2]:.0f} on {os.cpu_count()} processors.\n\n"
         "| | tuners | left something | connections broken | median time until it tuned | longest | over a second |\n"
         "|---|---:|---:|---:|---:|---:|---:|\n" + ended.row("ended by SIGTERM") + killed.row("killed by SIGKILL")
     )

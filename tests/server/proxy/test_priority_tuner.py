@@ -117,7 +117,9 @@ def test_giving_back(tmp_path: Path, group: Path, port: int) -> None:
 
 
 def test_the_sysctl_of_another_namespace(tmp_path: Path, group: Path) -> None:
-    """No connection gets more than the sysctl of its network namespace, unless a ceiling is given."""
+    """No connection gets more than the sysctl of its network namespace, unless a ceiling is given.
+    Only with CAP_SYS_ADMIN can the sysctl be read; the tuner says so.
+    """
     name = f"priolab-{os.getpid()}"
     within = ("ip", "netns", "exec", name)
     ask = (
@@ -137,6 +139,9 @@ def test_the_sysctl_of_another_namespace(tmp_path: Path, group: Path) -> None:
                     found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
                     assert 0 <= int(found) <= most
                     assert bool(int(found)) == (most == 70_000), "about the sysctl's value is no reason to set one"
+            for more, warned in (((), True), (("sys_admin",), False)):
+                with tuning(tmp_path, "--cgroup", group, by=_bounded(*_names(), *more)) as tuner:
+                    assert ("tcp_notsent_lowat this user may not read" in tuner.out.read_text()) == warned
     finally:
         subprocess.run(["ip", "netns", "del", name], check=True)
 
@@ -276,25 +281,32 @@ def test_without_cgroup2() -> None:
     )
 
 
-def _unit(key: str) -> str:
+def _names() -> list[str]:
+    """Return the unit's capabilities, as setpriv(1) names them."""
     lines = (SERVICE / "priority-tuner.service").read_text().splitlines()
-    return next(line.partition("=")[2] for line in lines if line.startswith(f"{key}="))
+    found = next(line.partition("=")[2] for line in lines if line.startswith("CapabilityBoundingSet="))
+    return [name.removeprefix("CAP_").lower() for name in found.split()]
+
+
+def _bounded(*names: str) -> list[str]:
+    """Return the start of a command that has no other capabilities."""
+    return [
+        "setpriv",
+        f"--bounding-set=-all,{','.join(f'+{name}' for name in names)}",
+        "--inh-caps=-all",
+        "--no-new-privs",
+    ]
 
 
 def test_the_units_capabilities(tmp_path: Path, group: Path, port: int) -> None:
     """The unit's capabilities suffice, to give values back, too. Without one of the first three nothing is tuned."""
-    names = [name.removeprefix("CAP_").lower() for name in _unit("CapabilityBoundingSet").split()]
-    bounded = [f"--bounding-set=-all,{','.join(f'+{name}' for name in names)}", "--inh-caps=-all", "--no-new-privs"]
-    with (
-        tuning(tmp_path, "--cgroup", group, "--restore", by=["setpriv", *bounded]) as tuner,
-        _connected(port) as client,
-    ):
+    with tuning(tmp_path, "--cgroup", group, "--restore", by=_bounded(*_names())) as tuner, _connected(port) as client:
         talk(client)
         until(lambda: lowat_of(client) > 0)
         assert tuner.end().endswith("previous LOWAT: 1")
     for lacking in ("bpf", "net_admin", "perfmon"):
-        fewer = f"--bounding-set=-all,{','.join(f'+{name}' for name in names if name != lacking)}"
-        code, line = _refused("setpriv", fewer, "--inh-caps=-all", words=("run", "--cgroup", group))
+        fewer = [name for name in _names() if name != lacking]
+        code, line = _refused(*_bounded(*fewer), words=("run", "--cgroup", group))
         assert (code, "may not load" in line) == (_IMPOSSIBLE, True)
 
 

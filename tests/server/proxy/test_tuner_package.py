@@ -60,7 +60,7 @@ def test_lintian(package: Path) -> None:
     """Lintian finds no error and nothing to warn of."""
     if shutil.which("lintian") is None:
         pytest.skip("lintian is not installed")
-    command = ["lintian", "--allow-root", "--fail-on", "error,warning", package]
+    command = ["lintian", "--allow-root", "--fail-on", "error,warning", str(package)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -92,7 +92,7 @@ def test_installation_and_removal(package: Path) -> None:
 def test_the_program_needs_nothing(tmp_path: Path) -> None:
     """The program runs in an empty file system, as in a container from scratch."""
     shutil.copy(built(), tmp_path / "priority-tuner")
-    command = ["unshare", "--map-root-user", "--root", tmp_path, "/priority-tuner", "--version"]
+    command = ["unshare", "--map-root-user", "--root", str(tmp_path), "/priority-tuner", "--version"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"priority-tuner {version()}\n"
 
 
