@@ -24,7 +24,7 @@ type group struct {
 	link     *link.RawLink
 	release  func()
 	leaving  []*link.RawLink // to removed cgroups, which have connections that are still open
-	refused  bool // a namespace's sysctl could not be read
+	refused  bool            // a namespace's sysctl could not be read
 	unlogged uint64
 }
 
