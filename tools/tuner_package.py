@@ -13,14 +13,11 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 
-import yaml
-
 from priolab.experiments.errors import LabError, StepFailed
 from priolab.experiments.host.home import ROOT
 from tools.tuner_program import LICENCES, NAME, SERVICE, built, version
 
 _STEP = "packing"
-_DATE_FORMAT = "%Y-%m-%d"
 _WHO = "The priority lab's maintainers <priority-lab@example.org>"
 _CONTROL = """\
 Package: {name}
@@ -112,8 +109,7 @@ fi
 def pack(program: Path, licences: str, folder: Path) -> Path:
     """Makes the package of a built program in the folder; returns its path. Raises StepFailed, OSError."""
     architecture = _run("dpkg", "--print-architecture").strip()
-    about = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    when = datetime.strptime(str(about["date-released"]), _DATE_FORMAT).replace(tzinfo=UTC)
+    when = _released()
     target = folder / f"{NAME}_{version()}_{architecture}.deb"
     with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name:
         tree = Path(name) / "tree"
@@ -131,6 +127,13 @@ def pack(program: Path, licences: str, folder: Path) -> Path:
         command = ("dpkg-deb", "--build", "--root-owner-group", "-Zxz", str(tree), str(target))
         _run("env", f"SOURCE_DATE_EPOCH={int(when.timestamp())}", *command)
     return target
+
+
+def _released() -> datetime:
+    """Returns the date of the release."""
+    lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    date = next(line.partition(": ")[2] for line in lines if line.startswith("date-released:"))
+    return datetime.strptime(date, "%Y-%m-%d").replace(tzinfo=UTC)
 
 
 def _notes(licences: str, date: str) -> dict[str, str]:
