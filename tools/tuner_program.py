@@ -15,7 +15,7 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,8 +86,8 @@ def _wheel() -> Wheel:
 
 
 @contextmanager
-def workshop() -> Iterator[Workshop]:
-    """A context with a toolchain and the sources. Raises StepFailed, TimedOut, OSError."""
+def workshop(files: Iterable[Path]) -> Iterator[Workshop]:
+    """A context with a toolchain and the sources, which are copies of files. Raises StepFailed, TimedOut, OSError."""
     wheel = _wheel()
     with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name:
         scratch, sources = Path(name), Path(name) / "sources"
@@ -98,7 +98,7 @@ def workshop() -> Iterator[Workshop]:
             raise StepFailed(_STEP, f"{wheel.requirement}: {error}") from error
         file.unlink()
         sources.mkdir()
-        for each in _sources():
+        for each in files:
             shutil.copy(each, sources)
         yield Workshop(go, sources)
 
@@ -119,7 +119,7 @@ def built() -> Path:
     cache_folder().mkdir(parents=True, exist_ok=True)
     with alone(cache_folder() / f"{NAME}.lock"):
         if not (final / NAME).exists():
-            with new_folder(final) as made, workshop() as there:
+            with new_folder(final) as made, workshop(_sources()) as there:
                 build(there, made)
     return final / NAME
 

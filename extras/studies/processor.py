@@ -2,19 +2,15 @@
 
     client ==== link (tbf, no delay) ==== front
 
-Rules:
-1. The places are network namespaces of this process, and all programs are its children. So they end with it.
-2. The servers answer with files, so that no origin uses a processor meanwhile. All of them are started once.
-3. All measurements, of each server with each number of connections and each LOWAT, are in one random order, several
-   times. Only ratios are compared: processor times depend on the machine, and on what else it does.
+All servers are started once (real_fronts.py). All measurements, of each server with each number of connections and each
+LOWAT, are in one random order, several times. Only ratios are compared: processor times depend on the machine, and on
+what else it does.
 """
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -22,16 +18,12 @@ from statistics import median
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import StepFailed, Unavailable
-from priolab.experiments.host.home import setup_command
-from priolab.experiments.host.installed import program_of
 from priolab.experiments.host.processes import die_with_parent
 from priolab.experiments.host.search_path import find, program_environment
 from priolab.experiments.testbed.namespaces.namespace import Namespace
-from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, TO_CLIENT, wire_link
-from priolab.proxy.certificates import issue
+from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, TO_CLIENT
+from priolab.extras.studies.real_fronts import FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, fronts, places
 from priolab.proxy.counters import FrontCounters
-from priolab.proxy.front import Front, FrontSettings
-from priolab.proxy.server import server_of
 
 CONNECTIONS: Mapping[int, int] = {1: 64_000_000, 64: 1_500_000, 1000: 200_000}
 """The numbers of connections, each with the size of the file that every connection requests, in bytes."""
@@ -40,10 +32,7 @@ LOWATS = (None, 131_072, 65_536, 16_384, 4096)
 RATE = "500mbit"
 REPEAT = 3
 _STEP = "processor time"
-_LOWAT, _UNSET = "net.ipv4.tcp_notsent_lowat", "4294967295"
 _SHAPER = f"qdisc add dev {TO_CLIENT} root tbf rate {RATE} burst 256k limit 64m"
-_TEMPLATES = Path(__file__).parent / "fronts"
-_FIRST_PORT = 8443
 _SEED = 1
 _LIMIT_S = 60.0
 _MB = 10**6
@@ -111,11 +100,13 @@ def measure(
     Random(_SEED).shuffle(order)
     found: dict[Point, list[Spent]] = {point: [] for point in points}
     loads = [os.getloadavg()[0]]
-    with _places() as (client, front), _fronts(servers, folder, front) as counters:
+    files = {str(count): size_bytes for count, size_bytes in CONNECTIONS.items()}
+    with places() as made, fronts(servers, folder, made.front, files) as counters:
+        made.link.run(["tc", *_SHAPER.split()])
 
         def measured(point: Point) -> Spent:
-            port = _FIRST_PORT + servers.index(point.server)
-            return _measured(point, client, counters[point.server], h2load, port)
+            port = FIRST_PORT + servers.index(point.server)
+            return _measured(point, made.client, counters[point.server], h2load, port)
 
         for point in points:
             if point.lowat is None:  # the first reading of a file costs more
@@ -123,65 +114,10 @@ def measure(
         for number, point in enumerate(order, start=1):
             if number % len(points) == 1:
                 report.say(f"processor time: measurement {number} of {len(order)}")
-            front.write_sysctl(_LOWAT, _UNSET if point.lowat is None else str(point.lowat))
+            made.front.write_sysctl(LOWAT_SYSCTL, LOWAT_UNSET if point.lowat is None else str(point.lowat))
             found[point].append(measured(point))
             loads.append(os.getloadavg()[0])
     return Spending(by_point=found, load=sum(loads) / len(loads), processors=os.cpu_count() or 1)
-
-
-@contextmanager
-def _places() -> Iterator[tuple[Namespace, Namespace]]:
-    """Makes client and front, with the shaped link between them. Raises Unavailable, StepFailed."""
-    with Namespace("client") as client, Namespace("link", forwards=True) as link, Namespace("front") as front:
-        wire_link(client, link, front)
-        link.write_sysctl("net.ipv4.ip_forward", "1")
-        link.run(["tc", *_SHAPER.split()])
-        front.write_sysctl("net.core.somaxconn", "4096")
-        yield client, front
-
-
-@contextmanager
-def _fronts(servers: Sequence[str], folder: Path, place: Namespace) -> Iterator[Mapping[str, FrontCounters]]:
-    """Starts the servers, which listen at consecutive ports. Yields their counters. Raises LabError, NotReady."""
-    with ExitStack() as stack:
-        counters = {}
-        for port, name in enumerate(servers, start=_FIRST_PORT):
-            front = Front(_settings(name, port, folder / name))
-            files = front.settings.state / "files"
-            files.mkdir(parents=True)
-            (files / "ready").touch()
-            for connections, size_bytes in CONNECTIONS.items():
-                with (files / str(connections)).open("wb") as file:
-                    file.truncate(size_bytes)
-            with place.entered():
-                process = stack.enter_context(front.running(partial(place.start, name)))
-            counters[name] = FrontCounters(process.pid, "calls are not counted here", None)
-        yield counters
-
-
-def _settings(name: str, port: int, folder: Path) -> FrontSettings:
-    server = server_of(name)
-    program = program_of(server)
-    if program is None:
-        raise Unavailable(_STEP, f"{server.program} is not installed", f"{setup_command(f'SERVER={name}')} installs it")
-    folder.mkdir()
-    return FrontSettings(
-        server=replace(server, template=_TEMPLATES / server.config_name),
-        native="off",
-        buffering="on",
-        program=program,
-        server_name=ADDRESSES.front,
-        address=ADDRESSES.front,
-        port=port,
-        origin="127.0.0.1:1",
-        size_bytes=0,
-        certificates=issue(folder, ADDRESSES.front),
-        config=folder / server.config_name,
-        state=folder / "state",
-        as_root=True,
-        log=folder / "error.log",
-        output=folder / "output.log",
-    )
 
 
 def _measured(point: Point, client: Namespace, counters: FrontCounters, h2load: str, port: int) -> Spent:

@@ -1,0 +1,36 @@
+"""The tuner with many connections on real clocks, made small."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from priolab.experiments.commands.console import Report
+from priolab.experiments.host.home import ROOT
+from priolab.extras.studies.scale import CROWD
+from priolab.extras.studies.scale_trials import TUNER, UNSET, Programs, measure
+from tests.support.capabilities import needs
+from tools import crowd, tuner_program
+
+
+@pytest.mark.punctual
+@pytest.mark.usefixtures("netns")
+def test_a_small_crowd(tmp_path: Path) -> None:
+    """The tuner tunes every connection, and its clients get the urgent file sooner than with LOWAT unset."""
+    needs("nginx")
+    needs("cgroup")
+    if os.geteuid() != 0:
+        pytest.skip("only root starts the tuner")
+    client = ROOT / "build" / "crowd"
+    if not client.exists():
+        assert crowd.main() == 0
+    programs = Programs(crowd=client, tuner=tuner_program.built())
+    groups = [replace(group, count=20 if group.name == "slow" else 2) for group in CROWD]
+    found = measure(groups, 100.0, [UNSET, TUNER], programs, tmp_path, Report(aside=True))
+    (unset,), (tuned,) = found[UNSET], found[TUNER]
+    assert tuned.tuner is not None
+    assert tuned.tuner.tuned == len(tuned.pages) == 24
+    assert tuned.tuner.decisions >= 24
+    assert tuned.first_byte_s("slow") < unset.first_byte_s("slow")
+    assert tuned.cpu_s > 0

@@ -1,0 +1,29 @@
+"""Builds the client of `make tuner-scale` into build/crowd, with the Go toolchain of the tuner."""
+
+import sys
+
+from priolab.experiments.errors import LabError
+from priolab.experiments.host.go_toolchain import FLAGS
+from priolab.experiments.host.home import ROOT
+from tools.tuner_program import workshop
+
+_SOURCES = ROOT / "extras" / "studies" / "crowd"
+_PROGRAM = ROOT / "build" / "crowd"
+
+
+def main() -> int:
+    """Builds the program."""
+    _PROGRAM.parent.mkdir(exist_ok=True)
+    print("building the client of many connections with Go", flush=True)
+    try:
+        with workshop(sorted(_SOURCES.iterdir())) as there:
+            there.run("vet", "./...")
+            there.run("build", *FLAGS, "-o", str(_PROGRAM), ".")
+    except (LabError, OSError) as error:
+        print(f"make tuner-scale: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
