@@ -126,6 +126,11 @@ class RunFolder:
         return self.asked / "arm.json"
 
     @property
+    def errand(self) -> Path:
+        """errand.json: the settings of an extra's errand (experiments/run/errand.py), in a folder that is no run's."""
+        return self.asked / "errand.json"
+
+    @property
     def page(self) -> Path:
         """page.json: the page as the origin reads it."""
         return self.asked / "page.json"

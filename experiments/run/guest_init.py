@@ -1,4 +1,4 @@
-"""Carries out runs in the guest, one after the other. guest_start.py calls it.
+"""Carries out errands (errand.py) in the guest, one after the other. guest_start.py calls it. Most errands are runs.
 
 The guest's root is the host's file system, read-only. The folder of the current run is mounted on /mnt, writable.
 
@@ -31,15 +31,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from priolab.experiments.host.tools import FRONT
-from priolab.experiments.results.order import BEGINS, ENDED, IDLE, Order
+from priolab.experiments.results.order import BEGINS, ENDED, IDLE
 from priolab.experiments.results.run_folder import PARTIAL, RunFolder
+from priolab.experiments.run.errand import Errand, read_errand
 from priolab.experiments.run.guest_start import begin_anew, check, libc, mount
-from priolab.experiments.run.process import carry_out
 from priolab.experiments.testbed.guest import io_uring
-from priolab.experiments.testbed.guest.inside import QUIC, InGuest
+from priolab.experiments.testbed.guest.inside import QUIC
 from priolab.experiments.testbed.guest.rehearsal import keep_open, rehearse
-from priolab.experiments.testbed.namespaces.namespaces import known_beforehand, refer_to
+from priolab.experiments.testbed.namespaces.namespaces import refer_to
 
 _CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
 _PR_SET_TIMERSLACK = 29  # <linux/prctl.h>
@@ -107,11 +106,9 @@ def _take_turns() -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
 
 
-def _keep_programs(orders: Iterable[Order], kept: set[tuple[str | None, str]]) -> None:
-    """Keeps the programs of the orders open. kept: the root and the path of those that are open; gets the others."""
-    programs = {
-        (order.root if name == FRONT else None, program) for order in orders for name, program in order.programs.items()
-    }
+def _keep_programs(errands: Iterable[Errand], kept: set[tuple[str | None, str]]) -> None:
+    """Keeps the programs of the errands open. kept: the root and the path of those that are open; gets the others."""
+    programs = {program for errand in errands for program in errand.programs}
     for root, program in sorted(programs - kept, key=lambda each: (each[0] or "", each[1])):
         keep_open([program], Path(root) if root else None)
     kept |= programs
@@ -179,21 +176,21 @@ def _claim(path: Path) -> bool:
     return claimed
 
 
-def _carry_out(path: Path, order: Order) -> None:
-    """Carries out a run in a process of its own. path: the run's folder on the host."""
+def _carry_out(path: Path, errand: Errand) -> None:
+    """Carries out an errand in a process of its own. path: the errand's folder on the host."""
     name = path.name.removesuffix(PARTIAL)
     print(f"@ {BEGINS}{name}", flush=True)
     writable = _make_writable()
     home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     later_s = _wait_for_alignment()
-    seeded = begin_anew(order.seed)
+    seeded = begin_anew(errand.seed)
     check(libc.unshare(_CLONE_NEWPID), "a new PID namespace")
 
     def run() -> None:
-        if order.scenario.client.is_browser:
+        if not errand.in_turns:
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         mount("hostfs", str(_FOLDER), str(path))
-        carry_out(RunFolder(_FOLDER), InGuest(later_s), order, seeded=seeded, known_as=path)
+        errand.carry_out(RunFolder(_FOLDER), seeded=seeded, known_as=path, later_s=later_s)
 
     _in_a_child(run)
     check(libc.setns(home, _CLONE_NEWPID), "leaving the PID namespace")
@@ -243,19 +240,20 @@ def carry_out_runs() -> None:
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
     io_uring.forbid()
     kept: set[tuple[str | None, str]] = set()
+    rehearsed = False
     paths = _listed(os.fdopen(_LIST))
     while paths:
-        orders: dict[Path, Order] = {}
+        errands: dict[Path, Errand] = {}
         for path in paths:
             with suppress(FileNotFoundError):  # another guest has carried out the run
-                orders[path] = Order.read(RunFolder(path))
-        is_first = not kept
-        _keep_programs(orders.values(), kept)
-        known_beforehand(next(iter(orders.values())).programs["node"])
-        if is_first:
+                errands[path] = read_errand(RunFolder(path))
+        _keep_programs(errands.values(), kept)
+        next(iter(errands.values())).prepare()
+        if not rehearsed:
             _rehearse()
+            rehearsed = True
         gc.freeze()
-        for path, order in orders.items():
+        for path, errand in errands.items():
             if path == paths[0] or _claim(path):
-                _carry_out(path, order)
+                _carry_out(path, errand)
         paths = _further()

@@ -1,30 +1,26 @@
 """The fabric `virtual`: places in a guest, with real Linux, real netem, and a clock that jumps over idle time."""
 
-import compileall
 import os
-import shlex
-import sys
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from priolab.common.cache_folder import cache_folder
 from priolab.common.limits import too_low_for_run
 from priolab.common.running import TookTooLong
 from priolab.experiments.errors import RAISE_LIMIT, Unavailable
 from priolab.experiments.host import machine
-from priolab.experiments.host.home import IMPORTED_FROM, kernel_command
+from priolab.experiments.host.home import kernel_command
 from priolab.experiments.host.processes import CALMER
 from priolab.experiments.host.programs import tools_for
-from priolab.experiments.host.search_path import SYSTEM_FOLDERS, find
+from priolab.experiments.host.search_path import find
 from priolab.experiments.host.tools import Tools
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.knobs import NAMED_BY_PATH
 from priolab.experiments.scenario.scenario import Scenario
-from priolab.experiments.testbed.guest import kernel
+from priolab.experiments.testbed.guest import guest, kernel
+from priolab.experiments.testbed.guest.guest import Guest
 from priolab.experiments.testbed.guest.inside import QUIC, InGuest
 from priolab.experiments.testbed.namespaces.front_shaper_check import check_egress
 from priolab.experiments.testbed.namespaces.qdisc_check import check_qdisc
@@ -32,10 +28,6 @@ from priolab.netem.availability import NO_GUEST_KERNEL, lack_in_guest
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.server import absolute
 
-_PACKAGES = IMPORTED_FROM / "priolab"
-_START = _PACKAGES / "experiments" / "run" / "guest_start.py"
-_IN_THE_GUEST = ("client", "common", "experiments", "netem", "proxy")
-_GUESTS_OWN = ("/mnt", "/proc", "/run", "/sys")
 _LIBRARY_PATH = "LD_LIBRARY_PATH"
 _MEMORY_MIB = 512
 _BROWSER_MIB = 1024
@@ -53,13 +45,6 @@ _AUTOTUNED_BYTES, _RECEIVED_BYTES = 4 * _MIB, 6 * _MIB
 # A browser's net log has 4.6 bytes per byte of payload. The log is in the guest's memory three times: as a file,
 # as text, and as Python values.
 _LOG_COPIES = 3 * 4.6
-
-
-@cache
-def _compile() -> None:
-    """Compiles the lab's Python modules, which every guest would compile anew: a guest cannot write host files."""
-    for package in _IN_THE_GUEST:
-        compileall.compile_dir(_PACKAGES / package, quiet=2)
 
 
 class Virtual(InGuest):
@@ -93,7 +78,7 @@ class Virtual(InGuest):
         check_qdisc(scenario, shaper, no_netem, _lack_of_qdisc)
         if shaper is Shaper.FERRY and (lack := _no_ferry()):
             raise Unavailable(f"SHAPER={shaper}", lack, f"run {kernel_command()} after installing ethtool")
-        self._memory_folder(scenario)
+        guest.memory_folder(memory_mib(scenario))
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """Returns (netem, reason), then (ferry, None). reason: why guests have no netem; None if they have netem."""
@@ -116,91 +101,39 @@ class Virtual(InGuest):
 
     def prepare(self, *_: object) -> None:
         """Compiles the lab's Python modules, once in this process."""
-        _compile()
+        guest.compile_modules()
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
-        """Returns the command that starts the guest kernel.
-
-        The kernel splits its command line at blanks, so init is a script in the scratch folder.
-        """
-        scenarios = [scenario for scenario, _ in runs]
-        init = scratch / "init"
-        exports = [f"export {name}={shlex.quote(value)}" for name, value in _environment(scenarios).items()]
-        folders = _write_list(runs, scratch)
-        run = f"{shlex.join([sys.executable, '-P', str(_START)])} 9<{shlex.quote(str(folders))}"  # in the root folder
-        init.write_text("\n".join(["#!/bin/sh", *exports, f"exec {run}", ""]))
-        init.chmod(0o755)
-        return [
-            "env",
-            f"TMPDIR={self._memory_folder(max(scenarios, key=memory_mib))}",
-            str(kernel.path()),
-            *_kernel_words(scenarios),
-            f"init={init}",
-            f"uml_dir={scratch}",
-        ]
+        """Returns the command that starts the guest."""
+        return guest_for([scenario for scenario, _ in runs]).command([folder.path for _, folder in runs], scratch)
 
     def kind(self, scenarios: Sequence[Scenario]) -> Hashable | None:
         """Returns the settings of a guest that can carry out these scenarios; None if this guest cannot wait for more.
 
         A browser's guest has much memory, so it is not kept.
         """
-        if any(scenario.client.is_browser for scenario in scenarios) or not kernel.can_wait():
+        if any(scenario.client.is_browser for scenario in scenarios):
             return None
-        environment = _environment(scenarios)
-        return str(kernel.path()), *_kernel_words(scenarios), *environment.items()
+        return guest_for(scenarios).kind
 
     def further(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> str:
         """Returns the path of a file that lists the run folders."""
-        return str(_write_list(runs, scratch))
-
-    def _memory_folder(self, scenario: Scenario) -> Path:
-        """Returns the folder for the guest's memory file, which is mapped executable. Raises Unavailable."""
-        for folder, room_mib in _memory_rooms_mib():
-            if room_mib > memory_mib(scenario):
-                return folder
-        reason = f"no folder for {memory_mib(scenario)} MiB of guest memory that allows execution"
-        raise Unavailable(f"FABRIC={self.name}", reason, "set TMPDIR to a folder that is not mounted noexec")
+        return guest.further([folder.path for _, folder in runs], scratch)
 
 
-def _environment(scenarios: Sequence[Scenario]) -> Mapping[str, str]:
-    """Returns the environment of a guest's first process."""
-    variables = {
-        "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS]),
-        "LANG": "C.UTF-8",
-        "TZ": "UTC",
-        "TMPDIR": "/run",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "XDG_CACHE_HOME": str(cache_folder().parent),
-        "PYTHONPATH": str(IMPORTED_FROM),  # this checkout's code, also if another checkout is installed
-    }
+def guest_for(scenarios: Sequence[Scenario]) -> Guest:
+    """Returns the settings of a guest that can carry out these scenarios."""
+    variables = {}
     if any(scenario.program for scenario in scenarios) and (searched := os.environ.get(_LIBRARY_PATH)):
         variables[_LIBRARY_PATH] = searched
     if not all(scenario.front.over_tcp for scenario in scenarios):
         variables[QUIC] = "yes"
-    return variables
-
-
-def _kernel_words(scenarios: Sequence[Scenario]) -> list[str]:
-    return [
-        f"mem={max(map(memory_mib, scenarios))}M",
-        *_tcp_words(scenarios),
-        "con=null",
-        "con0=null,fd:1",
-        "quiet",
-        "time-travel=inf-cpu",
-        *kernel.words(own_clock=any(map(_reads_processor_clock, scenarios))),
-        "root=none",
-        "rootfstype=hostfs",
-        "rootflags=/",
-        "ro",
-    ]
-
-
-def _write_list(runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> Path:
-    """Writes the list of run folders into a new file in the scratch folder; returns the file's path."""
-    file = scratch / f"runs{len(list(scratch.glob('runs*'))) or ''}"
-    file.write_text("".join(f"{folder.path}\n" for _, folder in runs))
-    return file
+    return Guest(
+        memory_mib=max(map(memory_mib, scenarios)),
+        environment=variables,
+        words=_tcp_words(scenarios),
+        own_clock=any(map(_reads_processor_clock, scenarios)),
+    )
 
 
 def _reads_processor_clock(scenario: Scenario) -> bool:
@@ -209,32 +142,16 @@ def _reads_processor_clock(scenario: Scenario) -> bool:
 
 
 def _check_visible(scenario: Scenario) -> None:
-    """Checks that the guest sees the files that the user gave for the front. Raises Unavailable.
-
-    The guest sees this machine's files, except below folders on which it mounts file systems of its own.
-    """
+    """Checks that the guest sees the files that the user gave for the front. Raises Unavailable."""
     for knob, text in scenario.named_files.items():
-        if text is None or not NAMED_BY_PATH[knob](text):
-            continue
-        path = absolute(text)
-        for folder in _GUESTS_OWN:
-            if path.is_relative_to(folder) or path.resolve().is_relative_to(folder):
-                remedy = "copy it to another folder, or use FABRIC=netns"
-                raise Unavailable(f"{knob}={text} with FABRIC=virtual", f"the guest has a {folder} of its own", remedy)
-
-
-def _memory_rooms_mib() -> Iterator[tuple[Path, int]]:
-    """Yields folders that can hold a guest's memory file, the preferred one first, with the free MiB of each."""
-    for folder in (Path("/dev/shm"), Path(os.environ.get("TMPDIR", "/tmp")), cache_folder()):  # noqa: S108
-        if folder.is_dir() and os.access(folder, os.W_OK):
-            state = os.statvfs(folder)
-            if not state.f_flag & os.ST_NOEXEC:
-                yield folder, state.f_bavail * state.f_frsize // _MIB
+        if text is not None and NAMED_BY_PATH[knob](text):
+            what = f"{knob}={text} with FABRIC=virtual"
+            guest.check_visible(absolute(text), what, "copy it to another folder, or use FABRIC=netns")
 
 
 def memory_room_mib(scenario: Scenario) -> int:
     """Returns the free MiB in the folder for the memory of that scenario's guest; 0 if no folder has enough."""
-    return next((room_mib for _, room_mib in _memory_rooms_mib() if room_mib > memory_mib(scenario)), 0)
+    return guest.memory_room_mib(memory_mib(scenario))
 
 
 def no_netem() -> str | None:
