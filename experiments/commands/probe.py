@@ -52,10 +52,10 @@ from priolab.experiments.commands.target import (
     parsed_url,
     reached,
     run_client,
-    scratch_folder,
     steps_to,
 )
 from priolab.experiments.errors import ScenarioError, StepFailed, TimedOut
+from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.stimuli import Stimulus, asked_by, stimuli_of, stimulus_page
 from priolab.netem import units
@@ -232,7 +232,7 @@ def _seeing(
     done, over = 0, threading.Event()
     with (
         report.ticking(lambda: f"{done} of {len(questions)} probes") as tick,
-        scratch_folder() as scratch,
+        scratch_folder("priolab-probe-") as scratch,
         ThreadPoolExecutor(_AT_ONCE) as threads,
     ):
 

@@ -43,9 +43,9 @@ from priolab.experiments.commands.target import (
     parsed_url,
     reached,
     run_client,
-    scratch_folder,
 )
 from priolab.experiments.errors import ScenarioError, StepFailed, TimedOut
+from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.scenario.knob import whole
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.pages import site_page
@@ -235,7 +235,11 @@ def _load(site: _Site, deadline: Deadline, report: Report) -> _Found:
         f" load{'s' if total > 1 else ''}; time limit of all together: {site.limit_ns / 10**9:g} s"
     )
     step, over = "connecting", threading.Event()
-    with report.ticking(lambda: step) as tick, scratch_folder() as scratch, _reachable(site, scratch) as host:
+    with (
+        report.ticking(lambda: step) as tick,
+        scratch_folder("priolab-probe-") as scratch,
+        _reachable(site, scratch) as host,
+    ):
         try:
             address, round_trip_ns = reached(host, site.port, deadline)
         except StepFailed as error:

@@ -3,14 +3,10 @@
 import re
 import socket
 import ssl
-import subprocess
-import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -22,9 +18,7 @@ from priolab.common.formats.events import Event
 from priolab.common.formats.plan import Plan, Steps
 from priolab.common.formats.reading import read_journal
 from priolab.experiments.errors import ScenarioError, StepFailed
-from priolab.experiments.host import keeper
 from priolab.experiments.host.processes import Process, module
-from priolab.experiments.host.search_path import program_environment
 from priolab.netem import units
 
 STEP = "probing"
@@ -37,17 +31,6 @@ _AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
 """Characters of a path or a query that are not escaped (RFC 3986, 2.2 and 2.4), beside letters, digits and `-._~`."""
 _SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 _UNKNOWN_ISSUER = re.compile(r"local issuer|self-signed|self signed")
-
-
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """Yields a temporary folder. A keeper process removes the folder when this process ends, even by SIGKILL."""
-    with tempfile.TemporaryDirectory(prefix="priolab-probe-") as scratch:
-        command = [sys.executable, "-I", "-S", str(keeper.__file__), scratch, "any", "none", "sleep", "infinity"]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=program_environment(), start_new_session=True
-        ):
-            yield Path(scratch)
 
 
 def run_client(plan: Plan, ca: Path, folder: Path, deadline: Deadline, over: threading.Event) -> list[Event]:

@@ -25,10 +25,10 @@ from priolab.experiments.commands.target import (
     parsed_url,
     reached,
     run_client,
-    scratch_folder,
     steps_to,
 )
 from priolab.experiments.errors import StepFailed
+from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.scenario.stimuli import Stimulus, stimulus_page
 from priolab.extras.gate.expectations import Check, Trial
 from priolab.extras.gate.judging import trial_key
@@ -96,7 +96,7 @@ def carry_out(site: Site, checks: Iterable[Check], told: Callable[[str], None]) 
     }
     deadline, over = Deadline(time.monotonic_ns() + _LIMIT_NS, "the gate"), threading.Event()
     seen = {}
-    with scratch_folder() as scratch:
+    with scratch_folder("priolab-probe-") as scratch:
         for key, trial in trials.items():
             with tempfile.TemporaryDirectory(dir=scratch) as folder:
                 seen[key] = _asked(site, trial, Path(folder), deadline, over)

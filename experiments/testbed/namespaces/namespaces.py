@@ -28,7 +28,7 @@ from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt, Via
 from priolab.experiments.testbed import tap
 from priolab.experiments.testbed.counting import counting
-from priolab.experiments.testbed.namespaces import front_place, front_shaper
+from priolab.experiments.testbed.namespaces import front_place, front_shaper, pair
 from priolab.experiments.testbed.namespaces.cross_traffic import crossing
 from priolab.experiments.testbed.namespaces.end_sockets import EndSockets
 from priolab.experiments.testbed.namespaces.front_place import LOWAT, WMEM, End
@@ -39,7 +39,6 @@ from priolab.experiments.testbed.namespaces.wiring import (
     ADDRESSES,
     WIRE,
     gso_segments,
-    wire_link,
     wire_origin,
     wire_qdisc,
 )
@@ -67,12 +66,9 @@ _RMEM = "net.ipv4.tcp_rmem"
 _NO_IPV6 = "net.ipv6.conf.all.disable_ipv6"
 """The sysctl that disables IPv6. An interface's IPv6 address becomes valid only a second after the interface is up. A
 browser drops its requests on such a change: ERR_NETWORK_CHANGED."""
-_ECN = "net.ipv4.tcp_ecn"
-_ECN_ON = "1"  # asks for ECN, and accepts it
 # The server's segments are at most half as large as the largest window that the client advertised
 # (tcp_bound_to_half_wnd). So the client's receive buffer is fixed, and large enough not to limit segments.
 CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
-_HANDSHAKE_RETRIES = "8"  # 511 s
 _UNQUOTABLE = set('"$\\{}')
 _FORKED = ("-P", "-m", "priolab.client")
 
@@ -175,14 +171,8 @@ class Namespaces:
         return _node_route(tools.programs["node"])
 
     def _wire_up(self) -> None:
-        client, link, front, origin = self._client, self._link, self._front, self._origin
-        for place in (client, link, front, origin):
-            place.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
-        # By default the kernel gives up a connection after 63 s without an answer. A round trip may take two minutes.
-        client.write_sysctl("net.ipv4.tcp_syn_retries", _HANDSHAKE_RETRIES)
-        front.write_sysctl("net.ipv4.tcp_synack_retries", _HANDSHAKE_RETRIES)
-        link.write_sysctl("net.ipv4.ip_forward", "1")
-        wire_link(client, link, front)
+        self._origin.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
+        pair.join(self._client, self._link, self._front)
 
     @property
     def _places(self) -> Sequence[Namespace]:
@@ -211,26 +201,13 @@ class Namespaces:
         if scenario.client.is_browser:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
                 self._client.write_sysctl(_NO_IPV6, "1")
-        front = self._front
-        if scenario.link.ecn:
-            for place in (self._client, front):
-                place.write_sysctl(_ECN, _ECN_ON)
-        front_place.apply_settings(
-            front,
-            sndbuf_bytes=scenario.sndbuf_bytes,
-            congestion_control=scenario.congestion_control,
-            lowat_bytes=scenario.lowat_bytes,
-        )
-        if scenario.gso_segments is not None:
-            front.run_all([("ip", "link", "set", "dev", WIRE, "gso_max_segs", str(scenario.gso_segments))])
-        if scenario.front_qdisc is not None:
-            front.run_all([("tc", "qdisc", "add", "dev", WIRE, "root", "handle", "1:", scenario.front_qdisc)])
+        pair.apply_settings(self._client, self._front, scenario)
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the front's namespace, and tcp_ecn in the client's namespace."""
         front = self._front
         return {
-            "tcp_ecn": [int(place.read_sysctl(_ECN)) for place in (self._client, front)],
+            "tcp_ecn": [int(place.read_sysctl(pair.ECN)) for place in (self._client, front)],
             "lowat": int(front.read_sysctl(LOWAT)),
             "tcp_wmem": front.read_sysctl(WMEM),
             "gso_segments": gso_segments(front),
