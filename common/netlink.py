@@ -17,6 +17,7 @@ _ANSWER_BYTES = 64 * 1024
 _PATIENCE = struct.pack("@ll", 5, 0)  # struct timeval
 _MOST_NUMBER = 2**32 - 1
 _END_BYTES = 64
+_SO_RCVBUFFORCE, _MANY_BYTES = 33, 4 * 2**20  # <asm-generic/socket.h>
 _TOO_LARGE = "a netlink answer does not fit into its buffer"
 
 
@@ -173,6 +174,38 @@ class Conversation:
             return self._socket.recv(_ANSWER_BYTES)
         except BlockingIOError:
             raise TimeoutError("the kernel did not answer a netlink request within 5 s") from None
+
+
+class Announcements:
+    """What the kernel tells of its own accord, in the network namespace of the thread that creates this. A context."""
+
+    def __init__(self, family: int, groups: int) -> None:
+        """Opens the socket. family: the netlink protocol. groups: the multicast groups, a bit for each."""
+        self._socket = socket.socket(
+            socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, family
+        )
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _MANY_BYTES)
+        self._socket.bind((0, groups))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def fileno(self) -> int:
+        """Returns the socket's descriptor."""
+        return self._socket.fileno()
+
+    def read(self) -> Iterator[bytes]:
+        """Yields the payload of each message that has come. Raises OSError if some were lost."""
+        while True:
+            try:
+                data = self._socket.recv(_ANSWER_BYTES)
+            except BlockingIOError:
+                return
+            for _, _, payload in _messages(data):
+                yield payload
 
 
 def _messages(data: bytes, *, whole: bool = False) -> Iterator[tuple[int, int, bytes]]:

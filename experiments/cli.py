@@ -159,8 +159,16 @@ class _Version(Action):
 
 
 def _options(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
-    """Parses the command line. Words such as LOWAT=16384 may follow an option, which argparse alone would refuse."""
-    options, later = parser.parse_known_args(words)
+    """Parses the command line. Words such as LOWAT=16384 may follow an option, which argparse alone would refuse.
+
+    If a command runs another command, that one follows `--`, and is not parsed.
+    """
+    own = words[: words.index("--")] if "--" in words else words
+    options, later = parser.parse_known_args(own)
+    if hasattr(options, "command"):
+        options.command = words[len(own) + 1 :]
+    elif own != words:
+        options, later = parser.parse_known_args(words)
     if later and (not hasattr(options, "words") or any(word.startswith("-") for word in later)):
         parser.error(f"unrecognized arguments: {' '.join(later)}")
     if later:

@@ -22,6 +22,7 @@ _ANSWER_BYTES = 2048  # the answer with all three extensions has some 450 bytes
 _HEADER_BYTES = 72  # struct inet_diag_msg
 _IDENTITY_AT, _IDENTITY_BYTES = 4, 48  # struct inet_diag_sockid
 _PEER_PORT = struct.Struct(">2xH")  # the identity begins with the front's port and the client's port
+_PORTS = struct.Struct(">HH")
 _PORT_AND_PEER = struct.Struct(">4xH2x16x4s")
 _MEMORY_WORDS = struct.Struct("=9I")  # SK_MEMINFO_*, <linux/sock_diag.h>
 _TCP_INFO = struct.Struct("=16xI4xI4xI32xI4xII20xQ8xQ8xI4xII8xQQQQ8xQQI8xI")  # struct tcp_info, <linux/tcp.h>
@@ -153,6 +154,28 @@ class SocketDiag:
                     # The request ends with the identity of the requested connection.
                     found = self._any[:-_IDENTITY_BYTES] + answer[_IDENTITY_AT : _IDENTITY_AT + _IDENTITY_BYTES]
         return found
+
+
+class Connections:
+    """A sampler of all connections in the network namespace of the thread that creates it. A context manager."""
+
+    def __init__(self) -> None:
+        """Opens the netlink socket. Raises OSError."""
+        self._conversation = Conversation(_NETLINK_SOCK_DIAG)
+        self._all = _request(dump=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._conversation.__exit__()
+
+    def sample(self, t_ns: int) -> Iterator[tuple[int, ConnectionSample]]:
+        """Yields the own port and a sample of each connection, with the time t_ns. Raises OSError."""
+        for answer in self._conversation.ask(self._all):
+            if (sample := _read(answer, t_ns)) is not None:
+                port, peer_port = _PORTS.unpack_from(answer, _IDENTITY_AT)
+                yield port, ConnectionSample(**vars(sample), peer_port=peer_port)
 
 
 def _request(*, dump: bool) -> bytes:

@@ -1,0 +1,1 @@
+"""Runs any two programs on the lab's link, in a guest on virtual time."""

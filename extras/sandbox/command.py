@@ -1,0 +1,216 @@
+"""`priolab sandbox`: runs a server's command and a client's command on the lab's link.
+
+Exit codes: the client's; 128 plus the number of the signal that ended the client; or, if the client has not ended, those
+of outcome.CODES. 2: bad input.
+"""
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.target import parsed_time_ns
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.extras.sandbox import knobs, report, session
+from priolab.extras.sandbox.order import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, Order
+from priolab.extras.sandbox.outcome import CODES, Ending, Outcome
+from priolab.extras.sandbox.said import Said
+
+_STEP = "sandbox"
+_EXAMPLES = """\
+examples:
+  priolab sandbox RATE=10mbit DELAY=20ms --server 'python3 -m http.server 80' -- curl -sO http://server/FILE
+  priolab sandbox LOSS=2% --server 'iperf3 -s' --report -- iperf3 -c server -R
+"""
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `priolab sandbox` to its parser."""
+    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXAMPLES
+    parser.usage = "%(prog)s [-h] [KNOB=VALUE ...] [OPTION ...] [--server COMMAND] -- COMMAND ..."
+    listed = ", ".join(f"{name} ({knobs.default(name)})" for name in knobs.ALLOWED)
+    parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help=f"knobs, with their defaults: {listed}")
+    parser.add_argument("--server", metavar="COMMAND", help="the server's command, in one word; no shell reads it")
+    parser.add_argument(
+        "--wait-port",
+        metavar="PORT",
+        default=LISTENS,
+        help=f"start the client when the server listens at this port; {LISTENS}: at any; {AT_ONCE}: at once"
+        f" (default: {LISTENS})",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="PLACE.NAME=VALUE",
+        action="append",
+        default=[],
+        help="set a sysctl of a place, such as client.net.ipv4.tcp_sack=0; may be given several times",
+    )
+    parser.add_argument(
+        "--env",
+        metavar="NAME[=VALUE]",
+        action="append",
+        default=[],
+        help="a variable of the programs' environment, beside PATH, HOME, LANG and TZ; may be given several times",
+    )
+    parser.add_argument("--scratch", action="store_true", help="throw away what is written into the current folder")
+    parser.add_argument(
+        "--scheduler",
+        choices=("fifo", "default"),
+        default="fifo",
+        help="fifo: programs run in the order in which they were woken; default: the kernel's scheduler, for programs"
+        " whose threads wait for each other by spinning (default: fifo)",
+    )
+    parser.add_argument("--limit", metavar="TIME", default="86400s", help="the client's longest time (default: 86400s)")
+    parser.add_argument(
+        "--wall-limit",
+        metavar="TIME",
+        default="600s",
+        help="the longest time on this machine's clock (default: 600s)",
+    )
+    parser.add_argument("--server-output", type=Path, metavar="FILE", help="write the server's output to this file")
+    parser.add_argument("--both", action="store_true", help="print the output of both, each line with its place")
+    parser.add_argument("--report", action="store_true", help="print what was counted, on standard error")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was counted as JSON")
+    parser.add_argument("--capture", type=Path, metavar="FILE", help="write the packets of both places as pcapng")
+    parser.add_argument("--samples", type=Path, metavar="FILE", help="write the state of all TCP sockets over time")
+    parser.add_argument("--interval", metavar="TIME", default="10ms", help="the time between samples (default: 10ms)")
+    parser.set_defaults(do=sandbox, command=(), from_make=False, knobs=knobs.ALLOWED)
+
+
+def sandbox(options: argparse.Namespace, shown: Report) -> int:
+    """Carries it out; returns the exit code. Raises LabError."""
+    wish = _wish(options)
+    files = (options.json, options.capture, options.samples, options.server_output)
+    for path in files:
+        if path is not None:
+            check_document(path, _STEP)
+    fabric, why = session.usable(wish)
+    if not fabric.virtual_clock and why != "as asked":
+        _aside(f"note: {why}")
+    output = _Output(both=options.both)
+    with session.room() as room:
+        outcome = session.carry_out(wish, fabric, room, output.hear)
+    output.end()
+    if options.server_output is not None:
+        write_document(options.server_output, b"".join(output.servers), _STEP)
+    if options.json is not None:
+        write_document(options.json, json.dumps(report.document(outcome), indent=2).encode() + b"\n", _STEP)
+    if options.report:
+        for line in report.lines(outcome):
+            _aside(line)
+    if outcome.reason is not None:
+        shown.complain(outcome.reason)
+    return code_of(outcome)
+
+
+def code_of(outcome: Outcome) -> int:
+    """Returns the exit code of `priolab sandbox`."""
+    if outcome.ending is not Ending.ENDED or outcome.code is None:
+        return CODES[outcome.ending]
+    return outcome.code if outcome.code >= 0 else 128 - outcome.code
+
+
+def _wish(options: argparse.Namespace) -> session.Wish:
+    given = knobs.parsed(options.words)
+    if not options.command:
+        raise ScenarioError("COMMAND", "", "the client's command after `--`, such as -- curl http://server/")
+    sampled = options.samples is not None
+    order = Order(
+        knobs=knobs.complete(given),
+        seed=knobs.seed(given),
+        client=tuple(options.command),
+        server=None if options.server is None else _split(options.server),
+        environment=session.environment_of(options.env, ENVIRONMENT),
+        folder=str(Path.cwd()),
+        limit_ns=parsed_time_ns("--limit", options.limit, "1ms", "1000000s"),
+        sysctls=tuple(_sysctl(word) for word in options.set),
+        wait=_port(options.wait_port),
+        scratch=options.scratch,
+        fair=options.scheduler == "default",
+        interval_ns=parsed_time_ns("--interval", options.interval, "1us", "3600s") if sampled else None,
+    )
+    return session.Wish(
+        order=order,
+        fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
+        stdin=_stdin(),
+        wall_limit_s=parsed_time_ns("--wall-limit", options.wall_limit, "1s", "86400s") / 10**9,
+        capture=options.capture,
+        samples=options.samples,
+    )
+
+
+def _split(command: str) -> Sequence[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ScenarioError("--server", command, f"words as a shell reads them ({error})") from None
+    if not words:
+        raise ScenarioError("--server", command, "a command")
+    return words
+
+
+def _sysctl(word: str) -> tuple[str, str, str]:
+    name, equals, value = word.partition("=")
+    place, _, sysctl = name.partition(".")
+    if not equals or place not in (CLIENT, SERVER) or not sysctl.startswith("net."):
+        raise ScenarioError(
+            "--set", word, f"{CLIENT}.NAME=VALUE or {SERVER}.NAME=VALUE, with a NAME such as net.ipv4.tcp_sack"
+        )
+    return place, sysctl, value
+
+
+def _port(text: str) -> str:
+    if text in (AT_ONCE, LISTENS) or (text.isascii() and text.isdigit() and 0 < int(text) < 2**16):
+        return text
+    raise ScenarioError("--wait-port", text, f"a port from 1 to 65535, {LISTENS} or {AT_ONCE}")
+
+
+def _stdin() -> bytes:
+    """Returns this process's standard input, whole; nothing if it is a terminal."""
+    return b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
+
+
+def _aside(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+class _Output:
+    """Passes on what the programs write. servers: what the server has written."""
+
+    def __init__(self, *, both: bool) -> None:
+        self._both = both
+        self._line: dict[tuple[str, str], bytes] = {}
+        self.servers: list[bytes] = []
+
+    def hear(self, frames: Iterable[Said]) -> None:
+        """Passes on frames."""
+        for frame in frames:
+            if frame.place == SERVER:
+                self.servers.append(frame.data)
+            if self._both:
+                self._mark(frame)
+            elif frame.place == CLIENT:
+                _write(frame.stream, frame.data)
+
+    def end(self) -> None:
+        """Passes on lines without an end."""
+        for (place, stream), rest in self._line.items():
+            if rest:
+                _write(stream, b"%s| %s\n" % (place.encode(), rest))
+        self._line.clear()
+
+    def _mark(self, frame: Said) -> None:
+        key = frame.place, frame.stream
+        *lines, self._line[key] = (self._line.get(key, b"") + frame.data).split(b"\n")
+        for line in lines:
+            _write(frame.stream, b"%s| %s\n" % (frame.place.encode(), line))
+
+
+def _write(stream: str, data: bytes) -> None:
+    target = (sys.stdout if stream == "out" else sys.stderr).buffer
+    target.write(data)
+    target.flush()

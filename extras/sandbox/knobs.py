@@ -1,0 +1,69 @@
+"""The knobs of a sandbox: those of the link and of the server's TCP, and where it runs. One that is not given does
+nothing: without knobs the link has no rate and no delay, and TCP is as the kernel has it.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from priolab.experiments.errors import ScenarioError
+from priolab.experiments.execution.invocation import RUN_KNOBS, check_only
+from priolab.experiments.scenario.knob import Knob
+from priolab.experiments.scenario.knobs import KNOBS, STOCK
+from priolab.netem.words import WORDS
+
+_OF_TCP = ("LOWAT", "SNDBUF", "CC", "GSO", "FRONT_QDISC")
+_OF_CROSS = ("CROSS", "CROSS_CC")
+OF_LINK = (*WORDS, *_OF_CROSS, *_OF_TCP)
+"""The knobs of the link and of the server's TCP."""
+
+FABRIC, SEED = "FABRIC", "SEED"
+ALLOWED = (*OF_LINK, FABRIC, SEED)
+"""All knobs of a sandbox."""
+
+_DEFAULTS = {"RATE": "unlimited", "DELAY": "0ms", "QUEUE": "1000", "LOWAT": "none", "SNDBUF": STOCK}
+"""The values that differ from the defaults of an experiment. QUEUE is as long as that of a Linux device."""
+
+
+def default(name: str) -> str:
+    """Returns the value of a knob that is not given."""
+    if name in (FABRIC, SEED):
+        return RUN_KNOBS[name].default
+    return _DEFAULTS.get(name, KNOBS[name].default)
+
+
+def knob(name: str) -> Knob:
+    """Returns a knob of the link or of the server's TCP."""
+    return KNOBS[name]
+
+
+def parsed(words: Iterable[str]) -> dict[str, str]:
+    """Returns the values of the knobs in words NAME=VALUE. Raises ScenarioError."""
+    given: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise ScenarioError("KNOB", word, "NAME=VALUE, such as RATE=10mbit; the client's command follows `--`")
+        given[name] = value
+    check(given)
+    return given
+
+
+def check(given: Mapping[str, str]) -> None:
+    """Checks the names of knobs, and the values of SEED and LOWAT. Raises ScenarioError."""
+    check_only(given, ALLOWED, f"the knobs of `priolab sandbox`: {', '.join(ALLOWED)}")
+    if given.get("LOWAT") == "auto":
+        raise ScenarioError("LOWAT", "auto", f"{KNOBS['LOWAT'].allowed.removesuffix(', or auto')} in a sandbox")
+
+
+def complete(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the knobs of a scenario: those given, and the values of the others."""
+    return {name: given.get(name, default(name)) for name in OF_LINK}
+
+
+def seed(given: Mapping[str, str]) -> int:
+    """Returns the value of SEED. Raises ScenarioError."""
+    run_knob = RUN_KNOBS[SEED]
+    text = given.get(SEED, run_knob.default)
+    try:
+        return int(run_knob.parse(text))
+    except ValueError:
+        raise ScenarioError(SEED, text, run_knob.allowed) from None

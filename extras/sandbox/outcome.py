@@ -1,0 +1,84 @@
+"""How a sandbox ended, and what was counted on its link and its connections."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Ending(StrEnum):
+    """Ways in which a sandbox ends."""
+
+    ENDED = "ended"
+    """The client has ended."""
+    LIMIT = "limit"
+    """The client did not end within --limit."""
+    WALL_LIMIT = "wall-limit"
+    """The client did not end within --wall-limit."""
+    NOT_FOUND = "not-found"
+    """A program was not found."""
+    NOT_STARTED = "not-started"
+    """A program could not be started."""
+    SERVER = "server"
+    """The server ended before it listened, or did not listen in time."""
+    FAILED = "failed"
+    """The lab could not make the places or the link."""
+
+
+CODES = {
+    Ending.FAILED: 1,
+    Ending.SERVER: 123,
+    Ending.LIMIT: 124,
+    Ending.WALL_LIMIT: 125,
+    Ending.NOT_STARTED: 126,
+    Ending.NOT_FOUND: 127,
+}
+"""The exit codes of `priolab sandbox` if the client has not ended: those of timeout(1), env(1) and shells."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direction:
+    """What one direction of the link did. bytes: what arrived, with all headers. Packets of segmentation offload count
+    as one. dropped: packets that found the queue full, or that its discipline dropped. lost: packets lost by LOSS.
+    """
+
+    bytes: int = 0
+    dropped: int = 0
+    lost: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """A TCP connection, as its kernels counted it when it was closed, or at the end.
+
+    client_port, server_port: the ports of the places. down_bytes, up_bytes: what the programs could read at the client
+    and at the server. down_retransmissions, up_retransmissions: segments that the server and the client sent again.
+    min_round_trip_us: the shortest round trip of a segment; None if there was none.
+    """
+
+    client_port: int
+    server_port: int
+    down_bytes: int = 0
+    up_bytes: int = 0
+    down_retransmissions: int = 0
+    up_retransmissions: int = 0
+    min_round_trip_us: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How it ended. reason: in words, if the client did not end by itself. code: the client's exit code; negative, the
+    signal that ended it; None if it did not end. duration_ns: from the client's start to its end. longest_queue: the
+    most packets in the bottleneck at a sample; None without samples. seeded: True if all random numbers of the places
+    followed from the seed. clock_ns: CLOCK_REALTIME at the client's start, the clock of captures.
+    """
+
+    ending: Ending
+    reason: str | None = None
+    code: int | None = None
+    duration_ns: int = 0
+    down: Direction = Direction()
+    up: Direction = Direction()
+    connections: Sequence[Connection] = ()
+    longest_queue: int | None = None
+    seeded: bool = False
+    clock_ns: int = 0

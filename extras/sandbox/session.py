@@ -1,0 +1,244 @@
+"""Carries out a sandbox's order: starts a guest, or a process on a real clock, hears its programs, and reads the outcome.
+
+A guest is a job like that of an experiment (execution/jobs.py), and is kept for the next order where guests are kept.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
+from priolab.experiments.execution import jobs
+from priolab.experiments.execution.command_process import Work
+from priolab.experiments.host.processes import module
+from priolab.experiments.host.scratch import scratch_folder
+from priolab.experiments.host.search_path import find
+from priolab.experiments.results.run_folder import RunFolder, read_json
+from priolab.experiments.run.fabrics import AUTO, choose
+from priolab.experiments.testbed.fabric import Fabric
+from priolab.experiments.testbed.guest import guest
+from priolab.experiments.testbed.guest.virtual import guest_for
+from priolab.experiments.testbed.namespaces.netns import entering
+from priolab.extras.sandbox import pcapng
+from priolab.extras.sandbox.order import CLIENT, SERVER, Files, Order
+from priolab.extras.sandbox.outcome import Ending, Outcome
+from priolab.extras.sandbox.said import Reader, Said
+from priolab.extras.sandbox.spinning import spinning
+
+_NAME = "sandbox"
+_MARK = {"PRIOLAB_EXTRA": _NAME}
+"""A variable that keeps the guests of sandboxes apart from those of experiments."""
+
+_MOST_COPIED_BYTES = 128 * 2**20
+_MODULE = "priolab.extras.sandbox.errand"
+_GUESTS_FABRIC = "virtual"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What somebody wants to have carried out. order: without programs to keep open, and tcpdump.
+
+    fabric: the value of FABRIC. stdin: the client's standard input. wall_limit_s: the longest time on this machine's
+    clock. capture, samples: the files for packets and for samples; None for none.
+    """
+
+    order: Order
+    fabric: str = AUTO
+    stdin: bytes = b""
+    wall_limit_s: float = 600.0
+    capture: Path | None = None
+    samples: Path | None = None
+
+
+def usable(wish: Wish) -> tuple[Fabric, str]:
+    """Returns the fabric for it, and the reason for the choice. Raises ScenarioError and Unavailable."""
+    if wish.fabric not in (AUTO, "virtual", "netns"):
+        raise ScenarioError("FABRIC", wish.fabric, "auto, virtual, netns")
+    scenario = wish.order.scenario
+    if wish.fabric != AUTO:
+        return choose(wish.fabric, [scenario], None)
+    try:
+        return choose(_GUESTS_FABRIC, [scenario], None)
+    except Unavailable as error:
+        try:
+            fabric, _ = choose("netns", [scenario], None)
+        except Unavailable:
+            raise error from None
+        return fabric, f"on this machine's clock, so results differ from run to run: {error}"
+
+
+@contextmanager
+def room() -> Iterator[Path]:
+    """Yields a folder for the files of sandboxes, which nothing leaves behind."""
+    with scratch_folder("priolab-sandbox-") as folder:
+        yield folder
+
+
+def carry_out(wish: Wish, fabric: Fabric, room: Path, hear: Callable[[Iterable[Said]], None]) -> Outcome:
+    """Carries it out, and returns the outcome. Raises LabError.
+
+    room: a folder for the files. hear: called with what the programs have written since the last call.
+    """
+    order = _completed(wish, fabric)
+    files = Files(Path(tempfile.mkdtemp(dir=room)))
+    try:
+        Order.write(order, RunFolder(files.path))
+        if wish.stdin:
+            files.stdin.write_bytes(wish.stdin)
+        outcome = _Run(wish, order, fabric, files, hear).outcome()
+        for file, write in ((wish.capture, _write_capture), (wish.samples, _write_samples)):
+            if file is not None:
+                write(files, file)
+        return outcome
+    finally:
+        shutil.rmtree(files.path, ignore_errors=True)
+
+
+def _completed(wish: Wish, fabric: Fabric) -> Order:
+    order = wish.order
+    isolated = fabric.name == _GUESTS_FABRIC
+    tcpdump = find("tcpdump") if wish.capture is not None else None
+    if wish.capture is not None and tcpdump is None:
+        raise Unavailable("--capture", "tcpdump is not installed", "run `apt-get install tcpdump`")
+    if isolated:
+        _check_folder(order)
+    elif order.scratch:
+        raise ScenarioError(
+            "--scratch", "", f"FABRIC={_GUESTS_FABRIC} alone: elsewhere programs write this machine's files"
+        )
+    return replace(
+        order,
+        capture=wish.capture is not None,
+        tcpdump=tcpdump,
+        isolated=isolated,
+        programs=tuple(_programs(order)) if isolated else (),
+    )
+
+
+def _check_folder(order: Order) -> None:
+    """Checks that a guest sees the current folder, and has room for a copy. Raises Unavailable and ScenarioError."""
+    guest.check_visible(Path(order.folder), f"the folder {order.folder}", "change to another, or use FABRIC=netns")
+    if order.scratch:
+        found = (path.lstat().st_size for path in Path(order.folder).rglob("*"))
+        total = 0
+        for size in found:
+            total += size
+            if total > _MOST_COPIED_BYTES:
+                most = f"a folder of at most {_MOST_COPIED_BYTES // 2**20} MiB, which the guest copies into its memory"
+                raise ScenarioError("--scratch", order.folder, most)
+
+
+def _programs(order: Order) -> Iterator[str]:
+    """Yields the paths of the programs that are found in PATH."""
+    for command in (order.client, order.server):
+        found = shutil.which(command[0], path=order.environment.get("PATH")) if command else None
+        if found and Path(found).is_absolute() and not Path(found).is_relative_to(order.folder):
+            yield found
+
+
+@dataclass
+class _Run:
+    """An order that is being carried out."""
+
+    wish: Wish
+    order: Order
+    fabric: Fabric
+    files: Files
+    hear: Callable[[Iterable[Said]], None]
+    _finish: jobs.Finish | None = None
+    _spins: str | None = None
+    _reader: Reader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._reader = Reader(self.files.said)
+
+    def outcome(self) -> Outcome:
+        log = self.files.path / "console.log"
+        task = jobs.Task(name=_NAME, work=self._work(), log=log, overdue=self._overdue, finished=self._finished)
+        jobs.run_all([task], 1, lambda *_: self._listen(), self._listen)
+        self._listen()
+        finish = self._finish
+        assert finish is not None, "the job has ended"
+        if self.files.outcome.exists():
+            return msgspec.convert(read_json(self.files.outcome), Outcome)
+        if finish.trouble:
+            return Outcome(ending=Ending.WALL_LIMIT, reason=finish.trouble)
+        reason = f"it ended without an outcome; its last output: {finish.said or 'none'}"
+        return Outcome(ending=Ending.FAILED, reason=str(StepFailed(_NAME, reason)))
+
+    def _work(self) -> Work:
+        if not self.order.isolated:
+            return Work(command=self._on_real_clock, one_cpu=False)
+        guest.compile_modules("extras/sandbox")
+        self.fabric.prepare([self.order.scenario], None, lambda _: None)
+        settings = replace(guest_for([self.order.scenario]), own_clock=True, environment=_MARK)
+        return Work(
+            command=partial(settings.command, [self.files.path]),
+            one_cpu=True,
+            kind=settings.kind,
+            further=partial(guest.further, [self.files.path]),
+            programs=frozenset(self.order.programs),
+        )
+
+    def _on_real_clock(self, scratch: Path) -> list[str]:
+        return ["env", f"TMPDIR={scratch}", *entering(), *module(_MODULE), str(self.files.path)]
+
+    def _listen(self) -> None:
+        self.hear(self._reader.read())
+
+    def _overdue(self, wall_s: float) -> str | None:
+        if wall_s <= self.wish.wall_limit_s:
+            return None
+        said = f"the client did not end within {self.wish.wall_limit_s:g} s of this machine's time (--wall-limit)"
+        busy = spinning(self.files.path) if self.order.isolated else None
+        return f"{said}; {busy} uses the processor all the time" if busy else said
+
+    def _finished(self, finish: jobs.Finish) -> None:
+        self._finish = finish
+
+
+def _write_capture(files: Files, target: Path) -> None:
+    captures = [(name, files.path / f"{name}.pcap") for name in (CLIENT, SERVER)]
+    if all(path.exists() for _, path in captures):
+        with _writing(target):
+            pcapng.join(captures, target)
+
+
+def _write_samples(files: Files, target: Path) -> None:
+    if files.samples.exists():
+        with _writing(target):
+            target.write_bytes(files.samples.read_bytes())
+
+
+@contextlib.contextmanager
+def _writing(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StepFailed(_NAME, f"{file} cannot be written: {error.strerror}") from error
+
+
+def environment_of(words: Iterable[str], usual: Mapping[str, str]) -> dict[str, str]:
+    """Returns the programs' environment with the variables of words NAME=VALUE, or NAME for this process's value.
+
+    Raises ScenarioError.
+    """
+    variables = dict(usual)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name:
+            raise ScenarioError("--env", word, "NAME or NAME=VALUE")
+        if not equals:
+            if name not in os.environ:
+                raise ScenarioError("--env", name, "the name of a variable that is set here, or NAME=VALUE")
+            value = os.environ[name]
+        variables[name] = value
+    return variables

@@ -1,0 +1,76 @@
+"""The files that the programs see.
+
+In a guest these are this machine's, read-only, except: the current folder is this machine's and writable, or with
+--scratch a copy; /tmp, /run, /dev/shm and HOME are empty and writable, and go with the guest. On a real clock the
+programs see and write this machine's files, with a HOME of their own. In both, /etc/hosts and /etc/resolv.conf are the
+sandbox's: they name the two places, and send other names to port 53 of the server.
+"""
+
+import ctypes
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from priolab.experiments.errors import StepFailed
+from priolab.experiments.run.guest_start import check, libc, mount
+from priolab.experiments.testbed.namespaces.wiring import ADDRESSES
+from priolab.extras.sandbox.order import CLIENT, HOME, SERVER, Order
+
+_CLONE_NEWNS, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x0002_0000, 4096, 16384, 1 << 18  # <linux/sched.h>, <linux/mount.h>
+_TMP = "/tmp"  # noqa: S108
+_COPY = Path("/run/scratch")
+_FOR_ALL = 0o1777
+_NAMES = f"127.0.0.1 localhost\n{ADDRESSES.client} {CLIENT}\n{ADDRESSES.front} {SERVER}\n"
+_RESOLVER = f"nameserver {ADDRESSES.front}\n"
+_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
+
+
+def surround(order: Order, own: Path) -> str:
+    """Makes these files for this process and its children; returns HOME. Raises StepFailed.
+
+    own: a folder for files of this process.
+    """
+    try:
+        check(libc.unshare(_CLONE_NEWNS), "a mount namespace")
+        check(libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "keeping mounts")
+        home = HOME if order.isolated else str(own / "home")
+        if order.isolated:
+            _isolate(order)
+        Path(home).mkdir(parents=True, exist_ok=True)
+        _replace(Path("/etc/hosts"), _NAMES, own)
+        _replace(Path("/etc/resolv.conf"), _RESOLVER, own)
+        os.chdir(order.folder)
+    except (OSError, shutil.Error) as error:
+        raise StepFailed("the programs' files", str(error)) from error
+    return home
+
+
+def _isolate(order: Order) -> None:
+    folder = Path(order.folder)
+    if order.scratch:
+        shutil.copytree(folder, _COPY, symlinks=True)
+    mount("tmpfs", _TMP, "mode=1777")
+    Path("/run").chmod(_FOR_ALL)
+    for name, target in _LINKS.items():
+        with suppress(FileExistsError):
+            Path("/dev", name).symlink_to(target)
+    folder.mkdir(parents=True, exist_ok=True)
+    if order.scratch:
+        _bind(_COPY, folder)
+    elif folder != Path("/"):
+        mount("hostfs", str(folder), str(folder))
+
+
+def _replace(file: Path, text: str, own: Path) -> None:
+    """Puts another text in place of a file of this machine, if it has the file."""
+    made = own / file.name
+    made.write_text(text)
+    made.chmod(0o644)
+    if file.exists():
+        _bind(made, file.resolve())
+
+
+def _bind(source: Path, target: Path) -> None:
+    made = libc.mount(os.fsencode(source), os.fsencode(target), None, ctypes.c_ulong(_MS_BIND), None)
+    check(made, f"showing {source} at {target}")
