@@ -1,7 +1,7 @@
 """`priolab sandbox`: runs a server's command and a client's command on the lab's link.
 
-Exit codes: the client's; 128 plus the number of the signal that ended the client; or, if the client has not ended, those
-of outcome.CODES. 2: bad input.
+Exit codes: the client's; 128 plus the number of the signal that ended the client; those of outcome.CODES if the client
+has not ended by itself; 2 for bad input.
 """
 
 import argparse
@@ -99,7 +99,7 @@ def sandbox(options: argparse.Namespace, shown: Report) -> int:
         write_document(options.server_output, b"".join(output.servers), _STEP)
     if options.json is not None:
         write_document(options.json, json.dumps(report.document(outcome), indent=2).encode() + b"\n", _STEP)
-    if options.report:
+    if options.report and outcome.ending is Ending.ENDED:
         for line in report.lines(outcome):
             _aside(line)
     if outcome.reason is not None:
@@ -120,7 +120,7 @@ def _wish(options: argparse.Namespace) -> session.Wish:
         raise ScenarioError("COMMAND", "", "the client's command after `--`, such as -- curl http://server/")
     sampled = options.samples is not None
     order = Order(
-        knobs=knobs.complete(given),
+        knobs=knobs.of_scenario(given),
         seed=knobs.seed(given),
         client=tuple(options.command),
         server=None if options.server is None else _split(options.server),

@@ -18,7 +18,7 @@ _ALL_STATES = 0xFFF & ~(1 << 10)  # but TCP_LISTEN
 _REQUEST = struct.Struct("=3BxI48x")  # struct inet_diag_req_v2
 _MESSAGE = struct.Struct(">4xHH4s12x4s")  # struct inet_diag_msg: ports and addresses of the two ends
 _MESSAGE_BYTES = 72
-_TCP_INFO = struct.Struct("=100xI24xQ12xI")  # struct tcp_info: tcpi_total_retrans, _bytes_received, _min_rtt
+_TCP_INFO = struct.Struct("=100xI24xQ12xI48xQQ")  # struct tcp_info, <linux/tcp.h>: the fields of _End, in its order
 _NEVER = 2**32 - 1
 _FINDER = Finder(_MESSAGE_BYTES, _INFO)
 _QUESTION = question(
@@ -28,13 +28,20 @@ _QUESTION = question(
 _Ports = tuple[int, int]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _End:
-    """What one end of a connection counted."""
+    """What one end of a connection counted. received_bytes: one more than the data if the other end has closed."""
 
     retransmissions: int
     received_bytes: int
-    min_round_trip_us: int | None
+    min_round_trip_us: int
+    sent_bytes: int
+    sent_again_bytes: int
+
+    @property
+    def handed_bytes(self) -> int:
+        """The data that has been sent at least once."""
+        return self.sent_bytes - self.sent_again_bytes
 
 
 @dataclass
@@ -72,7 +79,7 @@ class Ends:
             self.lost = True
 
     def counted(self) -> dict[_Ports, list[_End]]:
-        """Returns the ends of all connections, also of those that are open, by their ports: this place's, the peer's."""
+        """Returns the ends of all connections, also of those that are open, by their ports: own, peer's."""
         self.hear()
         found = {ports: list(ends) for ports, ends in self._closed.items()}
         for answer in self._conversation.ask(_QUESTION):
@@ -84,12 +91,7 @@ class Ends:
         (info,) = _FINDER.payloads(answer)
         if peer != socket.inet_aton(self.peer) or not info:
             return
-        retransmissions, received_bytes, min_us = _TCP_INFO.unpack_from(info.ljust(_TCP_INFO.size, b"\0"))
-        end = _End(
-            retransmissions=retransmissions,
-            received_bytes=received_bytes,
-            min_round_trip_us=None if min_us in (0, _NEVER) else min_us,
-        )
+        end = _End(*_TCP_INFO.unpack_from(info.ljust(_TCP_INFO.size, b"\0")))
         found.setdefault((own, other), []).append(end)
 
 
@@ -104,15 +106,21 @@ def joined(client: Ends, server: Ends) -> Sequence[Connection]:
 
 
 def _connections(ports: _Ports, near: Sequence[_End], far: Sequence[_End]) -> Iterator[Connection]:
-    nothing = _End(retransmissions=0, received_bytes=0, min_round_trip_us=None)
-    for here, there in zip_longest(near, far, fillvalue=nothing):
-        trips = [each for each in (here.min_round_trip_us, there.min_round_trip_us) if each is not None]
+    for here, there in zip_longest(near, far):
+        trips = [end.min_round_trip_us for end in (here, there) if end and 0 < end.min_round_trip_us < _NEVER]
         yield Connection(
             client_port=ports[0],
             server_port=ports[1],
-            down_bytes=here.received_bytes,
-            up_bytes=there.received_bytes,
-            down_retransmissions=there.retransmissions,
-            up_retransmissions=here.retransmissions,
+            down_bytes=_arrived(there, here),
+            up_bytes=_arrived(here, there),
+            down_retransmissions=there.retransmissions if there else 0,
+            up_retransmissions=here.retransmissions if here else 0,
             min_round_trip_us=min(trips, default=None),
         )
+
+
+def _arrived(sender: _End | None, receiver: _End | None) -> int:
+    """Returns the bytes of data that the receiver's kernel has."""
+    if sender is None or receiver is None:
+        return 0
+    return min(receiver.received_bytes, sender.handed_bytes)

@@ -1,6 +1,6 @@
-"""The errand of a sandbox: what a guest imports. On a real clock this module is the process of a sandbox:
+"""The errand of a sandbox: what a guest imports.
 
-python -m priolab.extras.sandbox.errand FOLDER
+On a real clock this module is a program: `python -m priolab.extras.sandbox.errand FOLDER`.
 """
 
 import sys

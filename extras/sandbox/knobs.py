@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from priolab.experiments.errors import ScenarioError
 from priolab.experiments.execution.invocation import RUN_KNOBS, check_only
-from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS, STOCK
 from priolab.netem.words import WORDS
 
@@ -30,11 +29,6 @@ def default(name: str) -> str:
     return _DEFAULTS.get(name, KNOBS[name].default)
 
 
-def knob(name: str) -> Knob:
-    """Returns a knob of the link or of the server's TCP."""
-    return KNOBS[name]
-
-
 def parsed(words: Iterable[str]) -> dict[str, str]:
     """Returns the values of the knobs in words NAME=VALUE. Raises ScenarioError."""
     given: dict[str, str] = {}
@@ -54,9 +48,9 @@ def check(given: Mapping[str, str]) -> None:
         raise ScenarioError("LOWAT", "auto", f"{KNOBS['LOWAT'].allowed.removesuffix(', or auto')} in a sandbox")
 
 
-def complete(given: Mapping[str, str]) -> dict[str, str]:
-    """Returns the knobs of a scenario: those given, and the values of the others."""
-    return {name: given.get(name, default(name)) for name in OF_LINK}
+def of_scenario(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the knobs of a scenario: those given, and the values that differ from an experiment's."""
+    return _DEFAULTS | {name: value for name, value in given.items() if name in OF_LINK}
 
 
 def seed(given: Mapping[str, str]) -> int:

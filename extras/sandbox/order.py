@@ -35,13 +35,14 @@ ENVIRONMENT: Mapping[str, str] = {
 class Order:
     """What to carry out.
 
-    knobs: the scenario as knobs, of which those of the link and of the server's TCP have an effect. sysctls: place, name
-    and value of each. server: the server's argument list; None for none. wait: when the client starts: AT_ONCE, LISTENS,
-    or the number of the port at which the server must listen. environment: that of the programs. folder: their current
-    folder. scratch: True if what they write into that folder is thrown away. limit_ns: the longest time of the client,
-    by the clock of the places. fair: True for the kernel's default scheduler. capture: True to record packets.
-    interval_ns: between samples of the sockets and the queue; None for none. programs: the paths of programs that are
-    kept open for the next order. isolated: True in a guest, whose files are this machine's, read-only.
+    knobs: the scenario as knobs, of which those of the link and of the server's TCP have an effect. client, server: the
+    argument lists of the programs; None for no server. environment: that of the programs. folder: their current folder.
+    limit_ns: the longest time of the client, by the clock of the places. sysctls: place, name and value of each.
+    wait: when the client starts: AT_ONCE, LISTENS, or the number of the port at which the server must listen.
+    scratch: True if what the programs write into their folder is thrown away. fair: True for the kernel's default
+    scheduler. capture: True to record packets. interval_ns: between samples of the sockets and the queue; None for
+    none. programs: the paths of programs that are kept open for the next order. tcpdump: the path of this program; None
+    if it is not needed. isolated: True in a guest.
     """
 
     knobs: Mapping[str, str]

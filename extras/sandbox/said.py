@@ -1,7 +1,7 @@
 """What the programs write, in the order in which they wrote it: frames in a file, each with its time and its stream.
 
-The process in the places opens the file for each frame, because a guest passes on what was written to a file of the host
-when the file is closed.
+The process in the places opens the file for each frame, because a guest passes on what was written to a file of the
+host when the file is closed.
 """
 
 import os

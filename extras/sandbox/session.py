@@ -1,4 +1,4 @@
-"""Carries out a sandbox's order: starts a guest, or a process on a real clock, hears its programs, and reads the outcome.
+"""Carries out a sandbox's order: starts a guest, or a process on a real clock, hears the programs, reads the outcome.
 
 A guest is a job like that of an experiment (execution/jobs.py), and is kept for the next order where guests are kept.
 """
@@ -7,11 +7,12 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -40,6 +41,7 @@ _MARK = {"PRIOLAB_EXTRA": _NAME}
 _MOST_COPIED_BYTES = 128 * 2**20
 _MODULE = "priolab.extras.sandbox.errand"
 _GUESTS_FABRIC = "virtual"
+_Told = TypeVar("_Told")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +156,7 @@ class _Run:
     files: Files
     hear: Callable[[Iterable[Said]], None]
     _finish: jobs.Finish | None = None
-    _spins: str | None = None
+    _scratch: Path | None = None
     _reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
@@ -181,12 +183,16 @@ class _Run:
         self.fabric.prepare([self.order.scenario], None, lambda _: None)
         settings = replace(guest_for([self.order.scenario]), own_clock=True, environment=_MARK)
         return Work(
-            command=partial(settings.command, [self.files.path]),
+            command=partial(self._in_guest, settings.command),
             one_cpu=True,
             kind=settings.kind,
-            further=partial(guest.further, [self.files.path]),
+            further=partial(self._in_guest, guest.further),
             programs=frozenset(self.order.programs),
         )
+
+    def _in_guest(self, tell: Callable[[Sequence[Path], Path], _Told], scratch: Path) -> _Told:
+        self._scratch = scratch
+        return tell([self.files.path], scratch)
 
     def _on_real_clock(self, scratch: Path) -> list[str]:
         return ["env", f"TMPDIR={scratch}", *entering(), *module(_MODULE), str(self.files.path)]
@@ -198,7 +204,7 @@ class _Run:
         if wall_s <= self.wish.wall_limit_s:
             return None
         said = f"the client did not end within {self.wish.wall_limit_s:g} s of this machine's time (--wall-limit)"
-        busy = spinning(self.files.path) if self.order.isolated else None
+        busy = None if self._scratch is None else spinning(self._scratch)
         return f"{said}; {busy} uses the processor all the time" if busy else said
 
     def _finished(self, finish: jobs.Finish) -> None:
