@@ -83,7 +83,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def sandbox(options: argparse.Namespace, shown: Report) -> int:
     """Carries it out; returns the exit code. Raises LabError."""
-    wish = _wish(options)
+    wish = wish_of(options)
     files = (options.json, options.capture, options.samples, options.server_output)
     for path in files:
         if path is not None:
@@ -114,7 +114,8 @@ def code_of(outcome: Outcome) -> int:
     return outcome.code if outcome.code >= 0 else 128 - outcome.code
 
 
-def _wish(options: argparse.Namespace) -> session.Wish:
+def wish_of(options: argparse.Namespace) -> session.Wish:
+    """Returns what the options ask for. Reads standard input. Raises ScenarioError."""
     given = knobs.parsed(options.words)
     if not options.command:
         raise ScenarioError("COMMAND", "", "the client's command after `--`, such as -- curl http://server/")

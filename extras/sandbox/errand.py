@@ -11,6 +11,7 @@ from typing import Any
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.extras.sandbox import world
 from priolab.extras.sandbox.order import Files, Order
+from priolab.extras.sandbox.surroundings import link_descriptors
 from priolab.netem.shaper_kind import Shaper
 
 
@@ -24,7 +25,8 @@ class Errand:
         self.programs: Collection[tuple[str | None, str]] = {(None, program) for program in self._order.programs}
 
     def prepare(self) -> None:
-        """Does nothing: this module has imported what the first order needs."""
+        """Makes what all orders find in /dev."""
+        link_descriptors()
 
     def carry_out(self, folder: RunFolder, *, seeded: bool, known_as: Path) -> None:  # noqa: ARG002
         """Carries out the order in a guest."""

@@ -26,6 +26,13 @@ _RESOLVER = f"nameserver {ADDRESSES.front}\n"
 _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
 
 
+def link_descriptors() -> None:
+    """Makes /dev/fd, /dev/stdin, /dev/stdout and /dev/stderr in a guest, unless they are there."""
+    for name, target in _LINKS.items():
+        with suppress(FileExistsError):
+            Path("/dev", name).symlink_to(target)
+
+
 def surround(order: Order, own: Path) -> str:
     """Makes these files for this process and its children; returns HOME. Raises StepFailed.
 
@@ -52,9 +59,6 @@ def _isolate(order: Order) -> None:
         shutil.copytree(folder, _COPY, symlinks=True)
     mount("tmpfs", _TMP, "mode=1777")
     Path("/run").chmod(_FOR_ALL)
-    for name, target in _LINKS.items():
-        with suppress(FileExistsError):
-            Path("/dev", name).symlink_to(target)
     folder.mkdir(parents=True, exist_ok=True)
     if order.scratch:
         _bind(_COPY, folder)

@@ -1,0 +1,132 @@
+"""The examples of docs/guide/sandbox.md, each repeated: `make sandbox-examples`.
+
+    python -m priolab.extras.sandbox.tests.examples [RUNS]
+
+Repetitions of an example, each in a new guest, must be the same: what the programs wrote and when, what was counted, and
+the packets at both ends. One more, in a guest that has carried out others, must write the same at the same times. The
+outputs are written into the guide.
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import chdir, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from unittest.mock import patch
+
+from priolab.analysis.reports.markdown import with_places
+from priolab.experiments import cli
+from priolab.experiments.execution import command_process
+from priolab.experiments.execution.command_process import keep_guests
+from priolab.experiments.host.home import ROOT
+from priolab.experiments.host.wheel_fetching import fetch
+from priolab.experiments.host.wheels import program_in_cache
+from priolab.extras.sandbox import command, session
+from priolab.extras.sandbox.outcome import Outcome
+from priolab.extras.sandbox.said import Said
+from priolab.proxy.server import server_of
+
+GUIDE = ROOT / "docs/guide/sandbox.md"
+FILES = ROOT / "docs/examples/sandbox"
+NEEDS: Mapping[str, Sequence[str]] = {
+    "nginx-and-curl": ("nginx", "curl"),
+    "cubic-against-bbr": ("iperf3",),
+    "time-outs-of-dns": ("dnsmasq",),
+    "a-server-in-go-a-client-in-javascript": ("caddy", "node"),
+}
+"""The programs of the examples, other than Python and the lab's."""
+
+_EXAMPLE = re.compile(r"^```sh\npriolab (sandbox .*)\n```\n\n<!-- measured: (\S+) -->$", re.MULTILINE)
+_RUNS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repetition:
+    """What must be the same in each repetition. packets: the digest of the capture. took_s: is left out."""
+
+    outcome: Outcome
+    frames: Sequence[Said]
+    packets: str
+
+    @property
+    def out(self) -> str:
+        """What the client wrote to its standard output."""
+        frames = (frame.data for frame in self.frames if (frame.place, frame.stream) == ("client", "out"))
+        return b"".join(frames).decode()
+
+
+def examples() -> dict[str, list[str]]:
+    """Returns the words of each example's command, by the name of the place for its output."""
+    return {name: shlex.split(words) for words, name in _EXAMPLE.findall(GUIDE.read_text())}
+
+
+def needed(name: str) -> Sequence[str]:
+    """Returns the programs that an example needs."""
+    return NEEDS.get(name.removesuffix("-2"), ())
+
+
+def copied(folder: Path) -> Path:
+    """Copies the examples' files into a folder, and builds the one in Go with the lab's toolchain."""
+    made = Path(shutil.copytree(FILES, folder / "sandbox"))
+    go = server_of("go")
+    wheels = {edition: replace(each, source=FILES / "hello/hello.go") for edition, each in go.wheels.items()}
+    hello = replace(go, program="hello", wheels=wheels)
+    fetch(hello, Path(sys.executable), lambda _: None, lambda _: None)
+    program = program_in_cache(hello)
+    assert program is not None, "the program has been fetched"
+    shutil.copy(program, made / "hello/hello")
+    return made
+
+
+def repetition(words: Sequence[str], folder: Path, *, fresh: bool = False) -> Repetition:
+    """Carries out an example's command in the folder of its files. fresh: True for a guest of its own."""
+    line = list(words)
+    path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin"
+    with (
+        chdir(folder),
+        patch.dict(os.environ, {"PATH": path}),
+        patch.object(sys, "stdin", None),
+        patch.object(command_process, "_kept", None) if fresh else nullcontext(),
+        tempfile.TemporaryDirectory(prefix="priolab-example-") as scratch,
+    ):
+        capture = Path(scratch, "packets.pcapng")
+        wish = replace(command.wish_of(cli._options(cli.command_line(line), line)), capture=capture)
+        fabric, _ = session.usable(wish)
+        frames: list[Said] = []
+        with session.room() as room:
+            outcome = session.carry_out(wish, fabric, room, frames.extend)
+        return Repetition(outcome=outcome, frames=frames, packets=hashlib.sha256(capture.read_bytes()).hexdigest())
+
+
+def main() -> int:
+    """Return the exit code, 0 if all repetitions of each example were the same."""
+    parser = argparse.ArgumentParser(prog="make sandbox-examples", description=__doc__)
+    parser.add_argument("runs", nargs="?", type=int, default=_RUNS)
+    runs = parser.parse_args().runs
+    shown, differing = {}, 0
+    with tempfile.TemporaryDirectory(prefix="priolab-examples-") as scratch, keep_guests():
+        folder = copied(Path(scratch))
+        for name, words in examples().items():
+            began_s = time.monotonic()
+            first = repetition(words, folder, fresh=True)
+            others = sum(repetition(words, folder, fresh=True) != first for _ in range(runs - 1))
+            each_s = (time.monotonic() - began_s) / runs
+            kept = repetition(words, folder).frames == first.frames
+            differing += others + (not kept)
+            also = "the same" if kept else "another"
+            print(f"{name}: {others} of {runs} differ, {each_s:.1f} s each; {also} in a kept guest", flush=True)
+            shown[name] = f"```\n{first.out}```"
+    GUIDE.write_text(with_places(GUIDE.read_text(), shown))
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
