@@ -8,7 +8,7 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from priolab.experiments.commands.console import Report
@@ -144,14 +144,14 @@ def wish_of(options: argparse.Namespace) -> session.Wish:
     )
 
 
-def _split(command: str) -> Sequence[str]:
+def _split(command: str) -> tuple[str, ...]:
     try:
         words = shlex.split(command)
     except ValueError as error:
         raise ScenarioError("--server", command, f"words as a shell reads them ({error})") from None
     if not words:
         raise ScenarioError("--server", command, "a command")
-    return words
+    return tuple(words)
 
 
 def _sysctl(word: str) -> tuple[str, str, str]:

@@ -1,6 +1,6 @@
 """The order of a sandbox: the programs, the link between them, and what else the process in the places must know."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,18 +47,18 @@ class Order:
 
     knobs: Mapping[str, str]
     seed: int
-    client: Sequence[str]
-    server: Sequence[str] | None
+    client: tuple[str, ...]
+    server: tuple[str, ...] | None
     environment: Mapping[str, str]
     folder: str
     limit_ns: int
-    sysctls: Sequence[tuple[str, str, str]] = ()
+    sysctls: tuple[tuple[str, str, str], ...] = ()
     wait: str = LISTENS
     scratch: bool = False
     fair: bool = False
     capture: bool = False
     interval_ns: int | None = None
-    programs: Sequence[str] = ()
+    programs: tuple[str, ...] = ()
     tcpdump: str | None = None
     isolated: bool = True
 

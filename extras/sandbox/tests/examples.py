@@ -2,9 +2,9 @@
 
     python -m priolab.extras.sandbox.tests.examples [RUNS]
 
-Repetitions of an example, each in a new guest, must be the same: what the programs wrote and when, what was counted, and
-the packets at both ends. One more, in a guest that has carried out others, must write the same at the same times. The
-outputs are written into the guide.
+Repetitions of an example, each in a new guest, must be the same: what the programs wrote and when, what was counted,
+and the packets at both ends. One more, in a guest that has carried out others, must write the same at the same times.
+The outputs are written into the guide.
 """
 
 import argparse

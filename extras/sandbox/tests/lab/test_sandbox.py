@@ -1,0 +1,209 @@
+"""`priolab sandbox` in the guest: two programs, the link between them, their files, and how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from priolab.proxy.descriptors import process_ids
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+_SERVE = f"{sys.executable} -m http.server 80"
+_GET = """
+import sys, time, urllib.request
+begun = time.monotonic()
+data = urllib.request.urlopen("http://server/" + sys.argv[1]).read()
+print(len(data), time.monotonic() - begun)
+"""
+
+
+class Folder:
+    """A folder from which commands are given. temporary: their TMPDIR, outside of it."""
+
+    def __init__(self, path: Path, temporary: Path) -> None:
+        self.path = path
+        self.temporary = temporary
+        for each in (path, temporary):
+            each.mkdir()
+        (path / "get.py").write_text(_GET)
+        (path / "data").write_bytes(bytes(500_000))
+
+    def command(self, *words: str) -> list[str]:
+        """Return the argument list of `priolab sandbox`."""
+        return [sys.executable, "-m", "priolab.experiments", "sandbox", *words]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of the commands."""
+        return os.environ | {"TMPDIR": str(self.temporary)}
+
+    def run(self, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        """Run `priolab sandbox` to its end."""
+        done = subprocess.run(
+            self.command(*words), cwd=self.path, env=self.environment, input=stdin, capture_output=True, timeout=120
+        )
+        assert list(self.temporary.iterdir()) == []
+        return done
+
+    def out(self, *words: str, stdin: bytes = b"") -> str:
+        """Run it, and return what the client wrote."""
+        done = self.run(*words, stdin=stdin)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode()
+
+    def fails(self, code: int, *words: str) -> str:
+        """Run it, and return its line about why it ended with this code."""
+        done = self.run(*words)
+        assert done.returncode == code, done.stderr.decode()
+        *_, line = done.stderr.decode().splitlines()
+        assert line.startswith("priolab: ")
+        return line.removeprefix("priolab: ")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Folder:
+    """Returns a folder from which commands are given."""
+    return Folder(tmp_path / "here", tmp_path / "tmp")
+
+
+def _got(here: Folder, *knobs: str) -> float:
+    size, took_s = here.out(*knobs, "--server", _SERVE, "--", sys.executable, "get.py", "data").split()
+    assert size == "500000"
+    return float(took_s)
+
+
+def test_the_link_is_what_the_knobs_say(here: Folder) -> None:
+    """Half a megabyte takes its time at the link's rate, and a round trip for the request; a loss takes longer."""
+    fast, slow = _got(here), _got(here, "RATE=10mbit", "DELAY=20ms", "DELAY_UP=30ms")
+    assert fast < 0.02
+    assert 0.4 + 0.1 < slow < 0.4 * 1.06 + 0.2
+    assert _got(here, "RATE=10mbit", "DELAY=20ms", "DELAY_UP=30ms", "LOSS=5%") > slow * 1.1
+
+
+def test_it_repeats(here: Folder) -> None:
+    """The same command gives the same output, report, samples and packets; another seed gives others."""
+
+    def done(name: str, *knobs: str) -> tuple[bytes, ...]:
+        files = [f"{name}.json", f"{name}.pcapng", f"{name}.jsonl", f"{name}.log"]
+        options = [
+            f"--json={files[0]}",
+            f"--capture={files[1]}",
+            f"--samples={files[2]}",
+            f"--server-output={files[3]}",
+        ]
+        words = ("RATE=5mbit", "DELAY=30ms", "LOSS=2%", "JITTER=5ms", *knobs, *options, "--server", _SERVE)
+        out = here.out(*words, "--", sys.executable, "get.py", "data")
+        return out.encode(), *((here.path / file).read_bytes() for file in files)
+
+    first = done("first")
+    assert done("again") == first
+    assert done("other", "SEED=2")[2] != first[2]
+    report = json.loads(first[1])
+    assert (report["ending"], report["code"], report["seeded"]) == ("ended", 0, True)
+    (connection,) = report["connections"]
+    assert 500_000 < connection["down_bytes"] < 501_000
+    assert connection["down_retransmissions"] >= report["down"]["lost"] > 0
+    assert report["longest_queue"] > 0
+    places = [json.loads(line)["place"] for line in first[3].decode().splitlines()]
+    assert {*places} == {"client", "server"}
+    assert b"GET /data" in first[4]
+
+
+def test_an_hour_takes_seconds(here: Folder) -> None:
+    """A client that mostly waits takes no time of this machine."""
+    begun_s = time.monotonic()
+    assert here.out("--", "sh", "-c", "sleep 3600; date +%H:%M") == "01:00\n"
+    assert time.monotonic() - begun_s < 20
+
+
+def test_files(here: Folder) -> None:
+    """The current folder is this machine's; /tmp, /run, /dev/shm and HOME are empty and writable; the rest is not."""
+    (here.path / "sub").mkdir()
+    script = """
+    echo kept > sub/file; cat /tmp/* $HOME/* 2>/dev/null
+    for folder in /tmp /run /dev/shm $HOME; do echo gone > $folder/file || echo $folder is not writable; done
+    touch /etc/priolab-was-here 2>/dev/null && echo /etc is writable
+    getent hosts client server; cat <&0; exit 3
+    """
+    done = here.run("--", "sh", "-c", script, stdin=b"what was typed")
+    assert done.returncode == 3
+    assert done.stdout.decode().split() == ["198.18.0.2", "client", "198.18.1.2", "server", "what", "was", "typed"]
+    assert (here.path / "sub/file").read_text() == "kept\n"
+    assert here.out("--scratch", "--", "sh", "-c", "rm sub/file; echo new > other; ls").split()[-2:] == ["other", "sub"]
+    assert (here.path / "sub/file").exists()
+    assert not (here.path / "other").exists()
+
+
+def test_the_environment_is_fixed(here: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs get no variables of the user's but those that are named, and sysctls as they are set."""
+    monkeypatch.setenv("PASSED", "1")
+    monkeypatch.setenv("UNSAID", "1")
+    script = "env | sort; cat /proc/sys/net/ipv4/tcp_sack"
+    options = ("--env", "PASSED", "--env", "MORE=a b", "--set", "client.net.ipv4.tcp_sack=0")
+    said = here.out(*options, "--", "sh", "-c", script).splitlines()
+    assert {line.partition("=")[0] for line in said[:-1]} == {"HOME", "LANG", "MORE", "PASSED", "PATH", "PWD", "TZ"}
+    assert "MORE=a b" in said
+    assert said[-1] == "0"
+
+
+def test_both_outputs(here: Folder) -> None:
+    """With --both each line has its place, in the order in which the programs wrote."""
+    server = "sh -c 'echo one; sleep 2; echo three; sleep 9'"
+    out = here.out("--both", "--wait-port", "none", "--server", server, "--", "sh", "-c", "sleep 1; echo two; sleep 2")
+    assert out.splitlines() == ["server| one", "client| two", "server| three"]
+
+
+def test_endings(here: Folder) -> None:
+    """Each way to end has its exit code and its line, and leaves nothing behind."""
+    python = sys.executable
+    assert here.run("--", "sh", "-c", "kill -9 $$").returncode == 137
+    assert here.fails(127, "--", "no-such-program") == "the client's program no-such-program is not found"
+    assert here.fails(126, "--", "./data").startswith("the client's program ./data: Permission denied")
+    assert here.fails(127, "--server", "nothing", "--", "true") == "the server's program nothing is not found"
+    ended = here.fails(123, "--server", "sh -c 'echo out of luck; exit 4'", "--", "true")
+    assert ended == "the server ended with exit code 4 before it listened: out of luck"
+    silent = here.fails(123, "--server", "sleep 99", "--", "true")
+    assert silent.startswith("the server does not listen at any port after 30 s")
+    other = here.fails(123, "--server", _SERVE, "--wait-port", "81", "--", "true")
+    assert other.startswith("the server does not listen at port 81 after 30 s")
+    assert here.fails(124, "--limit", "20s", "--", "sleep", "60") == "the client did not end within 20 s (--limit)"
+    reads = here.fails(124, "--limit", "1s", "--", python, "-c", "import time\nwhile True: time.time()")
+    assert reads == "the client did not end within 1 s (--limit)"
+    spins = here.fails(125, "--wall-limit", "6s", "--", python, "-c", "while True: pass")
+    assert spins.startswith("the client did not end within 6 s of this machine's time (--wall-limit); ")
+    assert spins.endswith(f"{python} uses the processor all the time")
+    assert "tcp_nothing" in here.fails(1, "--set", "client.net.ipv4.tcp_nothing=1", "--", "true")
+
+
+def test_nothing_is_left_when_it_is_killed(here: Folder) -> None:
+    """After kill -9 the guest, its keeper and their folders go within seconds."""
+    with subprocess.Popen(
+        here.command("--", sys.executable, "-c", "print('at work', flush=True)\nwhile True: pass"),
+        cwd=here.path,
+        env=here.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"at work\n"
+        running.send_signal(signal.SIGKILL)
+    until(lambda: not list(here.temporary.iterdir()) and not _of(here.temporary))
+
+
+def _of(folder: Path) -> list[int]:
+    """Return the processes whose command line names the folder."""
+    found = []
+    for pid in process_ids():
+        try:
+            if os.fsencode(folder) in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,50 @@
+"""What programs wrote, and the packets of both places, as files."""
+
+import struct
+from pathlib import Path
+
+from priolab.extras.sandbox import pcapng
+from priolab.extras.sandbox.said import Reader, Said, append
+
+_FRAMES = [
+    Said(at_ns=0, place="server", stream="out", data=b"ready\n"),
+    Said(at_ns=7, place="client", stream="err", data=b"\x00\xff"),
+    Said(at_ns=2**40, place="client", stream="out", data=b"x" * 70_000),
+]
+
+
+def test_frames_are_read_as_they_were_written(tmp_path: Path) -> None:
+    """A reader gets each frame once, when it is whole."""
+    file, grown = tmp_path / "said", tmp_path / "grown"
+    reader = Reader(file)
+    assert list(reader.read()) == []
+    for frame in _FRAMES:
+        append(grown, frame)
+    data = grown.read_bytes()
+    file.write_bytes(data[:30])
+    assert list(reader.read()) == _FRAMES[:1]
+    file.write_bytes(data)
+    assert list(reader.read()) == _FRAMES[1:]
+    assert list(reader.read()) == []
+
+
+def _pcap(*packets: tuple[int, int, bytes]) -> bytes:
+    head = struct.pack("=IHHiIII", 0xA1B2_3C4D, 2, 4, 0, 0, 262_144, 1)
+    return head + b"".join(struct.pack("=IIII", s, ns, len(data), len(data)) + data for s, ns, data in packets)
+
+
+def test_captures_are_joined_by_time(tmp_path: Path) -> None:
+    """The packets of both places are in the order of their times, each with its interface."""
+    client, server, joined = (tmp_path / name for name in ("client.pcap", "server.pcap", "both.pcapng"))
+    client.write_bytes(_pcap((1, 5, b"late"), (1, 9, b"later")))
+    server.write_bytes(_pcap((1, 4, b"early!")))
+    pcapng.join([("client", client), ("server", server)], joined)
+    data, at, seen = joined.read_bytes(), 0, []
+    while at < len(data):
+        kind, length = struct.unpack_from("=II", data, at)
+        assert struct.unpack_from("=I", data, at + length - 4) == (length,)
+        if kind == 6:
+            number, high, low, kept, _ = struct.unpack_from("=IIIII", data, at + 8)
+            seen.append((number, high << 32 | low, data[at + 28 : at + 28 + kept]))
+        at += length
+    assert seen == [(1, 10**9 + 4, b"early!"), (0, 10**9 + 5, b"late"), (0, 10**9 + 9, b"later")]

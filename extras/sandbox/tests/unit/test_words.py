@@ -1,0 +1,108 @@
+"""The words of `priolab sandbox`: knobs, options, and the client's command."""
+
+from pathlib import Path
+
+import pytest
+
+from priolab.experiments import cli
+from priolab.experiments.errors import ScenarioError
+from priolab.extras.sandbox import command, knobs
+from priolab.extras.sandbox.order import ENVIRONMENT, Order
+from priolab.extras.sandbox.outcome import Ending, Outcome
+from priolab.extras.sandbox.session import Wish, environment_of
+
+
+def wish(monkeypatch: pytest.MonkeyPatch, *words: str) -> Wish:
+    """Return what a command line asks for, without standard input."""
+    line = ["sandbox", *words]
+    monkeypatch.setattr("sys.stdin", None)
+    return command.wish_of(cli._options(cli.command_line(line), line))
+
+
+def test_a_knob_that_is_not_given_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without knobs there is no link to speak of, and the server's TCP is the kernel's."""
+    scenario = wish(monkeypatch, "--", "true").order.scenario
+    assert not scenario.link.shaped
+    assert (scenario.lowat, scenario.sndbuf_bytes, scenario.gso_segments) == (None, None, None)
+
+
+def test_the_clients_command_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever follows two dashes is the client's, also words that look like options and knobs."""
+    asked = wish(
+        monkeypatch, "RATE=10mbit", "--server", "a 'b c'", "DELAY=1s", "--", "x", "--server", "--", "RATE=1mbit"
+    )
+    assert asked.order.client == ("x", "--server", "--", "RATE=1mbit")
+    assert asked.order.server == ("a", "b c")
+    assert asked.order.scenario.link.rate_bit_s == 10**7
+    assert asked.order.scenario.link.delay_ns == 10**9
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["RATE=fast", "--", "true"], "RATE=fast is not allowed; allowed: a tc rate"),
+        (["SIZE=3", "--", "true"], "SIZE=3 is not allowed; allowed: the knobs of `priolab sandbox`: RATE,"),
+        (["LOWAT=auto", "--", "true"], "LOWAT=auto is not allowed"),
+        (["SEED=x", "--", "true"], "SEED=x is not allowed; allowed: 0 to"),
+        (["modem", "--", "true"], "KNOB=modem is not allowed; allowed: NAME=VALUE"),
+        (["RATE=1mbit"], "COMMAND= is not allowed; allowed: the client's command after `--`"),
+        (["--server", "'", "--", "true"], "--server=' is not allowed"),
+        (["--server", "", "--", "true"], "--server= is not allowed; allowed: a command"),
+        (["--set", "link.net.ipv4.ip_forward=0", "--", "true"], "--set=link.net.ipv4.ip_forward=0 is not allowed"),
+        (["--set", "client.kernel.pid_max=9", "--", "true"], "--set=client.kernel.pid_max=9 is not allowed"),
+        (["--wait-port", "0", "--", "true"], "--wait-port=0 is not allowed; allowed: a port"),
+        (["--limit", "soon", "--", "true"], "--limit=soon is not allowed"),
+        (["--env", "PRIOLAB_UNSET", "--", "true"], "--env=PRIOLAB_UNSET is not allowed"),
+    ],
+)
+def test_what_is_refused(monkeypatch: pytest.MonkeyPatch, words: list[str], said: str) -> None:
+    """A wrong word is refused by a line with what is allowed."""
+    with pytest.raises(ScenarioError) as error:
+        _ = wish(monkeypatch, *words).order.scenario
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
+
+
+def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs get the fixed variables, and those that are named."""
+    monkeypatch.setenv("MINE", "1")
+    assert environment_of(["MINE", "A=b=c", "LANG=C"], ENVIRONMENT) == {
+        **ENVIRONMENT,
+        "MINE": "1",
+        "A": "b=c",
+        "LANG": "C",
+    }
+
+
+def test_every_knob_has_a_default() -> None:
+    """The defaults of a sandbox make a scenario."""
+    for name in knobs.ALLOWED:
+        assert knobs.default(name)
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "expected"),
+    [
+        (Ending.ENDED, 0, 0),
+        (Ending.ENDED, 7, 7),
+        (Ending.ENDED, -9, 137),
+        (Ending.LIMIT, None, 124),
+        (Ending.WALL_LIMIT, None, 125),
+        (Ending.SERVER, None, 123),
+        (Ending.NOT_FOUND, None, 127),
+        (Ending.NOT_STARTED, None, 126),
+        (Ending.FAILED, None, 1),
+    ],
+)
+def test_exit_codes(ending: Ending, code: int | None, expected: int) -> None:
+    """The exit code is the client's, or says why the client has not ended."""
+    assert command.code_of(Outcome(ending=ending, code=code)) == expected
+
+
+def test_an_order_is_read_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A guest reads the order from its folder."""
+    from priolab.experiments.results.run_folder import RunFolder
+
+    order = wish(monkeypatch, "RATE=1mbit", "--set", "client.net.ipv4.tcp_sack=0", "--server", "s", "--", "c").order
+    order.write(RunFolder(tmp_path / "order"))
+    assert Order.read(RunFolder(tmp_path / "order")) == order
