@@ -32,7 +32,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `priolab sandbox` to its parser."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXAMPLES
     parser.usage = "%(prog)s [-h] [KNOB=VALUE ...] [OPTION ...] [--server COMMAND] -- COMMAND ..."
-    listed = ", ".join(f"{name} ({knobs.default(name)})" for name in knobs.ALLOWED)
+    listed = ", ".join(f"{name} ({knobs.default(name)})" for name in knobs.ALLOWED).replace("%", "%%")
     parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help=f"knobs, with their defaults: {listed}")
     parser.add_argument("--server", metavar="COMMAND", help="the server's command, in one word; no shell reads it")
     parser.add_argument(

@@ -95,7 +95,8 @@ class Sandbox:
     """Two places, `client` and `server`, joined by a link. A context manager, which keeps a guest between its runs.
 
     Every run begins anew: nothing that a program did in a run has an effect on the next one, but for what it wrote into
-    the current folder. So a run has the same result whichever runs came before.
+    the current folder. A run in a kept guest has other client ports than in a new one, and another CLOCK_MONOTONIC; all
+    else is the same. With fresh=True each run has a new guest, and repeats to the byte.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Sandbox:
         folder: Path | None = None,
         scratch: bool = False,
         scheduler: str = "fifo",
+        fresh: bool = False,
         limit_s: float = 86_400.0,
         wall_limit_s: float = 600.0,
         **link: str | int,
@@ -139,6 +141,7 @@ class Sandbox:
             fair=scheduler == "default",
         )
         self._wall_limit_s = wall_limit_s
+        self._fresh = fresh
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -186,6 +189,7 @@ class Sandbox:
             wall_limit_s=self._wall_limit_s,
             capture=capture,
             samples=samples,
+            fresh=self._fresh,
         )
         fabric, _ = session.usable(wish)
         frames: list[Said] = []

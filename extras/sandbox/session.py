@@ -49,7 +49,7 @@ class Wish:
     """What somebody wants to have carried out. order: without programs to keep open, and tcpdump.
 
     fabric: the value of FABRIC. stdin: the client's standard input. wall_limit_s: the longest time on this machine's
-    clock. capture, samples: the files for packets and for samples; None for none.
+    clock. capture, samples: the files for packets and for samples; None for none. fresh: True for a guest of its own.
     """
 
     order: Order
@@ -58,6 +58,7 @@ class Wish:
     wall_limit_s: float = 600.0
     capture: Path | None = None
     samples: Path | None = None
+    fresh: bool = False
 
 
 def usable(wish: Wish) -> tuple[Fabric, str]:
@@ -185,7 +186,7 @@ class _Run:
         return Work(
             command=partial(self._in_guest, settings.command),
             one_cpu=True,
-            kind=settings.kind,
+            kind=None if self.wish.fresh else settings.kind,
             further=partial(self._in_guest, guest.further),
             programs=frozenset(self.order.programs),
         )

@@ -17,14 +17,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import chdir, nullcontext
+from contextlib import chdir
 from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest.mock import patch
 
 from priolab.analysis.reports.markdown import with_places
 from priolab.experiments import cli
-from priolab.experiments.execution import command_process
 from priolab.experiments.execution.command_process import keep_guests
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.host.wheel_fetching import fetch
@@ -94,11 +93,10 @@ def repetition(words: Sequence[str], folder: Path, *, fresh: bool = False) -> Re
         chdir(folder),
         patch.dict(os.environ, {"PATH": path}),
         patch.object(sys, "stdin", None),
-        patch.object(command_process, "_kept", None) if fresh else nullcontext(),
         tempfile.TemporaryDirectory(prefix="priolab-example-") as scratch,
     ):
         capture = Path(scratch, "packets.pcapng")
-        wish = replace(command.wish_of(cli._options(cli.command_line(line), line)), capture=capture)
+        wish = replace(command.wish_of(cli._options(cli.command_line(line), line)), capture=capture, fresh=fresh)
         fabric, _ = session.usable(wish)
         frames: list[Said] = []
         with session.room() as room:
