@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from priolab.experiments.errors import ScenarioError
 from priolab.experiments.execution.invocation import RUN_KNOBS, check_only
-from priolab.experiments.scenario.knobs import KNOBS, STOCK
-from priolab.netem.words import WORDS
+from priolab.experiments.scenario.knobs import KNOBS, STOCK, scenario_from
+from priolab.netem.words import WORDS, packed_traces
 
+_NONE = "none"
 _OF_TCP = ("LOWAT", "SNDBUF", "CC", "GSO", "FRONT_QDISC")
 _OF_CROSS = ("CROSS", "CROSS_CC")
 OF_LINK = (*WORDS, *_OF_CROSS, *_OF_TCP)
@@ -49,8 +50,14 @@ def check(given: Mapping[str, str]) -> None:
 
 
 def of_scenario(given: Mapping[str, str]) -> dict[str, str]:
-    """Returns the knobs of a scenario: those given, and the values that differ from an experiment's."""
-    return _DEFAULTS | {name: value for name, value in given.items() if name in OF_LINK}
+    """Returns the knobs of a scenario: those given, and the values that differ from an experiment's.
+
+    A trace has the rate, and a guest cannot read its file: its knob holds the trace itself. Raises ScenarioError.
+    """
+    knobs = _DEFAULTS | {name: value for name, value in given.items() if name in OF_LINK}
+    if knobs.get("TRACE", _NONE) != _NONE and "RATE" not in given:
+        del knobs["RATE"]
+    return {**knobs, **packed_traces(scenario_from(knobs).link)}
 
 
 def seed(given: Mapping[str, str]) -> int:

@@ -1,15 +1,18 @@
 """What the programs write, in the order in which they wrote it: frames in a file, each with its time and its stream.
 
-The process in the places opens the file for each frame, because a guest passes on what was written to a file of the
-host when the file is closed.
+A guest keeps what was written to a file of this machine until it is told to pass it on.
 """
 
+import ctypes
 import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
+_libc = ctypes.CDLL(None, use_errno=True)
+_WRITE_NOW = 7  # SYNC_FILE_RANGE_WAIT_BEFORE, _WRITE and _WAIT_AFTER, <linux/fs.h>: without syncing a disk
 _HEAD = struct.Struct("=QBI")
 STREAMS = (("client", "out"), ("client", "err"), ("server", "out"), ("server", "err"))
 
@@ -24,14 +27,27 @@ class Said:
     data: bytes
 
 
-def append(file: Path, frame: Said) -> None:
-    """Appends a frame to the file. A frame of before the client's start has the time 0."""
-    head = _HEAD.pack(max(0, frame.at_ns), STREAMS.index((frame.place, frame.stream)), len(frame.data))
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(descriptor, head + frame.data)
-    finally:
-        os.close(descriptor)
+class Writer:
+    """Writes frames to a file, so that this machine has each at once. A context manager."""
+
+    def __init__(self, file: Path) -> None:
+        """Makes the file."""
+        self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        self._at = ctypes.c_int64(0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+
+    def write(self, frame: Said) -> None:
+        """Writes a frame. One of before the client's start has the time 0. Raises OSError."""
+        head = _HEAD.pack(max(0, frame.at_ns), STREAMS.index((frame.place, frame.stream)), len(frame.data))
+        size = ctypes.c_int64(os.write(self._file, head + frame.data))
+        if _libc.sync_file_range(self._file, self._at, size, _WRITE_NOW):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        self._at.value += size.value
 
 
 class Reader:
@@ -50,11 +66,13 @@ class Reader:
             file.seek(self._at)
             data = file.read()
         self._at += len(data)
-        self._rest += data
-        while len(self._rest) >= _HEAD.size:
-            at_ns, number, length = _HEAD.unpack_from(self._rest)
-            if len(self._rest) < _HEAD.size + length:
-                return
+        data, at = self._rest + data, 0
+        while at + _HEAD.size <= len(data):
+            at_ns, number, length = _HEAD.unpack_from(data, at)
+            end = at + _HEAD.size + length
+            if end > len(data):
+                break
             place, stream = STREAMS[number]
-            yield Said(at_ns=at_ns, place=place, stream=stream, data=self._rest[_HEAD.size : _HEAD.size + length])
-            self._rest = self._rest[_HEAD.size + length :]
+            yield Said(at_ns=at_ns, place=place, stream=stream, data=data[end - length : end])
+            at = end
+        self._rest = data[at:]

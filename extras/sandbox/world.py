@@ -27,7 +27,7 @@ from priolab.experiments.testbed.places import ActiveCross, ActiveLink, Look
 from priolab.extras.sandbox.connections import Ends, joined
 from priolab.extras.sandbox.order import AT_ONCE, CLIENT, LISTENS, SERVER, Files, Order
 from priolab.extras.sandbox.outcome import Direction, Ending, Outcome
-from priolab.extras.sandbox.said import Said, append
+from priolab.extras.sandbox.said import Said, Writer
 from priolab.extras.sandbox.samples import SocketJournal, longest_queue
 from priolab.extras.sandbox.surroundings import surround
 from priolab.netem import shaper as shapers
@@ -85,10 +85,11 @@ def _carried_out(order: Order, files: Files, usual: Shaper | None) -> Outcome:
         stack.enter_context(_crossing(client, link, scenario, active, scratch))
         near = stack.enter_context(Ends(client, ADDRESSES.front))
         far = stack.enter_context(Ends(server, ADDRESSES.client))
+        said = stack.enter_context(Writer(files.said))
         journal = stack.enter_context(_sampling(order, files, client, server))
         with _capturing(order, client, server, files):
             home = surround(order, scratch)
-            programs = _Programs(order, files, {CLIENT: client, SERVER: server}, home)
+            programs = _Programs(order, files, said, {CLIENT: client, SERVER: server}, home)
             outcome = programs.run(active, [near, far], [active.look, *([journal.look] if journal else [])])
         time.sleep(_SETTLE_S)  # the kernel tells of the last connections
         return replace(
@@ -169,9 +170,11 @@ def _drops(active: ActiveLink, scenario: Scenario, name: str) -> tuple[int, int]
 class _Programs:
     """The programs, and this process's attention to them."""
 
-    def __init__(self, order: Order, files: Files, places: dict[str, Namespace], home: str) -> None:
+    def __init__(self, order: Order, files: Files, said: Writer, places: dict[str, Namespace], home: str) -> None:
+        """said: for what the programs write. home: their HOME."""
         self._order = order
         self._files = files
+        self._said = said
         self._places = places
         self._environment = {**order.environment, "HOME": home}
         self._began_ns = time.monotonic_ns()
@@ -250,7 +253,7 @@ class _Programs:
             return True
         if data:
             at_ns = time.monotonic_ns() - self._began_ns
-            append(self._files.said, Said(at_ns=at_ns, place=place, stream=stream, data=data))
+            self._said.write(Said(at_ns=at_ns, place=place, stream=stream, data=data))
             self._last[place] = (self._last[place] + data)[-_CHUNK_BYTES:]
         return bool(data)
 

@@ -207,3 +207,20 @@ def _of(folder: Path) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def test_a_trace_and_rate_steps(here: Folder) -> None:
+    """A trace is read from the current folder, and rate steps begin with the client."""
+    (here.path / "my.trace").write_text("".join(f"{ms}\n" for ms in range(1, 11)))  # 12 Mbit/s
+    assert 0.33 < _got(here, "TRACE=my.trace") < 0.45
+    assert _got(here, "RATE=1mbit", "RATE_STEPS=100mbit@1s") == pytest.approx(1.04, abs=0.04)
+
+
+@pytest.mark.usefixtures("netns")
+def test_on_a_real_clock(here: Folder) -> None:
+    """The same programs on this machine's clock take as long, on a machine that is not too busy."""
+    words = ("RATE=10mbit", "DELAY=40ms")
+    for _ in range(5):
+        if _got(here, "FABRIC=netns", *words) == pytest.approx(_got(here, *words), rel=0.05):
+            return
+    pytest.fail("five times it took another time")

@@ -4,7 +4,7 @@ import struct
 from pathlib import Path
 
 from priolab.extras.sandbox import pcapng
-from priolab.extras.sandbox.said import Reader, Said, append
+from priolab.extras.sandbox.said import Reader, Said, Writer
 
 _FRAMES = [
     Said(at_ns=0, place="server", stream="out", data=b"ready\n"),
@@ -18,8 +18,9 @@ def test_frames_are_read_as_they_were_written(tmp_path: Path) -> None:
     file, grown = tmp_path / "said", tmp_path / "grown"
     reader = Reader(file)
     assert list(reader.read()) == []
-    for frame in _FRAMES:
-        append(grown, frame)
+    with Writer(grown) as writer:
+        for frame in _FRAMES:
+            writer.write(frame)
     data = grown.read_bytes()
     file.write_bytes(data[:30])
     assert list(reader.read()) == _FRAMES[:1]
