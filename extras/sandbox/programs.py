@@ -1,0 +1,202 @@
+"""Runs the programs of an order in their places, hears what they write, and waits for the client's end.
+
+In a guest this process comes before the programs under SCHED_FIFO: it hears at once what one writes, and ends one that
+reads the clock again and again. A program that spins without reading the clock stops it, and this process with it.
+"""
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.experiments.testbed.places import ActiveLink, Look
+from priolab.extras.sandbox.connections import Ends
+from priolab.extras.sandbox.order import AT_ONCE, CLIENT, LISTENS, SERVER, Files, Order
+from priolab.extras.sandbox.outcome import Ending, Outcome
+from priolab.extras.sandbox.said import Said, Writer
+
+_ATTENTIVE, _USUAL = 2, 1
+"""Priorities under SCHED_FIFO: of this process, which hears at once what a program writes, and of the programs."""
+_CHUNK_BYTES = 2**16
+_LISTEN_NS = 30 * 10**9
+_FIRST_LOOK_NS, _LAST_LOOK_NS = 10**6, 10**8
+_STOP_NS = 5 * 10**9
+_LISTENING, _BOUND = "0A", "07"  # states in /proc/net/tcp and /proc/net/udp (<net/tcp_states.h>)
+_TABLES = (("tcp", _LISTENING), ("udp", _BOUND), ("tcp6", _LISTENING), ("udp6", _BOUND))
+
+
+class Ended(Exception):
+    """The sandbox has ended before the client did."""
+
+    def __init__(self, ending: Ending, reason: str) -> None:
+        self.ending = ending
+        super().__init__(reason)
+
+
+class Programs:
+    """The programs of both places, and this process's attention to them."""
+
+    def __init__(self, order: Order, files: Files, said: Writer, places: dict[str, Namespace], home: str) -> None:
+        """said: for what the programs write. home: their HOME."""
+        self._order = order
+        self._files = files
+        self._said = said
+        self._places = places
+        self._environment = {**order.environment, "HOME": home}
+        self._began_ns = time.monotonic_ns()
+        self._looks: Sequence[Look] = ()
+        self._selector = selectors.DefaultSelector()
+        self._last = dict.fromkeys(places, b"")
+
+    def run(self, active: ActiveLink, ends: Sequence[Ends], looks: Sequence[Look]) -> Outcome:
+        """Runs the server and the client, until the client ends or a limit is over."""
+        self._take_precedence()
+        for end in ends:
+            self._selector.register(end, selectors.EVENT_READ, end.hear)
+        started: list[subprocess.Popen[bytes]] = []
+        code, ending, reason, clock_ns = None, Ending.ENDED, None, 0
+        try:
+            if self._order.server is not None:
+                server = self._start(SERVER, self._order.server)
+                started.append(server)
+                self._wait_for(server)
+            clock_ns, self._began_ns = time.time_ns(), time.monotonic_ns()
+            active.begin(self._began_ns)
+            self._looks = looks
+            client = self._start(CLIENT, self._order.client)
+            started.append(client)
+            code = self._until_it_ends(client, self._began_ns + self._order.limit_ns)
+            if code is None:
+                limit_s = self._order.limit_ns / 10**9
+                raise Ended(Ending.LIMIT, f"the client did not end within {limit_s:g} s (--limit)")
+        except Ended as ended:
+            ending, reason = ended.ending, str(ended)
+        duration_ns = time.monotonic_ns() - self._began_ns
+        self._looks = ()
+        for process in reversed(started):
+            self._stop(process)
+        self._drain()
+        active.check_alive()
+        return Outcome(ending=ending, reason=reason, code=code, duration_ns=duration_ns, clock_ns=clock_ns)
+
+    def _take_precedence(self) -> None:
+        if self._order.isolated and not self._order.fair:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_ATTENTIVE))
+
+    def _start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        stdin = self._files.stdin if name == CLIENT and self._files.stdin.exists() else Path(os.devnull)
+        try:
+            with self._places[name].entered(), stdin.open("rb") as given:
+                process = subprocess.Popen(
+                    command,
+                    stdin=given,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=self._environment,
+                    cwd=self._order.folder,
+                    start_new_session=True,
+                    preexec_fn=self._as_others,
+                )
+        except FileNotFoundError:
+            raise Ended(Ending.NOT_FOUND, f"the {name}'s program {command[0]} is not found") from None
+        except OSError as error:
+            raise Ended(Ending.NOT_STARTED, f"the {name}'s program {command[0]}: {error.strerror}") from error
+        for stream, pipe in (("out", process.stdout), ("err", process.stderr)):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+            self._selector.register(pipe, selectors.EVENT_READ, partial(self._hear, name, stream, pipe.fileno()))
+        return process
+
+    def _as_others(self) -> None:
+        if self._order.isolated and not self._order.fair:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_USUAL))
+
+    def _hear(self, place: str, stream: str, pipe: int) -> bool:
+        """Passes on what a program has written; returns False at the end of the stream."""
+        try:
+            data = os.read(pipe, _CHUNK_BYTES)
+        except BlockingIOError:
+            return True
+        if data:
+            at_ns = time.monotonic_ns() - self._began_ns
+            self._said.write(Said(at_ns=at_ns, place=place, stream=stream, data=data))
+            self._last[place] = (self._last[place] + data)[-_CHUNK_BYTES:]
+        return bool(data)
+
+    def _attend(self, until_ns: int) -> None:
+        """Waits until something happens, or until a time; hears the programs, and takes the samples that are due."""
+        now_ns = time.monotonic_ns()
+        due_ns = [at_ns for look in self._looks if (at_ns := look(now_ns)) is not None]
+        for key, _ in self._selector.select(max(0, min([until_ns, *due_ns]) - now_ns) / 10**9):
+            if key.data() is False:
+                self._selector.unregister(key.fileobj)
+
+    def _until_it_ends(self, process: subprocess.Popen[bytes], until_ns: int) -> int | None:
+        """Waits for the end of a program; returns its exit code, or None if it has not ended at that time."""
+        if process.poll() is not None:
+            return process.returncode
+        ended = os.pidfd_open(process.pid)
+        self._selector.register(ended, selectors.EVENT_READ, lambda: None)
+        try:
+            while process.poll() is None:
+                if time.monotonic_ns() >= until_ns:
+                    return None
+                self._attend(until_ns)
+            return process.returncode
+        finally:
+            self._selector.unregister(ended)
+            os.close(ended)
+
+    def _wait_for(self, server: subprocess.Popen[bytes]) -> None:
+        """Waits until the server listens. Raises Ended if it ends before, or does not listen in time."""
+        if self._order.wait == AT_ONCE:
+            return
+        begun_ns, pause_ns = time.monotonic_ns(), _FIRST_LOOK_NS
+        while True:
+            if self._until_it_ends(server, time.monotonic_ns() + pause_ns) is not None:
+                self._drain()
+                code = server.returncode
+                how = f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+                raise Ended(Ending.SERVER, f"the server {how} before it listened: {self._last_line(SERVER)}")
+            if self._listens():
+                return
+            if time.monotonic_ns() - begun_ns > _LISTEN_NS:
+                what = "at any port" if self._order.wait == LISTENS else f"at port {self._order.wait}"
+                reason = f"the server does not listen {what} after {_LISTEN_NS // 10**9} s; --wait-port {AT_ONCE}"
+                raise Ended(Ending.SERVER, f"{reason} starts the client at once")
+            pause_ns = min(2 * pause_ns, _LAST_LOOK_NS)
+
+    def _listens(self) -> bool:
+        """True if a socket of the server's place listens, at the port that the order names if it names one."""
+        with self._places[SERVER].entered():
+            for table, state in _TABLES:
+                with contextlib.suppress(FileNotFoundError):
+                    for line in Path(f"/proc/thread-self/net/{table}").read_text().splitlines()[1:]:
+                        _, local, _, seen, *_ = line.split()
+                        port = str(int(local.rpartition(":")[2], 16))
+                        if seen == state and self._order.wait in (LISTENS, port):
+                            return True
+        return False
+
+    def _last_line(self, place: str) -> str:
+        lines = self._last[place].decode(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "it wrote nothing")
+
+    def _stop(self, process: subprocess.Popen[bytes]) -> None:
+        """Ends a program and its children: by SIGTERM, and five seconds later by SIGKILL."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            if self._until_it_ends(process, time.monotonic_ns() + _STOP_NS) is not None:
+                return
+
+    def _drain(self) -> None:
+        """Hears what is left in the pipes."""
+        while any(key.data() for key, _ in self._selector.select(0)):
+            pass
