@@ -10,6 +10,7 @@ from pathlib import Path
 
 from priolab.experiments.errors import LabError, StepFailed, Unavailable
 from priolab.experiments.results.run_folder import write_json
+from priolab.experiments.run.checks.settings import check_kernel
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.testbed import tap
 from priolab.experiments.testbed.namespaces import pair
@@ -39,6 +40,8 @@ def carry_out(order: Order, files: Files, usual: Shaper | None, *, seeded: bool)
     """
     try:
         outcome = _carried_out(order, files, usual)
+        if seeded:
+            check_kernel()
     except LabError as error:
         outcome = Outcome(ending=Ending.FAILED, reason=str(error))
     except Exception as error:  # a bug in the lab
