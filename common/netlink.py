@@ -4,6 +4,7 @@ import os
 import socket
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
@@ -184,7 +185,8 @@ class Announcements:
         self._socket = socket.socket(
             socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, family
         )
-        self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _MANY_BYTES)
+        with suppress(PermissionError):  # an ordinary user has the usual size
+            self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _MANY_BYTES)
         self._socket.bind((0, groups))
 
     def __enter__(self) -> Self:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,11 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.cache_folder import cache_folder
 from priolab.proxy.descriptors import process_ids
+from tests.support import ordinary
+from tests.support.capabilities import needs
+from tests.support.ordinary_lab import OrdinaryLab
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("guest")
 
+_PRIOLAB = (sys.executable, "-m", "priolab.experiments")
 _SERVE = f"{sys.executable} -m http.server 80"
 _GET = """
 import sys, time, urllib.request
@@ -37,7 +44,7 @@ class Folder:
 
     def command(self, *words: str) -> list[str]:
         """Return the argument list of `priolab sandbox`."""
-        return [sys.executable, "-m", "priolab.experiments", "sandbox", *words]
+        return [*_PRIOLAB, "sandbox", *words]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -224,3 +231,23 @@ def test_on_a_real_clock(here: Folder) -> None:
         if _got(here, "FABRIC=netns", *words) == pytest.approx(_got(here, *words), rel=0.05):
             return
     pytest.fail("five times it took another time")
+
+
+@pytest.mark.parametrize("fabric", ["virtual", "netns"])
+def test_an_ordinary_user(ordinary_lab: OrdinaryLab, fabric: str) -> None:
+    """Nothing needs root; in the guest the programs are root, and files that they make are the user's."""
+    needs(f"fabric-{fabric}")
+    for file in cache_folder().glob("linux-*"):
+        (ordinary_lab.cache / "priolab").mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, ordinary_lab.cache / "priolab")
+    words = ("sandbox", f"FABRIC={fabric}", "DELAY=10ms", "--server", "/usr/bin/python3 -m http.server 8000", "--")
+    script = f"cd {ordinary_lab.temporary} && {shlex.join(_PRIOLAB)} {shlex.join(words)} sh -c 'echo x > made; id -u'"
+    command = ["sh", "-c", script]
+    if os.geteuid() == 0:
+        command = ordinary.command(ordinary_lab.root / "stage", *command)
+    done = subprocess.run(
+        command, env=ordinary_lab.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+    )
+    user = os.geteuid() or ordinary.NOBODY
+    assert done.stdout == f"{0 if fabric == 'virtual' else user}\n", done.stderr
+    assert (ordinary_lab.temporary / "made").stat().st_uid == user
