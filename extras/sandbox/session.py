@@ -174,7 +174,8 @@ class _Run:
             return msgspec.convert(read_json(self.files.outcome), Outcome)
         if finish.trouble:
             return Outcome(ending=Ending.WALL_LIMIT, reason=finish.trouble)
-        reason = f"it ended without an outcome; its last output: {finish.said or 'none'}"
+        said = " | ".join(line for line in finish.said.split(" | ") if not line.startswith("@ "))
+        reason = f"its process was ended; its last output: {said or 'none'}"
         return Outcome(ending=Ending.FAILED, reason=str(StepFailed(_NAME, reason)))
 
     def _work(self) -> Work:

@@ -3,8 +3,8 @@
     python -m priolab.extras.sandbox.tests.examples [RUNS]
 
 Repetitions of an example, each in a new guest, must be the same: what the programs wrote and when, what was counted,
-and the packets at both ends. One more, in a guest that has carried out others, must write the same at the same times.
-The outputs are written into the guide.
+and the packets at both ends. One more, in a guest that has carried out others, may differ (docs/decisions/0039), and the
+command says if it wrote the same at the same times. The outputs are written into the guide.
 """
 
 import argparse
@@ -118,7 +118,7 @@ def main() -> int:
             others = sum(repetition(words, folder, fresh=True) != first for _ in range(runs - 1))
             each_s = (time.monotonic() - began_s) / runs
             kept = repetition(words, folder).frames == first.frames
-            differing += others + (not kept)
+            differing += others
             also = "the same" if kept else "another"
             print(f"{name}: {others} of {runs} differ, {each_s:.1f} s each; {also} in a kept guest", flush=True)
             shown[name] = f"```\n{first.out}```"
