@@ -3,8 +3,8 @@
     python -m priolab.extras.sandbox.tests.examples [RUNS]
 
 Repetitions of an example, each in a new guest, must be the same: what the programs wrote and when, what was counted,
-and the packets at both ends. One more, in a guest that has carried out others, may differ (docs/decisions/0039), and the
-command says if it wrote the same at the same times. The outputs are written into the guide.
+and the packets at both ends. One more, in a guest that has carried out others, may differ (docs/decisions/0039); the
+command says whether it wrote the same at the same times. The outputs are written into the guide.
 """
 
 import argparse
