@@ -49,12 +49,22 @@ def die_with_parent(by: signal.Signals = signal.SIGKILL) -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, by)
 
 
+def set_back(back_s: int) -> None:
+    """Gives the program that this process begins next a monotonic clock that is so far behind this process's.
+
+    Does nothing in a kernel without time namespaces. Raises OSError.
+    """
+    if not _TIME.exists():
+        return
+    if _libc.unshare(_CLONE_NEWTIME) != 0:
+        raise OSError(ctypes.get_errno(), "a new time namespace")
+    _TIME.write_text(f"monotonic -{back_s} 0\nboottime -{back_s} 0\n")
+
+
 def _begin_in(cgroup: Path | None, root: Path | None, back_s: int | None) -> None:
     die_with_parent()
-    if back_s is not None and _TIME.exists():
-        if _libc.unshare(_CLONE_NEWTIME) != 0:
-            raise OSError(ctypes.get_errno(), "a new time namespace")
-        _TIME.write_text(f"monotonic -{back_s} 0\nboottime -{back_s} 0\n")
+    if back_s is not None:
+        set_back(back_s)
     if cgroup is not None:
         (cgroup / "cgroup.procs").write_text("0")
     if root is not None:

@@ -28,9 +28,9 @@ class Errand:
         """Makes what all orders find in /dev."""
         link_descriptors()
 
-    def carry_out(self, folder: RunFolder, *, seeded: bool, known_as: Path) -> None:  # noqa: ARG002
+    def carry_out(self, folder: RunFolder, *, seeded: bool, known_as: Path, later_s: int) -> None:  # noqa: ARG002
         """Carries out the order in a guest."""
-        world.carry_out(self._order, Files(folder.path), Shaper.NETEM, seeded=seeded)
+        world.carry_out(self._order, Files(folder.path), Shaper.NETEM, seeded=seeded, later_s=later_s)
 
 
 if __name__ == "__main__":

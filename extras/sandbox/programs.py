@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from priolab.experiments.host.processes import set_back
 from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.experiments.testbed.places import ActiveLink, Look
 from priolab.extras.sandbox.connections import Ends
@@ -42,8 +43,11 @@ class Ended(Exception):
 class Programs:
     """The programs of both places, and this process's attention to them."""
 
-    def __init__(self, order: Order, files: Files, said: Writer, places: dict[str, Namespace], home: str) -> None:
-        """said: for what the programs write. home: their HOME."""
+    def __init__(
+        self, order: Order, files: Files, said: Writer, places: dict[str, Namespace], home: str, back_s: int
+    ) -> None:
+        """said: for what the programs write. home: their HOME. back_s: how far their monotonic clock is set back."""
+        self._back_s = back_s
         self._order = order
         self._files = files
         self._said = said
@@ -114,8 +118,10 @@ class Programs:
         return process
 
     def _as_others(self) -> None:
-        if self._order.isolated and not self._order.fair:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_USUAL))
+        if self._order.isolated:
+            set_back(self._back_s)
+            if not self._order.fair:
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_USUAL))
 
     def _hear(self, place: str, stream: str, pipe: int) -> bool:
         """Passes on what a program has written; returns False at the end of the stream."""

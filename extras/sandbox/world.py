@@ -33,13 +33,14 @@ from priolab.netem.shaper_kind import Shaper
 _SETTLE_S = 0.001
 
 
-def carry_out(order: Order, files: Files, usual: Shaper | None, *, seeded: bool) -> None:
+def carry_out(order: Order, files: Files, usual: Shaper | None, *, seeded: bool, later_s: int = 0) -> None:
     """Carries out the order, and writes the outcome, also after a failure.
 
-    usual: the shaper for a link without a trace; None to look for netem. seeded: for the outcome.
+    usual: the shaper for a link without a trace; None to look for netem. seeded: for the outcome. later_s: how much
+    later the guest carries this out than its first order.
     """
     try:
-        outcome = _carried_out(order, files, usual)
+        outcome = _carried_out(order, files, usual, later_s)
         if seeded:
             check_kernel()
     except LabError as error:
@@ -51,7 +52,7 @@ def carry_out(order: Order, files: Files, usual: Shaper | None, *, seeded: bool)
     write_json(files.outcome, asdict(replace(outcome, seeded=seeded)))
 
 
-def _carried_out(order: Order, files: Files, usual: Shaper | None) -> Outcome:
+def _carried_out(order: Order, files: Files, usual: Shaper | None, later_s: int) -> Outcome:
     scenario = order.scenario
     scratch = Path(os.environ.get("TMPDIR", "/run")) / "sandbox"
     scratch.mkdir(exist_ok=True)
@@ -72,7 +73,7 @@ def _carried_out(order: Order, files: Files, usual: Shaper | None) -> Outcome:
         journal = stack.enter_context(_sampling(order, files, client, server))
         with _capturing(order, client, server, files):
             home = surround(order, scratch)
-            programs = Programs(order, files, said, {CLIENT: client, SERVER: server}, home)
+            programs = Programs(order, files, said, {CLIENT: client, SERVER: server}, home, later_s)
             outcome = programs.run(active, [near, far], [active.look, *([journal.look] if journal else [])])
         time.sleep(_SETTLE_S)  # the kernel tells of the last connections
         return replace(
