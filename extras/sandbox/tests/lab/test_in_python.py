@@ -10,7 +10,7 @@ from priolab.common.cache_folder import cache_folder
 from priolab.experiments.errors import LabError, ScenarioError
 from priolab.experiments.execution.command_process import CommandProcess, Work
 from priolab.experiments.host.home import ROOT
-from priolab.sandbox import ClientFailed, Result, Sandbox
+from priolab.extras.sandbox.sandbox import ClientFailed, Result, Sandbox
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.usefixtures("guest")

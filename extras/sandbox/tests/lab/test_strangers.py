@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from priolab.extras.sandbox.sandbox import Sandbox
 from priolab.extras.sandbox.tests.examples import FILES
-from priolab.sandbox import Sandbox
 
 pytestmark = pytest.mark.usefixtures("guest")
 
