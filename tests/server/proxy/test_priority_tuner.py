@@ -442,6 +442,7 @@ def test_output_that_cannot_be_written(tmp_path: Path, group: Path, port: int) -
             tuner.said(line)
         assert tuner.errors.read_text().count("/dev/full") == 1
         tuner.process.send_signal(signal.SIGHUP)
+        until(lambda: "read the settings again" in tuner.out.read_text())
         _tuned(port)
         until(lambda: tuner.errors.read_text().count("/dev/full") == 2)
         tuner.end()
