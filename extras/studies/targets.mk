@@ -36,7 +36,7 @@ two-hops: setup-servers ## measure two fronts, one behind the other, with LOWAT 
 traces: setup ## measure LOWAT=auto on synthetic traces; writes docs/measured/traces.md (two minutes)
 	@$(PRIOLAB) traces docs/measured/traces.md
 
-tuner-scale: setup tuner build/crowd ## measure the tuner with 16,000 connections; writes docs/measured/tuner-scale.md (needs root; a quarter of an hour)
+tuner-scale: setup tuner build/crowd ## measure the tuner with 16,000 connections; writes docs/measured/tuner-scale.md (needs root; seven minutes)
 	@$(PRIOLAB) tuner-scale docs/measured/tuner-scale.md
 
 build/crowd: $(wildcard extras/studies/crowd/*) | environment

@@ -1,5 +1,7 @@
 """The tuner with many connections: the tables, and whether the results hold, from given trials."""
 
+from dataclasses import replace
+
 import pytest
 
 from priolab.analysis.reports.markdown import places
@@ -49,10 +51,10 @@ def test_throughput_of_fast_clients(goodputs: list[float], *, holds: bool) -> No
     assert findings(_CROWD, pairs, 0.5).holds is holds
 
 
-def test_a_costly_tuner() -> None:
-    """A program in the kernel that takes a hundredth of the server's time is too much."""
-    costly = _CROWD | {TUNER: [_trial(0.5, ran_ns=2 * 10**9)]}
-    assert not findings(costly, _SAME, 0.5).holds
+def test_a_connection_without_a_value() -> None:
+    """Every connection has to be tuned."""
+    forgetful = replace(_CROWD[TUNER][0], tuner=Work(ran_ns=1, runs=1, tuned=5, decisions=5, unlogged=0))
+    assert not findings(_CROWD | {TUNER: [forgetful]}, _SAME, 0.5).holds
 
 
 def test_places() -> None:
