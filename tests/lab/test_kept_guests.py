@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from priolab.experiments.execution.command_process import CommandProcess, Work, keep_guests
+from priolab.experiments.execution.command_process import CommandProcess, keep_guests
 from priolab.experiments.results.journal_lines import JOURNALS, lines
 from tests.support.lab import Done, Lab
 from tests.support.waiting import until
@@ -24,20 +24,6 @@ with keep_guests():
     print("idle", flush=True)
     time.sleep(600)
 """
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[CommandProcess]:
-    """Returns the list of the processes of jobs that are started during the test."""
-    found: list[CommandProcess] = []
-    start = CommandProcess.__init__
-
-    def begin(self: CommandProcess, work: Work) -> None:
-        start(self, work)
-        found.append(self)
-
-    monkeypatch.setattr(CommandProcess, "__init__", begin)
-    return found
 
 
 def _journals(done: Done) -> dict[str, list[object]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from priolab.experiments.execution import command_process
-from priolab.experiments.execution.command_process import keep_guests
+from priolab.experiments.execution.command_process import CommandProcess, Work, keep_guests
 from priolab.experiments.host.machine import Capability
 from priolab.experiments.host.search_path import find
 from priolab.proxy.server import catalogue
@@ -293,3 +293,17 @@ def ordinary_lab() -> "Iterator[OrdinaryLab]":
         yield lab
     finally:
         shutil.rmtree(root)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[CommandProcess]:
+    """Returns the list of the processes of jobs that are started during the test."""
+    found: list[CommandProcess] = []
+    start = CommandProcess.__init__
+
+    def begin(self: CommandProcess, work: Work) -> None:
+        start(self, work)
+        found.append(self)
+
+    monkeypatch.setattr(CommandProcess, "__init__", begin)
+    return found

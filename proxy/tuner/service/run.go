@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -218,7 +219,7 @@ func (s *service) apply(old *Settings) error {
 func (s *service) regroup() error {
 	left := []*group{}
 	for _, each := range s.groups {
-		if !contains(s.Cgroups, each.path) {
+		if !slices.Contains(s.Cgroups, each.path) {
 			s.finish(each)
 			continue
 		}
@@ -241,15 +242,6 @@ func (s *service) regroup() error {
 		s.groups = append(s.groups, made)
 	}
 	return nil
-}
-
-func contains(paths []string, path string) bool {
-	for _, each := range paths {
-		if each == path {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *service) has(path string) bool {

@@ -8,7 +8,7 @@ import pytest
 
 from priolab.common.cache_folder import cache_folder
 from priolab.experiments.errors import LabError, ScenarioError
-from priolab.experiments.execution.command_process import CommandProcess, Work
+from priolab.experiments.execution.command_process import CommandProcess
 from priolab.experiments.host.home import ROOT
 from priolab.extras.sandbox.sandbox import ClientFailed, Result, Sandbox
 
@@ -28,20 +28,6 @@ def here(tmp_path: Path) -> Path:
     """Returns a folder with a file for the server."""
     (tmp_path / "data").write_bytes(bytes(200_000))
     return tmp_path
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[CommandProcess]:
-    """Returns the list of the guests that are started during the test."""
-    found: list[CommandProcess] = []
-    start = CommandProcess.__init__
-
-    def begin(self: CommandProcess, work: Work) -> None:
-        start(self, work)
-        found.append(self)
-
-    monkeypatch.setattr(CommandProcess, "__init__", begin)
-    return found
 
 
 def _without_ports(result: Result) -> object:
