@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from priolab.experiments.errors import QUIETER
 from tests.support.lab import Done, Lab
 from tests.support.together import together
 
 _LOAD = ("LOWAT=16384", "RELOADS=0", "SIZE=300K", "SAMPLE=100ms")
+_TRIALS = 3
 _OWN_ARM = "s|.* /mnt .*/\\([^/]*\\)[.]1$|\\1|p"
 """sed's command that takes the arm's name from /proc/self/mountinfo: in the guest the run folder is mounted on /mnt."""
 _SHAPED = "tc qdisc change dev to-client parent"
@@ -327,8 +329,11 @@ def test_a_client_whose_clock_is_another(name: str, lab: Lab, tmp_path: Path, mo
         "    time.monotonic_ns = monotonic_ns\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    done = lab.run_here("FABRIC=netns", "SHAPER=ferry", "LOWAT=16384", "CONTROL=no", "RELOADS=0", "SIZE=50K")
-    assert done.summary is not None
-    (arm,) = done.summary["arms"]
-    assert (arm["status"], arm["verdict"]) == ("invalid", None)
-    assert arm["reason"].startswith(seen) or arm["reason"].startswith("lateness of ")
+    for _ in range(_TRIALS):
+        done = lab.run_here("FABRIC=netns", "SHAPER=ferry", "LOWAT=16384", "CONTROL=no", "RELOADS=0", "SIZE=50K")
+        assert done.summary is not None
+        (arm,) = done.summary["arms"]
+        assert (arm["status"], arm["verdict"]) == ("invalid", None)
+        if not arm["reason"].endswith(QUIETER):  # which a busy machine is told first
+            break
+    assert arm["reason"].startswith(seen) or arm["reason"].endswith(QUIETER)
