@@ -32,13 +32,14 @@ class Guest:
 
     memory_mib: its memory. environment: variables of its first process, beside those that every guest has. words:
     further words of its kernel's command line. own_clock: True if reads of the processor's clock give the guest's time,
-    if the kernel can do that.
+    if the kernel can do that. ipv6: True if its places have IPv6.
     """
 
     memory_mib: int
     environment: Mapping[str, str]
     words: Sequence[str] = ()
     own_clock: bool = False
+    ipv6: bool = False
 
     def command(self, folders: Sequence[Path], scratch: Path) -> list[str]:
         """Returns the command that starts the guest. Raises Unavailable without room for its memory.
@@ -92,6 +93,7 @@ class Guest:
             "rootfstype=hostfs",
             "rootflags=/",
             "ro",
+            *([] if self.ipv6 else ["ipv6.disable=1"]),
         ]
 
 
