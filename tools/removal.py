@@ -1,12 +1,13 @@
 """Takes extras away from a copy of the checkout, and checks that the lab does not miss them: `make removals`.
 
-    python -m tools.removal [NAME...]        takes these away together; without names, each by itself
+    python -m tools.removal [--brief] [NAME...]    takes these away together; without names, each by itself
 
 An extra is taken away as one would do it in a commit: its folder, its pages, what it has elsewhere, the extras that
 need it, and the lines of pyproject.toml that name it; then the man page is made anew. After that the linters, the unit
 and contract tests and an experiment must succeed, and neither `priolab` nor make may name its commands and targets.
 Documents that link to its pages are edited by hand in such a commit, so the tests that read all documents are left out:
-of links, of documented commands, and of the web site.
+of links, of documented commands, and of the web site. With --brief only what an import contract cannot know is checked:
+no mypy, and no unit tests.
 """
 
 import os
@@ -31,16 +32,18 @@ _NAMED = re.compile(r"^ +(?:make )?([a-z-]+)  |(?:make|priolab) ([a-z-]+)", re.M
 
 def main() -> int:
     """Returns the exit code, 0 if nothing is missed."""
-    names = sys.argv[1:]
+    brief = sys.argv[1:2] == ["--brief"]
+    names = sys.argv[1 + brief :]
     if unknown := [name for name in names if name not in extras()]:
         print(f"{unknown[0]} is not an extra; these are: {', '.join(extras())}", file=sys.stderr)
         return 2
-    trouble = [line for together in ([names] if names else [[name] for name in extras()]) for line in missed(together)]
+    wholes = [names] if names else [[name] for name in extras()]
+    trouble = [line for together in wholes for line in missed(together, brief=brief)]
     print("\n".join(trouble) or "nothing is missed")
     return bool(trouble)
 
 
-def missed(names: Sequence[str]) -> Iterator[str]:
+def missed(names: Sequence[str], *, brief: bool) -> Iterator[str]:
     """Takes the extras away, with others that need them. Yields a text for each thing that fails without."""
     needing = [name for name, said in extras().items() if {*names} & {*said.needs}]
     gone = list(dict.fromkeys([*names, *needing]))
@@ -54,7 +57,8 @@ def missed(names: Sequence[str]) -> Iterator[str]:
         for each in _LISTS:
             if still := words & _named(_run(copy, *each).out):
                 yield f"without {', '.join(gone)}: `{' '.join(each)}` names {', '.join(sorted(still))}"
-        for check in (*_linters(), _tests(copy), ("priolab", "run", "LOWAT=131072", f"RESULTS={copy / 'results'}")):
+        run = ("priolab", "run", "LOWAT=131072", f"RESULTS={copy / 'results'}")
+        for check in (*_linters(brief=brief), _tests(copy, brief=brief), run):
             done = _run(copy, *check)
             if done.code:
                 yield f"without {', '.join(gone)}: {check[0]}:\n{done.out[-6000:]}{done.errors[-2000:]}"
@@ -82,12 +86,13 @@ def _take_away(name: str, copy: Path) -> None:
     project.write_text("".join(line for line in lines if not its.search(line)))
 
 
-def _linters() -> Iterator[tuple[str, ...]]:
-    yield from (("ruff", "check", "."), ("mypy",), ("lint-imports",))
+def _linters(*, brief: bool) -> Iterator[tuple[str, ...]]:
+    yield from (("ruff", "check", "."), *(() if brief else (("mypy",),)), ("lint-imports",))
 
 
-def _tests(copy: Path) -> tuple[str, ...]:
-    folders = (f"{tests}/{room}" for tests in ("tests", "extras/*/tests") for room in ("unit", "contract"))
+def _tests(copy: Path, *, brief: bool) -> tuple[str, ...]:
+    rooms = ("contract",) if brief else ("unit", "contract")
+    folders = (f"{tests}/{room}" for tests in ("tests", "extras/*/tests") for room in rooms)
     there = [str(path) for folder in folders for path in copy.glob(folder)]
     return ("pytest", "-q", "-n2", "--dist=loadfile", *(f"--ignore={name}" for name in _OF_DOCUMENTS), *there)
 

@@ -10,7 +10,7 @@ The exit code is 0 if all have passed. Rules:
    to write no compiled files.
 2. Tests that are not marked `punctual` are divided among processes, two for each processor, as tests often wait.
 3. Then tests marked `punctual` run on real clocks, in two processes that take about the same time: in one those in
-   containers and some of those with browsers, in the other all others. The output of the first process is shown when it
+   containers and those with Firefox, in the other all others. The output of the first process is shown when it
    has ended, all other output as it comes.
 """
 
@@ -30,7 +30,7 @@ _KEPT = Path(".pytest_cache")
 _PER_PROCESSOR = 2
 _FOLDERS = ("tests", "extras")
 _NO_TESTS = 5
-_ASIDE = "containers or packet_browsers"
+_ASIDE = "containers or (packet_browsers and firefox)"
 """The tests of one of the processes, as pytest's option -k takes them: by their marks and the names of their files."""
 
 

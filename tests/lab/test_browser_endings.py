@@ -57,7 +57,7 @@ def browser(request: pytest.FixtureRequest) -> _Program:
 
 
 @pytest.mark.usefixtures("netns")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_lab_that_ends_leaves_no_browser(lab: Lab, browser: _Program, number: signal.Signals) -> None:
     """An interrupted lab leaves no browser process and no profile; a killed one leaves its partial folder alone."""
     traces = Traces()

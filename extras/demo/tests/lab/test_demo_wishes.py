@@ -34,7 +34,7 @@ from tests.support.visits import (
 
 pytestmark = pytest.mark.usefixtures("chromium")
 
-SEQUENCES = int(os.environ.get("PRIOLAB_SEQUENCES", "100"))
+SEQUENCES = int(os.environ.get("PRIOLAB_SEQUENCES", "40"))
 """`make sequences` has more."""
 _ACTIONS = 5
 _LET_GO = 0.8
