@@ -139,14 +139,20 @@ class Transit:
         return {Layer.QUEUE: queue, Layer.RECOVERY: recovery}
 
     def _stalled(self, waited: Estimate, queue: Estimate) -> Estimate:
-        """Returns the wait for packets that were sent again: what the queue leaves, but no more than the pauses."""
+        """Returns the wait for packets that were sent again: what the queue leaves, but no more than the pauses.
+
+        Packets that fill holes one after the other leave no pauses; then it is no more than the time until the last of
+        those that may have arrived was sent again.
+        """
         recovery = Estimate(
             ns=waited.ns - queue.ns,
             least_ns=max(0, waited.least_ns - queue.most_ns),
             most_ns=waited.most_ns - queue.least_ns,
         )
-        stalled_ns = self.looks.stalled_ns(self.looks.sent.least_ns, self.looks.record_ns) + self.looks.off_ns
-        return replace(recovery, ns=min(recovery.ns, stalled_ns + recovery.uncertainty_ns))
+        looks = self.looks
+        again_ns = looks.resent_ns(looks.sent.least_ns, looks.record_ns - self.own.least_ns) or looks.sent.ns
+        stalled_ns = max(looks.stalled_ns(looks.sent.least_ns, looks.record_ns), again_ns - looks.sent.ns)
+        return replace(recovery, ns=min(recovery.ns, stalled_ns + looks.off_ns + recovery.uncertainty_ns))
 
     def _among_others(self) -> dict[Layer, Estimate]:
         """With cross traffic the queue has two parts, of which the samples tell each by itself."""

@@ -106,6 +106,21 @@ def test_a_resent_packet_is_its_name() -> None:
     assert abs(parts[Layer.UNEXPLAINED]) < MS
 
 
+@pytest.mark.parametrize("until_ms", [890, 720])
+def test_holes_that_are_filled_one_by_one(until_ms: int) -> None:
+    """While other holes are filled nothing pauses; a byte recovers if packets were sent again shortly before it came.
+
+    Otherwise the time is unexplained. until_ms: when packets were last sent again.
+    """
+    quiet = layers(queue_packets=0)
+    sockets = tuple(sampled(t_ms, resent=10 * max(0, min(t_ms, until_ms) - SENT_MS)) for t_ms in range(0, 2001, 10))
+    filled = (Arrival(t_ns=t_ms * MS, tcp_bytes=t_ms - 100) for t_ms in range(SENT_MS, RECORD_MS, 2 * PACKET_MS))
+    arrivals = (*quiet.arrivals[:2], *filled, quiet.arrivals[-1])
+    parts = made(replace(quiet, sockets=sockets, arrivals=arrivals)).parts
+    left, recovered = parts[Layer.UNEXPLAINED], parts[Layer.RECOVERY]
+    assert recovered > 150 * MS > left if until_ms == 890 else left > 80 * MS
+
+
 def test_image_bytes_at_the_instant_the_script_exists() -> None:
     """Each image byte is in one layer when the script becomes available; `ahead_bytes` are those before the script."""
     moment = made().at_available
