@@ -36,6 +36,7 @@ def test_wakeups_follow_a_law(run: Runs) -> None:
         assert cost["reasons"] == {"cpu_ns": "in the guest work takes no time"}
 
 
+@pytest.mark.punctual
 @pytest.mark.usefixtures("guest", "netns", "bpf")
 def test_a_real_clock_counts_the_same(run: Runs, lab: Lab) -> None:
     """On a real clock the counts are about those of the guest, and processor time is known."""

@@ -89,6 +89,7 @@ def test_the_default_experiment(lab: Lab, tmp_path: Path) -> None:
         assert run["loads"][-1]["first_byte_ms"] == pytest.approx(there, abs=1)
 
 
+@pytest.mark.punctual
 def test_by_namespaces(tmp_path: Path) -> None:
     """With the rights that --privileged includes, the lab makes namespaces in the container.
 
