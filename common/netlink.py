@@ -178,7 +178,7 @@ class Conversation:
 
 
 class Announcements:
-    """What the kernel tells of its own accord, in the network namespace of the thread that creates this. A context."""
+    """Messages that the kernel sends by itself, in the network namespace of the thread that creates this. A context."""
 
     def __init__(self, family: int, groups: int) -> None:
         """Opens the socket. family: the netlink protocol. groups: the multicast groups, a bit for each."""

@@ -21,7 +21,7 @@ MODULE = "module"
 
 
 class Errand(Protocol):
-    """What a guest carries out in a folder.
+    """The work of a guest in a folder.
 
     seed: the seed of all random numbers. in_turns: True if its programs run in the order in which they were woken;
     False if the kernel's default scheduler chooses. programs: the programs to keep open for further errands, each with

@@ -267,7 +267,7 @@ def _blaming_the_users_files(scenario: Scenario, folder: RunFolder) -> Iterator[
 
 @contextmanager
 def _limited_by_memory(scenario: Scenario, folder: RunFolder) -> Iterator[None]:
-    """If the loads fail and the memory for TCP was short, raises InvalidRun, which tells the reason."""
+    """Raises InvalidRun with the reason if the loads fail and the memory for TCP was short."""
     try:
         yield
     except StepFailed:

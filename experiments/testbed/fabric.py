@@ -40,7 +40,7 @@ class HostKernel:
         return None
 
     def further(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> str:
-        """Is never called, because a command ends with its runs."""
+        """Never called, because a command ends with its runs."""
         raise NotImplementedError
 
 

@@ -35,7 +35,7 @@ LABS = Additions()
 
 
 class Word(StrEnum):
-    """What a verdict says of a belief."""
+    """The verdict on a belief."""
 
     TRUE = "true"
     PARTLY = "true only in part"

@@ -67,7 +67,7 @@ NETWORKS = tuple(Network(rate=name, round_trip_ms=trip_ms) for name in RATES for
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """What a run gained, and what it cost the front, in the measured load.
+    """The gain of a run, and its cost for the front, in the measured load.
 
     lowat: in bytes; None: unset. first_byte_ms: of the script. wakeups_per_mb: per MB that the server handed to the
     kernel. memory_bytes: the most in the send buffer, bytes on their way included.

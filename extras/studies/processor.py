@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What a front spent in a measurement. cpu_ms: per MB of the files. goodput_bit_s: of all connections together."""
+    """The expense of a front in a measurement. cpu_ms: per MB of the files. goodput_bit_s: of all connections."""
 
     cpu_ms: float
     goodput_bit_s: float

@@ -70,7 +70,7 @@ class Page:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What the tuner's program in the kernel did. ran_ns, runs: the time that it took, and how often it ran.
+    """The work of the tuner's program in the kernel. ran_ns, runs: the time that it took, and how often it ran.
 
     tuned: connections that it has given a value. decisions: those that it counted. unlogged: those of them that did not
     fit into the log.
@@ -85,7 +85,7 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One trial of an arm. cpu_s: nginx's, during the loads. memory_bytes: of TCP, at most, beyond that at the begin.
+    """A trial of an arm. cpu_s: nginx's, during the loads. memory_bytes: of TCP, at most, beyond that at the begin.
 
     tuner: what it did; None without it.
     """
@@ -171,7 +171,7 @@ def _shape(made: Places, groups: Sequence[Group]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Trying:
-    """What all arms have in common. folder: for the trial's files."""
+    """The surroundings of all arms. folder: for the trial's files."""
 
     groups: Sequence[Group]
     loads_per_s: float

@@ -47,7 +47,7 @@ class TraceArms:
 
     @property
     def regret_ms(self) -> float:
-        """How much later the first byte came with LOWAT=auto than with the best fixed value."""
+        """The delay of the first byte with LOWAT=auto against the best fixed value."""
         return self.first_byte_ms[_AUTO] - self.first_byte_ms[self.best]
 
 

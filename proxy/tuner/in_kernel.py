@@ -37,7 +37,7 @@ _WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What the program shall do, as `struct rule` of maps.h explains. Its defaults are those of the law (law.h).
+    """The rule of the program, as `struct rule` of maps.h explains. Its defaults are those of the law (law.h).
 
     target_us: the longest time for which a byte may stay unsent. cautious: True for the rules of caution.h. hold_ns:
     how long a cautious tuner waits before it lowers a value. namespaces: by cookie, the network namespaces whose
