@@ -95,8 +95,8 @@ class Sandbox:
     """Two places, `client` and `server`, joined by a link. A context manager, which keeps a guest between its runs.
 
     Every run begins anew: nothing that a program did in a run has an effect on the next one, but for what it wrote into
-    the current folder. In a kept guest the kernel chooses other client ports than in a new one, which changes what
-    follows from ports. With fresh=True each run has a new guest, and repeats to the byte.
+    the current folder. In a kept guest TCP's first sequence numbers differ from those in a new one. With fresh=True
+    each run has a new guest, and its packets repeat to the byte.
     """
 
     def __init__(

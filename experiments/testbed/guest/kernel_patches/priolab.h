@@ -37,6 +37,9 @@ unsigned long priolab_switches(struct task_struct *task, int voluntary);
 void priolab_sends(int bytes);
 void priolab_serve(unsigned long switches);
 
+/* ports.c */
+void priolab_forget_ports(void);
+
 /* seed.c */
 extern _Bool priolab_seeded;
 extern unsigned long long priolab_seeded_at;

@@ -1,5 +1,6 @@
 /* The end of drivers/char/random.c: /sys/module/random/parameters/seed. See randomness.py. */
 #include <linux/timekeeping.h>
+#include <priolab.h>
 
 bool priolab_seeded;
 unsigned long long priolab_seeded_at;
@@ -16,6 +17,7 @@ static int priolab_seed(const char *seed, const struct kernel_param *kp)
 	priolab_seeded = true;
 	priolab_seeded_at = ktime_get_ns();
 	spin_unlock_irqrestore(&base_crng.lock, flags);
+	priolab_forget_ports();
 	return 0;
 }
 

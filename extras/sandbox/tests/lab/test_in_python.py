@@ -57,6 +57,19 @@ def test_values(here: Path) -> None:
             sandbox.run("true", RATE="fast")
 
 
+def test_ports_do_not_follow_from_earlier_runs(here: Path) -> None:
+    """The client's ports are the same in a new guest, in a kept one, and later on its clock; those of a run differ."""
+    connect = "import socket; print(*(socket.create_connection(('server', 80)).getsockname()[1] for _ in range(3)))"
+    ports = [sys.executable, "-c", connect]
+    with Sandbox(server=_SERVE, folder=here, fresh=True) as sandbox:
+        new = sandbox.run(ports).check().out
+    with Sandbox(server=_SERVE, folder=here) as sandbox:
+        sandbox.run(ports)
+        sandbox.run(["sleep", "25"])
+        assert sandbox.run(ports).check().out == new
+    assert len({*new.split()}) == 3
+
+
 def _took_s(sandbox: Sandbox) -> float:
     begun_s = time.monotonic()
     sandbox.run("true")
