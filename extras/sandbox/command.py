@@ -64,6 +64,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="fifo: programs run in the order in which they were woken; default: the kernel's scheduler, for programs"
         " whose threads wait for each other by spinning (default: fifo)",
     )
+    parser.add_argument("--memory", metavar="SIZE", help="the guest's memory, such as 2g")
     parser.add_argument("--limit", metavar="TIME", default="86400s", help="the client's longest time (default: 86400s)")
     parser.add_argument(
         "--wall-limit",
@@ -138,6 +139,7 @@ def wish_of(options: argparse.Namespace) -> session.Wish:
         order=order,
         fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
         stdin=_stdin(),
+        memory_mib=knobs.memory_mib(options.memory),
         wall_limit_s=parsed_time_ns("--wall-limit", options.wall_limit, "1s", "86400s") / 10**9,
         capture=options.capture,
         samples=options.samples,

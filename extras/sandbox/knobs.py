@@ -3,10 +3,12 @@ nothing: without knobs the link has no rate and no delay, and TCP is as the kern
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from priolab.experiments.errors import ScenarioError
 from priolab.experiments.execution.invocation import RUN_KNOBS, check_only
 from priolab.experiments.scenario.knobs import KNOBS, STOCK, scenario_from
+from priolab.netem import units
 from priolab.netem.words import WORDS, packed_traces
 
 _NONE = "none"
@@ -18,6 +20,8 @@ OF_LINK = (*WORDS, *_OF_CROSS, *_OF_TCP)
 FABRIC, SEED = "FABRIC", "SEED"
 ALLOWED = (*OF_LINK, FABRIC, SEED)
 """All knobs of a sandbox."""
+
+_LEAST_MIB, _MOST_MIB = 128, 2**16
 
 _DEFAULTS = {"RATE": "unlimited", "DELAY": "0ms", "QUEUE": "1000", "LOWAT": "none", "SNDBUF": STOCK}
 """The values that differ from the defaults of an experiment. QUEUE is as long as that of a Linux device."""
@@ -68,3 +72,14 @@ def seed(given: Mapping[str, str]) -> int:
         return int(run_knob.parse(text))
     except ValueError:
         raise ScenarioError(SEED, text, run_knob.allowed) from None
+
+
+def memory_mib(text: str | None) -> int | None:
+    """Returns the MiB of a guest's memory; None without a text. Raises ScenarioError."""
+    if text is None:
+        return None
+    with suppress(ValueError):
+        mib = units.parse_size_bytes(text) // 2**20
+        if _LEAST_MIB <= mib <= _MOST_MIB:
+            return mib
+    raise ScenarioError("--memory", text, f"a size from {_LEAST_MIB}m to {_MOST_MIB // 1024}g, such as 2g")

@@ -66,10 +66,11 @@ class Connection:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How it ended. reason: in words, if the client did not end by itself. code: the client's exit code; negative, the
-    signal that ended it; None if it did not end. duration_ns: from the client's start to its end. longest_queue: the
-    most packets in the bottleneck at a sample; None without samples. seeded: True if all random numbers of the places
-    followed from the seed. clock_ns: CLOCK_REALTIME at the client's start, the clock of captures.
+    """How it ended. reason: in words, if the client did not end by itself, or if programs were ended because the guest
+    was out of memory. code: the client's exit code; negative, the signal that ended it; None if it did not end.
+    duration_ns: from the client's start to its end. longest_queue: the most packets in the bottleneck at a sample; None
+    without samples. seeded: True if all random numbers of the places followed from the seed. clock_ns: CLOCK_REALTIME
+    at the client's start, the clock of captures.
     """
 
     ending: Ending

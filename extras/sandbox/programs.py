@@ -21,6 +21,7 @@ from priolab.extras.sandbox.connections import Ends
 from priolab.extras.sandbox.order import AT_ONCE, CLIENT, LISTENS, SERVER, Files, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
 from priolab.extras.sandbox.said import Said, Writer
+from priolab.extras.sandbox.shortage import like_others
 
 _ATTENTIVE, _USUAL = 2, 1
 """Priorities under SCHED_FIFO: of this process, which hears at once what a program writes, and of the programs."""
@@ -119,6 +120,7 @@ class Programs:
 
     def _as_others(self) -> None:
         if self._order.isolated:
+            like_others()
             set_back(self._back_s)
             if not self._order.fair:
                 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_USUAL))

@@ -28,7 +28,7 @@ _NS = 10**9
 
 
 class ClientFailed(AssertionError):
-    """The client ended with another exit code than 0. Its text has the code, and the last of what it wrote."""
+    """The client ended with another exit code than 0. Its text has the code, and a reason or the last that it wrote."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,8 @@ class Result:
         """Returns this result. Raises ClientFailed if the client's exit code is not 0."""
         if self.code != 0:
             last = (self.err or self.out).strip().rpartition("\n")[2]
-            raise ClientFailed(f"the client ended with exit code {self.code}: {last or 'it wrote nothing'}")
+            reason = self.outcome.reason or last or "it wrote nothing"
+            raise ClientFailed(f"the client ended with exit code {self.code}: {reason}")
         return self
 
 
@@ -112,6 +113,7 @@ class Sandbox:
         scratch: bool = False,
         scheduler: str = "fifo",
         fresh: bool = False,
+        memory: str | None = None,
         limit_s: float = 86_400.0,
         wall_limit_s: float = 600.0,
         **link: str | int,
@@ -142,6 +144,7 @@ class Sandbox:
         )
         self._wall_limit_s = wall_limit_s
         self._fresh = fresh
+        self._memory_mib = knobs.memory_mib(memory)
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -187,6 +190,7 @@ class Sandbox:
             fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
             stdin=stdin,
             wall_limit_s=self._wall_limit_s,
+            memory_mib=self._memory_mib,
             capture=capture,
             samples=samples,
             fresh=self._fresh,

@@ -16,16 +16,18 @@ from typing import TypeVar
 
 import msgspec
 
-from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
+from priolab.common.limits import too_low_for_run
+from priolab.experiments.errors import RAISE_LIMIT, ScenarioError, StepFailed, Unavailable
 from priolab.experiments.execution import jobs
 from priolab.experiments.execution.command_process import Work
+from priolab.experiments.host.home import kernel_command
 from priolab.experiments.host.processes import module
 from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.host.search_path import find
 from priolab.experiments.results.run_folder import RunFolder, read_json
 from priolab.experiments.run.fabrics import AUTO, choose
 from priolab.experiments.testbed.fabric import Fabric
-from priolab.experiments.testbed.guest import guest
+from priolab.experiments.testbed.guest import guest, kernel
 from priolab.experiments.testbed.guest.virtual import guest_for
 from priolab.experiments.testbed.namespaces.netns import entering
 from priolab.extras.sandbox import pcapng
@@ -38,7 +40,6 @@ _NAME = "sandbox"
 _MARK = {"PRIOLAB_EXTRA": _NAME}
 """A variable that keeps the guests of sandboxes apart from those of experiments."""
 
-_MOST_COPIED_BYTES = 128 * 2**20
 _MODULE = "priolab.extras.sandbox.errand"
 _GUESTS_FABRIC = "virtual"
 _Told = TypeVar("_Told")
@@ -49,13 +50,15 @@ class Wish:
     """What somebody wants to have carried out. order: without programs to keep open, and tcpdump.
 
     fabric: the value of FABRIC. stdin: the client's standard input. wall_limit_s: the longest time on this machine's
-    clock. capture, samples: the files for packets and for samples; None for none. fresh: True for a guest of its own.
+    clock. memory_mib: the guest's memory; None for as much as an experiment's guest has. capture, samples: the files
+    for packets and for samples; None for none. fresh: True for a guest of its own.
     """
 
     order: Order
     fabric: str = AUTO
     stdin: bytes = b""
     wall_limit_s: float = 600.0
+    memory_mib: int | None = None
     capture: Path | None = None
     samples: Path | None = None
     fresh: bool = False
@@ -113,9 +116,11 @@ def _completed(wish: Wish, fabric: Fabric) -> Order:
         raise Unavailable("--capture", "tcpdump is not installed", "run `apt-get install tcpdump`")
     if isolated:
         _check_folder(order)
-    elif order.scratch:
+        _check_memory(wish)
+    elif order.scratch or wish.memory_mib is not None:
+        option, others = ("--scratch", "files") if order.scratch else ("--memory", "memory")
         raise ScenarioError(
-            "--scratch", "", f"FABRIC={_GUESTS_FABRIC} alone: elsewhere programs write this machine's files"
+            option, "", f"FABRIC={_GUESTS_FABRIC} alone: elsewhere programs use this machine's {others}"
         )
     return replace(
         order,
@@ -127,16 +132,20 @@ def _completed(wish: Wish, fabric: Fabric) -> Order:
 
 
 def _check_folder(order: Order) -> None:
-    """Checks that a guest sees the current folder, and has room for a copy. Raises Unavailable and ScenarioError."""
+    """Checks that a guest sees the current folder, and can lay another one over it. Raises LabError."""
     guest.check_visible(Path(order.folder), f"the folder {order.folder}", "change to another, or use FABRIC=netns")
-    if order.scratch:
-        found = (path.lstat().st_size for path in Path(order.folder).rglob("*"))
-        total = 0
-        for size in found:
-            total += size
-            if total > _MOST_COPIED_BYTES:
-                most = f"a folder of at most {_MOST_COPIED_BYTES // 2**20} MiB, which the guest copies into its memory"
-                raise ScenarioError("--scratch", order.folder, most)
+    if order.scratch and order.folder == "/":
+        raise ScenarioError("--scratch", order.folder, "a current folder below /")
+    if order.scratch and not kernel.offers("OVERLAY_FS"):
+        raise Unavailable("--scratch", "the guest kernel has no overlayfs", f"run {kernel_command()}")
+
+
+def _check_memory(wish: Wish) -> None:
+    """Checks that this machine has room for a guest of the memory that somebody wants. Raises Unavailable."""
+    if wish.memory_mib is not None:
+        if lack := too_low_for_run(wish.memory_mib):
+            raise Unavailable(f"--memory {wish.memory_mib}m", lack, RAISE_LIMIT)
+        guest.memory_folder(wish.memory_mib)
 
 
 def _programs(order: Order) -> Iterator[str]:
@@ -184,6 +193,7 @@ class _Run:
         guest.compile_modules("extras/sandbox")
         self.fabric.prepare([self.order.scenario], None, lambda _: None)
         settings = replace(guest_for([self.order.scenario]), own_clock=True, environment=_MARK)
+        settings = replace(settings, memory_mib=self.wish.memory_mib or settings.memory_mib)
         return Work(
             command=partial(self._in_guest, settings.command),
             one_cpu=True,

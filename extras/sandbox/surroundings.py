@@ -1,14 +1,14 @@
 """The files that the programs see.
 
 In a guest these are this machine's, read-only, except: the current folder is this machine's and writable, or with
---scratch a copy; /tmp, /run, /dev/shm and HOME are empty and writable, and go with the guest. On a real clock the
-programs see and write this machine's files, with a HOME of their own. In both, /etc/hosts and /etc/resolv.conf are the
-sandbox's: they name the two places, and send other names to port 53 of the server.
+--scratch under an overlay; /tmp, /run, /dev/shm and HOME are empty and writable, and go with the guest. On a real
+clock the programs see and write this machine's files, with a HOME of their own. In both, /etc/hosts and
+/etc/resolv.conf are the sandbox's: they name the two places, and send other names to port 53 of the server.
 """
 
 import ctypes
 import os
-import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from priolab.extras.sandbox.order import CLIENT, HOME, SERVER, Order
 
 _CLONE_NEWNS, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x0002_0000, 4096, 16384, 1 << 18  # <linux/sched.h>, <linux/mount.h>
 _TMP = "/tmp"  # noqa: S108
-_COPY = Path("/run/scratch")
+_SCRATCH = Path("/run/scratch")
 _FOR_ALL = 0o1777
 _NAMES = f"127.0.0.1 localhost\n{ADDRESSES.client} {CLIENT}\n{ADDRESSES.front} {SERVER}\n"
 _RESOLVER = f"nameserver {ADDRESSES.front}\n"
@@ -48,22 +48,30 @@ def surround(order: Order, own: Path) -> str:
         _replace(Path("/etc/hosts"), _NAMES, own)
         _replace(Path("/etc/resolv.conf"), _RESOLVER, own)
         os.chdir(order.folder)
-    except (OSError, shutil.Error) as error:
+    except OSError as error:
         raise StepFailed("the programs' files", str(error)) from error
     return home
 
 
 def _isolate(order: Order) -> None:
     folder = Path(order.folder)
-    if order.scratch:
-        shutil.copytree(folder, _COPY, symlinks=True)
     mount("tmpfs", _TMP, "mode=1777")
     Path("/run").chmod(_FOR_ALL)
     folder.mkdir(parents=True, exist_ok=True)
     if order.scratch:
-        _bind(_COPY, folder)
+        _overlay(folder)
     elif folder != Path("/"):
         mount("hostfs", str(folder), str(folder))
+
+
+def _overlay(folder: Path) -> None:
+    """Shows a folder of this machine; what is written into it is in the guest's memory."""
+    lower, upper, work = layers = [_SCRATCH / name for name in ("lower", "upper", "work")]
+    for layer in layers:
+        layer.mkdir(parents=True)
+    mount("hostfs", str(lower), str(folder))
+    upper.chmod(stat.S_IMODE(lower.stat().st_mode))
+    mount("overlay", str(folder), f"lowerdir={lower},upperdir={upper},workdir={work},redirect_dir=on")
 
 
 def _replace(file: Path, text: str, own: Path) -> None:

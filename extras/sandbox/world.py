@@ -26,6 +26,7 @@ from priolab.extras.sandbox.outcome import Direction, Ending, Outcome
 from priolab.extras.sandbox.programs import Programs
 from priolab.extras.sandbox.said import Writer
 from priolab.extras.sandbox.samples import SocketJournal, longest_queue
+from priolab.extras.sandbox.shortage import Shortage
 from priolab.extras.sandbox.surroundings import surround
 from priolab.netem import shaper as shapers
 from priolab.netem.shaper_kind import Shaper
@@ -71,6 +72,7 @@ def _carried_out(order: Order, files: Files, usual: Shaper | None, later_s: int)
         far = stack.enter_context(Ends(server, ADDRESSES.client))
         said = stack.enter_context(Writer(files.said))
         journal = stack.enter_context(_sampling(order, files, client, server))
+        shortage = stack.enter_context(Shortage()) if order.isolated else None
         with _capturing(order, client, server, files):
             home = surround(order, scratch)
             programs = Programs(order, files, said, {CLIENT: client, SERVER: server}, home, later_s)
@@ -78,6 +80,7 @@ def _carried_out(order: Order, files: Files, usual: Shaper | None, later_s: int)
         time.sleep(_SETTLE_S)  # the kernel tells of the last connections
         return replace(
             outcome,
+            reason="; ".join(filter(None, [outcome.reason, shortage.reason() if shortage else None])) or None,
             connections=joined(near, far),
             down=_direction(active, scenario, client, "down"),
             up=_direction(active, scenario, server, "up"),

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from priolab.common.cache_folder import cache_folder
+from priolab.experiments.errors import LabError
+from priolab.extras.sandbox.sandbox import Sandbox
 from priolab.proxy.descriptors import process_ids
 from tests.support import ordinary
 from tests.support.capabilities import needs
@@ -143,9 +145,36 @@ def test_files(here: Folder) -> None:
     assert done.returncode == 3
     assert done.stdout.decode().split() == ["198.18.0.2", "client", "198.18.1.2", "server", "what", "was", "typed"]
     assert (here.path / "sub/file").read_text() == "kept\n"
-    assert here.out("--scratch", "--", "sh", "-c", "rm sub/file; echo new > other; ls").split()[-2:] == ["other", "sub"]
-    assert (here.path / "sub/file").exists()
-    assert not (here.path / "other").exists()
+
+
+def test_scratch(here: Folder) -> None:
+    """With --scratch programs change the current folder as they like, and this machine's stays as it is."""
+    script = """
+    rm sub/file && echo anew > sub/file && mv sub renamed && mkdir sub && ln -s data link && cat kept large | wc -c
+    echo changed >> kept && mv kept moved && ls -F && ls -l renamed/file | cut -c 1-10 && cat renamed/file moved
+    """
+    (here.path / "sub").mkdir()
+    for name in ("sub/file", "kept"):
+        (here.path / name).write_text("old\n")
+    with (here.path / "large").open("wb") as large:
+        large.truncate(200_000_000)
+    before = sorted(path.stat().st_mtime_ns for path in here.path.rglob("*"))
+    said = here.out("--scratch", "--", "sh", "-c", script).split()
+    assert said[0] == "200000004"
+    assert said[1:8] == ["data", "get.py", "large", "link@", "moved", "renamed/", "sub/"]
+    assert said[-4:] == ["-rw-r--r--", "anew", "old", "changed"]
+    assert sorted(path.stat().st_mtime_ns for path in here.path.rglob("*")) == before
+    assert {path.name for path in here.path.iterdir()} == {"data", "get.py", "kept", "large", "sub"}
+    with pytest.raises(LabError, match="--scratch=/ is"), Sandbox(folder=Path("/"), scratch=True) as sandbox:
+        sandbox.run("true")
+
+
+def test_memory(here: Folder) -> None:
+    """A program that needs more memory than the guest has is ended, and the message names the remedy."""
+    grow = "kept = []\nfor _ in range(150): kept.append(bytearray(b'x') * 2**20)"
+    line = here.fails(137, "--memory", "128m", "--", sys.executable, "-c", grow)
+    assert line == "the guest was out of memory, and its kernel ended python; --memory SIZE gives more"
+    assert here.out("--memory", "256m", "--", sys.executable, "-c", grow) == ""
 
 
 def test_the_environment_is_fixed(here: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

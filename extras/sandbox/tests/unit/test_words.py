@@ -52,6 +52,7 @@ def test_the_clients_command_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> N
         (["--set", "client.kernel.pid_max=9", "--", "true"], "--set=client.kernel.pid_max=9 is not allowed"),
         (["--wait-port", "0", "--", "true"], "--wait-port=0 is not allowed; allowed: a port"),
         (["--limit", "soon", "--", "true"], "--limit=soon is not allowed"),
+        (["--memory", "64m", "--", "true"], "--memory=64m is not allowed; allowed: a size from 128m to 64g"),
         (["--env", "PRIOLAB_UNSET", "--", "true"], "--env=PRIOLAB_UNSET is not allowed"),
     ],
 )
