@@ -39,6 +39,7 @@ NEEDS: Mapping[str, Sequence[str]] = {
     "nginx-and-curl": ("nginx", "curl"),
     "cubic-against-bbr": ("iperf3",),
     "time-outs-of-dns": ("dnsmasq",),
+    "typing-over-ssh-beside-scp": ("sshd",),
     "a-server-in-go-a-client-in-javascript": ("caddy", "node"),
 }
 """The programs of the examples, other than Python and the lab's."""
