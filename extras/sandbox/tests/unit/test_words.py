@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments import cli
-from priolab.experiments.errors import ScenarioError
-from priolab.extras.sandbox import command, knobs
+from priolab.experiments.errors import ScenarioError, Unavailable
+from priolab.experiments.run.fabrics import FABRICS
+from priolab.experiments.testbed.guest import kernel
+from priolab.extras.sandbox import command, knobs, session
 from priolab.extras.sandbox.order import ENVIRONMENT, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
 from priolab.extras.sandbox.session import Wish, environment_of
@@ -62,6 +64,17 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch, words: list[str], said
         _ = wish(monkeypatch, *words).order.scenario
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
+
+
+def test_what_needs_a_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An overlay needs a kernel that has it, and a guest's memory a guest."""
+    monkeypatch.setattr(kernel, "offers", lambda _: False)
+    scratch, memory = (wish(monkeypatch, *words, "--", "true") for words in (["--scratch"], ["--memory", "1g"]))
+    with pytest.raises(Unavailable, match="--scratch cannot be used here: the guest kernel has no overlayfs; run "):
+        session._completed(scratch, FABRICS["virtual"])
+    for each, said in ((scratch, "--scratch= is not allowed"), (memory, "--memory= is not allowed")):
+        with pytest.raises(ScenarioError, match=said):
+            session._completed(each, FABRICS["netns"])
 
 
 def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
