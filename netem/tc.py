@@ -18,6 +18,7 @@ netem holds a packet for its whole transmission time, so `limit` includes the pa
 affect packets that already wait, so a link with rate steps is made differently (netem/stepped.py).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -143,6 +144,15 @@ def nested(stages: list[Command], device: str) -> list[Command]:
 def queue_from_bytes(size_bytes: int) -> int:
     """Returns the number of full-size packets that fit into size_bytes; netem limits its queue by packets."""
     return size_bytes // PACKET_BYTES
+
+
+def ways(commands: Iterable[Command]) -> str:
+    """Returns, for the input of `ip -6 -batch`, the rules and routes among the commands that make a link.
+
+    ip(8) without -6 makes them for IPv4 alone.
+    """
+    led = (words for program, *words in commands if program == "ip" and words[0] in ("rule", "route"))
+    return "".join(f"{' '.join(words)}\n" for words in led)
 
 
 COUNTERS: Command = ("tc", "-s", "-j", "qdisc", "show")

@@ -8,6 +8,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Self
 
 from priolab.common.formats.samples import ConnectionSample, SocketSample
@@ -159,10 +160,11 @@ class SocketDiag:
 class Connections:
     """A sampler of all connections in the network namespace of the thread that creates it. A context manager."""
 
-    def __init__(self) -> None:
-        """Opens the netlink socket. Raises OSError."""
+    def __init__(self, *, ipv6: bool = False) -> None:
+        """Opens the netlink socket. ipv6: True for connections of IPv6, too. Raises OSError."""
         self._conversation = Conversation(_NETLINK_SOCK_DIAG)
-        self._all = _request(dump=True)
+        families = (socket.AF_INET, socket.AF_INET6) if ipv6 else (socket.AF_INET,)
+        self._all = [_request(dump=True, family=family) for family in families]
 
     def __enter__(self) -> Self:
         return self
@@ -172,14 +174,14 @@ class Connections:
 
     def sample(self, t_ns: int) -> Iterator[tuple[int, ConnectionSample]]:
         """Yields the own port and a sample of each connection, with the time t_ns. Raises OSError."""
-        for answer in self._conversation.ask(self._all):
+        for answer in chain.from_iterable(map(self._conversation.ask, self._all)):
             if (sample := _read(answer, t_ns)) is not None:
                 port, peer_port = _PORTS.unpack_from(answer, _IDENTITY_AT)
                 yield port, ConnectionSample(**vars(sample), peer_port=peer_port)
 
 
-def _request(*, dump: bool) -> bytes:
-    request = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, _EXTENSIONS, 1 << _ESTABLISHED)
+def _request(*, dump: bool, family: int = socket.AF_INET) -> bytes:
+    request = _REQUEST.pack(family, socket.IPPROTO_TCP, _EXTENSIONS, 1 << _ESTABLISHED)
     return question(_BY_FAMILY, request, dump=dump)
 
 

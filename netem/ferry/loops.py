@@ -12,7 +12,8 @@ Rules:
    frames at the other end, as frames for another host, and accepts them when they come back to the device.
 2. The device has no transmit offload, so all packets in the loop have complete checksums and no more than full size.
 3. A direction in which the Link changes no packets has no loop.
-4. The commands need CAP_NET_ADMIN over the network namespace, and a kernel with policy routing.
+4. The commands are those for IPv4; netem/tc.py has those for IPv6 (`ways`).
+5. The commands need CAP_NET_ADMIN over the network namespace, and a kernel with policy routing.
 """
 
 from collections.abc import Mapping

@@ -43,7 +43,7 @@ class Order:
 
     socket: the path of the socket at which the ferry reports its counters. journal: the file for samples of the queues,
     one per interval_ns at most. The file stays empty if interval_ns is None. Rate steps are recorded in a second file
-    in the same folder.
+    in the same folder. ipv6: True to carry packets of IPv6, too.
     """
 
     link: Link
@@ -51,6 +51,7 @@ class Order:
     journal: Path
     interval_ns: int | None
     socket: Path
+    ipv6: bool = False
 
     @property
     def begin(self) -> Path:
@@ -68,6 +69,7 @@ class Order:
                 journal=Path(document["journal"]),
                 interval_ns=document["interval_ns"],
                 socket=Path(document["socket"]),
+                ipv6=bool(document.get("ipv6")),
             )
         except KeyError as error:
             raise ValueError(f"the order has no {error}") from None
@@ -198,7 +200,11 @@ def run(order: Order) -> None:
         models = {loops.DOWN: Direction.down(order.link, order.seed), loops.UP: Direction.up(order.link, order.seed)}
         lanes = {
             loop.direction: _Lane(
-                loop.direction, models[loop], stack.enter_context(Ring(loop.ferry_end)), journal, order.interval_ns
+                loop.direction,
+                models[loop],
+                stack.enter_context(Ring(loop.ferry_end, ipv6=order.ipv6)),
+                journal,
+                order.interval_ns,
             )
             for loop in loops.needed(order.link)
         }

@@ -7,7 +7,7 @@ Rules:
    too old is replaced by the time of the read, as the clock was probably set meanwhile (common/arrival.py).
 2. The ring is the only buffer between the loop and the ferry. Frames that do not fit are counted as drops. The ring may
    be larger than net.core.rmem_max, which limits the buffer of an ordinary socket in a user namespace.
-3. Frames are whole IPv4 packets with complete checksums; anything else means that the loop is not set up correctly.
+3. Frames are whole IP packets with complete checksums; anything else means that the loop is not set up correctly.
 """
 
 import errno
@@ -27,12 +27,14 @@ _FRAME_BYTES = 2048
 _BLOCK_BYTES = 65536
 _OLDEST_STAMP_NS = 50 * 10**6
 _IPV4 = 0x0800  # ETH_P_IP; excludes outgoing packets of the device and messages of IPv6
+_EVERY = 0x0003  # ETH_P_ALL
 # <linux/if_packet.h>; the socket module has few of them.
 _SOL_PACKET = 263
 _PACKET_RX_RING = 5
 _PACKET_STATISTICS = 6
 _PACKET_VERSION = 10
 _PACKET_QDISC_BYPASS = 20
+_PACKET_IGNORE_OUTGOING = 23
 _TPACKET_V2 = 1
 _STATUS_KERNEL = 0
 _STATUS_USER = 1 << 0
@@ -54,7 +56,8 @@ class Ring:
     Raises OSError if the device is missing or is removed later.
     """
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, *, ipv6: bool = False) -> None:
+        """ipv6: True for frames of both families. The loop has no messages of IPv6's own."""
         self._device = device
         self._index = 0
         self._last_ns = 0
@@ -68,7 +71,9 @@ class Ring:
             self.socket.setsockopt(_SOL_PACKET, _PACKET_RX_RING, request)
             self._memory = mmap.mmap(self.socket.fileno(), FRAMES * _FRAME_BYTES)
             try:
-                self.socket.bind((device, _IPV4))
+                if ipv6:
+                    self.socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+                self.socket.bind((device, _EVERY if ipv6 else _IPV4))
             except OSError as error:
                 self._memory.close()
                 raise OSError(error.errno, error.strerror, device) from error

@@ -11,7 +11,7 @@ from priolab.experiments.host.processes import Process, module, wait_until
 from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT
 from priolab.experiments.testbed.places import ActiveLink, Look, no_look
-from priolab.netem import counters
+from priolab.netem import counters, tc
 from priolab.netem.availability import TRIAL, lack_of_netem
 from priolab.netem.control import tell_begin
 from priolab.netem.link import Link
@@ -29,14 +29,15 @@ _Got = TypeVar("_Got")
 class LinkNamespace:
     """The link's place: a namespace that routes between two wires."""
 
-    def __init__(self, place: Namespace, usual: Shaper | None, ask: Path) -> None:
+    def __init__(self, place: Namespace, usual: Shaper | None, ask: Path, *, ipv6: bool = False) -> None:
         """usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry.
 
-        ask: the path of the socket on which the ferry answers.
+        ask: the path of the socket on which the ferry answers. ipv6: True if packets of IPv6 pass the link, too.
         """
         self._place = place
         self._usual = usual
         self._ask = ask
+        self._ipv6 = ipv6
 
     @contextmanager
     def shaping(
@@ -54,6 +55,8 @@ class LinkNamespace:
             raise Unavailable(f"QDISC={link.qdisc}", refusal, lack or "use SHAPER=netem")
         made = commands(shaper, link, TO_CLIENT, TO_FRONT)
         self._place.run_all(made)
+        if self._ipv6 and (ways := tc.ways(made)):
+            self._lead_ipv6(ways)
         for name, value in sysctls(shaper, link).items():
             self._place.write_sysctl(name, value)
         journal = folder / "queue.jsonl"
@@ -66,7 +69,9 @@ class LinkNamespace:
             if shaper is Shaper.FERRY:
                 from priolab.netem.ferry.process import Order  # a link of netem does not load the ferry
 
-                order = Order(link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=self._ask)
+                order = Order(
+                    link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=self._ask, ipv6=self._ipv6
+                )
                 begin = _as_step(partial(tell_begin, order.begin))
                 ferry = stack.enter_context(self._start_ferry(order.to_json(), folder))
                 check_alive, pid = ferry.check_alive, ferry.pid
@@ -93,6 +98,15 @@ class LinkNamespace:
                 begin=begin,
                 in_batches=queues,
             )
+
+    def _lead_ipv6(self, ways: str) -> None:
+        """Leads packets of IPv6 the ways that those of IPv4 have. Raises Unavailable without policy routing for it."""
+        try:
+            self._place.run(["ip", "-6", "rule"])
+        except StepFailed as error:
+            reason = "the kernel has no policy routing of IPv6, which these knobs need (CONFIG_IPV6_MULTIPLE_TABLES)"
+            raise Unavailable("IPv6 with QDISC, RATE_STEPS, REORDER or TRACE", reason, "use FABRIC=netns") from error
+        self._place.run(["ip", "-6", "-batch", "-"], ways)
 
     @contextmanager
     def _start_ferry(self, order: str, folder: Path) -> Iterator[Process]:

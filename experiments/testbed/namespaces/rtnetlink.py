@@ -5,7 +5,7 @@ even longer: a guest imports it for a quarter of a second.
 """
 
 import struct
-from socket import AF_INET, inet_aton
+from socket import AF_INET, AF_INET6, AddressFamily, inet_pton
 
 from priolab.common.netlink import attribute, attributes, order, question
 
@@ -22,6 +22,7 @@ _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _NDA_DST, _NDA_LLADDR = 1, 2
 _RTA_DST, _RTA_GATEWAY = 1, 5
 _UP = 0x1  # IFF_UP, <linux/if.h>
+_VALID_AT_ONCE = 0x02  # IFA_F_NODAD: IPv6 asks no neighbour whether it has the address
 _PERMANENT = 0x80  # NUD_PERMANENT
 _MAIN, _STATIC, _UNICAST = 254, 4, 1
 _WORD = struct.Struct("=I")
@@ -64,14 +65,16 @@ def address(index: int, own: str, prefix: int) -> bytes:
 
     prefix: the length of the network prefix. The kernel adds a route to this network by itself.
     """
-    header, bare = _ADDRESS.pack(AF_INET, prefix, 0, 0, index), inet_aton(own)
+    family, bare = _address(own)
+    header = _ADDRESS.pack(family, prefix, _VALID_AT_ONCE if family == AF_INET6 else 0, 0, index)
     return order(_NEW_ADDRESS, header, attribute(_IFA_LOCAL, bare), attribute(_IFA_ADDRESS, bare))
 
 
 def neighbour(index: int, other: str, mac: str) -> bytes:
     """Builds the message that adds a permanent neighbour entry: at the device, the address `other` has this MAC."""
-    header = _NEIGHBOUR.pack(AF_INET, index, _PERMANENT, 0, 0)
-    return order(_NEW_NEIGHBOUR, header, attribute(_NDA_DST, inet_aton(other)), attribute(_NDA_LLADDR, _bytes(mac)))
+    family, bare = _address(other)
+    header = _NEIGHBOUR.pack(family, index, _PERMANENT, 0, 0)
+    return order(_NEW_NEIGHBOUR, header, attribute(_NDA_DST, bare), attribute(_NDA_LLADDR, _bytes(mac)))
 
 
 def default_route(gateway: str) -> bytes:
@@ -81,13 +84,20 @@ def default_route(gateway: str) -> bytes:
 
 def route(network: str, prefix: int, gateway: str) -> bytes:
     """Builds the message that adds a route to a network. network: an address in it. prefix: its prefix's length."""
-    bare = int.from_bytes(inet_aton(network)) >> 32 - prefix << 32 - prefix
-    return _route(prefix, attribute(_RTA_DST, bare.to_bytes(4)), gateway)
+    _, bare = _address(network)
+    rest = 8 * len(bare) - prefix
+    return _route(prefix, attribute(_RTA_DST, (int.from_bytes(bare) >> rest << rest).to_bytes(len(bare))), gateway)
 
 
 def _route(prefix: int, destination: bytes, gateway: str) -> bytes:
-    header = _ROUTE.pack(AF_INET, prefix, 0, 0, _MAIN, _STATIC, 0, _UNICAST, 0)
-    return order(_NEW_ROUTE, header, destination, attribute(_RTA_GATEWAY, inet_aton(gateway)))
+    family, bare = _address(gateway)
+    header = _ROUTE.pack(family, prefix, 0, 0, _MAIN, _STATIC, 0, _UNICAST, 0)
+    return order(_NEW_ROUTE, header, destination, attribute(_RTA_GATEWAY, bare))
+
+
+def _address(text: str) -> tuple[AddressFamily, bytes]:
+    family = AF_INET6 if ":" in text else AF_INET
+    return family, inet_pton(family, text)
 
 
 def _link(index: int = 0, flags: int = 0) -> bytes:

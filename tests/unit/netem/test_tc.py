@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priolab.common.packets import PACKET_BYTES
-from priolab.netem import tc
+from priolab.netem import shaper, tc
 from priolab.netem.link import Link
+from priolab.netem.shaper_kind import Shaper
 
 ADD = ("tc", "qdisc", "add", "dev", "to-client")
 FAR = ("netem", "limit", "1000000")
@@ -138,3 +139,11 @@ def test_queue_never_holds_more_than_the_bytes(size_bytes: int) -> None:
 def test_counters() -> None:
     """The command that reads the counters requests JSON from tc."""
     assert tc.COUNTERS == ("tc", "-s", "-j", "qdisc", "show")
+
+
+def test_ways_are_led_for_ipv6_too() -> None:
+    """ip(8) makes rules and routes for one family; those among a link's commands are made again."""
+    link = Link(rate_bit_s=10**6, delay_ns=10**6, reorder=0.01)
+    made = shaper.commands(Shaper.NETEM, link, "to-client", "to-front")
+    assert tc.ways(made) == "route add default dev delay-down table 13\nrule add iif to-front lookup 13\n"
+    assert tc.ways(tc.down(link, "to-client")) == ""

@@ -9,6 +9,7 @@ _LINK = "00000000" * 4
 _WIRE = "0900030077697265 00000000"
 _PEER = "09000300746f2d78 00000000 08001c0007000000"
 _TO_NEAR, _TO_FAR = "0a000100 0200c6120000 0000", "0a000100 0200c6120001 0000"
+_OF_IPV6 = "20010db8 00180000 00000000 00000002"
 _VETH = "0900010076657468 00000000"
 
 
@@ -39,8 +40,17 @@ _VETH = "0900010076657468 00000000"
             rtnetlink.default_route("198.18.0.1"),
             "24000000 1800 0506 00000000 00000000 02000000fe040001 00000000 08000500c6120001",
         ),
+        (
+            rtnetlink.address(3, "2001:db8:18::2", 64),
+            f"40000000 1400 0506 00000000 00000000 0a400200 03000000 14000200 {_OF_IPV6} 14000100 {_OF_IPV6}",
+        ),
+        (
+            rtnetlink.route("2001:db8:18::2", 64, "2001:db8:18::2"),
+            f"""44000000 1800 0506 00000000 00000000 0a400000fe040001 00000000
+            14000100 {_OF_IPV6[:-1]}0 14000500 {_OF_IPV6}""",
+        ),
     ],
-    ids=["veth", "veth without addresses", "up", "device", "address", "neighbour", "route"],
+    ids=["veth", "veth without addresses", "up", "device", "address", "neighbour", "route", "IPv6", "route of IPv6"],
 )
 def test_a_message(message: bytes, expected: str) -> None:
     """Each message has the header, the structure and the attributes that the kernel expects."""
