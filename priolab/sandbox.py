@@ -1,5 +1,5 @@
 """The import name of the sandbox, which is an extra."""
 
-from priolab.extras.sandbox.sandbox import ClientFailed, Result, Sandbox
+from priolab.extras.sandbox.sandbox import ClientFailed, Place, Result, Sandbox
 
-__all__ = ["ClientFailed", "Result", "Sandbox"]
+__all__ = ["ClientFailed", "Place", "Result", "Sandbox"]

@@ -1,4 +1,4 @@
-"""`priolab sandbox`: runs a server's command and a client's command on the lab's link.
+"""`priolab sandbox`: runs a server's command, a client's command and further ones on the lab's link.
 
 Exit codes: the client's; 128 plus the number of the signal that ended the client; those of outcome.CODES if the client
 has not ended by itself; 2 for bad input.
@@ -8,7 +8,7 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from priolab.experiments.commands.console import Report
@@ -16,7 +16,7 @@ from priolab.experiments.commands.target import parsed_time_ns
 from priolab.experiments.errors import ScenarioError
 from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.extras.sandbox import knobs, report, session
-from priolab.extras.sandbox.order import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, Order
+from priolab.extras.sandbox.order import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
 from priolab.extras.sandbox.outcome import CODES, Ending, Outcome
 from priolab.extras.sandbox.said import Said
 
@@ -25,6 +25,7 @@ _EXAMPLES = """\
 examples:
   priolab sandbox RATE=10mbit DELAY=20ms --server 'python3 -m http.server 80' -- curl -sO http://server/FILE
   priolab sandbox LOSS=2% --server 'iperf3 -s' --report -- iperf3 -c server -R
+  priolab sandbox mirror.DELAY=80ms --server ./serve --place mirror ./serve --wait-port mirror:any -- ./client
 """
 
 
@@ -36,11 +37,22 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help=f"knobs, with their defaults: {listed}")
     parser.add_argument("--server", metavar="COMMAND", help="the server's command, in one word; no shell reads it")
     parser.add_argument(
+        "--place",
+        nargs=2,
+        metavar=("NAME", "COMMAND"),
+        action="append",
+        default=[],
+        help="a further place, and the command that runs there beside the server, '' for none; its link has knobs such"
+        " as NAME.RATE=1mbit, and the server's such as server.RATE=1mbit; may be given several times",
+    )
+    parser.add_argument("--ipv6", action="store_true", help="give the places addresses of IPv6, too")
+    parser.add_argument(
         "--wait-port",
-        metavar="PORT",
-        default=LISTENS,
-        help=f"start the client when the server listens at this port; {LISTENS}: at any; {AT_ONCE}: at once"
-        f" (default: {LISTENS})",
+        metavar="[PLACE:]PORT",
+        action="append",
+        default=[],
+        help=f"start the client when the server listens at this port; {LISTENS}: at any; {AT_ONCE}: at once; with a"
+        f" PLACE, also when its program listens; may be given several times (default: {LISTENS})",
     )
     parser.add_argument(
         "--set",
@@ -73,10 +85,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="the longest time on this machine's clock (default: 600s)",
     )
     parser.add_argument("--server-output", type=Path, metavar="FILE", help="write the server's output to this file")
-    parser.add_argument("--both", action="store_true", help="print the output of both, each line with its place")
+    parser.add_argument("--both", action="store_true", help="print the output of all, each line with its place")
     parser.add_argument("--report", action="store_true", help="print what was counted, on standard error")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was counted as JSON")
-    parser.add_argument("--capture", type=Path, metavar="FILE", help="write the packets of both places as pcapng")
+    parser.add_argument("--capture", type=Path, metavar="FILE", help="write the packets of all places as pcapng")
     parser.add_argument("--samples", type=Path, metavar="FILE", help="write the state of all TCP sockets over time")
     parser.add_argument("--interval", metavar="TIME", default="10ms", help="the time between samples (default: 10ms)")
     parser.set_defaults(do=sandbox, command=(), from_make=False, knobs=knobs.ALLOWED)
@@ -92,7 +104,7 @@ def sandbox(options: argparse.Namespace, shown: Report) -> int:
     fabric, why = session.usable(wish)
     if not fabric.virtual_clock and why != "as asked":
         _aside(f"note: {why}")
-    output = _Output(both=options.both)
+    output = _Output(both=options.both, marked=bool(options.place))
     with session.room() as room:
         outcome = session.carry_out(wish, fabric, room, output.hear)
     output.end()
@@ -117,23 +129,31 @@ def code_of(outcome: Outcome) -> int:
 
 def wish_of(options: argparse.Namespace) -> session.Wish:
     """Returns what the options ask for. Reads standard input. Raises ScenarioError."""
-    given = knobs.parsed(options.words)
+    given, links = knobs.parsed(options.words)
     if not options.command:
         raise ScenarioError("COMMAND", "", "the client's command after `--`, such as -- curl http://server/")
     sampled = options.samples is not None
+    places = _places(options.place)
+    for name, of_link in links.items():
+        knobs.check_link(name, of_link, [SERVER, *places])
+    waits = dict(_wait(word, places) for word in options.wait_port)
     order = Order(
         knobs=knobs.of_scenario(given),
         seed=knobs.seed(given),
         client=tuple(options.command),
-        server=None if options.server is None else _split(options.server),
+        server=None if options.server is None else _server(options.server),
         environment=session.environment_of(options.env, ENVIRONMENT),
         folder=str(Path.cwd()),
         limit_ns=parsed_time_ns("--limit", options.limit, "1ms", "1000000s"),
-        sysctls=tuple(_sysctl(word) for word in options.set),
-        wait=_port(options.wait_port),
+        sysctls=tuple(_sysctl(word, places) for word in options.set),
+        wait=waits.pop(SERVER, LISTENS),
         scratch=options.scratch,
         fair=options.scheduler == "default",
         interval_ns=parsed_time_ns("--interval", options.interval, "1us", "3600s") if sampled else None,
+        places=places,
+        links={name: knobs.of_scenario(of_link) for name, of_link in links.items()},
+        waits=waits,
+        ipv6=options.ipv6,
     )
     return session.Wish(
         order=order,
@@ -146,30 +166,45 @@ def wish_of(options: argparse.Namespace) -> session.Wish:
     )
 
 
-def _split(command: str) -> tuple[str, ...]:
+def _split(option: str, command: str) -> tuple[str, ...]:
     try:
-        words = shlex.split(command)
+        return tuple(shlex.split(command))
     except ValueError as error:
-        raise ScenarioError("--server", command, f"words as a shell reads them ({error})") from None
+        raise ScenarioError(option, command, f"words as a shell reads them ({error})") from None
+
+
+def _server(command: str) -> tuple[str, ...]:
+    words = _split("--server", command)
     if not words:
         raise ScenarioError("--server", command, "a command")
-    return tuple(words)
+    return words
 
 
-def _sysctl(word: str) -> tuple[str, str, str]:
+def _places(given: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    places: dict[str, tuple[str, ...]] = {}
+    for name, command in given:
+        check_place("--place", name, places)
+        places[name] = _split("--place", command)
+    return places
+
+
+def _sysctl(word: str, places: Iterable[str]) -> tuple[str, str, str]:
     name, equals, value = word.partition("=")
     place, _, sysctl = name.partition(".")
-    if not equals or place not in (CLIENT, SERVER) or not sysctl.startswith("net."):
-        raise ScenarioError(
-            "--set", word, f"{CLIENT}.NAME=VALUE or {SERVER}.NAME=VALUE, with a NAME such as net.ipv4.tcp_sack"
-        )
+    if not equals or place not in (CLIENT, SERVER, *places) or not sysctl.startswith("net."):
+        allowed = " or ".join(f"{each}.NAME=VALUE" for each in (CLIENT, SERVER, *places))
+        raise ScenarioError("--set", word, f"{allowed}, with a NAME such as net.ipv4.tcp_sack")
     return place, sysctl, value
 
 
-def _port(text: str) -> str:
-    if text in (AT_ONCE, LISTENS) or (text.isascii() and text.isdigit() and 0 < int(text) < 2**16):
-        return text
-    raise ScenarioError("--wait-port", text, f"a port from 1 to 65535, {LISTENS} or {AT_ONCE}")
+def _wait(word: str, places: Iterable[str]) -> tuple[str, str]:
+    place, colon, text = word.rpartition(":")
+    if (not colon or place in (SERVER, *places)) and (
+        text in (AT_ONCE, LISTENS) or (text.isascii() and text.isdigit() and 0 < int(text) < 2**16)
+    ):
+        return place or SERVER, text
+    allowed = f"a port from 1 to 65535, {LISTENS} or {AT_ONCE}"
+    raise ScenarioError("--wait-port", word, f"{allowed}, after the name of a further place and a colon if it is its")
 
 
 def _stdin() -> bytes:
@@ -182,35 +217,42 @@ def _aside(line: str) -> None:
 
 
 class _Output:
-    """Passes on what the programs write. servers: what the server has written."""
+    """Passes on what the programs write. servers: what the others than the client have written."""
 
-    def __init__(self, *, both: bool) -> None:
+    def __init__(self, *, both: bool, marked: bool) -> None:
+        """both: True to pass on what all write. marked: True if there are further places beside the server."""
         self._both = both
+        self._marked = marked
         self._line: dict[tuple[str, str], bytes] = {}
         self.servers: list[bytes] = []
 
     def hear(self, frames: Iterable[Said]) -> None:
         """Passes on frames."""
         for frame in frames:
-            if frame.place == SERVER:
-                self.servers.append(frame.data)
-            if self._both:
-                self._mark(frame)
+            if self._both or (self._marked and frame.place != CLIENT):
+                *lines, self._line[frame.place, frame.stream] = (
+                    self._line.get((frame.place, frame.stream), b"") + frame.data
+                ).split(b"\n")
+                for line in lines:
+                    self._mark(frame.place, frame.stream, line)
             elif frame.place == CLIENT:
                 _write(frame.stream, frame.data)
+            if frame.place == SERVER and not self._marked:
+                self.servers.append(frame.data)
 
     def end(self) -> None:
         """Passes on lines without an end."""
         for (place, stream), rest in self._line.items():
             if rest:
-                _write(stream, b"%s| %s\n" % (place.encode(), rest))
+                self._mark(place, stream, rest)
         self._line.clear()
 
-    def _mark(self, frame: Said) -> None:
-        key = frame.place, frame.stream
-        *lines, self._line[key] = (self._line.get(key, b"") + frame.data).split(b"\n")
-        for line in lines:
-            _write(frame.stream, b"%s| %s\n" % (frame.place.encode(), line))
+    def _mark(self, place: str, stream: str, line: bytes) -> None:
+        marked = b"%s| %s\n" % (place.encode(), line)
+        if self._both:
+            _write(stream, marked)
+        if self._marked and place != CLIENT:
+            self.servers.append(marked)
 
 
 def _write(stream: str, data: bytes) -> None:

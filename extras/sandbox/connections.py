@@ -2,30 +2,37 @@
 
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from itertools import zip_longest
+from dataclasses import dataclass, field, replace
+from itertools import combinations, zip_longest
 from typing import Self
 
 from priolab.common.netlink import Announcements, Conversation, Finder, question
 from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.experiments.testbed.namespaces.wiring import ipv6_of
+from priolab.extras.sandbox.order import SERVER
 from priolab.extras.sandbox.outcome import Connection
 
 _SOCK_DIAG, _BY_FAMILY, _INFO = 4, 20, 2  # <linux/netlink.h>, <linux/sock_diag.h>, <linux/inet_diag.h>
-_CLOSED = 1  # the group SKNLGRP_INET_TCP_DESTROY
+_CLOSED, _CLOSED_IPV6 = 1, 4  # the groups SKNLGRP_INET_TCP_DESTROY and SKNLGRP_INET6_TCP_DESTROY
 _ALL_STATES = 0xFFF & ~(1 << 10)  # but TCP_LISTEN
 _REQUEST = struct.Struct("=3BxI48x")  # struct inet_diag_req_v2
-_MESSAGE = struct.Struct(">4xHH4s12x4s")  # struct inet_diag_msg: ports and addresses of the two ends
+_MESSAGE = struct.Struct(">B3xHH16x16s")  # struct inet_diag_msg: family, ports of the two ends, address of the other
+_IPV4_BYTES = 4
+_IPV4_IN_IPV6 = bytes(10) + b"\xff\xff"
 _MESSAGE_BYTES = 72
 _TCP_INFO = struct.Struct("=100xI24xQ12xI48xQQ")  # struct tcp_info, <linux/tcp.h>: the fields of _End, in its order
 _NEVER = 2**32 - 1
 _FINDER = Finder(_MESSAGE_BYTES, _INFO)
-_QUESTION = question(
-    _BY_FAMILY, _REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, 1 << (_INFO - 1), _ALL_STATES), dump=True
-)
+_QUESTIONS = [
+    question(_BY_FAMILY, _REQUEST.pack(family, socket.IPPROTO_TCP, 1 << (_INFO - 1), _ALL_STATES), dump=True)
+    for family in (socket.AF_INET, socket.AF_INET6)
+]
 
 _Ports = tuple[int, int]
+_Found = dict[str, dict[_Ports, list["_End"]]]
+"""The ends of connections in a place, by the name of the other place, and by their ports: own, the other's."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +53,30 @@ class _End:
 
 @dataclass
 class Ends:
-    """The ends in one place of connections to another place. A context manager.
+    """The ends in one place of connections to other places. A context manager.
 
-    peer: the other place's address. lost: True if the kernel could not tell of all of them.
+    addresses: the places' addresses, by their names. ipv6: True if they have addresses of IPv6, too. lost: True if the
+    kernel could not tell of all of them.
     """
 
     place: Namespace
-    peer: str
+    addresses: Mapping[str, str]
+    ipv6: bool = False
     lost: bool = False
-    _closed: dict[_Ports, list[_End]] = field(default_factory=dict)
+    _closed: _Found = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._names = {socket.inet_aton(address): name for name, address in self.addresses.items()}
+        if self.ipv6:
+            self._names |= {
+                socket.inet_pton(socket.AF_INET6, ipv6_of(address)): name for name, address in self.addresses.items()
+            }
 
     def __enter__(self) -> Self:
         with ExitStack() as stack, self.place.entered():
-            self._announced = stack.enter_context(Announcements(_SOCK_DIAG, _CLOSED))
+            self._announced = stack.enter_context(
+                Announcements(_SOCK_DIAG, _CLOSED | (_CLOSED_IPV6 if self.ipv6 else 0))
+            )
             self._conversation = stack.enter_context(Conversation(_SOCK_DIAG))
             self._stack = stack.pop_all()
         return self
@@ -78,31 +96,48 @@ class Ends:
         except OSError:
             self.lost = True
 
-    def counted(self) -> dict[_Ports, list[_End]]:
-        """Returns the ends of all connections, also of those that are open, by their ports: own, peer's."""
+    def counted(self) -> _Found:
+        """Returns the ends of all connections, also of those that are open."""
         self.hear()
-        found = {ports: list(ends) for ports, ends in self._closed.items()}
-        for answer in self._conversation.ask(_QUESTION):
-            self._add(answer, found)
+        found = {name: {ports: list(ends) for ports, ends in of.items()} for name, of in self._closed.items()}
+        for asked in _QUESTIONS if self.ipv6 else _QUESTIONS[:1]:
+            for answer in self._conversation.ask(asked):
+                self._add(answer, found)
         return found
 
-    def _add(self, answer: bytes, found: dict[_Ports, list[_End]]) -> None:
-        own, other, _, peer = _MESSAGE.unpack_from(answer)
+    def _add(self, answer: bytes, found: _Found) -> None:
+        family, own, other, address = _MESSAGE.unpack_from(answer)
         (info,) = _FINDER.payloads(answer)
-        if peer != socket.inet_aton(self.peer) or not info:
+        name = self._names.get(_bare(family, address))
+        if name is None or not info:
             return
         end = _End(*_TCP_INFO.unpack_from(info.ljust(_TCP_INFO.size, b"\0")))
-        found.setdefault((own, other), []).append(end)
+        found.setdefault(name, {}).setdefault((own, other), []).append(end)
 
 
-def joined(client: Ends, server: Ends) -> Sequence[Connection]:
-    """Returns the connections, each from its two ends, in the order of their ports."""
-    near, far = client.counted(), {(own, other): ends for (other, own), ends in server.counted().items()}
-    return [
-        connection
-        for ports in sorted({*near, *far})
-        for connection in _connections(ports, near.get(ports, []), far.get(ports, []))
-    ]
+def _bare(family: int, address: bytes) -> bytes:
+    """Returns an address of a sock_diag message: 4 bytes of IPv4, also for a socket of IPv6, or 16 bytes of IPv6."""
+    if family == socket.AF_INET:
+        return address[:_IPV4_BYTES]
+    return address.removeprefix(_IPV4_IN_IPV6)
+
+
+def joined(ends: Mapping[str, Ends]) -> Sequence[Connection]:
+    """Returns the connections, each from its two ends, in the order of places and ports.
+
+    ends: those of all places, by their names. The server comes last.
+    """
+    counted = {name: each.counted() for name, each in ends.items()}
+    order = sorted(ends, key=lambda name: name == SERVER)
+    return [made for near, far in combinations(order, 2) for made in _between(counted, near, far)]
+
+
+def _between(counted: Mapping[str, _Found], name: str, other: str) -> Iterator[Connection]:
+    near = counted[name].get(other, {})
+    far = {(own, others): ends for (others, own), ends in counted[other].get(name, {}).items()}
+    for ports in sorted({*near, *far}):
+        for connection in _connections(ports, near.get(ports, []), far.get(ports, [])):
+            yield replace(connection, between=(name, other))
 
 
 def _connections(ports: _Ports, near: Sequence[_End], far: Sequence[_End]) -> Iterator[Connection]:

@@ -1,5 +1,6 @@
-"""The knobs of a sandbox: those of the link and of the server's TCP, and where it runs. One that is not given does
-nothing: without knobs the link has no rate and no delay, and TCP is as the kernel has it.
+"""The knobs of a sandbox: those of the client's link and of the server's TCP, and where it runs. One that is not given
+does nothing: without knobs the link has no rate and no delay, and TCP is as the kernel has it. Knobs PLACE.NAME are
+those of the link of another place.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,16 +35,35 @@ def default(name: str) -> str:
     return _DEFAULTS.get(name, KNOBS[name].default)
 
 
-def parsed(words: Iterable[str]) -> dict[str, str]:
-    """Returns the values of the knobs in words NAME=VALUE. Raises ScenarioError."""
+def parsed(words: Iterable[str]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Returns the values of the knobs in words NAME=VALUE, and by places those in words PLACE.NAME=VALUE.
+
+    The places' knobs are not checked (`check_link`). Raises ScenarioError.
+    """
     given: dict[str, str] = {}
+    links: dict[str, dict[str, str]] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
             raise ScenarioError("KNOB", word, "NAME=VALUE, such as RATE=10mbit; the client's command follows `--`")
-        given[name] = value
+        place, dot, of_place = name.partition(".")
+        if dot:
+            links.setdefault(place, {})[of_place] = value
+        else:
+            given[name] = value
     check(given)
-    return given
+    return given, links
+
+
+def check_link(place: str, given: Mapping[str, str], places: Iterable[str]) -> None:
+    """Checks the names of the knobs of a place's link. places: those that may have them. Raises ScenarioError."""
+    if place not in places:
+        name, value = next(iter(given.items()))
+        allowed = f"PLACE.NAME=VALUE with a place of {', '.join(places)}; the client's knobs are without a place"
+        raise ScenarioError(f"{place}.{name}", value, allowed)
+    for name, value in given.items():
+        if name not in WORDS:
+            raise ScenarioError(f"{place}.{name}", value, f"the knobs of a link: {', '.join(WORDS)}")
 
 
 def check(given: Mapping[str, str]) -> None:

@@ -1,20 +1,28 @@
 """The order of a sandbox: the programs, the link between them, and what else the process in the places must know."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 
+from priolab.experiments.errors import ScenarioError
 from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
 from priolab.experiments.run.errand import MODULE
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import Scenario
 
 CLIENT, SERVER = "client", "server"
-"""The names of the places, and of the machines for the programs in them."""
+"""The names of the first two places, and of the machines for the programs in them."""
+
+_MOST_PLACES = 16
+_NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+_TAKEN = (CLIENT, SERVER, "localhost")
+_FIRST_FURTHER = 10
+"""The number of the first further place. The lab's links have lower ones (wiring.py)."""
 
 AT_ONCE, LISTENS = "none", "any"
 """Values of `wait`: the client starts at once; the client starts when the server listens at any port."""
@@ -31,6 +39,16 @@ ENVIRONMENT: Mapping[str, str] = {
 """The programs' environment. It is the same for every user: a program's memory depends on it."""
 
 
+def check_place(option: str, name: str, others: Collection[str]) -> None:
+    """Checks the name of a further place. option: for the error. others: those before it. Raises ScenarioError."""
+    if not _NAME.fullmatch(name):
+        raise ScenarioError(option, name, "a host name: a small letter, then small letters, digits and hyphens")
+    if name in (*_TAKEN, *others):
+        raise ScenarioError(option, name, f"a name of its own, not {', '.join((*_TAKEN, *others))}")
+    if len(others) + 2 >= _MOST_PLACES:
+        raise ScenarioError(option, name, f"{_MOST_PLACES} places in all, with {CLIENT} and {SERVER}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Order:
     """What to carry out.
@@ -42,7 +60,9 @@ class Order:
     scratch: True if what the programs write into their folder is thrown away. fair: True for the kernel's default
     scheduler. capture: True to record packets. interval_ns: between samples of the sockets and the queue; None for
     none. programs: the paths of programs that are kept open for the next order. tcpdump: the path of this program; None
-    if it is not needed. isolated: True in a guest.
+    if it is not needed. isolated: True in a guest. places: the further places, each with the argument list of its
+    program, empty for none. links: the knobs of the links of places beside the client. waits: as `wait`, for further
+    places. ipv6: True if the places have addresses of both families.
     """
 
     knobs: Mapping[str, str]
@@ -61,11 +81,41 @@ class Order:
     programs: tuple[str, ...] = ()
     tcpdump: str | None = None
     isolated: bool = True
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    waits: Mapping[str, str] = field(default_factory=dict)
+    ipv6: bool = False
 
     @cached_property
     def scenario(self) -> Scenario:
         """The scenario that the knobs describe."""
         return scenario_from(self.knobs)
+
+    @property
+    def scenarios(self) -> Mapping[str, Scenario]:
+        """The scenarios of all links, by the names of their places."""
+        return {CLIENT: self.scenario, **{name: scenario_from(knobs) for name, knobs in self.links.items()}}
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The numbers of all places, by their names."""
+        further = {name: number for number, name in enumerate(self.places, _FIRST_FURTHER)}
+        return {CLIENT: 0, SERVER: 1, **further}
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The addresses of all places, by their names."""
+        return {name: f"198.18.{number}.2" for name, number in self.numbers.items()}
+
+    @property
+    def is_pair(self) -> bool:
+        """True for two places with one link."""
+        return not self.places and not self.links
+
+    @property
+    def companions(self) -> Mapping[str, Sequence[str]]:
+        """The argument lists of the programs beside the client's, in the order in which they start."""
+        return {name: command for name, command in {SERVER: self.server, **self.places}.items() if command}
 
     def write(self, folder: RunFolder) -> None:
         """Writes the order into a folder, as an errand of this extra."""
@@ -103,6 +153,10 @@ class Files:
     def outcome(self) -> Path:
         """How it ended, and what was counted (outcome.py). It is written last."""
         return self.path / "outcome.json"
+
+    def capture(self, place: str) -> Path:
+        """Returns the packets of a place, a pcap file."""
+        return self.path / f"{place}.pcap"
 
     @property
     def samples(self) -> Path:

@@ -1,7 +1,7 @@
 """How a sandbox ended, and what was counted on its link and its connections."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -52,7 +52,8 @@ class Connection:
 
     client_port, server_port: the ports of the places. down_bytes, up_bytes: what the programs could read at the client
     and at the server. down_retransmissions, up_retransmissions: segments that the server and the client sent again.
-    min_round_trip_us: the shortest round trip of a segment; None if there was none.
+    min_round_trip_us: the shortest round trip of a segment; None if there was none. between: the places that stand for
+    client and server here: the client first, the server last, others in the order in which they were given.
     """
 
     client_port: int
@@ -62,6 +63,19 @@ class Connection:
     down_retransmissions: int = 0
     up_retransmissions: int = 0
     min_round_trip_us: int | None = None
+    between: tuple[str, str] = ("client", "server")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """What a place beside the client did, where there are more than two places, or a link of the server's.
+
+    down, up: toward the place and from it. longest_queue: of its link, as in Outcome.
+    """
+
+    down: Direction = Direction()
+    up: Direction = Direction()
+    longest_queue: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +84,8 @@ class Outcome:
     was out of memory. code: the client's exit code; negative, the signal that ended it; None if it did not end.
     duration_ns: from the client's start to its end. longest_queue: the most packets in the bottleneck at a sample; None
     without samples. seeded: True if all random numbers of the places followed from the seed. clock_ns: CLOCK_REALTIME
-    at the client's start, the clock of captures.
+    at the client's start, the clock of captures. beside: the other places, if there are more than two or the server has
+    a link. codes: the exit codes of the programs that had ended before they were ended, by their places.
     """
 
     ending: Ending
@@ -83,3 +98,5 @@ class Outcome:
     longest_queue: int | None = None
     seeded: bool = False
     clock_ns: int = 0
+    beside: Mapping[str, Beside] = field(default_factory=dict)
+    codes: Mapping[str, int] = field(default_factory=dict)

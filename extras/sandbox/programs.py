@@ -10,7 +10,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -42,7 +42,7 @@ class Ended(Exception):
 
 
 class Programs:
-    """The programs of both places, and this process's attention to them."""
+    """The programs of all places, and this process's attention to them."""
 
     def __init__(
         self, order: Order, files: Files, said: Writer, places: dict[str, Namespace], home: str, back_s: int
@@ -59,24 +59,23 @@ class Programs:
         self._selector = selectors.DefaultSelector()
         self._last = dict.fromkeys(places, b"")
 
-    def run(self, active: ActiveLink, ends: Sequence[Ends], looks: Sequence[Look]) -> Outcome:
-        """Runs the server and the client, until the client ends or a limit is over."""
+    def run(self, links: Sequence[ActiveLink], ends: Sequence[Ends], looks: Sequence[Look]) -> Outcome:
+        """Runs the server, the further programs and the client, until the client ends or a limit is over."""
         self._take_precedence()
         for end in ends:
             self._selector.register(end, selectors.EVENT_READ, end.hear)
-        started: list[subprocess.Popen[bytes]] = []
+        started: dict[str, subprocess.Popen[bytes]] = {}
         code, ending, reason, clock_ns = None, Ending.ENDED, None, 0
         try:
-            if self._order.server is not None:
-                server = self._start(SERVER, self._order.server)
-                started.append(server)
-                self._wait_for(server)
+            for name, command in self._order.companions.items():
+                started[name] = self._start(name, command)
+                self._wait_for(name, started[name])
             clock_ns, self._began_ns = time.time_ns(), time.monotonic_ns()
-            active.begin(self._began_ns)
+            for link in links:
+                link.begin(self._began_ns)
             self._looks = looks
-            client = self._start(CLIENT, self._order.client)
-            started.append(client)
-            code = self._until_it_ends(client, self._began_ns + self._order.limit_ns)
+            started[CLIENT] = self._start(CLIENT, self._order.client)
+            code = self._until_it_ends(started[CLIENT], self._began_ns + self._order.limit_ns)
             if code is None:
                 limit_s = self._order.limit_ns / 10**9
                 raise Ended(Ending.LIMIT, f"the client did not end within {limit_s:g} s (--limit)")
@@ -84,11 +83,13 @@ class Programs:
             ending, reason = ended.ending, str(ended)
         duration_ns = time.monotonic_ns() - self._began_ns
         self._looks = ()
-        for process in reversed(started):
+        codes = {} if self._order.is_pair else _codes(started)
+        for process in reversed(started.values()):
             self._stop(process)
         self._drain()
-        active.check_alive()
-        return Outcome(ending=ending, reason=reason, code=code, duration_ns=duration_ns, clock_ns=clock_ns)
+        for link in links:
+            link.check_alive()
+        return Outcome(ending=ending, reason=reason, code=code, duration_ns=duration_ns, clock_ns=clock_ns, codes=codes)
 
     def _take_precedence(self) -> None:
         if self._order.isolated and not self._order.fair:
@@ -109,9 +110,9 @@ class Programs:
                     preexec_fn=self._as_others,
                 )
         except FileNotFoundError:
-            raise Ended(Ending.NOT_FOUND, f"the {name}'s program {command[0]} is not found") from None
+            raise Ended(Ending.NOT_FOUND, f"{_whose(name)} program {command[0]} is not found") from None
         except OSError as error:
-            raise Ended(Ending.NOT_STARTED, f"the {name}'s program {command[0]}: {error.strerror}") from error
+            raise Ended(Ending.NOT_STARTED, f"{_whose(name)} program {command[0]}: {error.strerror}") from error
         for stream, pipe in (("out", process.stdout), ("err", process.stderr)):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
@@ -161,34 +162,36 @@ class Programs:
             self._selector.unregister(ended)
             os.close(ended)
 
-    def _wait_for(self, server: subprocess.Popen[bytes]) -> None:
-        """Waits until the server listens. Raises Ended if it ends before, or does not listen in time."""
-        if self._order.wait == AT_ONCE:
+    def _wait_for(self, name: str, program: subprocess.Popen[bytes]) -> None:
+        """Waits until a program listens if the order says so. Raises Ended if it ends before, or does not in time."""
+        port = self._order.wait if name == SERVER else self._order.waits.get(name, AT_ONCE)
+        if port == AT_ONCE:
             return
         begun_ns, pause_ns = time.monotonic_ns(), _FIRST_LOOK_NS
         while True:
-            if self._until_it_ends(server, time.monotonic_ns() + pause_ns) is not None:
+            if self._until_it_ends(program, time.monotonic_ns() + pause_ns) is not None:
                 self._drain()
-                code = server.returncode
+                code = program.returncode
                 how = f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
-                raise Ended(Ending.SERVER, f"the server {how} before it listened: {self._last_line(SERVER)}")
-            if self._listens():
+                raise Ended(Ending.SERVER, f"{_who(name)} {how} before it listened: {self._last_line(name)}")
+            if self._listens(name, port):
                 return
             if time.monotonic_ns() - begun_ns > _LISTEN_NS:
-                what = "at any port" if self._order.wait == LISTENS else f"at port {self._order.wait}"
-                reason = f"the server does not listen {what} after {_LISTEN_NS // 10**9} s; --wait-port {AT_ONCE}"
-                raise Ended(Ending.SERVER, f"{reason} starts the client at once")
+                what = "at any port" if port == LISTENS else f"at port {port}"
+                reason = f"{_who(name)} does not listen {what} after {_LISTEN_NS // 10**9} s"
+                remedy = f"; --wait-port {AT_ONCE} starts the client at once" if name == SERVER else ""
+                raise Ended(Ending.SERVER, f"{reason}{remedy}")
             pause_ns = min(2 * pause_ns, _LAST_LOOK_NS)
 
-    def _listens(self) -> bool:
-        """True if a socket of the server's place listens, at the port that the order names if it names one."""
-        with self._places[SERVER].entered():
+    def _listens(self, place: str, wanted: str) -> bool:
+        """True if a socket of the place listens, at the wanted port or at any."""
+        with self._places[place].entered():
             for table, state in _TABLES:
                 with contextlib.suppress(FileNotFoundError):
                     for line in Path(f"/proc/thread-self/net/{table}").read_text().splitlines()[1:]:
                         _, local, _, seen, *_ = line.split()
                         port = str(int(local.rpartition(":")[2], 16))
-                        if seen == state and self._order.wait in (LISTENS, port):
+                        if seen == state and wanted in (LISTENS, port):
                             return True
         return False
 
@@ -208,3 +211,16 @@ class Programs:
         """Hears what is left in the pipes."""
         while any(key.data() for key, _ in self._selector.select(0)):
             pass
+
+
+def _codes(programs: Mapping[str, subprocess.Popen[bytes]]) -> dict[str, int]:
+    """Returns the exit codes of the programs that have ended."""
+    return {name: process.returncode for name, process in programs.items() if process.poll() is not None}
+
+
+def _who(place: str) -> str:
+    return f"the {place}" if place in (CLIENT, SERVER) else f"the place {place}"
+
+
+def _whose(place: str) -> str:
+    return f"{_who(place)}'s"

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from priolab.experiments.host.plural import counted
+from priolab.extras.sandbox.order import CLIENT, SERVER
 from priolab.extras.sandbox.outcome import Direction, Outcome
 
 _NS = 10**9
@@ -14,19 +15,49 @@ def lines(outcome: Outcome) -> Iterator[str]:
     """Yields the lines for people."""
     made = outcome.connections
     yield f"the client took {outcome.duration_ns / _NS:.6f} s"
-    for name, way, received, again in (
-        ("toward the client", outcome.down, [each.down_bytes for each in made], [e.down_retransmissions for e in made]),
-        ("toward the server", outcome.up, [each.up_bytes for each in made], [e.up_retransmissions for e in made]),
-    ):
-        yield (
-            f"{name}: {way.bytes} bytes of packets, {sum(received)} of TCP's data, {_rate(sum(received), outcome)};"
-            f" {counted(sum(again), 'segment')} sent again, {_losses(way)}"
-        )
+    yield _way("the client", outcome.down, CLIENT, outcome) + _from(outcome.up if outcome.beside else None)
+    if not outcome.beside:
+        yield _way("the server", outcome.up, SERVER, outcome)
+    for name, each in outcome.beside.items():
+        yield _way("the server" if name == SERVER else name, each.down, name, outcome) + _from(each.up)
     trips = [each.min_round_trip_us for each in made if each.min_round_trip_us is not None]
     if trips:
         yield f"{counted(len(made), 'TCP connection')}, shortest round trip {min(trips) / 1000:.3f} ms"
-    if outcome.longest_queue is not None:
-        yield f"longest queue at a sample: {counted(outcome.longest_queue, 'packet')}"
+    queues = {"": outcome.longest_queue} | {
+        f" toward {name}": each.longest_queue for name, each in outcome.beside.items()
+    }
+    for where, queue in queues.items():
+        if queue is not None:
+            yield f"longest queue{where} at a sample: {counted(queue, 'packet')}"
+    for name, code in outcome.codes.items() if outcome.beside else ():
+        if name != CLIENT:
+            yield f"the program of {name} ended before the client did, with exit code {code}"
+
+
+def _way(toward: str, way: Direction, place: str, outcome: Outcome) -> str:
+    received, again = received_bytes(outcome, place), sum(_sent_again(outcome, place))
+    return (
+        f"toward {toward}: {way.bytes} bytes of packets, {received} of TCP's data, {_rate(received, outcome)};"
+        f" {counted(again, 'segment')} sent again, {_losses(way)}"
+    )
+
+
+def _from(way: Direction | None) -> str:
+    return "" if way is None else f"; from it {way.bytes} bytes, {counted(way.dropped, 'packet')} dropped by the queue"
+
+
+def received_bytes(outcome: Outcome, place: str) -> int:
+    """Returns the bytes of TCP's data that a place's kernel received."""
+    near = sum(each.down_bytes for each in outcome.connections if each.between[0] == place)
+    return near + sum(each.up_bytes for each in outcome.connections if each.between[1] == place)
+
+
+def _sent_again(outcome: Outcome, place: str) -> Iterator[int]:
+    """Yields the segments that were sent again toward a place, for each connection."""
+    for each in outcome.connections:
+        for end, again in zip(each.between, (each.down_retransmissions, each.up_retransmissions), strict=True):
+            if end == place:
+                yield again
 
 
 def _losses(way: Direction) -> str:
@@ -44,13 +75,14 @@ def goodput_bit_s(size_bytes: int, outcome: Outcome) -> float | None:
 
 
 def document(outcome: Outcome) -> dict[str, Any]:
-    """Returns the report as a JSON document."""
-    down, up = (sum(each) for each in _data(outcome))
-    return asdict(outcome) | {
-        "goodput_down_bit_s": goodput_bit_s(down, outcome),
-        "goodput_up_bit_s": goodput_bit_s(up, outcome),
+    """Returns the report as a JSON document. What is about further places is left out if there are none."""
+    told = asdict(outcome)
+    if not outcome.beside:
+        del told["beside"], told["codes"]
+        for each in told["connections"]:
+            del each["between"]
+    sent = sum(each.up_bytes for each in outcome.connections if each.between[0] == CLIENT)
+    return told | {
+        "goodput_down_bit_s": goodput_bit_s(received_bytes(outcome, CLIENT), outcome),
+        "goodput_up_bit_s": goodput_bit_s(sent, outcome),
     }
-
-
-def _data(outcome: Outcome) -> tuple[list[int], list[int]]:
-    return [each.down_bytes for each in outcome.connections], [each.up_bytes for each in outcome.connections]

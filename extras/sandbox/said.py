@@ -6,7 +6,7 @@ A guest keeps what was written to a file of this machine until it is told to pas
 import ctypes
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -14,12 +14,12 @@ from typing import Self
 _libc = ctypes.CDLL(None, use_errno=True)
 _WRITE_NOW = 7  # SYNC_FILE_RANGE_WAIT_BEFORE, _WRITE and _WAIT_AFTER, <linux/fs.h>: without syncing a disk
 _HEAD = struct.Struct("=QBI")
-STREAMS = (("client", "out"), ("client", "err"), ("server", "out"), ("server", "err"))
+_STREAMS = ("out", "err")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """A frame. at_ns: the time since the client's start. place: `client` or `server`. stream: `out` or `err`."""
+    """A frame. at_ns: the time since the client's start. place: its name. stream: `out` or `err`."""
 
     at_ns: int
     place: str
@@ -30,8 +30,9 @@ class Said:
 class Writer:
     """Writes frames to a file, so that this machine has each at once. A context manager."""
 
-    def __init__(self, file: Path) -> None:
-        """Makes the file."""
+    def __init__(self, file: Path, places: Sequence[str]) -> None:
+        """Makes the file. places: the names of the places that may write; the file has their numbers."""
+        self._places = places
         self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._at = ctypes.c_int64(0)
 
@@ -43,7 +44,8 @@ class Writer:
 
     def write(self, frame: Said) -> None:
         """Writes a frame. One of before the client's start has the time 0. Raises OSError."""
-        head = _HEAD.pack(max(0, frame.at_ns), STREAMS.index((frame.place, frame.stream)), len(frame.data))
+        number = len(_STREAMS) * self._places.index(frame.place) + _STREAMS.index(frame.stream)
+        head = _HEAD.pack(max(0, frame.at_ns), number, len(frame.data))
         size = ctypes.c_int64(os.write(self._file, head + frame.data))
         if _libc.sync_file_range(self._file, self._at, size, _WRITE_NOW):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -53,8 +55,9 @@ class Writer:
 class Reader:
     """Reads the frames of a file that grows."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, places: Sequence[str]) -> None:
         self._file = file
+        self._places = places
         self._at = 0
         self._rest = b""
 
@@ -72,7 +75,7 @@ class Reader:
             end = at + _HEAD.size + length
             if end > len(data):
                 break
-            place, stream = STREAMS[number]
-            yield Said(at_ns=at_ns, place=place, stream=stream, data=data[end - length : end])
+            place, stream = divmod(number, len(_STREAMS))
+            yield Said(at_ns=at_ns, place=self._places[place], stream=_STREAMS[stream], data=data[end - length : end])
             at = end
         self._rest = data[at:]

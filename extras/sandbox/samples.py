@@ -16,8 +16,9 @@ from priolab.proxy.socket_diag import Connections
 class SocketJournal:
     """Writes a line for each TCP connection of the places at each interval. A context manager."""
 
-    def __init__(self, places: Mapping[str, Namespace], file: Path, interval_ns: int) -> None:
-        """places: the places by name. file: for the lines."""
+    def __init__(self, places: Mapping[str, Namespace], file: Path, interval_ns: int, *, ipv6: bool = False) -> None:
+        """places: the places by name. file: for the lines. ipv6: True if they have IPv6, too."""
+        self._ipv6 = ipv6
         self._places = places
         self._file = file
         self._interval_ns = interval_ns
@@ -29,7 +30,7 @@ class SocketJournal:
             self._sockets: dict[str, Connections] = {}
             for name, place in self._places.items():
                 with place.entered():
-                    self._sockets[name] = stack.enter_context(Connections())
+                    self._sockets[name] = stack.enter_context(Connections(ipv6=self._ipv6))
             self._stack = stack.pop_all()
         return self
 

@@ -12,17 +12,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
-from priolab.experiments.errors import LabError, StepFailed
+from priolab.experiments.errors import LabError, ScenarioError, StepFailed
 from priolab.experiments.execution.command_process import keep_guests
 from priolab.extras.sandbox import knobs, report, session
-from priolab.extras.sandbox.order import CLIENT, ENVIRONMENT, LISTENS, SERVER, Order
+from priolab.extras.sandbox.order import CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
 from priolab.extras.sandbox.outcome import Connection, Ending, Outcome
 from priolab.extras.sandbox.said import Said
 
 Command = str | Sequence[str]
 """A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
+
+
+class Place:
+    """A place beside the client: the command that runs there, and the knobs of its link to the others.
+
+    Place("iperf3 -s", RATE="1mbit", DELAY="80ms")
+    """
+
+    def __init__(self, command: Command = "", **link: str | int) -> None:
+        """command: an empty one for a place in which nothing runs. The knobs are those of a link."""
+        self.command = _split(command)
+        self.link = {name: str(value) for name, value in link.items()}
+
 
 _NS = 10**9
 
@@ -77,7 +91,7 @@ class Result:
     @property
     def goodput_bit_s(self) -> float:
         """TCP's data that the client's kernel received, by the client's time."""
-        return report.goodput_bit_s(sum(each.down_bytes for each in self.connections), self.outcome) or 0.0
+        return report.goodput_bit_s(report.received_bytes(self.outcome, CLIENT), self.outcome) or 0.0
 
     def written(self, place: str, *streams: str) -> bytes:
         """Returns what a place's program wrote to the streams `out` and `err`."""
@@ -93,7 +107,7 @@ class Result:
 
 
 class Sandbox:
-    """Two places, `client` and `server`, joined by a link. A context manager, which keeps a guest between its runs.
+    """Places, `client`, `server` and further ones, joined by links. A context manager, which keeps a guest meanwhile.
 
     Every run begins anew: nothing that a program did in a run has an effect on the next one, but for what it wrote into
     the current folder. In a kept guest TCP's first sequence numbers differ from those in a new one. With fresh=True
@@ -103,12 +117,14 @@ class Sandbox:
     def __init__(
         self,
         *,
-        server: Command | None = None,
+        server: Command | Place | None = None,
+        places: Mapping[str, Command | Place] = MappingProxyType({}),
+        ipv6: bool = False,
         seed: int | None = None,
         fabric: str | None = None,
         env: Mapping[str, str] | None = None,
         sysctls: Iterable[tuple[str, str, str]] = (),
-        wait: str | int = LISTENS,
+        wait: str | int | Mapping[str, str | int] = LISTENS,
         folder: Path | None = None,
         scratch: bool = False,
         scheduler: str = "fifo",
@@ -118,33 +134,47 @@ class Sandbox:
         wall_limit_s: float = 600.0,
         **link: str | int,
     ) -> None:
-        """Makes a sandbox; the link's knobs are further parameters, such as RATE="10mbit". Raises ScenarioError.
+        """Makes a sandbox; the knobs of the client's link are further parameters, such as RATE="10mbit".
 
-        The parameters are the options of `priolab sandbox`. sysctls: place, name and value of each. wait: the port at
-        which the server must listen before the client starts, `any` or `none`. folder: the programs' current folder;
-        None for that of this process. scheduler: `fifo`, or `default` for that of the kernel.
+        The parameters are the options of `priolab sandbox`. places: the further places by their names. sysctls: place,
+        name and value of each. wait: the port at which the server must listen before the client starts, `any` or
+        `none`; or such values by the names of places. folder: the programs' current folder;
+        None for that of this process. scheduler: `fifo`, or `default` for that of the kernel. Raises ScenarioError.
         """
         given = {name: str(value) for name, value in link.items()}
         given |= {knobs.SEED: str(seed)} if seed is not None else {}
         given |= {knobs.FABRIC: fabric} if fabric is not None else {}
         knobs.check(given)
         self._given = given
+        further = {name: each if isinstance(each, Place) else Place(each) for name, each in places.items()}
+        for number, name in enumerate(further):
+            check_place("places", name, [*further][:number])
+        waits = {name: str(port) for name, port in (wait if isinstance(wait, Mapping) else {SERVER: wait}).items()}
+        sysctls = tuple(sysctls)
+        for name in [*waits, *(place for place, _, _ in sysctls)]:
+            if name not in (CLIENT, SERVER, *further):
+                raise ScenarioError("place", name, ", ".join((CLIENT, SERVER, *further)))
         self._order = Order(
             knobs=knobs.of_scenario(given),
             seed=knobs.seed(given),
             client=(),
-            server=None if server is None else _split(server),
+            server=None,
+            places={name: each.command for name, each in further.items()},
+            links=_links(further),
+            ipv6=ipv6,
+            waits=waits,
             environment={**ENVIRONMENT, **(env or {})},
             folder=str(Path.cwd() if folder is None else folder.resolve()),
             limit_ns=round(limit_s * _NS),
-            sysctls=tuple(sysctls),
-            wait=str(wait),
+            sysctls=sysctls,
+            wait=waits.pop(SERVER, LISTENS),
             scratch=scratch,
             fair=scheduler == "default",
         )
         self._wall_limit_s = wall_limit_s
         self._fresh = fresh
         self._memory_mib = knobs.memory_mib(memory)
+        self.start(server)
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -156,9 +186,11 @@ class Sandbox:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def start(self, server: Command | None) -> Self:
-        """Makes each later run start this server before its client; None for no server."""
-        self._order = replace(self._order, server=None if server is None else _split(server))
+    def start(self, server: Command | Place | None) -> Self:
+        """Makes each later run start this server before its client; None for no server. Raises ScenarioError."""
+        place = server if isinstance(server, Place) else Place(server or "")
+        links = {name: each for name, each in self._order.links.items() if name != SERVER} | _links({SERVER: place})
+        self._order = replace(self._order, server=place.command or None, links=links)
         return self
 
     def run(
@@ -203,8 +235,15 @@ class Sandbox:
         return Result(outcome=outcome, frames=frames)
 
 
+def _links(places: Mapping[str, Place]) -> dict[str, dict[str, str]]:
+    """Returns the knobs of the places' links. Raises ScenarioError."""
+    for name, place in places.items():
+        knobs.check_link(name, place.link, places)
+    return {name: knobs.of_scenario(place.link) for name, place in places.items() if place.link}
+
+
 def _split(command: Command) -> tuple[str, ...]:
     return tuple(shlex.split(command) if isinstance(command, str) else map(os.fspath, command))
 
 
-__all__ = ["ClientFailed", "Command", "LabError", "Result", "Sandbox"]
+__all__ = ["ClientFailed", "Command", "LabError", "Place", "Result", "Sandbox"]

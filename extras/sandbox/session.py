@@ -31,7 +31,7 @@ from priolab.experiments.testbed.guest import guest, kernel
 from priolab.experiments.testbed.guest.virtual import guest_for
 from priolab.experiments.testbed.namespaces.netns import entering
 from priolab.extras.sandbox import pcapng
-from priolab.extras.sandbox.order import CLIENT, SERVER, Files, Order
+from priolab.extras.sandbox.order import Files, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
 from priolab.extras.sandbox.said import Reader, Said
 from priolab.extras.sandbox.spinning import spinning
@@ -68,14 +68,14 @@ def usable(wish: Wish) -> tuple[Fabric, str]:
     """Returns the fabric for it, and the reason for the choice. Raises ScenarioError and Unavailable."""
     if wish.fabric not in (AUTO, "virtual", "netns"):
         raise ScenarioError("FABRIC", wish.fabric, "auto, virtual, netns")
-    scenario = wish.order.scenario
+    scenarios = [*wish.order.scenarios.values()]
     if wish.fabric != AUTO:
-        return choose(wish.fabric, [scenario], None)
+        return choose(wish.fabric, scenarios, None)
     try:
-        return choose(_GUESTS_FABRIC, [scenario], None)
+        return choose(_GUESTS_FABRIC, scenarios, None)
     except Unavailable as error:
         try:
-            fabric, _ = choose("netns", [scenario], None)
+            fabric, _ = choose("netns", scenarios, None)
         except Unavailable:
             raise error from None
         return fabric, f"on this machine's clock, so results differ from run to run: {error}"
@@ -102,7 +102,7 @@ def carry_out(wish: Wish, fabric: Fabric, room: Path, hear: Callable[[Iterable[S
         outcome = _Run(wish, order, fabric, files, hear).outcome()
         for file, write in ((wish.capture, _write_capture), (wish.samples, _write_samples)):
             if file is not None:
-                write(files, file)
+                write(files, order, file)
         return outcome
     finally:
         shutil.rmtree(files.path, ignore_errors=True)
@@ -150,8 +150,8 @@ def _check_memory(wish: Wish) -> None:
 
 def _programs(order: Order) -> Iterator[str]:
     """Yields the paths of the programs that are found in PATH."""
-    for command in (order.client, order.server):
-        found = shutil.which(command[0], path=order.environment.get("PATH")) if command else None
+    for command in (order.client, *order.companions.values()):
+        found = shutil.which(command[0], path=order.environment.get("PATH"))
         if found and Path(found).is_absolute() and not Path(found).is_relative_to(order.folder):
             yield found
 
@@ -170,7 +170,7 @@ class _Run:
     _reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
-        self._reader = Reader(self.files.said)
+        self._reader = Reader(self.files.said, [*self.order.numbers])
 
     def outcome(self) -> Outcome:
         log = self.files.path / "console.log"
@@ -191,8 +191,9 @@ class _Run:
         if not self.order.isolated:
             return Work(command=self._on_real_clock, one_cpu=False)
         guest.compile_modules("extras/sandbox")
-        self.fabric.prepare([self.order.scenario], None, lambda _: None)
-        settings = replace(guest_for([self.order.scenario]), own_clock=True, environment=_MARK)
+        scenarios = [*self.order.scenarios.values()]
+        self.fabric.prepare(scenarios, None, lambda _: None)
+        settings = replace(guest_for(scenarios), own_clock=True, environment=_MARK, ipv6=self.order.ipv6)
         settings = replace(settings, memory_mib=self.wish.memory_mib or settings.memory_mib)
         return Work(
             command=partial(self._in_guest, settings.command),
@@ -223,14 +224,14 @@ class _Run:
         self._finish = finish
 
 
-def _write_capture(files: Files, target: Path) -> None:
-    captures = [(name, files.path / f"{name}.pcap") for name in (CLIENT, SERVER)]
+def _write_capture(files: Files, order: Order, target: Path) -> None:
+    captures = [(name, files.capture(name)) for name in order.numbers]
     if all(path.exists() for _, path in captures):
         with _writing(target):
             pcapng.join(captures, target)
 
 
-def _write_samples(files: Files, target: Path) -> None:
+def _write_samples(files: Files, _: Order, target: Path) -> None:
     if files.samples.exists():
         with _writing(target):
             target.write_bytes(files.samples.read_bytes())

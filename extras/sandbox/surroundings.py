@@ -3,7 +3,7 @@
 In a guest these are this machine's, read-only, except: the current folder is this machine's and writable, or with
 --scratch under an overlay; /tmp, /run, /dev/shm and HOME are empty and writable, and go with the guest. On a real
 clock the programs see and write this machine's files, with a HOME of their own. In both, /etc/hosts and
-/etc/resolv.conf are the sandbox's: they name the two places, and send other names to port 53 of the server.
+/etc/resolv.conf are the sandbox's: they name the places, and send other names to port 53 of the server.
 """
 
 import ctypes
@@ -14,14 +14,13 @@ from pathlib import Path
 
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.run.guest_start import check, libc, mount
-from priolab.experiments.testbed.namespaces.wiring import ADDRESSES
-from priolab.extras.sandbox.order import CLIENT, HOME, SERVER, Order
+from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, ipv6_of
+from priolab.extras.sandbox.order import HOME, Order
 
 _CLONE_NEWNS, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x0002_0000, 4096, 16384, 1 << 18  # <linux/sched.h>, <linux/mount.h>
 _TMP = "/tmp"  # noqa: S108
 _SCRATCH = Path("/run/scratch")
 _FOR_ALL = 0o1777
-_NAMES = f"127.0.0.1 localhost\n{ADDRESSES.client} {CLIENT}\n{ADDRESSES.front} {SERVER}\n"
 _RESOLVER = f"nameserver {ADDRESSES.front}\n"
 _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
 
@@ -45,7 +44,7 @@ def surround(order: Order, own: Path) -> str:
         if order.isolated:
             _isolate(order)
         Path(home).mkdir(parents=True, exist_ok=True)
-        _replace(Path("/etc/hosts"), _NAMES, own)
+        _replace(Path("/etc/hosts"), _names(order), own)
         _replace(Path("/etc/resolv.conf"), _RESOLVER, own)
         os.chdir(order.folder)
     except OSError as error:
@@ -72,6 +71,15 @@ def _overlay(folder: Path) -> None:
     mount("hostfs", str(lower), str(folder))
     upper.chmod(stat.S_IMODE(lower.stat().st_mode))
     mount("overlay", str(folder), f"lowerdir={lower},upperdir={upper},workdir={work},redirect_dir=on")
+
+
+def _names(order: Order) -> str:
+    """Returns the text of /etc/hosts."""
+    addresses = {"localhost": "127.0.0.1", **order.addresses}
+    lines = [(address, name) for name, address in addresses.items()]
+    if order.ipv6:
+        lines += [("::1", "localhost"), *((ipv6_of(address), name) for name, address in order.addresses.items())]
+    return "".join(f"{address} {name}\n" for address, name in lines)
 
 
 def _replace(file: Path, text: str, own: Path) -> None:

@@ -3,7 +3,7 @@
 import os
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,13 +16,13 @@ from priolab.experiments.testbed import tap
 from priolab.experiments.testbed.namespaces import pair
 from priolab.experiments.testbed.namespaces.cross_traffic import crossing
 from priolab.experiments.testbed.namespaces.front_place import CC
-from priolab.experiments.testbed.namespaces.link_namespace import LinkNamespace
 from priolab.experiments.testbed.namespaces.namespace import Namespace
-from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE
+from priolab.experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT, WIRE
 from priolab.experiments.testbed.places import ActiveCross, ActiveLink
 from priolab.extras.sandbox.connections import Ends, joined
+from priolab.extras.sandbox.network import Network
 from priolab.extras.sandbox.order import CLIENT, SERVER, Files, Order
-from priolab.extras.sandbox.outcome import Direction, Ending, Outcome
+from priolab.extras.sandbox.outcome import Beside, Connection, Direction, Ending, Outcome
 from priolab.extras.sandbox.programs import Programs
 from priolab.extras.sandbox.said import Writer
 from priolab.extras.sandbox.samples import SocketJournal, longest_queue
@@ -58,43 +58,67 @@ def _carried_out(order: Order, files: Files, usual: Shaper | None, later_s: int)
     scratch = Path(os.environ.get("TMPDIR", "/run")) / "sandbox"
     scratch.mkdir(exist_ok=True)
     with ExitStack() as stack:
-        client, link, server = (
-            stack.enter_context(Namespace(name, forwards=name == "link")) for name in (CLIENT, "link", SERVER)
-        )
-        pair.join(client, link, server)
-        _set(order, client, server)
-        shaping = LinkNamespace(link, usual, scratch / "ferry").shaping(
-            scenario.link, None, seed=order.seed, folder=scratch, interval_ns=order.interval_ns
-        )
-        active = stack.enter_context(shaping)
-        stack.enter_context(_crossing(client, link, scenario, active, scratch))
-        near = stack.enter_context(Ends(client, ADDRESSES.front))
-        far = stack.enter_context(Ends(server, ADDRESSES.client))
-        said = stack.enter_context(Writer(files.said))
-        journal = stack.enter_context(_sampling(order, files, client, server))
+        network = stack.enter_context(Network(order, usual, scratch))
+        places = network.places
+        _set(order, places)
+        active = stack.enter_context(network.shaping())
+        stack.enter_context(_crossing(places[CLIENT], network.links[CLIENT], scenario, active[CLIENT], scratch))
+        ends = {
+            name: stack.enter_context(Ends(place, order.addresses, ipv6=order.ipv6)) for name, place in places.items()
+        }
+        said = stack.enter_context(Writer(files.said, [*places]))
+        journal = stack.enter_context(_sampling(order, files, places))
         shortage = stack.enter_context(Shortage()) if order.isolated else None
-        with _capturing(order, client, server, files):
+        with _capturing(order, places, files):
             home = surround(order, scratch)
-            programs = Programs(order, files, said, {CLIENT: client, SERVER: server}, home, later_s)
-            outcome = programs.run(active, [near, far], [active.look, *([journal.look] if journal else [])])
+            programs = Programs(order, files, said, places, home, later_s)
+            looks = [each.look for each in active.values()] + ([journal.look] if journal else [])
+            outcome = programs.run([*active.values()], [*ends.values()], looks)
         time.sleep(_SETTLE_S)  # the kernel tells of the last connections
-        return replace(
-            outcome,
-            reason="; ".join(filter(None, [outcome.reason, shortage.reason() if shortage else None])) or None,
-            connections=joined(near, far),
-            down=_direction(active, scenario, client, "down"),
-            up=_direction(active, scenario, server, "up"),
-            longest_queue=longest_queue(scratch / "queue.jsonl") if order.interval_ns else None,
-        )
+        reason = "; ".join(filter(None, [outcome.reason, shortage.reason() if shortage else None])) or None
+        return _counted(replace(outcome, reason=reason), order, network, active, joined(ends))
 
 
-def _set(order: Order, client: Namespace, server: Namespace) -> None:
+def _counted(
+    outcome: Outcome,
+    order: Order,
+    network: Network,
+    active: Mapping[str, ActiveLink],
+    connections: Sequence[Connection],
+) -> Outcome:
+    """Returns the outcome with what was counted."""
+
+    def queue(name: str) -> int | None:
+        return longest_queue(network.folder(name) / "queue.jsonl") if order.interval_ns and name in active else None
+
+    def direction(name: str, way: str) -> Direction:
+        size_bytes = network.arrived_bytes(name) if way == "down" else network.sent_bytes(name)
+        dropped, lost = _drops(active[name], order.scenarios[name], way) if name in active else (0, 0)
+        return Direction(bytes=size_bytes, dropped=dropped, lost=lost)
+
+    others = () if order.is_pair else [name for name in network.places if name != CLIENT]
+    return replace(
+        outcome,
+        connections=connections,
+        down=direction(CLIENT, "down"),
+        up=direction(CLIENT, "up"),
+        longest_queue=queue(CLIENT),
+        beside={
+            name: Beside(down=direction(name, "down"), up=direction(name, "up"), longest_queue=queue(name))
+            for name in others
+        },
+    )
+
+
+def _set(order: Order, places: Mapping[str, Namespace]) -> None:
     """Sets what the knobs and --set ask for. Raises StepFailed and Unavailable."""
     scenario = order.scenario
-    pair.apply_settings(client, server, scenario)
-    if "CC" in order.knobs and (seen := server.read_sysctl(CC)) != scenario.congestion_control:
+    pair.apply_settings(places[CLIENT], places[SERVER], scenario)
+    if "CC" in order.knobs and (seen := places[SERVER].read_sysctl(CC)) != scenario.congestion_control:
         raise Unavailable(f"CC={scenario.congestion_control}", f"this kernel uses {seen}", "use FABRIC=virtual")
-    places = {CLIENT: client, SERVER: server}
+    for name in order.links:
+        if order.scenarios[name].link.ecn:
+            places[name].write_sysctl(pair.ECN, pair.ECN_ON)
     for place, name, value in order.sysctls:
         places[place].write_sysctl(name, value)
 
@@ -108,33 +132,28 @@ def _crossing(
 
 
 def _sampling(
-    order: Order, files: Files, client: Namespace, server: Namespace
+    order: Order, files: Files, places: Mapping[str, Namespace]
 ) -> AbstractContextManager[SocketJournal | None]:
     if order.interval_ns is None:
         return nullcontext()
-    return SocketJournal({CLIENT: client, SERVER: server}, files.samples, order.interval_ns)
+    return SocketJournal(places, files.samples, order.interval_ns, ipv6=order.ipv6)
 
 
 @contextmanager
-def _capturing(order: Order, client: Namespace, server: Namespace, files: Files) -> Iterator[None]:
-    """Captures the packets of both places while the context is open, and some time longer. Raises StepFailed."""
+def _capturing(order: Order, places: Mapping[str, Namespace], files: Files) -> Iterator[None]:
+    """Captures the packets of all places while the context is open, and some time longer. Raises StepFailed."""
     if not order.capture:
         yield
         return
     assert order.tcpdump is not None, "the lab has looked for tcpdump"
     with ExitStack() as stack:
-        for place in (client, server):
-            command = tap.command(order.tcpdump, WIRE, files.path / f"{place.name}.pcap", None)
-            process = place.start(f"the capture at the {place.name}", command, files.path / f"{place.name}.log")
+        for name, place in places.items():
+            file = files.capture(name)
+            command = tap.command(order.tcpdump, WIRE, file, None, ipv6=order.ipv6)
+            process = place.start(f"the capture at the {name}", command, file.with_suffix(".pcap.log"))
             stack.enter_context(tap.listening(process, process.stop))
         yield
         time.sleep(tap.LAST_BLOCK_S + 0.5)
-
-
-def _direction(active: ActiveLink, scenario: Scenario, place: Namespace, name: str) -> Direction:
-    """Returns what a direction of the link has done. place: that at its end."""
-    dropped, lost = _drops(active, scenario, name)
-    return Direction(bytes=place.received(WIRE).bytes, dropped=dropped, lost=lost)
 
 
 def _drops(active: ActiveLink, scenario: Scenario, name: str) -> tuple[int, int]:

@@ -40,6 +40,8 @@ NEEDS: Mapping[str, Sequence[str]] = {
     "cubic-against-bbr": ("iperf3",),
     "time-outs-of-dns": ("dnsmasq",),
     "typing-over-ssh-beside-scp": ("sshd",),
+    "another-server-takes-over": ("curl",),
+    "ipv6-and-a-way-without-it": ("curl",),
     "a-server-in-go-a-client-in-javascript": ("caddy", "node"),
 }
 """The programs of the examples, other than Python and the lab's."""

@@ -6,9 +6,11 @@ from pathlib import Path
 from priolab.extras.sandbox import pcapng
 from priolab.extras.sandbox.said import Reader, Said, Writer
 
+_PLACES = ["client", "server", "phone"]
 _FRAMES = [
     Said(at_ns=0, place="server", stream="out", data=b"ready\n"),
     Said(at_ns=7, place="client", stream="err", data=b"\x00\xff"),
+    Said(at_ns=8, place="phone", stream="err", data=b"ring\n"),
     Said(at_ns=2**40, place="client", stream="out", data=b"x" * 70_000),
 ]
 
@@ -16,9 +18,9 @@ _FRAMES = [
 def test_frames_are_read_as_they_were_written(tmp_path: Path) -> None:
     """A reader gets each frame once, when it is whole."""
     file, grown = tmp_path / "said", tmp_path / "grown"
-    reader = Reader(file)
+    reader = Reader(file, _PLACES)
     assert list(reader.read()) == []
-    with Writer(grown) as writer:
+    with Writer(grown, _PLACES) as writer:
         for frame in _FRAMES:
             writer.write(frame)
     data = grown.read_bytes()

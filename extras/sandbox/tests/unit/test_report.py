@@ -1,8 +1,10 @@
 """The report of a sandbox, and how the two ends of a connection are joined."""
 
+import socket
+
 from priolab.extras.sandbox import report
-from priolab.extras.sandbox.connections import _connections, _End
-from priolab.extras.sandbox.outcome import Connection, Direction, Ending, Outcome
+from priolab.extras.sandbox.connections import _bare, _connections, _End
+from priolab.extras.sandbox.outcome import Beside, Connection, Direction, Ending, Outcome
 
 _OUTCOME = Outcome(
     ending=Ending.ENDED,
@@ -36,6 +38,45 @@ def test_as_json() -> None:
     assert document["goodput_down_bit_s"] == 4e6
     assert document["connections"][0]["down_retransmissions"] == 4
     assert report.document(Outcome(ending=Ending.FAILED))["goodput_down_bit_s"] is None
+
+
+def test_further_places() -> None:
+    """Each place has a line with what came toward it from all others, and what came from it."""
+    beside = {
+        "server": Beside(down=Direction(bytes=700, dropped=2), longest_queue=9),
+        "phone": Beside(up=Direction(bytes=600, dropped=1), longest_queue=0),
+    }
+    made = [
+        Connection(client_port=1, server_port=80, down_bytes=5, up_bytes=100, up_retransmissions=2),
+        Connection(client_port=1, server_port=80, down_bytes=6, up_bytes=200, between=("phone", "server")),
+    ]
+    outcome = Outcome(
+        ending=Ending.ENDED, code=0, duration_ns=10**9, connections=made, beside=beside, codes={"client": 0, "phone": 3}
+    )
+    _, client, server, phone, queue, other, ended = report.lines(outcome)
+    assert client.startswith("toward the client: 0 bytes of packets, 5 of TCP's data, ")
+    assert server.startswith("toward the server: 700 bytes of packets, 300 of TCP's data, 0.002 Mbit/s; 2 segments ")
+    assert server.endswith("; from it 0 bytes, 0 packets dropped by the queue")
+    assert phone.startswith("toward phone: 0 bytes of packets, 6 of TCP's data, ")
+    assert phone.endswith("; from it 600 bytes, 1 packet dropped by the queue")
+    assert (queue, other) == (
+        "longest queue toward server at a sample: 9 packets",
+        "longest queue toward phone at a sample: 0 packets",
+    )
+    assert ended == "the program of phone ended before the client did, with exit code 3"
+    document = report.document(outcome)
+    assert document["beside"]["phone"]["up"]["dropped"] == 1
+    assert document["connections"][1]["between"] == ("phone", "server")
+    assert document["goodput_up_bit_s"] == 800
+    assert not {"beside", "codes"} & report.document(_OUTCOME).keys()
+
+
+def test_an_address_of_either_family() -> None:
+    """A socket of IPv6 may have a connection of IPv4."""
+    ipv4 = socket.inet_aton("198.18.0.2")
+    assert _bare(socket.AF_INET, ipv4 + bytes(12)) == ipv4
+    assert _bare(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, "::ffff:198.18.0.2")) == ipv4
+    assert _bare(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, "2001:db8::2"))[:4] == b"\x20\x01\x0d\xb8"
 
 
 def test_a_closing_segment_is_no_data() -> None:

@@ -11,7 +11,11 @@ from priolab.experiments.testbed.guest import kernel
 from priolab.extras.sandbox import command, knobs, session
 from priolab.extras.sandbox.order import ENVIRONMENT, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
+from priolab.extras.sandbox.said import Said
 from priolab.extras.sandbox.session import Wish, environment_of
+
+_PHONE = ("--place", "phone", "call")
+_FIFTEEN = [word for number in range(15) for word in ("--place", f"p{number}", "")]
 
 
 def wish(monkeypatch: pytest.MonkeyPatch, *words: str) -> Wish:
@@ -39,6 +43,32 @@ def test_the_clients_command_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> N
     assert asked.order.scenario.link.delay_ns == 10**9
 
 
+def test_further_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places have numbers and addresses in the order in which they are given, and knobs of their links."""
+    asked = wish(
+        monkeypatch,
+        *("RATE=1mbit", "server.QUEUE=7", "phone.DELAY=80ms", "--server", "serve", "--place", "phone", "call 'a b'"),
+        *("--place", "empty", "", "--wait-port", "80", "--wait-port", "phone:any", "--set", "empty.net.core.x=1"),
+        *("--", "true"),
+    ).order
+    assert asked.addresses == {
+        "client": "198.18.0.2",
+        "server": "198.18.1.2",
+        "phone": "198.18.10.2",
+        "empty": "198.18.11.2",
+    }
+    assert asked.companions == {"server": ("serve",), "phone": ("call", "a b")}
+    assert {name: each.link.delay_ns for name, each in asked.scenarios.items()} == {
+        "client": 0,
+        "server": 0,
+        "phone": 80 * 10**6,
+    }
+    assert asked.scenarios["server"].link.queue_packets == 7
+    assert (asked.wait, asked.waits, asked.is_pair) == ("80", {"phone": "any"}, False)
+    assert asked.sysctls == (("empty", "net.core.x", "1"),)
+    assert wish(monkeypatch, "--ipv6", "--", "true").order.is_pair
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -55,13 +85,26 @@ def test_the_clients_command_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> N
         (["--wait-port", "0", "--", "true"], "--wait-port=0 is not allowed; allowed: a port"),
         (["--limit", "soon", "--", "true"], "--limit=soon is not allowed"),
         (["--memory", "64m", "--", "true"], "--memory=64m is not allowed; allowed: a size from 128m to 64g"),
+        (["--place", "Phone", "", "--", "true"], "--place=Phone is not allowed; allowed: a host name"),
+        (["--place", "my.phone", "", "--", "true"], "--place=my.phone is not allowed; allowed: a host name"),
+        (["--place", "server", "", "--", "true"], "--place=server is not allowed; allowed: a name of its own"),
+        ([*_PHONE, *_PHONE, "--", "true"], "--place=phone is not allowed; allowed: a name of its own"),
+        ([*_FIFTEEN, "--", "true"], "--place=p14 is not allowed; allowed: 16 places in all"),
+        (["--place", "phone", "'", "--", "true"], "--place=' is not allowed; allowed: words"),
+        (["phone.RATE=1mbit", "--", "true"], "phone.RATE=1mbit is not allowed; allowed: PLACE.NAME=VALUE with a place"),
+        (["client.RATE=1mbit", "--", "true"], "client.RATE=1mbit is not allowed"),
+        ([*_PHONE, "phone.CC=bbr", "--", "true"], "phone.CC=bbr is not allowed; allowed: the knobs of a link: RATE,"),
+        ([*_PHONE, "phone.RATE=fast", "--", "true"], "RATE=fast is not allowed; allowed: a tc rate"),
+        ([*_PHONE, "--set", "tablet.net.core.x=1", "--", "true"], "--set=tablet.net.core.x=1 is not allowed"),
+        ([*_PHONE, "--wait-port", "phone:0", "--", "true"], "--wait-port=phone:0 is not allowed; allowed: a port"),
+        (["--wait-port", "phone:80", "--", "true"], "--wait-port=phone:80 is not allowed; allowed: a port"),
         (["--env", "PRIOLAB_UNSET", "--", "true"], "--env=PRIOLAB_UNSET is not allowed"),
     ],
 )
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch, words: list[str], said: str) -> None:
     """A wrong word is refused by a line with what is allowed."""
     with pytest.raises(ScenarioError) as error:
-        _ = wish(monkeypatch, *words).order.scenario
+        _ = wish(monkeypatch, *words).order.scenarios
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
 
@@ -117,6 +160,32 @@ def test_an_order_is_read_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp
     """A guest reads the order from its folder."""
     from priolab.experiments.results.run_folder import RunFolder
 
-    order = wish(monkeypatch, "RATE=1mbit", "--set", "client.net.ipv4.tcp_sack=0", "--server", "s", "--", "c").order
+    places = ("--ipv6", "--place", "phone", "call me", "phone.LOSS=1%", "--wait-port", "phone:80")
+    order = wish(
+        monkeypatch, "RATE=1mbit", *places, "--set", "client.net.ipv4.tcp_sack=0", "--server", "s", "--", "c"
+    ).order
     order.write(RunFolder(tmp_path / "order"))
     assert Order.read(RunFolder(tmp_path / "order")) == order
+
+
+def test_what_places_write_is_marked(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """With further places the lines beside the client's have their places, on the screen and in the server's file."""
+    frames = [
+        Said(at_ns=1, place="server", stream="out", data=b"re"),
+        Said(at_ns=2, place="phone", stream="out", data=b"ring\n"),
+        Said(at_ns=3, place="client", stream="out", data=b"hello\n"),
+        Said(at_ns=4, place="server", stream="out", data=b"ady"),
+    ]
+    written = {}
+    for both, marked in ((False, False), (False, True), (True, False), (True, True)):
+        output = command._Output(both=both, marked=marked)
+        output.hear(frames)
+        output.end()
+        written[both, marked] = capsysbinary.readouterr().out, b"".join(output.servers)
+    every = b"phone| ring\nclient| hello\nserver| ready\n"
+    assert written == {
+        (False, False): (b"hello\n", b"ready"),
+        (False, True): (b"hello\n", b"phone| ring\nserver| ready\n"),
+        (True, False): (every, b"ready"),
+        (True, True): (every, b"phone| ring\nserver| ready\n"),
+    }
