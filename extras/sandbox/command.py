@@ -6,6 +6,8 @@ has not ended by itself; 2 for bad input.
 
 import argparse
 import json
+import math
+import os
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,7 +17,7 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.target import parsed_time_ns
 from priolab.experiments.errors import ScenarioError
 from priolab.experiments.results.run_folder import check_document, write_document
-from priolab.extras.sandbox import knobs, report, session
+from priolab.extras.sandbox import knobs, report, session, terminal
 from priolab.extras.sandbox.order import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
 from priolab.extras.sandbox.outcome import CODES, Ending, Outcome
 from priolab.extras.sandbox.said import Said
@@ -81,8 +83,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wall-limit",
         metavar="TIME",
-        default="600s",
-        help="the longest time on this machine's clock (default: 600s)",
+        help="the longest time on this machine's clock (default: 600s; no limit with a terminal)",
     )
     parser.add_argument("--server-output", type=Path, metavar="FILE", help="write the server's output to this file")
     parser.add_argument("--both", action="store_true", help="print the output of all, each line with its place")
@@ -137,12 +138,14 @@ def wish_of(options: argparse.Namespace) -> session.Wish:
     for name, of_link in links.items():
         knobs.check_link(name, of_link, [SERVER, *places])
     waits = dict(_wait(word, places) for word in options.wait_port)
+    size = terminal.window() if terminal.is_here() and not options.both else None
+    usual = ENVIRONMENT if size is None else {**ENVIRONMENT, "TERM": os.environ.get("TERM", "dumb")}
     order = Order(
         knobs=knobs.of_scenario(given),
         seed=knobs.seed(given),
         client=tuple(options.command),
         server=None if options.server is None else _server(options.server),
-        environment=session.environment_of(options.env, ENVIRONMENT),
+        environment=session.environment_of(options.env, usual),
         folder=str(Path.cwd()),
         limit_ns=parsed_time_ns("--limit", options.limit, "1ms", "1000000s"),
         sysctls=tuple(_sysctl(word, places) for word in options.set),
@@ -154,13 +157,14 @@ def wish_of(options: argparse.Namespace) -> session.Wish:
         links={name: knobs.of_scenario(of_link) for name, of_link in links.items()},
         waits=waits,
         ipv6=options.ipv6,
+        terminal=size,
     )
     return session.Wish(
         order=order,
         fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
         stdin=_stdin(),
         memory_mib=knobs.memory_mib(options.memory),
-        wall_limit_s=parsed_time_ns("--wall-limit", options.wall_limit, "1s", "86400s") / 10**9,
+        wall_limit_s=_wall_limit_s(options.wall_limit, math.inf if size else 600.0),
         capture=options.capture,
         samples=options.samples,
     )
@@ -205,6 +209,10 @@ def _wait(word: str, places: Iterable[str]) -> tuple[str, str]:
         return place or SERVER, text
     allowed = f"a port from 1 to 65535, {LISTENS} or {AT_ONCE}"
     raise ScenarioError("--wait-port", word, f"{allowed}, after the name of a further place and a colon if it is its")
+
+
+def _wall_limit_s(text: str | None, default_s: float) -> float:
+    return default_s if text is None else parsed_time_ns("--wall-limit", text, "1s", "86400s") / 10**9
 
 
 def _stdin() -> bytes:

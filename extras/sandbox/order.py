@@ -14,6 +14,7 @@ from priolab.experiments.results.run_folder import RunFolder, read_json, write_j
 from priolab.experiments.run.errand import MODULE
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import Scenario
+from priolab.extras.sandbox.typed import Size
 
 CLIENT, SERVER = "client", "server"
 """The names of the first two places, and of the machines for the programs in them."""
@@ -62,7 +63,8 @@ class Order:
     none. programs: the paths of programs that are kept open for the next order. tcpdump: the path of this program; None
     if it is not needed. isolated: True in a guest. places: the further places, each with the argument list of its
     program, empty for none. links: the knobs of the links of places beside the client. waits: as `wait`, for further
-    places. ipv6: True if the places have addresses of both families.
+    places. ipv6: True if the places have addresses of both families. terminal: the size of the client's terminal; None
+    for none.
     """
 
     knobs: Mapping[str, str]
@@ -85,6 +87,7 @@ class Order:
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     waits: Mapping[str, str] = field(default_factory=dict)
     ipv6: bool = False
+    terminal: Size | None = None
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -148,6 +151,16 @@ class Files:
     def stdin(self) -> Path:
         """The client's standard input."""
         return self.path / "stdin"
+
+    @property
+    def keys(self) -> Path:
+        """A named pipe: what happens at the terminal (typed.py)."""
+        return self.path / "keys"
+
+    @property
+    def bell(self) -> Path:
+        """A named pipe: a line for whatever happens at the terminal."""
+        return self.path / "bell"
 
     @property
     def outcome(self) -> Path:

@@ -21,6 +21,7 @@ from priolab.extras.sandbox.connections import Ends
 from priolab.extras.sandbox.order import AT_ONCE, CLIENT, LISTENS, SERVER, Files, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
 from priolab.extras.sandbox.said import Said, Writer
+from priolab.extras.sandbox.seat import Seat
 from priolab.extras.sandbox.shortage import like_others
 
 _ATTENTIVE, _USUAL = 2, 1
@@ -56,6 +57,7 @@ class Programs:
         self._environment = {**order.environment, "HOME": home}
         self._began_ns = time.monotonic_ns()
         self._looks: Sequence[Look] = ()
+        self._seat: Seat | None = None
         self._selector = selectors.DefaultSelector()
         self._last = dict.fromkeys(places, b"")
 
@@ -74,6 +76,9 @@ class Programs:
             for link in links:
                 link.begin(self._began_ns)
             self._looks = looks
+            if self._order.terminal is not None:
+                self._seat = Seat(self._order, self._files, self._selector, partial(self._heard, CLIENT, "out"))
+                self._looks = (*looks, self._seat.look)
             started[CLIENT] = self._start(CLIENT, self._order.client)
             code = self._until_it_ends(started[CLIENT], self._began_ns + self._order.limit_ns)
             if code is None:
@@ -86,6 +91,8 @@ class Programs:
         codes = {} if self._order.is_pair else _codes(started)
         for process in reversed(started.values()):
             self._stop(process)
+        if self._seat:
+            self._seat.settle()
         self._drain()
         for link in links:
             link.check_alive()
@@ -96,35 +103,41 @@ class Programs:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_ATTENTIVE))
 
     def _start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        seat = self._seat if name == CLIENT else None
         stdin = self._files.stdin if name == CLIENT and self._files.stdin.exists() else Path(os.devnull)
         try:
             with self._places[name].entered(), stdin.open("rb") as given:
                 process = subprocess.Popen(
                     command,
-                    stdin=given,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
+                    stdin=seat.slave if seat else given,
+                    stdout=seat.slave if seat else subprocess.PIPE,
+                    stderr=seat.slave if seat else subprocess.PIPE,
                     env=self._environment,
                     cwd=self._order.folder,
                     start_new_session=True,
-                    preexec_fn=self._as_others,
+                    preexec_fn=partial(self._as_others, seat),
                 )
         except FileNotFoundError:
             raise Ended(Ending.NOT_FOUND, f"{_whose(name)} program {command[0]} is not found") from None
         except OSError as error:
             raise Ended(Ending.NOT_STARTED, f"{_whose(name)} program {command[0]}: {error.strerror}") from error
+        if seat:
+            seat.begin()
+            return process
         for stream, pipe in (("out", process.stdout), ("err", process.stderr)):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_READ, partial(self._hear, name, stream, pipe.fileno()))
         return process
 
-    def _as_others(self) -> None:
+    def _as_others(self, seat: Seat | None) -> None:
         if self._order.isolated:
             like_others()
             set_back(self._back_s)
             if not self._order.fair:
                 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_USUAL))
+        if seat:
+            seat.take()
 
     def _hear(self, place: str, stream: str, pipe: int) -> bool:
         """Passes on what a program has written; returns False at the end of the stream."""
@@ -133,10 +146,13 @@ class Programs:
         except BlockingIOError:
             return True
         if data:
-            at_ns = time.monotonic_ns() - self._began_ns
-            self._said.write(Said(at_ns=at_ns, place=place, stream=stream, data=data))
-            self._last[place] = (self._last[place] + data)[-_CHUNK_BYTES:]
+            self._heard(place, stream, data)
         return bool(data)
+
+    def _heard(self, place: str, stream: str, data: bytes) -> None:
+        at_ns = time.monotonic_ns() - self._began_ns
+        self._said.write(Said(at_ns=at_ns, place=place, stream=stream, data=data))
+        self._last[place] = (self._last[place] + data)[-_CHUNK_BYTES:]
 
     def _attend(self, until_ns: int) -> None:
         """Waits until something happens, or until a time; hears the programs, and takes the samples that are due."""

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from priolab.extras.sandbox.order import Files, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
 from priolab.extras.sandbox.said import Reader, Said
 from priolab.extras.sandbox.spinning import spinning
+from priolab.extras.sandbox.terminal import KERNEL_WORD, Terminal, joined
 
 _NAME = "sandbox"
 _MARK = {"PRIOLAB_EXTRA": _NAME}
@@ -99,7 +100,9 @@ def carry_out(wish: Wish, fabric: Fabric, room: Path, hear: Callable[[Iterable[S
         Order.write(order, RunFolder(files.path))
         if wish.stdin:
             files.stdin.write_bytes(wish.stdin)
-        outcome = _Run(wish, order, fabric, files, hear).outcome()
+        with ExitStack() as stack:
+            terminal = stack.enter_context(Terminal(files)) if order.terminal else None
+            outcome = _Run(wish, order, fabric, files, hear, terminal).outcome()
         for file, write in ((wish.capture, _write_capture), (wish.samples, _write_samples)):
             if file is not None:
                 write(files, order, file)
@@ -115,6 +118,8 @@ def _completed(wish: Wish, fabric: Fabric) -> Order:
     if wish.capture is not None and tcpdump is None:
         raise Unavailable("--capture", "tcpdump is not installed", "run `apt-get install tcpdump`")
     if isolated:
+        if order.terminal and not kernel.can_wait():
+            raise Unavailable("a terminal", "this guest kernel cannot stand still", "use KERNEL=7.2, or add </dev/null")
         _check_folder(order)
         _check_memory(wish)
     elif order.scratch or wish.memory_mib is not None:
@@ -165,6 +170,7 @@ class _Run:
     fabric: Fabric
     files: Files
     hear: Callable[[Iterable[Said]], None]
+    terminal: Terminal | None
     _finish: jobs.Finish | None = None
     _scratch: Path | None = None
     _reader: Reader = field(init=False)
@@ -175,7 +181,7 @@ class _Run:
     def outcome(self) -> Outcome:
         log = self.files.path / "console.log"
         task = jobs.Task(name=_NAME, work=self._work(), log=log, overdue=self._overdue, finished=self._finished)
-        jobs.run_all([task], 1, lambda *_: self._listen(), self._listen)
+        jobs.run_all([task], 1, self._progress, self._listen)
         self._listen()
         finish = self._finish
         assert finish is not None, "the job has ended"
@@ -195,10 +201,12 @@ class _Run:
         self.fabric.prepare(scenarios, None, lambda _: None)
         settings = replace(guest_for(scenarios), own_clock=True, environment=_MARK, ipv6=self.order.ipv6)
         settings = replace(settings, memory_mib=self.wish.memory_mib or settings.memory_mib)
+        if self.terminal:
+            settings = replace(settings, words=(*settings.words, KERNEL_WORD))
         return Work(
-            command=partial(self._in_guest, settings.command),
+            command=lambda scratch: self._joined(self._in_guest(settings.command, scratch)),
             one_cpu=True,
-            kind=None if self.wish.fresh else settings.kind,
+            kind=None if self.wish.fresh or self.terminal else settings.kind,
             further=partial(self._in_guest, guest.further),
             programs=frozenset(self.order.programs),
         )
@@ -207,8 +215,16 @@ class _Run:
         self._scratch = scratch
         return tell([self.files.path], scratch)
 
+    def _joined(self, command: list[str]) -> list[str]:
+        return joined(command, self.files) if self.terminal else command
+
     def _on_real_clock(self, scratch: Path) -> list[str]:
         return ["env", f"TMPDIR={scratch}", *entering(), *module(_MODULE), str(self.files.path)]
+
+    def _progress(self, _: str, step: str) -> None:
+        if self.terminal:
+            self.terminal.hear(step, self._scratch)
+        self._listen()
 
     def _listen(self) -> None:
         self.hear(self._reader.read())

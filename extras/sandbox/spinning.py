@@ -5,7 +5,9 @@ The end of a stack has the path of the program (execve(2) puts it there). Above 
 kernel.
 """
 
+import os
 import re
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -31,6 +33,16 @@ def spinning(scratch: Path) -> str | None:
             with suppress(OSError):
                 return _program(pid)
     return None
+
+
+def interrupt(scratch: Path) -> None:
+    """Interrupts the programs of a guest that use a processor now, so that its kernel may let others go on.
+
+    The signal is that of the timers of a guest on a real clock.
+    """
+    for pid in _running(scratch):
+        with suppress(OSError):
+            os.kill(pid, signal.SIGALRM)
 
 
 def _running(scratch: Path) -> Iterator[int]:

@@ -20,6 +20,7 @@ from priolab.extras.sandbox.order import HOME, Order
 _CLONE_NEWNS, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x0002_0000, 4096, 16384, 1 << 18  # <linux/sched.h>, <linux/mount.h>
 _TMP = "/tmp"  # noqa: S108
 _SCRATCH = Path("/run/scratch")
+_TERMINALS = Path("/dev/pts")
 _FOR_ALL = 0o1777
 _RESOLVER = f"nameserver {ADDRESSES.front}\n"
 _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
@@ -55,6 +56,8 @@ def surround(order: Order, own: Path) -> str:
 def _isolate(order: Order) -> None:
     folder = Path(order.folder)
     mount("tmpfs", _TMP, "mode=1777")
+    _TERMINALS.mkdir(exist_ok=True)
+    mount("devpts", str(_TERMINALS), "mode=620,ptmxmode=666")
     Path("/run").chmod(_FOR_ALL)
     folder.mkdir(parents=True, exist_ok=True)
     if order.scratch:
