@@ -1,5 +1,6 @@
 """The words of `priolab sandbox`: knobs, options, and the client's command."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from priolab.extras.sandbox.order import ENVIRONMENT, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
 from priolab.extras.sandbox.said import Said
 from priolab.extras.sandbox.session import Wish, environment_of
+from priolab.extras.sandbox.typed import Size
 
 _PHONE = ("--place", "phone", "call")
 _FIFTEEN = [word for number in range(15) for word in ("--place", f"p{number}", "")]
@@ -129,6 +131,23 @@ def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         "A": "b=c",
         "LANG": "C",
     }
+
+
+def test_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a terminal the client has one of its size and kind, and no limit on this machine's clock but one that is set.
+
+    With --both there is none, as each line has its place.
+    """
+    assert wish(monkeypatch, "--", "bash").order.terminal is None
+    monkeypatch.setattr("priolab.extras.sandbox.terminal.is_here", lambda: True)
+    monkeypatch.setattr("priolab.extras.sandbox.terminal.window", lambda: Size(rows=24, columns=80))
+    monkeypatch.setenv("TERM", "vt100")
+    asked = wish(monkeypatch, "--", "bash")
+    assert asked.order.terminal == Size(rows=24, columns=80)
+    assert asked.order.environment == {**ENVIRONMENT, "TERM": "vt100"}
+    assert asked.wall_limit_s == math.inf
+    assert wish(monkeypatch, "--wall-limit", "5s", "--env", "TERM=dumb", "--", "bash").wall_limit_s == 5.0
+    assert wish(monkeypatch, "--both", "--", "bash").order.terminal is None
 
 
 def test_every_knob_has_a_default() -> None:
