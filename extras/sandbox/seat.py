@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from priolab.extras.sandbox.order import Files, Order
-from priolab.extras.sandbox.typed import BEGINS, SAID, TAKEN, Size, Typed
+from priolab.extras.sandbox.typed import BEGINS, SAID, SIGNALS, TAKEN, Size, Typed
 from priolab.extras.sandbox.waits import Wait, wait_of
 from priolab.proxy.descriptors import process_ids, read_beginning, stat
 
@@ -113,24 +113,33 @@ class Seat:
         return True
 
     def _read_keys(self) -> None:
+        """Reads keys, and passes them on. One that sends a signal waits in a guest until no program works any more:
+        a signal between two programs of a loop would be lost.
+        """
+        now = not self._isolated
         with suppress(BlockingIOError):
             for event in self._typed.hear(os.read(self._keys, _CHUNK_BYTES)):
                 if isinstance(event, Size):
                     self._resize(event)
                 else:
                     self._waiting += event
-            _tell(f"{TAKEN}{self._typed.bytes}")
-        if self._waiting:
-            self._selector.unregister(self._keys)
+                    now = now or not event
+        if now or not SIGNALS.intersection(self._waiting):
             self._pass_on()
         self._stir()
 
     def _pass_on(self) -> None:
         """Passes on keys. Those for which the terminal has no room wait, and no others are read."""
-        with suppress(OSError):  # no room, or no process has the terminal
-            self._waiting = self._waiting[os.write(self._master, self._waiting) :]
-        if not self._waiting:
-            self._selector.register(self._keys, selectors.EVENT_READ, self._read_keys)
+        if self._waiting:
+            with suppress(OSError):  # no room, or no process has the terminal
+                self._waiting = self._waiting[os.write(self._master, self._waiting) :]
+        hears = self._keys in self._selector.get_map()
+        if self._waiting and hears:
+            self._selector.unregister(self._keys)
+        elif not self._waiting:
+            _tell(f"{TAKEN}{self._typed.bytes}")
+            if not hears:
+                self._selector.register(self._keys, selectors.EVENT_READ, self._read_keys)
         self._stir()
 
     def _resize(self, size: Size) -> None:

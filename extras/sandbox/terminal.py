@@ -11,6 +11,7 @@ import signal
 import sys
 import termios
 import threading
+import time
 import tty
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -21,14 +22,14 @@ from typing import Self
 
 from priolab.extras.sandbox.order import Files
 from priolab.extras.sandbox.spinning import interrupt
-from priolab.extras.sandbox.typed import BEGINS, MOST_BYTES, TAKEN, Size, of_keys, of_size
+from priolab.extras.sandbox.typed import BEGINS, MOST_BYTES, SIGNALS, TAKEN, Size, of_keys, of_size
 
 KERNEL_WORD = "con1=fd:3,null"
 """The word of a guest kernel's command line that makes descriptor 3 the input of its second console."""
 
 _Settings = list[int | list[bytes | int]] | list[int | list[bytes]] | list[int | list[int]]
-_SIGNALS = frozenset(b"\x03\x1a\x1c")
-"""The keys that send a signal: Ctrl-C, Ctrl-Z and Ctrl-\\."""
+_SOON_S = 0.2
+"""The time in which a key that sends a signal should arrive. If it does not, a program is at work all the time."""
 _MOST_ON_THE_WAY = 2048
 """Bytes from which on no more keys are read. When its buffer of 4,096 bytes is full, the console never wakes again."""
 _END, _SIZED, _TAKEN = b"e", b"s", b"t"
@@ -112,10 +113,18 @@ class Terminal:
 
     def _pass_on(self, scratch: Path | None) -> None:
         """Passes on keys and sizes, in a thread of its own, until the end of the session or of the terminal."""
+        due_s: float | None = None
         while True:
-            has_room = self._sent_bytes - self._taken_bytes < _MOST_ON_THE_WAY
-            ready = select.select([self._news, *([self._input] if has_room else [])], [], [])[0]
-            if self._news in ready:
+            on_the_way = self._sent_bytes - self._taken_bytes
+            if not on_the_way:
+                due_s = None
+            listened = [self._news, *([self._input] if on_the_way < _MOST_ON_THE_WAY else [])]
+            ready = select.select(listened, [], [], None if due_s is None else max(0, due_s - time.monotonic()))[0]
+            if not ready and scratch is not None:
+                due_s = None
+                self._send(of_keys(b""))
+                interrupt(scratch)
+            elif self._news in ready:
                 told = os.read(self._news, MOST_BYTES)
                 if _END in told:
                     return
@@ -123,8 +132,8 @@ class Terminal:
                     self._send(of_size(window()))
             elif keys := self._read():
                 self._send(of_keys(keys))
-                if scratch is not None and _SIGNALS.intersection(keys):
-                    interrupt(scratch)
+                if due_s is None and scratch is not None and SIGNALS.intersection(keys):
+                    due_s = time.monotonic() + _SOON_S
             else:
                 return
 

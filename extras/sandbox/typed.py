@@ -12,6 +12,9 @@ BEGINS, TAKEN, SAID = "terminal", "taken ", "said"
 something.
 """
 
+SIGNALS = frozenset(b"\x03\x1a\x1c")
+"""The keys that send a signal: Ctrl-C, Ctrl-Z and Ctrl-\\."""
+
 MOST_BYTES = 1024
 """The most keys in a frame. A frame fits into a pipe's guarantee of whole writes."""
 
@@ -25,7 +28,7 @@ class Size:
 
 
 def of_keys(data: bytes) -> bytes:
-    """Returns the frame of keys, at most MOST_BYTES."""
+    """Returns the frame of keys, at most MOST_BYTES. One without keys says that those before must not wait."""
     return _HEAD.pack(_KEYS, len(data)) + data
 
 
