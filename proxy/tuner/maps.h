@@ -56,21 +56,23 @@ struct decision {
  */
 struct connection {
 	__u64 t_ns; /* the end of the last round trip; 0: the program has not seen the connection before */
-	__u64 acked_bytes; /* all bytes acknowledged at t_ns */
-	__u64 acked_rate_bytes_s; /* the rate of bytes acknowledged in that round trip */
-	__u64 highest_rate_bytes_s; /* the highest of these rates so far */
+	__u64 highest_rate_bytes_s; /* the highest of the rates below so far */
 	struct held held;
+	__u32 acked_bytes; /* all bytes acknowledged at t_ns, modulo 2^32 */
 	__u32 wait_us; /* the wait that is in counts.waits; 0: unknown */
-	__u16 refused; /* 1: the kernel has refused a value */
-	__u16 tuned; /* 1: a value was set */
+	__u32 sysctl_bytes; /* the sysctl, as the program last read it; 0: no limit */
+	__u16 unread; /* samples that may yet be decided without reading the socket's value and the sysctl */
+	__u8 refused; /* 1: the kernel has refused a value */
+	__u8 tuned; /* 1: a value was set */
+	__u64 acked_rate_bytes_s; /* the rate of bytes acknowledged in the last round trip; last: seldom read from memory */
 };
 
 /* The one entry of `counts`, for each processor. A number is the sum over all processors, and is never lost.
  *
  * The first numbers only grow. `values` and `waits` are about the connections that are open now (seen - closed): bucket
  * i has those with 2^(i-1) <= value < 2^i, bucket 0 those without. A value is the TCP_NOTSENT_LOWAT that the program
- * set. A wait is the longest time in us that a byte stays unsent with this value, (value + 64 KiB) / rate. In a single
- * processor's numbers they may be negative.
+ * set. A wait is the longest time in us that a byte stays unsent with this value, (value + 64 KiB) / rate; it is moved
+ * when it has changed by more than an eighth. In a single processor's numbers they may be negative.
  */
 struct counts {
 	__u64 seen; /* connections */

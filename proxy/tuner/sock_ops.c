@@ -7,7 +7,8 @@
  * 3. The state of a connection is stored with its socket, and ends with it. A connection that another instance of the
  *    program has tuned counts as new. When the program has been detached, sockets keep their value.
  * 4. If the rule is cautious (caution.h), the program reads the socket's value before it sets a value. With `known_only`
- *    a connection is not tuned until its network namespace is in the map `sysctls`.
+ *    a connection is not tuned until its network namespace is in the map `sysctls`. While nothing is to be set, the
+ *    program reads value and sysctl only at each eighth sample, because to read them costs more than to decide.
  * 5. A decision that does not fit into the ring buffer is carried out and counted nevertheless.
  * 6. All counts are atomic additions: an interrupt may run the program again on the same processor.
  *
@@ -22,6 +23,7 @@
 
 #define IPPROTO_TCP 6
 #define AF_INET 2
+#define READ_EVERY 8
 
 static inline __attribute__((always_inline)) void count(void *number, __s64 more)
 {
@@ -94,8 +96,10 @@ static inline __attribute__((always_inline)) void move(__s64 buckets[BUCKETS], _
 	count(sum, (__s64)to - from);
 }
 
-/* Returns the bytes that the client has acknowledged, selective acknowledgments (SACK) included. */
-static inline __attribute__((always_inline)) __u64 acked_bytes(const volatile struct bpf_sock_ops *socket)
+/* Returns the bytes that the client has acknowledged, selective acknowledgments (SACK) included; modulo 2^32, as no
+ * round trip has more than a window of 2^30 bytes.
+ */
+static inline __attribute__((always_inline)) __u32 acked_bytes(const volatile struct bpf_sock_ops *socket)
 {
 	__u64 sacked_segments = socket->sacked_out;
 
@@ -103,15 +107,40 @@ static inline __attribute__((always_inline)) __u64 acked_bytes(const volatile st
 }
 
 static inline __attribute__((always_inline)) void end_round_trip(struct connection *connection, __u64 now_ns,
-								 __u64 acked)
+								 __u32 acked)
 {
-	__u64 more = acked > connection->acked_bytes ? acked - connection->acked_bytes : 0;
+	__s32 more = acked - connection->acked_bytes;
 
-	connection->acked_rate_bytes_s = rate_of(more, (now_ns - connection->t_ns) / 1000);
+	connection->acked_rate_bytes_s = rate_of(more > 0 ? more : 0, (now_ns - connection->t_ns) / 1000);
 	if (connection->acked_rate_bytes_s > connection->highest_rate_bytes_s)
 		connection->highest_rate_bytes_s = connection->acked_rate_bytes_s;
 	connection->acked_bytes = acked;
 	connection->t_ns = now_ns;
+}
+
+/* Reads the sysctl of the connection's network namespace, if it counts; returns true if the connection may be tuned. */
+static inline __attribute__((always_inline)) int is_known(struct bpf_sock_ops *socket, const struct rule *rule,
+							  struct connection *connection)
+{
+	__u64 namespace;
+	__u32 *known;
+
+	connection->sysctl_bytes = 0;
+	if (!rule->known_only)
+		return 1;
+	namespace = bpf_get_netns_cookie(socket);
+	known = bpf_map_lookup_elem(&sysctls, &namespace);
+	if (known)
+		connection->sysctl_bytes = *known;
+	return known != 0;
+}
+
+/* Returns the value to set now, the choice reduced to its limits; 0 to set none. */
+static inline __attribute__((always_inline)) __u32 due_of(const struct rule *rule, __u32 sysctl_bytes,
+							  struct held *held, struct choice *choice, __u64 now_ns)
+{
+	bound(choice, held->own_bytes, sysctl_bytes);
+	return due(held, choice->lowat_bytes, sysctl_bytes, now_ns, rule->hold_ns);
 }
 
 /* Reduces the choice to its limits; returns true if a value is to be set or an error is to be reported.
@@ -119,20 +148,29 @@ static inline __attribute__((always_inline)) void end_round_trip(struct connecti
  * *error: set to a number other than 0 if the socket's value cannot be read.
  */
 static inline __attribute__((always_inline)) int is_due(struct bpf_sock_ops *socket, const struct rule *rule,
-							__u32 sysctl_bytes, struct held *held, struct choice *choice,
-							int *error)
+							struct connection *connection, struct choice *choice,
+							__u64 now_ns, int *error)
 {
+	struct held *held = &connection->held, next = *held;
+	struct choice reduced = *choice;
 	int has_bytes = 0;
-	__u32 due_bytes;
 
+	if (connection->unread != 0) {
+		connection->unread--;
+		if (due_of(rule, connection->sysctl_bytes, &next, &reduced, now_ns) == 0) {
+			*held = next;
+			return 0;
+		}
+	}
+	if (!is_known(socket, rule, connection))
+		return 0;
+	connection->unread = READ_EVERY - 1;
 	*error = bpf_getsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &has_bytes, sizeof(has_bytes));
 	if (*error)
 		return 1;
 	notice(held, has_bytes, rule->dry_run);
-	bound(choice, held->own_bytes, sysctl_bytes);
-	due_bytes = due(held, choice->lowat_bytes, sysctl_bytes, bpf_ktime_get_ns(), rule->hold_ns);
-	choice->lowat_bytes = due_bytes;
-	return due_bytes != 0;
+	choice->lowat_bytes = due_of(rule, connection->sysctl_bytes, held, choice, now_ns);
+	return choice->lowat_bytes != 0;
 }
 
 /* Sets the value that was chosen, unless it cannot be: *error is then another number than 0. Counts and logs it. */
@@ -164,21 +202,15 @@ static inline __attribute__((always_inline)) void set(struct bpf_sock_ops *socke
 }
 
 static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops *socket, const struct rule *rule,
-							     struct connection *connection, struct counts *counts)
+							     struct connection *connection, __u64 now_ns,
+							     struct counts *counts)
 {
 	struct held *held = &connection->held;
-	__u32 before_bytes = held->lowat_bytes, sysctl_bytes = 0, now_us, *known;
-	__u64 namespace = bpf_get_netns_cookie(socket);
+	__u32 before_bytes = held->lowat_bytes, now_us;
 	struct choice choice;
 	struct seen seen;
 	int error = 0;
 
-	if (rule->known_only) {
-		known = bpf_map_lookup_elem(&sysctls, &namespace);
-		if (!known)
-			return;
-		sysctl_bytes = *known;
-	}
 	seen.mss_bytes = socket->mss_cache;
 	seen.cwnd_segments = socket->snd_cwnd;
 	seen.rtt_us = socket->srtt_us >> 3;
@@ -187,20 +219,23 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 	seen.acked_rate_bytes_s = connection->acked_rate_bytes_s;
 	seen.highest_rate_bytes_s = connection->highest_rate_bytes_s;
 	decide(&seen, &rule->aim, &choice);
-	if (rule->cautious ? is_due(socket, rule, sysctl_bytes, held, &choice, &error)
-			   : held->lowat_bytes == 0 || differs(held->lowat_bytes, choice.lowat_bytes))
+	if (rule->cautious ? is_due(socket, rule, connection, &choice, now_ns, &error)
+			   : is_known(socket, rule, connection) &&
+				     (held->lowat_bytes == 0 || differs(held->lowat_bytes, choice.lowat_bytes)))
 		set(socket, rule, connection, &seen, &choice, error, counts);
 	move(counts->values, &counts->values_bytes, before_bytes, held->lowat_bytes);
 	now_us = wait_us(held->lowat_bytes, choice.rate_bytes_s);
-	move(counts->waits, &counts->waits_us, connection->wait_us, now_us);
-	connection->wait_us = now_us;
+	if (differs(connection->wait_us, now_us)) {
+		move(counts->waits, &counts->waits_us, connection->wait_us, now_us);
+		connection->wait_us = now_us;
+	}
 }
 
 /* Begins the state of a connection that the program has not seen before. */
 static inline __attribute__((always_inline)) void meet(struct bpf_sock_ops *socket, struct connection *connection,
-						       struct counts *counts)
+						       __u64 now_ns, struct counts *counts)
 {
-	connection->t_ns = bpf_ktime_get_ns();
+	connection->t_ns = now_ns;
 	connection->acked_bytes = acked_bytes(socket);
 	count(&counts->seen, 1);
 	count(&counts->values[0], 1);
@@ -213,15 +248,16 @@ static inline __attribute__((always_inline)) void meet(struct bpf_sock_ops *sock
 /* Returns the state of a connection; 0 if there is none, and none is made. */
 static inline __attribute__((always_inline)) struct connection *state_of(struct bpf_sock_ops *socket, int makes)
 {
-	__u64 cookie = bpf_get_socket_cookie(socket);
 	struct bpf_sock *key = socket->sk;
 	struct connection *state, none = {};
+	__u64 cookie;
 
 	if (!key)
 		return 0;
 	state = bpf_sk_storage_get(&connections, key, 0, makes ? BPF_SK_STORAGE_GET_F_CREATE : 0);
 	if (state)
 		return state;
+	cookie = bpf_get_socket_cookie(socket);
 	state = bpf_map_lookup_elem(&others, &cookie);
 	if (state || !makes)
 		return state;
@@ -233,16 +269,17 @@ static inline __attribute__((always_inline)) void look_at(struct bpf_sock_ops *s
 							  struct counts *counts)
 {
 	struct connection *connection = state_of(socket, 1);
+	__u64 now_ns = bpf_ktime_get_ns();
 
 	if (!connection) {
 		count(&counts->forgotten, 1);
 		return;
 	}
 	if (connection->t_ns == 0)
-		meet(socket, connection, counts);
+		meet(socket, connection, now_ns, counts);
 	else if (socket->op == BPF_SOCK_OPS_RTT_CB)
-		end_round_trip(connection, bpf_ktime_get_ns(), acked_bytes(socket));
-	decide_for(socket, rule, connection, counts);
+		end_round_trip(connection, now_ns, acked_bytes(socket));
+	decide_for(socket, rule, connection, now_ns, counts);
 }
 
 /* Ends the state of a connection that has been closed. The kernel frees it with the socket if it is not in `others`. */

@@ -58,11 +58,13 @@ func (c *counts) add(more *counts) {
 
 // connection is struct connection of maps.h.
 type connection struct {
-	TNs, AckedBytes, AckedRate, HighestRate uint64
-	LowNs                                   uint64
-	LowBytes, Own, Lowat, Last              uint32
-	WaitUs                                  uint32
-	Refused, Tuned                          uint16
+	TNs, HighestRate           uint64
+	LowNs                      uint64
+	LowBytes, Own, Lowat, Last uint32
+	AckedBytes, WaitUs, Sysctl uint32
+	Unread                     uint16
+	Refused, Tuned             uint8
+	AckedRate                  uint64
 }
 
 // program is the program in the kernel with its maps, one for each cgroup. It is unloaded when this process ends.
