@@ -98,6 +98,7 @@ def wants_of(
         wants += _programs({"cargo": "cargo"}, without="the example of a server in Rust is not tested")
         wants += _programs(COMPILING_BPF, without="the BPF programs in the tree are not compared with their sources")
         wants += _files(BPF_FILES, without="the BPF programs in the tree are not compared with their sources")
+        wants += _programs({"lintian": "lintian"}, without="the tuner's package for Debian is not checked")
         wants += _programs({"curl": "curl", "iperf3": "iperf3"}, without="some examples of the sandbox are not tested")
         wants += _programs({"dnsmasq": "dnsmasq-base"}, without="an example of the sandbox is not tested")
         without = "an example of the sandbox is not tested"

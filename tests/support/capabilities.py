@@ -43,7 +43,7 @@ def known() -> Mapping[str, Capability]:
     script = axe()
     detail = str(script) if script.exists() else "not installed"
     found["axe"] = Capability(name="axe", present=script.exists(), detail=detail, remedy="make setup-test")
-    for name in ("cargo", "clang", "curl", "dnsmasq", "h2load", "iperf3", "sshd"):
+    for name in ("cargo", "clang", "curl", "dnsmasq", "h2load", "iperf3", "lintian", "sshd"):
         path = find(name)
         found[name] = Capability(
             name=name, present=path is not None, detail=path or "not installed", remedy="make setup-test"

@@ -11,6 +11,7 @@ import yaml
 
 from priolab.common.cache_folder import cache_folder
 from priolab.experiments.host.home import ROOT
+from tests.support.capabilities import needs
 from tests.support.tuner.service import answered, verified
 from tools.tuner_package import pack
 from tools.tuner_program import LICENCES, SERVICE, built, version
@@ -58,8 +59,7 @@ def test_the_same_package_again(package: Path, tmp_path: Path) -> None:
 
 def test_lintian(package: Path) -> None:
     """Lintian finds no error and nothing to warn of."""
-    if shutil.which("lintian") is None:
-        pytest.skip("lintian is not installed")
+    needs("lintian")
     command = ["lintian", "--allow-root", "--fail-on", "error,warning", str(package)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
