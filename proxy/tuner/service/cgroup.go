@@ -23,18 +23,20 @@ type group struct {
 	attached os.FileInfo   // the cgroup to which the program is attached; nil while there is none
 	link     *link.RawLink
 	release  func()
+	taken    error           // why the cgroup is left to another tuner; nil if it is not
+	told     bool            // the operator knows of it
 	leaving  []*link.RawLink // to removed cgroups, which have connections that are still open
 	refused  bool            // a namespace's sysctl could not be read
 	unlogged uint64
 }
 
-// newGroup attaches the program to the cgroup; with settings.Wait, later if there is no cgroup yet. note: receives each
-// decision.
+// newGroup attaches the program to the cgroup; later if another tuner is at work there or, with settings.Wait, if there is
+// no cgroup yet. note: receives each decision.
 func newGroup(path string, settings *Settings, teller *teller, note func([]byte)) (*group, error) {
 	made := &group{path: path, teller: teller, note: note}
 	err := checkCgroup(path)
 	if err == nil {
-		err = made.attach(settings)
+		err = made.tryToAttach(settings)
 	}
 	if err != nil && !(settings.Wait && errors.Is(err, os.ErrNotExist)) {
 		made.close()
@@ -133,6 +135,17 @@ func (g *group) attach(settings *Settings) error {
 	return nil
 }
 
+// tryToAttach leaves the cgroup alone while another tuner is at work there.
+func (g *group) tryToAttach(settings *Settings) error {
+	err := g.attach(settings)
+	if errors.Is(err, errTaken) {
+		g.taken = err
+		return nil
+	}
+	g.taken, g.told = nil, false
+	return err
+}
+
 // follow attaches the program again if the cgroup was removed or made anew.
 func (g *group) follow(settings *Settings) error {
 	g.leave()
@@ -146,15 +159,22 @@ func (g *group) follow(settings *Settings) error {
 		g.attached, g.link = nil, nil
 		g.teller.warn("cgroup %s is gone; tuning continues when it exists again", g.path)
 	}
+	if there == nil {
+		g.taken, g.told = nil, false
+	}
 	if g.attached != nil || there == nil {
 		return nil
 	}
-	err = g.attach(settings)
+	was := "exists"
+	if g.taken != nil {
+		was = "is free"
+	}
+	err = g.tryToAttach(settings)
 	if again, _ := os.Stat(g.path); err != nil && (again == nil || !os.SameFile(again, there)) {
 		return nil // it has gone meanwhile
 	}
-	if err == nil {
-		g.teller.say("cgroup %s exists; tuning it", g.path)
+	if g.attached != nil {
+		g.teller.say("cgroup %s %s; tuning it", g.path, was)
 	}
 	return err
 }

@@ -2,11 +2,15 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
+
+// errTaken: another tuner is at work in a cgroup, above it or below it.
+var errTaken = errors.New("another tuner is at work")
 
 // claim locks a cgroup, so that no other tuner works on it, above it or below it: an exclusive lock on its folder, and
 // a shared one on each folder of the hierarchy above. The locks end with the process, and leave no file.
@@ -26,7 +30,8 @@ func claim(cgroup *os.File) (release func(), err error) {
 		open = append(open, folder)
 		err = unix.Flock(int(folder.Fd()), how|unix.LOCK_NB)
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = impossibly("another tuner is at work in cgroup %s; end the other tuner first", path)
+			text := fmt.Sprintf("%v in cgroup %s; end the other tuner first", errTaken, path)
+			err = &problem{code: impossible, text: text, cause: errTaken}
 		}
 		path = filepath.Dir(path)
 	}

@@ -55,6 +55,9 @@ func setKey(where, key, value string, into *Settings) error {
 		if !ok {
 			return refusal(where+": "+key, value, each.kind.String())
 		}
+		if key == "ceiling" {
+			into.ceilingAt = where + ": "
+		}
 		for _, given := range texts {
 			if !each.set(into, given) {
 				return refusal(where+": "+key, given, each.allowed)

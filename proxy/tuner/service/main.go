@@ -129,7 +129,7 @@ func (o *order) read() error {
 	if err := setOptions(o.words, &settings); err != nil {
 		return err
 	}
-	if err := settings.check(); err != nil {
+	if err := settings.check(""); err != nil {
 		return err
 	}
 	o.Settings = settings
@@ -144,6 +144,9 @@ func setOptions(words []string, into *Settings) error {
 	cgroups := into.Cgroups
 	into.Cgroups = nil
 	for _, each := range given {
+		if each.name == "ceiling" {
+			into.ceilingAt = "--"
+		}
 		if each.set != nil && !each.set(into, each.value) {
 			return refusal("--"+each.name, each.value, each.allowed)
 		}
@@ -197,8 +200,8 @@ func checkConfig(words []string) error {
 	if err := readConfig(words[0], &settings); err != nil {
 		return err
 	}
-	if err := settings.check(); err != nil {
-		return wrongly("%s: %v", words[0], err)
+	if err := settings.check(words[0] + ": "); err != nil {
+		return err
 	}
 	fmt.Printf("%s: no errors; cgroups: %s\n", words[0], strings.Join(settings.Cgroups, ", "))
 	return nil

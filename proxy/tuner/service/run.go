@@ -53,7 +53,7 @@ func run(order *order) error {
 	if err := s.probe(); err != nil {
 		return err
 	}
-	s.teller.say("tuning %s; target delay %v%s", strings.Join(s.Cgroups, ", "), s.Target, s.mode())
+	s.teller.say("tuning %s; target delay %v%s", s.aims(), s.Target, s.mode())
 	if err := s.report(); err != nil {
 		return err
 	}
@@ -139,7 +139,36 @@ func (s *service) follow() error {
 			return err
 		}
 	}
+	return s.leaveTaken()
+}
+
+// leaveTaken says which cgroups are left to other tuners. If all are, it returns an error, unless the settings say to wait.
+func (s *service) leaveTaken() error {
+	left := slices.DeleteFunc(slices.Clone(s.groups), func(each *group) bool { return each.taken == nil })
+	if len(left) > 0 && len(left) == len(s.groups) && !s.Wait {
+		return left[0].taken
+	}
+	for _, each := range left {
+		if !each.told {
+			s.teller.warn("cgroup %s is left alone for now: %v", each.path, each.taken)
+		}
+		each.told = true
+	}
 	return nil
+}
+
+// aims names the cgroups that are not left to other tuners.
+func (s *service) aims() string {
+	paths := []string{}
+	for _, each := range s.groups {
+		if each.taken == nil {
+			paths = append(paths, each.path)
+		}
+	}
+	if len(paths) == 0 {
+		return "no cgroup yet"
+	}
+	return strings.Join(paths, ", ")
 }
 
 // report tells the program the sysctls, and the operator what has happened.
@@ -190,7 +219,7 @@ func (s *service) reload() {
 		complain("%v; the old settings stay", err)
 		return
 	}
-	s.teller.say("read the settings again: tuning %s; target delay %v%s", strings.Join(s.Cgroups, ", "), s.Target, s.mode())
+	s.teller.say("read the settings again: tuning %s; target delay %v%s", s.aims(), s.Target, s.mode())
 }
 
 // apply makes the present settings effective. old: the settings until now.
@@ -241,7 +270,7 @@ func (s *service) regroup() error {
 		}
 		s.groups = append(s.groups, made)
 	}
-	return nil
+	return s.leaveTaken()
 }
 
 func (s *service) has(path string) bool {

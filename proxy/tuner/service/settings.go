@@ -31,6 +31,7 @@ type Settings struct {
 	Log           string
 	MetricsFile   string
 	MetricsListen string
+	ceilingAt     string // what stands before "ceiling" in an error: file and line, or the dashes of an option
 }
 
 func defaults() Settings {
@@ -102,7 +103,7 @@ var entries = []entry{
 		func(s *Settings, given string) bool { return parseFlag(given, &s.DryRun) }},
 	{"restore", "", "at the end, give open connections the value that they had before the tuner", "true or false", flag,
 		func(s *Settings, given string) bool { return parseFlag(given, &s.Restore) }},
-	{"wait", "", "wait for cgroups that do not exist yet, instead of ending with an error", "true or false", flag,
+	{"wait", "", "wait for cgroups that do not exist yet or that another tuner has, instead of ending with an error", "true or false", flag,
 		func(s *Settings, given string) bool { return parseFlag(given, &s.Wait) }},
 	{"quiet", "", "print no lines about connections", "true or false", flag,
 		func(s *Settings, given string) bool { return parseFlag(given, &s.Quiet) }},
@@ -141,13 +142,13 @@ func refusal(where, given, allowed string) error {
 	return wrongly("%s=%s is not allowed; allowed: %s", where, given, allowed)
 }
 
-// check returns an error about values that do not fit together. where: the file or the command line.
-func (s *Settings) check() error {
+// check returns an error about values that are missing or do not fit together. file: the file to name, with a colon.
+func (s *Settings) check(file string) error {
 	switch {
 	case len(s.Cgroups) == 0:
-		return wrongly("no cgroup is named; give --cgroup PATH, or cgroups = [\"PATH\"] in the configuration file")
+		return wrongly("%sno cgroup is named; give --cgroup PATH, or cgroups = [\"PATH\"] in the configuration file", file)
 	case s.Ceiling != 0 && s.Ceiling < s.Floor:
-		return refusal("ceiling", fmt.Sprint(s.Ceiling), fmt.Sprintf("%d (the floor) to %d bytes", s.Floor, mostBytes))
+		return refusal(s.ceilingAt+"ceiling", fmt.Sprint(s.Ceiling), fmt.Sprintf("%d (the floor) to %d bytes", s.Floor, mostBytes))
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ wait = true
 		t.Fatal(err)
 	}
 	want := Settings{Cgroups: []string{"/a/b#c", "/d"}, Target: 20 * time.Millisecond, Floor: 4096, Port: 443,
-		Ceiling: 1000000, Wait: true}
+		Ceiling: 1000000, ceilingAt: "f, line 8: ", Wait: true}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -58,6 +58,17 @@ func TestWrongConfiguration(t *testing.T) {
 	}
 }
 
+func TestCeilingBelowFloor(t *testing.T) {
+	settings := defaults()
+	if err := parseConfig("f", "cgroups = [\"/a\"]\nceiling = 5000\nfloor = 6000\n", &settings); err != nil {
+		t.Fatal(err)
+	}
+	want := "f, line 2: ceiling=5000 is not allowed; allowed: 6000 (the floor) to 2147483647 bytes"
+	if err := settings.check("f: "); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	got, err := parseRun([]string{"--cgroup", "/a", "--cgroup=/b", "--port", "1", "--dry-run"})
 	if err != nil {
@@ -76,7 +87,7 @@ func TestWrongOptions(t *testing.T) {
 		"-x is not an option; see priority-tuner --help":                                            {"-x"},
 		"cgroup is not an option; see priority-tuner --help":                                        {"cgroup"},
 		"no cgroup is named; give --cgroup PATH, or cgroups = [\"PATH\"] in the configuration file": {},
-		"ceiling=5 is not allowed; allowed: 9 (the floor) to 2147483647 bytes":                      {"--cgroup=/a", "--floor=9", "--ceiling=5"},
+		"--ceiling=5 is not allowed; allowed: 9 (the floor) to 2147483647 bytes":                    {"--cgroup=/a", "--floor=9", "--ceiling=5"},
 	} {
 		if _, err := parseRun(words); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -221,17 +221,77 @@ def test_one_tuner_at_a_time(tmp_path: Path, group: Path) -> None:
             each.rmdir()
 
 
+def test_a_cgroup_of_another_tuner(tmp_path: Path, group: Path) -> None:
+    """A cgroup that another tuner has is left alone until it is free; the others are tuned. With that one alone, only
+    --wait keeps the tuner.
+    """
+    other = group.parent / f"{group.name}-other"
+    other.mkdir()
+    alone, waits, both = (("--cgroup", group), ("--cgroup", group, "--wait"), ("--cgroup", group, "--cgroup", other))
+    at_work = f"another tuner is at work in cgroup {group}; end the other tuner first\n"
+    folders = iter(range(9))
+    try:
+        for words, tuned in ((both, str(other)), (waits, "no cgroup yet")):
+            with tuning(_folder(tmp_path, folders), "--cgroup", group) as first:
+                assert answered("run", *alone) == (_IMPOSSIBLE, "", f"priority-tuner: {at_work}")
+                with tuning(_folder(tmp_path, folders), *words, "--quiet") as tuner:
+                    left = f"cgroup {group} is left alone for now: {at_work}"
+                    assert tuner.out.read_text().startswith(f"{left}tuning {tuned}; target delay 50ms\n")
+                    with serving(_folder(tmp_path, folders), other) as (_, port):
+                        _tuned(port) if words is both else _tuned_by_none(port)
+                    first.end()
+                    tuner.said(f"cgroup {group} is free; tuning it")
+                    with serving(_folder(tmp_path, folders), group) as (_, port):
+                        _tuned(port)
+                    assert tuner.out.read_text().count("is left alone") == 1
+                    tuner.end()
+    finally:
+        other.rmdir()
+
+
+def _folder(within: Path, numbers: Iterator[int]) -> Path:
+    made = within / str(next(numbers))
+    made.mkdir()
+    return made
+
+
+def test_a_cgroup_that_another_tuner_takes_meanwhile(tmp_path: Path, group: Path) -> None:
+    """If another tuner is quicker at a cgroup that is made anew, the tuner goes on with its other cgroups."""
+    other = group.parent / f"{group.name}-other"
+    other.mkdir()
+    try:
+        with tuning(_folder(tmp_path, iter([1])), "--cgroup", group, "--cgroup", other) as both:
+            group.rmdir()
+            both.said("is gone")
+            both.process.send_signal(signal.SIGSTOP)
+            group.mkdir()
+            with tuning(tmp_path, "--cgroup", group):
+                both.process.send_signal(signal.SIGCONT)
+                both.said(f"cgroup {group} is left alone for now")
+                with serving(tmp_path, other) as (_, port):
+                    _tuned(port)
+            both.said(f"cgroup {group} is free; tuning it")
+            both.end()
+    finally:
+        other.rmdir()
+
+
 def test_what_is_refused(tmp_path: Path, group: Path) -> None:
     """Each error is one line, with its exit code."""
-    broken, empty = tmp_path / "broken.toml", tmp_path / "empty.toml"
+    broken, empty, low = (tmp_path / f"{name}.toml" for name in ("broken", "empty", "low"))
     broken.write_text('# settings\ncgroups = ["/a"]\nport = 0\n')
     empty.write_text("quiet = true\n")
+    low.write_text('cgroups = ["/a"]\nceiling = 10\nquiet = true\n')
+    too_low = "ceiling=10 is not allowed; allowed: 4096 (the floor) to 2147483647 bytes"
     wrong_port = f"{broken}, line 3: port=0 is not allowed; allowed: 1 to 65535"
     none = 'no cgroup is named; give --cgroup PATH, or cgroups = ["PATH"] in the configuration file'
     for words, code, line in (
         (("run", "--config", broken), _WRONG, wrong_port),
         (("check-config", broken), _WRONG, wrong_port),
         (("check-config", empty), _WRONG, f"{empty}: {none}"),
+        (("check-config", low), _WRONG, f"{low}, line 2: {too_low}"),
+        (("run", "--config", low), _WRONG, f"{low}, line 2: {too_low}"),
+        (("run", "--config", low, "--ceiling", "10"), _WRONG, f"--{too_low}"),
         (("check-config", tmp_path / "no"), _WRONG, f"{tmp_path}/no cannot be read: no such file or directory"),
         (("run",), _WRONG, none),
         (("tune",), _WRONG, "tune is not a command; the commands are run, status and check-config"),
