@@ -1,11 +1,11 @@
 #!/bin/sh
 # boot.sh TREE OUT CGROUP: starts systemd as the first process of new namespaces, in a file system on top of TREE that is
-# thrown away. The folder OUT is /root/out there; its check.sh runs as a service, writes to check.log, and powers off.
+# thrown away. The folder OUT is /out there, where the tree's check.service looks for a check.
 set -e
 if [ "${4-}" != inside ]; then
     mkdir "$3"
     trap 'find "$3" -depth -type d -exec rmdir {} + 2>/dev/null' EXIT
-    sh -c 'echo $$ >"$3/cgroup.procs" && exec timeout -s KILL 300 unshare --mount --pid --fork --net --uts --ipc --cgroup \
+    sh -c 'echo $$ >"$3/cgroup.procs" && exec timeout -s KILL 600 unshare --mount --pid --fork --net --uts --ipc --cgroup \
         --kill-child sh "$0" "$1" "$2" "$3" inside' "$0" "$1" "$2" "$3" || true
     sleep 1
     exit 0
@@ -23,25 +23,12 @@ for name in null zero full random urandom tty; do
     touch "dev/$name"
     mount --bind "/dev/$name" "dev/$name"
 done
-mkdir dev/shm dev/pts root/out
+mkdir dev/shm dev/pts
 ln -s /proc/self/fd dev/fd
 mount -t devpts none dev/pts -o newinstance
 ln -s pts/ptmx dev/ptmx
 mount -t tmpfs none run
 mount -t tmpfs none tmp
-mount --bind "$2" root/out
+mount --bind "$2" out
 ip link set lo up
-mkdir -p etc/systemd/system/multi-user.target.wants
-cat >etc/systemd/system/check.service <<UNIT
-[Unit]
-After=multi-user.target
-[Service]
-Type=oneshot
-ExecStart=/bin/sh -x /root/out/check.sh
-ExecStopPost=systemctl --force --force poweroff
-StandardOutput=file:/root/out/check.log
-StandardError=inherit
-TimeoutStartSec=200
-UNIT
-ln -s ../check.service etc/systemd/system/multi-user.target.wants/check.service
 exec env -i container=lxc PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot . /lib/systemd/systemd --system --log-level=notice

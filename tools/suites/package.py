@@ -2,9 +2,10 @@
 
     python -m tools.suites.package [SUITE ...]
 
-systemd is the first process in namespaces of its own, on this machine's kernel. package_check.sh says what is checked:
-installation, start, reload, a kill, broken settings, and that removal leaves nothing. Needs root, debootstrap, and some
-hundred megabytes for each suite in ~/.cache/priolab/suites.
+systemd is the first process in namespaces of its own, on this machine's kernel; `make tuner-machines` does the same in
+emulated machines, with the kernels of the suites. package_check.sh says what is checked: installation, start, reload,
+kills, the watchdog, broken settings, and that removal leaves nothing. Needs root, debootstrap, and a gigabyte for each
+suite in ~/.cache/priolab/suites.
 """
 
 import os
@@ -23,25 +24,36 @@ from tools.tuner_package import pack
 from tools.tuner_program import LICENCES, NAME, built
 
 _SUITES = ("bookworm", "trixie", "sid")
-_PACKAGES = ("systemd", "systemd-sysv", "dbus", "nginx-light", "curl", "iproute2")
+_PACKAGES = "systemd systemd-sysv dbus nginx-light curl iproute2 kmod linux-image-amd64"
+_INSTALL = "INITRD=No DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends"
 _HERE = Path(__file__).parent
+_UNIT = _HERE / "check.service"
 WELL = "all is well"
 
 
-def _tree(suite: str) -> Tree:
-    """Returns a tree of the suite that has systemd and nginx; makes it if there is none. Raises CannotMake."""
-    tree = Tree(suite=suite, folder=cache_folder() / "suites" / f"{suite}-systemd")
+def systemd_tree(suite: str) -> Tree:
+    """Returns a tree of the suite with systemd, nginx and a kernel; makes it if there is none. Raises CannotMake.
+
+    systemd starts /out/check.sh in it, and writes /out/check.log.
+    """
+    tree = Tree(suite=suite, folder=cache_folder() / "suites" / f"{suite}-machine")
     done, log = tree.folder / "installed", tree.folder / "install.log"
-    if done.exists():
+    packages = f"{_PACKAGES} {'libbpf0' if suite == 'bullseye' else 'libbpf1'}"
+    asked = packages + _UNIT.read_text()
+    if done.exists() and done.read_text() == asked:
         return tree
     trees.make(tree)
-    (tree.root / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n")
-    (tree.root / "usr/sbin/policy-rc.d").chmod(0o755)
-    install = "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends"
-    if trees.run(tree, "root", "/", ["sh", "-c", f"{install} {' '.join(_PACKAGES)}"], log) != 0:
+    policy, units = tree.root / "usr/sbin/policy-rc.d", tree.root / "etc/systemd/system"
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    if trees.run(tree, "root", "/", ["sh", "-c", f"apt-get update && {_INSTALL} {packages}"], log) != 0:
         raise CannotMake(f"the packages cannot be installed (log: {log})")
-    (tree.root / "usr/sbin/policy-rc.d").unlink()
-    done.touch()
+    policy.unlink()
+    shutil.copy(_UNIT, units)
+    (units / "multi-user.target.wants").mkdir(exist_ok=True)
+    (units / "multi-user.target.wants" / _UNIT.name).symlink_to(f"../{_UNIT.name}")
+    (tree.root / "out").mkdir()
+    done.write_text(asked)
     return tree
 
 
@@ -58,8 +70,13 @@ def check(tree: Tree, package: Path) -> str:
         if not said.exists():
             return f"systemd did not start the check (log: {tree.folder / 'boot.log'})"
         shutil.copy(said, tree.folder / "check.log")
-        lines = [line for line in said.read_text(errors="replace").splitlines() if not line.startswith("+")]
+        lines = said_lines(said)
         return lines[-1] if lines else "the check said nothing"
+
+
+def said_lines(log: Path) -> list[str]:
+    """Returns what a check said, without the commands that the shell traced."""
+    return [line for line in log.read_text(errors="replace").splitlines() if not line.startswith("+")]
 
 
 def main(words: Sequence[str]) -> int:
@@ -70,7 +87,7 @@ def main(words: Sequence[str]) -> int:
         results = {}
         for suite in words or _SUITES:
             try:
-                results[suite] = check(_tree(suite), package)
+                results[suite] = check(systemd_tree(suite), package)
             except (CannotMake, OSError) as error:
                 results[suite] = str(error)
             print(f"{suite}: {results[suite]}", flush=True)
