@@ -10,21 +10,22 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 
 from priolab.common.formats.decisions import DRY_RUN, SET, Decision, Trigger
 from priolab.experiments.testbed.namespaces.cgroup import own_group
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
 from priolab.proxy.tuner.libbpf import CannotTune, Loaded, _library
 from tests.support.echo import lowat_of, serving, talk
-from tests.support.tuner.law import Aim, Seen, decide, follows
-from tests.support.tuner.numbers import SOURCES, CAim, CChoice, CSeen, aims, choice_of, seen
+from tests.support.tuner import replay
+from tests.support.tuner.law import follows
+from tests.support.tuner.numbers import SOURCES
 from tests.support.waiting import until
 from tools import bpf_programs
 
 _MORE_THAN_THE_RING_HOLDS = 2500
 _AT_ONCE = 100
 _TIMES = 20
+_RECORDS = 20_000
 _OF_BPF = re.compile(r"^(prog|map|link)_id:\s+(\d+)$", re.MULTILINE)
 # Indexes into `struct counts` of maps.h.
 _SEEN, _CLOSED, _TUNED, _FAILURES, _UNLOGGED = 0, 1, 2, slice(3, 5), 5
@@ -207,65 +208,11 @@ def test_the_objects_are_of_their_sources(tmp_path: Path, made: Path) -> None:
         Loaded(again).close()
 
 
-_RUN_OF_THE_LAW = """
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
-#include "law.h"
-struct numbers { struct seen seen; struct aim aim; __u32 padding; struct choice choice; };
-SEC("syscall") int law(struct numbers *n)
-{
-    struct seen seen = n->seen;
-    struct aim aim = n->aim;
-    struct choice choice;
-    decide(&seen, &aim, &choice);
-    n->choice.rate_bytes_s = choice.rate_bytes_s;
-    n->choice.lowat_bytes = choice.lowat_bytes;
-    n->choice.why = choice.why;
-    return 0;
-}
-char licence[] SEC("license") = "Dual MIT/GPL";
-"""
-
-
-class _TestRun(ctypes.Structure):
-    """`struct bpf_test_run_opts`."""
-
-    _fields_ = (
-        ("size", ctypes.c_size_t),
-        ("data", ctypes.c_void_p * 2),
-        ("data_bytes", ctypes.c_uint32 * 2),
-        ("context_in", ctypes.c_void_p),
-        ("context_out", ctypes.c_void_p),
-        ("context_in_bytes", ctypes.c_uint32),
-        ("context_out_bytes", ctypes.c_uint32),
-        ("rest", ctypes.c_uint32 * 6),
-    )
-
-
-class _Numbers(ctypes.Structure):
-    _fields_ = (("seen", CSeen), ("aim", CAim), ("padding", ctypes.c_uint32), ("choice", CChoice))
-
-
 @pytest.mark.usefixtures("bpf", "clang")
 def test_the_law_as_the_kernel_runs_it(tmp_path: Path) -> None:
-    """Compiled for BPF and run by the kernel, the law gives the same as in Python, also for the largest numbers."""
+    """In BPF, run by the kernel, law and caution give the same as in Python, also for the largest numbers."""
     source, made = tmp_path / "law.c", tmp_path / "law.o"
-    source.write_text(_RUN_OF_THE_LAW)
+    source.write_text(replay.SOURCE)
     bpf_programs.compile_into(made, source, ["-I", str(SOURCES)])
-    with Loaded(made) as loaded:
-        program = loaded._lib.bpf_object__find_program_by_name(loaded._object, b"law")
-        descriptor = loaded._lib.bpf_program__fd(ctypes.c_void_p(program))
-
-        @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-        @given(seen, aims)
-        def same(known: Seen, aim: Aim) -> None:
-            numbers = _Numbers(seen=CSeen(*known), aim=CAim(*aim))
-            run = _TestRun(
-                size=ctypes.sizeof(_TestRun),
-                context_in=ctypes.addressof(numbers),
-                context_in_bytes=ctypes.sizeof(numbers),
-            )
-            assert loaded._lib.bpf_prog_test_run_opts(descriptor, ctypes.byref(run)) == 0
-            assert choice_of(numbers.choice) == decide(known, aim)
-
-        same()
+    records = replay.inputs(_RECORDS)
+    assert replay.replayed(made, records) == replay.expected(records)

@@ -7,13 +7,12 @@ from typing import Self
 
 from hypothesis import strategies as st
 
-from priolab.common.formats.decisions import Why
 from priolab.proxy.tuner.in_kernel import PROGRAM
 from tests.support.tuner.law import Aim, Choice, Seen
+from tests.support.tuner.replay import WHYS
 
 SOURCES = PROGRAM.parent
 """The folder of law.h and caution.h."""
-WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 
 u32 = st.one_of(st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 4, 5, 1448, 65535, 2**31, 2**32 - 1]))
 u64 = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 10**10), st.sampled_from([0, 1, 2**63, 2**64 - 1]))
@@ -33,29 +32,6 @@ aims = st.builds(
     _sizes,
     _sizes,
 )
-
-
-class CSeen(ctypes.Structure):
-    """`struct seen` of law.h."""
-
-    _fields_ = (
-        ("delivery_rate_bytes_s", ctypes.c_uint64),
-        ("acked_rate_bytes_s", ctypes.c_uint64),
-        ("highest_rate_bytes_s", ctypes.c_uint64),
-        ("cwnd_segments", ctypes.c_uint32),
-        ("mss_bytes", ctypes.c_uint32),
-        ("rtt_us", ctypes.c_uint32),
-    )
-
-
-class CAim(ctypes.Structure):
-    """`struct aim` of law.h."""
-
-    _fields_ = (
-        ("target_us", ctypes.c_uint32),
-        ("floor_bytes", ctypes.c_uint32),
-        ("ceiling_bytes", ctypes.c_uint32),
-    )
 
 
 class CChoice(ctypes.Structure):

@@ -18,7 +18,8 @@ from tests.support.tuner.law import (
     rate_of,
     wait_us,
 )
-from tests.support.tuner.numbers import WHYS, aims, compiled, seen, u32, u64
+from tests.support.tuner.numbers import aims, compiled, seen, u32, u64
+from tests.support.tuner.replay import WHYS
 
 AIM = Aim()
 MBIT_BYTES_S = 125_000
