@@ -123,3 +123,9 @@ def test_the_example_for_kubernetes() -> None:
     names = {name.removeprefix("CAP_") for each in unit for name in each}
     assert set(container["securityContext"]["capabilities"]["add"]) == names
     assert container["image"] == f"priority-tuner:{version()}"
+
+
+def test_the_example_is_valid_for_kubernetes() -> None:
+    """The manifest follows the schema of Kubernetes, and has no unknown field."""
+    schemas = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate, 22 MB, is not installed")
+    schemas.validate(yaml.safe_load((_EXAMPLES / "envoy-daemonset.yaml").read_text()), "1.37", strict=True)
