@@ -110,6 +110,10 @@ ledgers: setup-test ## compare ledgers from samples with ledgers from captures o
 tuner-kills: setup-test ## start and end priority-tuner 1,000 times, and kill it 200 times under load; writes a table of RELIABILITY.md (needs root; some minutes; KILLS=20: fewer)
 	@.venv/bin/python -m tools.campaigns.tuner $(or $(KILLS),200)
 
+.PHONY: tuner-machines
+tuner-machines: setup-test ## check the tuner in emulated machines with the kernels of Debian 11, 12, 13 and sid; writes tables of RELIABILITY.md and docs/guide/tuner.md (needs root, debootstrap, qemu-system-x86, cpio, clang and llvm; an hour; SUITE=trixie: this one anew)
+	@.venv/bin/python -m tools.campaigns.tuner_machines $(SUITE)
+
 .PHONY: arm64
 arm64: setup-test ## run the default experiment in an emulated arm64 machine; writes the table of docs/guide/fabrics.md (needs root, debootstrap, qemu-user-static, qemu-system-arm and cpio; half an hour; RUNS=1: fewer)
 	@.venv/bin/python -m tools.campaigns.arm64 $(or $(RUNS),3)

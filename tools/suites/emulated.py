@@ -1,11 +1,13 @@
-"""An emulated arm64 machine with one processor. Its file system is a copy of a tree, in its memory.
+"""An emulated machine with one processor. Its file system is a copy of a tree, in its memory.
 
-Its clock counts instructions, each of which takes a nanosecond. So programs are as fast by this clock as on a processor
-that carries out 10^9 instructions a second, however long the emulation takes. While the machine waits, its clock jumps
-to the next timer. Needs Debian's packages qemu-system-arm and cpio.
+The machine is arm64 for a foreign tree, and x86-64 for another one. Its clock counts instructions, each of which takes
+a nanosecond. So programs are as fast by this clock as on a processor that carries out 10^9 instructions a second,
+however long the emulation takes. While the machine waits, its clock jumps to the next timer. Needs Debian's package
+cpio, and qemu-system-arm or qemu-system-x86.
 """
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools.suites.tree import CannotMake, Tree
@@ -15,6 +17,7 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/r
 mount -t proc proc /proc && mount -t sysfs sysfs /sys && mount -t devtmpfs devtmpfs /dev && mount -t tmpfs tmpfs /tmp
 mkdir -p /dev/shm /out && mount -t tmpfs tmpfs /dev/shm && ip link set lo up
 modprobe -a virtio_pci 9pnet_virtio 9p && mount -t 9p -o trans=virtio,version=9p2000.L out /out
+[ -e /out/script ] || exec /lib/systemd/systemd --log-target=console
 sh /out/script </dev/null >/out/log 2>&1
 umount /out
 echo o >/proc/sysrq-trigger
@@ -22,9 +25,10 @@ sleep 60
 """
 _LEFT_OUT = ("boot", "dev", "proc", "sys", "tmp", "usr/share/doc", "usr/share/man", "var/cache", "var/lib/apt")
 _MEMORY = "4G"  # holds the file system twice while the machine starts
-_MACHINE = ("-machine", "virt", "-cpu", "cortex-a72", "-smp", "1", "-m", _MEMORY, "-nodefaults", "-nographic")
+_ARM64 = ("qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a72")
+_X86_64 = ("qemu-system-x86_64", "-machine", "q35", "-cpu", "max")
+_MACHINE = ("-smp", "1", "-m", _MEMORY, "-nodefaults", "-nographic", "-no-reboot")
 _CLOCK = ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off")
-_LEAVING = ("-no-reboot", "-append", "console=ttyAMA0 quiet panic=-1 rdinit=/init")
 
 
 def run(tree: Tree, script: str, out: Path, *, most_s: float) -> None:
@@ -33,12 +37,22 @@ def run(tree: Tree, script: str, out: Path, *, most_s: float) -> None:
     out: a folder that the machine has as /out; the script's output is in its file `log`.
     """
     (out / "script").write_text(script)
+    boot(tree, out, most_s=most_s)
+
+
+def boot(tree: Tree, out: Path, *, words: Sequence[str] = (), most_s: float) -> None:
+    """Start the machine with the tree's systemd as its first process, and wait until it is off. Raises CannotMake.
+
+    out: as for `run`. words: parameters for the kernel.
+    """
     packed, console = tree.folder / "root.cpio", tree.folder / "console.log"
     _pack(tree, packed)
     (kernel,) = (tree.root / "boot").glob("vmlinuz-*")
-    shared = f"local,path={out},mount_tag=out,security_model=none"
-    command = ["qemu-system-aarch64", *_MACHINE, *_CLOCK, *_LEAVING, "-kernel", str(kernel), "-initrd", str(packed)]
-    command += ["-virtfs", shared, "-serial", f"file:{console}"]
+    terminal = "ttyAMA0" if tree.foreign else "ttyS0"
+    parameters = " ".join((f"console={terminal} quiet panic=-1 rdinit=/init", *words))
+    command = [*(_ARM64 if tree.foreign else _X86_64), *_MACHINE, *_CLOCK, "-append", parameters]
+    command += ["-kernel", str(kernel), "-initrd", str(packed), "-serial", f"file:{console}"]
+    command += ["-virtfs", f"local,path={out},mount_tag=out,security_model=none"]
     try:
         _run(["setpriv", "--pdeathsig=KILL", *command], tree.folder, most_s)
     finally:
