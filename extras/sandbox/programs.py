@@ -1,7 +1,9 @@
 """Runs the programs of an order in their places, hears what they write, and waits for the client's end.
 
-In a guest this process comes before the programs under SCHED_FIFO: it hears at once what one writes, and ends one that
-reads the clock again and again. A program that spins without reading the clock stops it, and this process with it.
+In a guest this process comes before the programs, under SCHED_FIFO: it hears at once what one writes, and ends one that
+reads the clock again and again. The programs take turns (SCHED_RR): one that asks for the time without a rest, as
+iperf3 does while it waits for its server, leaves the processor to the others after a tick of the guest's clock. A
+program that spins without reading the clock stops the clock, and this process with it.
 """
 
 import contextlib
@@ -25,7 +27,9 @@ from priolab.extras.sandbox.seat import Seat
 from priolab.extras.sandbox.shortage import like_others
 
 _ATTENTIVE, _USUAL = 2, 1
-"""Priorities under SCHED_FIFO: of this process, which hears at once what a program writes, and of the programs."""
+"""Priorities: of this process, which hears at once what a program writes, and of the programs."""
+_TURN = Path("/proc/sys/kernel/sched_rr_timeslice_ms"), "10"
+"""The longest turn of a program while others wait: a tick."""
 _CHUNK_BYTES = 2**16
 _LISTEN_NS = 30 * 10**9
 _FIRST_LOOK_NS, _LAST_LOOK_NS = 10**6, 10**8
@@ -101,6 +105,7 @@ class Programs:
     def _take_precedence(self) -> None:
         if self._order.isolated and not self._order.fair:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_ATTENTIVE))
+            _TURN[0].write_text(_TURN[1])
 
     def _start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         seat = self._seat if name == CLIENT else None
@@ -135,7 +140,7 @@ class Programs:
             like_others()
             set_back(self._back_s)
             if not self._order.fair:
-                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_USUAL))
+                os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_USUAL))
         if seat:
             seat.take()
 

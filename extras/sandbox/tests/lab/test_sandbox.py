@@ -189,6 +189,19 @@ def test_the_environment_is_fixed(here: Folder, monkeypatch: pytest.MonkeyPatch)
     assert said[-1] == "0"
 
 
+def test_a_client_that_spins_leaves_turns(here: Folder) -> None:
+    """A client that asks for the time without a rest, until the server answers, gets the answer within some ticks."""
+    spin = (
+        "import socket, time; server = socket.create_connection(('server', 80)); server.sendall(b'GET /\\n\\n')\n"
+        "server.setblocking(False); begun = time.monotonic()\n"
+        "while time.monotonic() - begun < 5:\n"
+        "    try: server.recv(1); break\n"
+        "    except BlockingIOError: pass\n"
+        "print(time.monotonic() - begun)"
+    )
+    assert 0.02 < float(here.out("DELAY=20ms", "--server", _SERVE, "--", sys.executable, "-c", spin)) < 0.1
+
+
 def test_both_outputs(here: Folder) -> None:
     """With --both each line has its place, in the order in which the programs wrote."""
     server = "sh -c 'echo one; sleep 2; echo three; sleep 9'"
