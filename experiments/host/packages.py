@@ -100,8 +100,8 @@ def wants_of(
         wants += _files(BPF_FILES, without="the BPF programs in the tree are not compared with their sources")
         wants += _programs({"lintian": "lintian"}, without="the tuner's package for Debian is not checked")
         wants += _programs({"curl": "curl", "iperf3": "iperf3"}, without="some examples of the sandbox are not tested")
-        wants += _programs({"dnsmasq": "dnsmasq-base"}, without="an example of the sandbox is not tested")
         without = "an example of the sandbox is not tested"
+        wants += _programs({"dnsmasq": "dnsmasq-base"}, without=without)
         wants.append(Want(packages=("openssh-server",), programs=("sshd",), without=without, starts=True))
         shell = "chromium-headless-shell"
         wants += _programs({shell: shell}, without="the demo's page is tested in the whole of Chromium")

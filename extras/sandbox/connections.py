@@ -37,7 +37,7 @@ _Found = dict[str, dict[_Ports, list["_End"]]]
 
 @dataclass(frozen=True)
 class _End:
-    """What one end of a connection counted. received_bytes: one more than the data if the other end has closed."""
+    """The counts of one end of a connection. received_bytes: one more than the data if the other end has closed."""
 
     retransmissions: int
     received_bytes: int

@@ -52,7 +52,7 @@ def check_place(option: str, name: str, others: Collection[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What to carry out.
+    """A sandbox to carry out.
 
     knobs: the scenario as knobs, of which those of the link and of the server's TCP have an effect. client, server: the
     argument lists of the programs; None for no server. environment: that of the programs. folder: their current folder.
@@ -94,7 +94,7 @@ class Order:
         """The scenario that the knobs describe."""
         return scenario_from(self.knobs)
 
-    @property
+    @cached_property
     def scenarios(self) -> Mapping[str, Scenario]:
         """The scenarios of all links, by the names of their places."""
         return {CLIENT: self.scenario, **{name: scenario_from(knobs) for name, knobs in self.links.items()}}
@@ -144,7 +144,7 @@ class Files:
 
     @property
     def said(self) -> Path:
-        """What the programs have written: frames (said.py)."""
+        """The output of the programs: frames (said.py)."""
         return self.path / "said"
 
     @property
@@ -164,7 +164,7 @@ class Files:
 
     @property
     def outcome(self) -> Path:
-        """How it ended, and what was counted (outcome.py). It is written last."""
+        """The ending, and what was counted (outcome.py). It is written last."""
         return self.path / "outcome.json"
 
     def capture(self, place: str) -> Path:

@@ -1,4 +1,4 @@
-"""How a sandbox ended, and what was counted on its link and its connections."""
+"""The end of a sandbox, and what was counted on its link and its connections."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,8 +37,8 @@ CODES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Direction:
-    """What one direction of the link did. bytes: what arrived, with all headers. Packets of segmentation offload count
-    as one. dropped: packets that found the queue full, or that its discipline dropped. lost: packets lost by LOSS.
+    """The counts of one direction of the link. bytes: what arrived, with all headers. Packets of segmentation offload
+    count as one. dropped: packets that found the queue full, or that its discipline dropped. lost: those lost by LOSS.
     """
 
     bytes: int = 0
@@ -68,7 +68,7 @@ class Connection:
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """What a place beside the client did, where there are more than two places, or a link of the server's.
+    """The counts of a place beside the client, where there are more than two places, or a link of the server's.
 
     down, up: toward the place and from it. longest_queue: of its link, as in Outcome.
     """
@@ -80,12 +80,13 @@ class Beside:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How it ended. reason: in words, if the client did not end by itself, or if programs were ended because the guest
-    was out of memory. code: the client's exit code; negative, the signal that ended it; None if it did not end.
-    duration_ns: from the client's start to its end. longest_queue: the most packets in the bottleneck at a sample; None
-    without samples. seeded: True if all random numbers of the places followed from the seed. clock_ns: CLOCK_REALTIME
-    at the client's start, the clock of captures. beside: the other places, if there are more than two or the server has
-    a link. codes: the exit codes of the programs that had ended before they were ended, by their places.
+    """The end of a sandbox. reason: in words, if the client did not end by itself, or if programs were ended because
+    the guest was out of memory. code: the client's exit code; negative, the signal that ended it; None if it did not
+    end. duration_ns: from the client's start to its end. longest_queue: the most packets in the bottleneck at a
+    sample; None without samples. seeded: True if all random numbers of the places followed from the seed. clock_ns:
+    CLOCK_REALTIME at the client's start, the clock of captures. beside: the other places, if there are more than two
+    or the server has a link. codes: the exit codes of the programs that had ended before they were ended, by their
+    places.
     """
 
     ending: Ending

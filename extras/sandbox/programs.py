@@ -28,8 +28,8 @@ from priolab.extras.sandbox.shortage import like_others
 
 _ATTENTIVE, _USUAL = 2, 1
 """Priorities: of this process, which hears at once what a program writes, and of the programs."""
-_TURN = Path("/proc/sys/kernel/sched_rr_timeslice_ms"), "10"
-"""The longest turn of a program while others wait: a tick."""
+_LONGEST_TURN = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
+_TICK_MS = 10
 _CHUNK_BYTES = 2**16
 _LISTEN_NS = 30 * 10**9
 _FIRST_LOOK_NS, _LAST_LOOK_NS = 10**6, 10**8
@@ -105,7 +105,7 @@ class Programs:
     def _take_precedence(self) -> None:
         if self._order.isolated and not self._order.fair:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_ATTENTIVE))
-            _TURN[0].write_text(_TURN[1])
+            _LONGEST_TURN.write_text(f"{_TICK_MS}")
 
     def _start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         seat = self._seat if name == CLIENT else None

@@ -1,4 +1,4 @@
-"""What the programs write, in the order in which they wrote it: frames in a file, each with its time and its stream.
+"""The output of the programs, in the order in which they wrote it: frames in a file, each with its time and its stream.
 
 A guest keeps what was written to a file of this machine until it is told to pass it on.
 """

@@ -47,7 +47,7 @@ class ClientFailed(AssertionError):
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What a run did. outcome: how it ended, and what was counted. frames: what the programs wrote, and when."""
+    """The result of a run. outcome: how it ended, and what was counted. frames: what the programs wrote, and when."""
 
     outcome: Outcome
     frames: Sequence[Said]

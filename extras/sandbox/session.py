@@ -48,7 +48,7 @@ _Told = TypeVar("_Told")
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What somebody wants to have carried out. order: without programs to keep open, and tcpdump.
+    """A wish of somebody. order: without programs to keep open, and tcpdump.
 
     fabric: the value of FABRIC. stdin: the client's standard input. wall_limit_s: the longest time on this machine's
     clock. memory_mib: the guest's memory; None for as much as an experiment's guest has. capture, samples: the files

@@ -1,4 +1,4 @@
-"""What happens at a terminal on its way to the client: frames of keys, and of the window's size."""
+"""Events at a terminal on their way to the client: frames of keys, and of the window's size."""
 
 import struct
 from collections.abc import Iterator

@@ -19,7 +19,7 @@ _ARGUMENTS = 6
 
 
 class Wait(IntEnum):
-    """What a thread waits for. Of several threads, the highest counts."""
+    """The wait of a thread. Of several threads, the highest counts."""
 
     ELSEWHERE = 0
     """It does not wait for the terminal."""

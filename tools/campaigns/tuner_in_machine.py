@@ -1,4 +1,4 @@
-"""What `make tuner-machines` does in a machine: python3 -m tools.campaigns.tuner_in_machine FOLDER, as root.
+"""Does the work of `make tuner-machines` in a machine: python3 -m tools.campaigns.tuner_in_machine FOLDER, as root.
 
 Only the standard library and the lab's own loader are imported. FOLDER has the program, the law as a BPF program of its
 own, and its inputs. Results are written there: `replayed`, `decisions.jsonl`, and `sockets.json`.
@@ -64,7 +64,7 @@ with socket.socket(family, socket.SOCK_STREAM, protocol) as client:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """How a server sends.
+    """A way to send.
 
     host, listens: the addresses that the client connects to, and that the server listens on. server, client: the
     numbers of their protocols. tls: True if the kernel encrypts. file: True if the server sends by sendfile(2).
@@ -97,7 +97,7 @@ WAYS: Mapping[str, Way] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a trial found. lowats: of the tuner's decisions, by the last of each connection.
+    """The findings of a trial. lowats: of the tuner's decisions, by the last of each connection.
 
     most_unsent_bytes: after half of the time. sent_bytes: in all the time. trouble: why there are no numbers.
     """

@@ -105,7 +105,7 @@ class LinkNamespace:
             self._place.run(["ip", "-6", "rule"])
         except StepFailed as error:
             reason = "the kernel has no policy routing of IPv6, which these knobs need (CONFIG_IPV6_MULTIPLE_TABLES)"
-            raise Unavailable("IPv6 with QDISC, RATE_STEPS, REORDER or TRACE", reason, "use FABRIC=netns") from error
+            raise Unavailable("IPv6 with QDISC, RATE_STEPS, REORDER or TRACE", reason, "use FABRIC=virtual") from error
         self._place.run(["ip", "-6", "-batch", "-"], ways)
 
     @contextmanager
