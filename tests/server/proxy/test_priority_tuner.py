@@ -264,7 +264,7 @@ def test_a_cgroup_that_another_tuner_takes_meanwhile(tmp_path: Path, group: Path
         with tuning(_folder(tmp_path, iter([1])), "--cgroup", group, "--cgroup", other) as both:
             group.rmdir()
             both.said("is gone")
-            both.process.send_signal(signal.SIGSTOP)
+            both.stop()
             group.mkdir()
             with tuning(tmp_path, "--cgroup", group):
                 both.process.send_signal(signal.SIGCONT)

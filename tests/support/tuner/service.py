@@ -34,6 +34,12 @@ class Tuner:
         """Wait until the tuner has said the text."""
         until(lambda: text in self.out.read_text() + self.errors.read_text(), f"it does not say {text}")
 
+    def stop(self) -> None:
+        """Stop all threads of the tuner until SIGCONT."""
+        self.process.send_signal(signal.SIGSTOP)
+        threads = Path(f"/proc/{self.process.pid}/task")
+        until(lambda: all(") T " in (thread / "stat").read_text() for thread in threads.iterdir()))
+
     def end(self, number: signal.Signals = signal.SIGTERM) -> str:
         """End the tuner; return its last line. The exit code must be 0."""
         self.process.send_signal(number)
