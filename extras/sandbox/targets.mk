@@ -1,3 +1,3 @@
 .PHONY: sandbox-examples
-sandbox-examples: setup-test ## repeat each example of docs/guide/sandbox.md a hundred times, to the byte, and write their outputs into it (an hour; RUNS=3: fewer)
+sandbox-examples: setup-test ## repeat each example of docs/guide/sandbox.md a hundred times, to the byte, and write their outputs into it, and beside those on a real clock (an hour; RUNS=1: the latter alone, five minutes on an idle machine)
 	@.venv/bin/python -m priolab.extras.sandbox.tests.examples $(or $(RUNS),100)

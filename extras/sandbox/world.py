@@ -11,7 +11,7 @@ from pathlib import Path
 from priolab.experiments.errors import LabError, StepFailed, Unavailable
 from priolab.experiments.results.run_folder import write_json
 from priolab.experiments.run.checks.settings import check_kernel
-from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.scenario.scenario import CongestionControl, Scenario
 from priolab.experiments.testbed import tap
 from priolab.experiments.testbed.namespaces import pair
 from priolab.experiments.testbed.namespaces.cross_traffic import crossing
@@ -114,13 +114,30 @@ def _set(order: Order, places: Mapping[str, Namespace]) -> None:
     """Sets what the knobs and --set ask for. Raises StepFailed and Unavailable."""
     scenario = order.scenario
     pair.apply_settings(places[CLIENT], places[SERVER], scenario)
-    if "CC" in order.knobs and (seen := places[SERVER].read_sysctl(CC)) != scenario.congestion_control:
-        raise Unavailable(f"CC={scenario.congestion_control}", f"this kernel uses {seen}", "use FABRIC=virtual")
+    asked_for = {name for name, sysctl, _ in order.sysctls if sysctl == CC}
+    for where in places:
+        if where not in asked_for:
+            _choose(places[where], scenario.congestion_control if where == SERVER else CongestionControl.CUBIC)
     for name in order.links:
         if order.scenarios[name].link.ecn:
             places[name].write_sysctl(pair.ECN, pair.ECN_ON)
     for place, name, value in order.sysctls:
         places[place].write_sysctl(name, value)
+
+
+def _choose(place: Namespace, congestion_control: str) -> None:
+    """Sets the congestion control of the place's connections. Raises Unavailable.
+
+    A kernel may forbid the sysctl to namespaces (net.ipv4.tcp_allowed_congestion_control), but not the routes.
+    """
+    if place.read_sysctl(CC) == congestion_control:
+        return
+    try:
+        for family in ("-4", "-6"):
+            for route in place.run(("ip", family, "route", "show", "default")).splitlines():
+                place.run(("ip", family, "route", "change", *route.split(), "congctl", congestion_control))
+    except StepFailed as error:
+        raise Unavailable(f"CC={congestion_control}", error.reason, "use FABRIC=virtual") from error
 
 
 def _crossing(

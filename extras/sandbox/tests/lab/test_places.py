@@ -27,6 +27,17 @@ with socket.create_server(("", 80), family=family, dualstack_ipv6=dual) as serve
     while True:
         server.accept()[0].close()
 """
+_CONTROLS = """
+import socket, sys
+if sys.argv[1] == "serve":
+    connection, _ = socket.create_server(("server", 80)).accept()
+else:
+    connection = socket.create_connection(("server", 80))
+    print(connection.recv(10).decode(), end=" ")
+name = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 10).rstrip(b"\\0")
+connection.send(name)
+print(name.decode())
+"""
 _ADDRESSES = {
     "ipv4": {"client": "198.18.0.2", "server": "198.18.1.2", "phone": "198.18.10.2"},
     "ipv6": {"client": "2001:db8:18::2", "server": "2001:db8:18:1::2", "phone": "2001:db8:18:10::2"},
@@ -118,6 +129,21 @@ def test_on_a_real_clock(here: Path, family: str) -> None:
     took_s = _round_trips_s(result.out, _ADDRESSES[family])
     assert took_s["server"] > 0.015
     assert took_s["phone"] > 0.090
+
+
+@pytest.mark.parametrize("fabric", ["virtual", "netns"])
+def test_the_congestion_control(here: Path, request: pytest.FixtureRequest, fabric: str) -> None:
+    """CC is that of the server, --set chooses another for the client, and else both have cubic in every fabric."""
+    if fabric == "netns":
+        request.getfixturevalue("netns")
+    (here / "controls.py").write_text(_CONTROLS)
+    serve, ask = ([sys.executable, "controls.py", does] for does in ("serve", "ask"))
+    with Sandbox(server=serve, folder=here, fabric=fabric) as sandbox:
+        assert sandbox.run(ask).check().out == "cubic cubic\n"
+        assert sandbox.run(ask, CC="reno").check().out == "reno cubic\n"
+    setting = [("client", "net.ipv4.tcp_congestion_control", "reno")]
+    with Sandbox(server=serve, folder=here, fabric=fabric, sysctls=setting) as sandbox:
+        assert sandbox.run(ask).check().out == "cubic reno\n"
 
 
 def test_sixteen_places(here: Path) -> None:
