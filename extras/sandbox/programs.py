@@ -34,6 +34,8 @@ _CHUNK_BYTES = 2**16
 _LISTEN_NS = 30 * 10**9
 _FIRST_LOOK_NS, _LAST_LOOK_NS = 10**6, 10**8
 _STOP_NS = 5 * 10**9
+_START_NS = 10**7
+"""Programs start at multiples of this time."""
 _LISTENING, _BOUND = "0A", "07"  # states in /proc/net/tcp and /proc/net/udp (<net/tcp_states.h>)
 _TABLES = (("tcp", _LISTENING), ("udp", _BOUND), ("tcp6", _LISTENING), ("udp6", _BOUND))
 
@@ -73,9 +75,11 @@ class Programs:
         started: dict[str, subprocess.Popen[bytes]] = {}
         code, ending, reason, clock_ns = None, Ending.ENDED, None, 0
         try:
+            self._settle()
             for name, command in self._order.companions.items():
                 started[name] = self._start(name, command)
                 self._wait_for(name, started[name])
+            self._settle()
             clock_ns, self._began_ns = time.time_ns(), time.monotonic_ns()
             for link in links:
                 link.begin(self._began_ns)
@@ -106,6 +110,15 @@ class Programs:
         if self._order.isolated and not self._order.fair:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_ATTENTIVE))
             _LONGEST_TURN.write_text(f"{_TICK_MS}")
+
+    def _settle(self) -> None:
+        """In a guest, waits for the next hundredth of a second.
+
+        So the programs start at the same time on every machine. Those before them search for libraries in more folders
+        for some processors than for others (ld.so(8)), and in the user's PATH for programs; each costs a microsecond.
+        """
+        if self._order.isolated:
+            time.sleep((_START_NS - time.monotonic_ns() % _START_NS) / 10**9)
 
     def _start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         seat = self._seat if name == CLIENT else None

@@ -23,6 +23,16 @@ umount /out
 echo o >/proc/sysrq-trigger
 sleep 60
 """
+SHARED = "/mnt/all"
+_SHARING = f"""modprobe overlay
+mkdir -p /mnt/read /mnt/write {SHARED}
+mount -t tmpfs -o size=3g none /mnt/write && mkdir /mnt/write/up /mnt/write/work
+mount -t 9p -o trans=virtio,version=9p2000.L,ro,msize=512000,cache=loose root /mnt/read
+mount -t overlay -o lowerdir=/mnt/read,upperdir=/mnt/write/up,workdir=/mnt/write/work none {SHARED}
+for each in proc sys dev; do mount --rbind /$each {SHARED}/$each; done
+mkdir {SHARED}/dev/pts && mount -t devpts devpts {SHARED}/dev/pts
+mkdir -p {SHARED}/out && mount --bind /out {SHARED}/out
+"""
 _LEFT_OUT = ("boot", "dev", "proc", "sys", "tmp", "usr/share/doc", "usr/share/man", "var/cache", "var/lib/apt")
 _MEMORY = "4G"  # holds the file system twice while the machine starts
 _ARM64 = ("qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a72")
@@ -31,19 +41,21 @@ _MACHINE = ("-smp", "1", "-m", _MEMORY, "-nodefaults", "-nographic", "-no-reboot
 _CLOCK = ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off")
 
 
-def run(tree: Tree, script: str, out: Path, *, most_s: float) -> None:
+def run(tree: Tree, script: str, out: Path, *, shared: bool = False, most_s: float) -> None:
     """Start the machine, carry out a shell script in it as root, and wait for the end. Raises CannotMake.
 
-    out: a folder that the machine has as /out; the script's output is in its file `log`.
+    out: a folder that the machine has as /out; the script's output is in its file `log`. shared: True to mount this
+    machine's file system as SHARED; what is written there goes with the machine.
     """
-    (out / "script").write_text(script)
-    boot(tree, out, most_s=most_s)
+    (out / "script").write_text(f"{_SHARING}{script}" if shared else script)
+    boot(tree, out, shared=shared, most_s=most_s)
 
 
-def boot(tree: Tree, out: Path, *, words: Sequence[str] = (), most_s: float) -> None:
+def boot(tree: Tree, out: Path, *, words: Sequence[str] = (), shared: bool = False, most_s: float) -> None:
     """Start the machine with the tree's systemd as its first process, and wait until it is off. Raises CannotMake.
 
-    out: as for `run`. words: parameters for the kernel.
+    out: as for `run`. words: parameters for the kernel. shared: True if the machine may mount this machine's file
+    system, read-only.
     """
     packed, console = tree.folder / "root.cpio", tree.folder / "console.log"
     _pack(tree, packed)
@@ -53,6 +65,8 @@ def boot(tree: Tree, out: Path, *, words: Sequence[str] = (), most_s: float) -> 
     command = [*(_ARM64 if tree.foreign else _X86_64), *_MACHINE, *_CLOCK, "-append", parameters]
     command += ["-kernel", str(kernel), "-initrd", str(packed), "-serial", f"file:{console}"]
     command += ["-virtfs", f"local,path={out},mount_tag=out,security_model=none"]
+    if shared:
+        command += ["-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"]
     try:
         _run(["setpriv", "--pdeathsig=KILL", *command], tree.folder, most_s)
     finally:

@@ -5,11 +5,10 @@
 Repetitions of an example, each in a new guest, must be the same: what the programs wrote and when, what was counted,
 and the packets at both ends. One more, in a guest that has carried out others, may differ (docs/decisions/0039); the
 command says whether it wrote the same at the same times. The outputs are written into the guide, and a table of the
-times and rates that the examples print beside those with FABRIC=netns, which mean something on an idle machine alone.
+times and rates that the examples print beside those with FABRIC=netns.
 """
 
 import argparse
-import hashlib
 import os
 import re
 import shlex
@@ -24,7 +23,7 @@ from pathlib import Path
 from statistics import median
 from unittest.mock import patch
 
-from priolab.analysis.reports.markdown import Table, with_places
+from priolab.analysis.reports.markdown import Table, places, with_places
 from priolab.experiments import cli
 from priolab.experiments.execution.command_process import keep_guests
 from priolab.experiments.host.home import ROOT
@@ -57,11 +56,11 @@ _LONG = ("a-retry-storm", "a-retry-storm-2")
 
 @dataclass(frozen=True, kw_only=True)
 class Repetition:
-    """What must be the same in each repetition. packets: the digest of the capture. took_s: is left out."""
+    """What must be the same in each repetition. packets: the capture, a pcapng file."""
 
     outcome: Outcome
     frames: Sequence[Said]
-    packets: str
+    packets: bytes
 
     @property
     def out(self) -> str:
@@ -109,7 +108,7 @@ def repetition(words: Sequence[str], folder: Path, *, fresh: bool = False) -> Re
         frames: list[Said] = []
         with session.room() as room:
             outcome = session.carry_out(wish, fabric, room, frames.extend)
-        return Repetition(outcome=outcome, frames=frames, packets=hashlib.sha256(capture.read_bytes()).hexdigest())
+        return Repetition(outcome=outcome, frames=frames, packets=capture.read_bytes())
 
 
 def works_on_a_real_clock(name: str, words: Sequence[str]) -> bool:
@@ -161,7 +160,8 @@ def main() -> int:
                 beside.append(on_a_real_clock(name, words, folder, first.out))
     head = ("example", "in", "guest", f"`FABRIC=netns`, medians of {_REAL_RUNS} runs")
     table = Table(head=head, rows=tuple(beside)).markdown()
-    GUIDE.write_text(with_places(GUIDE.read_text(), {**shown, "on-a-real-clock": table}))
+    text = GUIDE.read_text()
+    GUIDE.write_text(with_places(text, {**places(text), **shown, "on-a-real-clock": table}))
     return 1 if differing else 0
 
 
