@@ -9,6 +9,7 @@ from priolab.experiments.testbed.guest.kernel_patches import (
     clock_page,
     entry,
     faults,
+    folders,
     host_line,
     page_tables,
     ports,
@@ -28,6 +29,7 @@ CHANGES: tuple[Change, ...] = (
     *processor_clock.CHANGES,
     *entry.CHANGES,
     *faults.CHANGES,
+    *folders.CHANGES,
     *host_line.CHANGES,
     *page_tables.CHANGES,
 )
