@@ -258,6 +258,12 @@ def _of(folder: Path) -> list[int]:
     return found
 
 
+def test_many_folders(here: Folder) -> None:
+    """The guest survives a program that reads more folders than maps of 32 KiB fit into its addresses."""
+    read = "import os; print(sum(len(os.listdir()) for _ in range(20_000)))"
+    assert here.out("--", sys.executable, "-c", read) == "40000\n"
+
+
 def test_a_trace_and_rate_steps(here: Folder) -> None:
     """A trace is read from the current folder, and rate steps begin with the client."""
     (here.path / "my.trace").write_text("".join(f"{ms}\n" for ms in range(1, 11)))  # 12 Mbit/s
