@@ -61,7 +61,7 @@ class Programs:
         self._said = said
         self._places = places
         self._environment = {**order.environment, "HOME": home}
-        self._began_ns = time.monotonic_ns()
+        self._began_ns, self._has_begun = time.monotonic_ns(), False
         self._looks: Sequence[Look] = ()
         self._seat: Seat | None = None
         self._selector = selectors.DefaultSelector()
@@ -80,7 +80,7 @@ class Programs:
                 started[name] = self._start(name, command)
                 self._wait_for(name, started[name])
             self._settle()
-            clock_ns, self._began_ns = time.time_ns(), time.monotonic_ns()
+            clock_ns, self._began_ns, self._has_begun = time.time_ns(), time.monotonic_ns(), True
             for link in links:
                 link.begin(self._began_ns)
             self._looks = looks
@@ -168,7 +168,8 @@ class Programs:
         return bool(data)
 
     def _heard(self, place: str, stream: str, data: bytes) -> None:
-        at_ns = time.monotonic_ns() - self._began_ns
+        now_ns = time.monotonic_ns()
+        at_ns = now_ns - self._began_ns if self._has_begun else 0
         self._said.write(Said(at_ns=at_ns, place=place, stream=stream, data=data))
         self._last[place] = (self._last[place] + data)[-_CHUNK_BYTES:]
 

@@ -19,7 +19,7 @@ _STREAMS = ("out", "err")
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """A frame. at_ns: the time since the client's start. place: its name. stream: `out` or `err`."""
+    """A frame. at_ns: the time since the client's start, 0 before it. place: its name. stream: `out` or `err`."""
 
     at_ns: int
     place: str
@@ -43,9 +43,9 @@ class Writer:
         os.close(self._file)
 
     def write(self, frame: Said) -> None:
-        """Writes a frame. One of before the client's start has the time 0. Raises OSError."""
+        """Writes a frame. Raises OSError."""
         number = len(_STREAMS) * self._places.index(frame.place) + _STREAMS.index(frame.stream)
-        head = _HEAD.pack(max(0, frame.at_ns), number, len(frame.data))
+        head = _HEAD.pack(frame.at_ns, number, len(frame.data))
         size = ctypes.c_int64(os.write(self._file, head + frame.data))
         if _libc.sync_file_range(self._file, self._at, size, _WRITE_NOW):
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -3,5 +3,5 @@ sandbox-examples: setup-test ## repeat each example of docs/guide/sandbox.md a h
 	@.venv/bin/python -m priolab.extras.sandbox.tests.examples $(or $(RUNS),100)
 
 .PHONY: sandbox-machine
-sandbox-machine: setup-test ## carry out each example of docs/guide/sandbox.md here and on an emulated machine, and write into it what is the same (an hour; NAMES="go": only these, not written; needs root)
+sandbox-machine: setup-test ## carry out each example of docs/guide/sandbox.md here and on an emulated machine, and write into it what is the same (half an hour; NAMES="go": only these, not written; needs root)
 	@.venv/bin/python -m priolab.extras.sandbox.tests.another_machine $(NAMES)
