@@ -136,11 +136,13 @@ def test_ten_at_once_have_the_verdicts_of_a_lone_one(tmp_path: Path) -> None:
     """Ten labs at the same time have the verdicts of a single lab, and each has results of its own.
 
     Ten labs on few processors delay each other's processes. A lab may report that they were delayed too long, and then
-    runs again alone. If the machine itself was not late, at most half of the labs may do so.
+    runs again alone. If the machine itself was not late, at most half of the labs may do so. On a machine that is late
+    with a single lab in all trials, arms that are on time have its verdicts, and all else holds, too.
     """
     expected = {"control": "inverted", "lowat-16384": "kept"}
-    lone = make_lab(_made(tmp_path / "lone")).run_on_time(*_MAPS)
-    assert _verdicts(lone) == expected
+    lone = _verdicts(make_lab(_made(tmp_path / "lone")).run_on_time(*_MAPS))
+    is_slow = _on_time(lone) != lone
+    assert _on_time(lone).items() <= expected.items()
     traces = Traces()
     labs = [make_lab(_made(tmp_path / f"lab-{number}")) for number in range(_AT_ONCE)]
     with Witness() as witness:
@@ -168,17 +170,16 @@ def test_ten_at_once_have_the_verdicts_of_a_lone_one(tmp_path: Path) -> None:
     late = []
     for lab, process in zip(labs, running, strict=True):
         verdicts = _verdicts(lab.latest())
-        on_time = {arm: verdict for arm, verdict in verdicts.items() if not was_late(verdict)}
-        if on_time == verdicts:
+        if _on_time(verdicts) == verdicts:
             assert (process.returncode, verdicts) == (0, expected)
         else:
             assert process.returncode == 1
-            assert on_time.items() <= expected.items()
+            assert _on_time(verdicts).items() <= expected.items()
             late.append(lab)
         nothing_is_left(lab)
     traces.must_be_gone()
-    assert len(late) <= _AT_ONCE // 2 or witness.worst_ns > REAL.round_trip_ns
-    for lab in late:
+    assert is_slow or len(late) <= _AT_ONCE // 2 or witness.worst_ns > REAL.round_trip_ns
+    for lab in late if not is_slow else ():
         assert _verdicts(lab.run_on_time(*_MAPS)) == expected
         nothing_is_left(lab)
 
@@ -186,6 +187,11 @@ def test_ten_at_once_have_the_verdicts_of_a_lone_one(tmp_path: Path) -> None:
 def _made(folder: Path) -> Path:
     folder.mkdir()
     return folder
+
+
+def _on_time(verdicts: dict[str, str]) -> dict[str, str]:
+    """Returns the verdicts without those of arms that the machine delayed."""
+    return {arm: verdict for arm, verdict in verdicts.items() if not was_late(verdict)}
 
 
 def _verdicts(done: Done) -> dict[str, str]:
