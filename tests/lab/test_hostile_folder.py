@@ -11,7 +11,7 @@ from priolab.client.plan import PROBE_LEAST_BYTES
 from tests.support.capabilities import needs
 from tests.support.fronts import NAME, running_front
 from tests.support.lab import Lab
-from tests.support.punctuality import until_punctual, was_late
+from tests.support.punctuality import must_be_punctual, was_late
 
 _PATIENCE_S = 120.0
 _TINY = ("SIZE=20480", "RELOADS=0", "RATE=1mbit", "DELAY=20ms")
@@ -52,7 +52,7 @@ def _priolab(lab: Lab, folder: Path, *words: str) -> str:
             command, cwd=folder, env=lab.environment, capture_output=True, text=True, timeout=240, check=False
         )
 
-    done = until_punctual(go, lambda done: was_late(done.stdout))
+    done = must_be_punctual(go, lambda done: was_late(done.stdout))
     executed = folder.parent / "executed"
     assert not executed.exists(), executed.read_text()
     assert done.returncode == 0, done.stdout + done.stderr

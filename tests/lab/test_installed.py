@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.lab import Lab
-from tests.support.punctuality import any_late, until_punctual
+from tests.support.punctuality import any_late, must_be_punctual
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SMALL = ("CONTROL=no", "RELOADS=0", "SIZE=20480", "RATE=1mbit", "DELAY=20ms")
@@ -93,7 +93,7 @@ def test_what_takes_a_clone_says_so(programs: Path, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("netns")
 def test_in_namespaces(programs: Path, tmp_path: Path) -> None:
     """A run in namespaces writes its results into the current folder."""
-    done = until_punctual(
+    done = must_be_punctual(
         lambda: _priolab(programs, tmp_path, "run", "FABRIC=netns", *_SMALL),
         lambda _: _was_late(programs, tmp_path),
     )

@@ -11,7 +11,7 @@ from tests.support.capabilities import needs
 from tests.support.endings import nothing_is_left
 from tests.support.lab import Done, Lab
 from tests.support.ordinary_lab import OrdinaryLab
-from tests.support.punctuality import any_late, until_punctual
+from tests.support.punctuality import any_late, must_be_punctual
 from tests.support.shared_runs import Runs
 
 _ONE_RELOAD = ("LOWAT=16384", "RELOADS=1")
@@ -106,7 +106,7 @@ def test_an_ordinary_users_browser(ordinary_lab: OrdinaryLab, browser: _Browser)
     """An ordinary user's client may capture the browser's packets in the lab's places, and decide about its names."""
     words = ("SHAPER=ferry", "RATE=2mbit", "DELAY=20ms", "SIZE=100000", "SAMPLE=50ms", "CONTROL=no", *_ONE_RELOAD)
     run = partial(ordinary_lab.run_unseen, f"CLIENT={browser.client}", "FABRIC=netns", *words)
-    done = until_punctual(run, lambda done: any_late(done.summary))
+    done = must_be_punctual(run, lambda done: any_late(done.summary))
     assert done.code == 0, done.trouble
     browser.must_have_browsed(done, "lowat-16384")
     nothing_is_left(ordinary_lab)

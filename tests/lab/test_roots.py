@@ -19,7 +19,7 @@ from tests.support import ordinary
 from tests.support.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 from tests.support.lab import Lab
 from tests.support.ordinary_lab import OrdinaryLab
-from tests.support.punctuality import any_late, until_punctual
+from tests.support.punctuality import any_late, must_be_punctual
 
 SERVER = "nginx@trixie"
 _VERSION = "nginx version: nginx/1.26"
@@ -87,7 +87,7 @@ def test_an_ordinary_user_needs_no_right_for_a_root(ordinary_lab: OrdinaryLab, r
     for path in [*ordinary_lab.cache.rglob("*"), ordinary_lab.cache]:
         os.chown(path, user, user, follow_symlinks=False)
     words = ("FABRIC=netns", f"SERVER={SERVER}", "RATE=8mbit", "DELAY=10ms", "SIZE=400000", "RELOADS=0")
-    done = until_punctual(lambda: ordinary_lab.run(*words), lambda done: any_late(done.summary))
+    done = must_be_punctual(lambda: ordinary_lab.run(*words), lambda done: any_late(done.summary))
     assert done.code == 0, done.trouble
     assert done.arm("control")["verdict"] == "inverted"
     assert _front(done.folder, "control.1")["root"]["digest"] == root.digest

@@ -8,7 +8,7 @@ from priolab.analysis.sweeps.folder import load_sweep
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.networks import networks
 from tests.support.lab import Lab
-from tests.support.punctuality import until_punctual, was_late
+from tests.support.punctuality import must_be_punctual, was_late
 
 _GRID = """
 [grid]
@@ -43,7 +43,7 @@ def test_a_sweep_runs_in_every_fabric(
     file = tmp_path / "small.toml"
     file.write_text(_GRID)
     # If the busy machine delayed a run's processes too long, the same command repeats this run.
-    done = until_punctual(
+    done = must_be_punctual(
         lambda: lab.command_here("sweep", str(file), f"FABRIC={fabric}"),
         lambda done: was_late(done.stdout + done.stderr),
     )

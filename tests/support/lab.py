@@ -20,7 +20,7 @@ from priolab.analysis.reports.summary import summarize
 from priolab.experiments import cli
 from priolab.experiments.host.interruption import STOPS
 from priolab.proxy.descriptors import process_ids
-from tests.support.punctuality import any_late, until_punctual
+from tests.support.punctuality import any_late, must_be_punctual
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +97,11 @@ class Lab:
         return priolab_here(command, f"RESULTS={self.results}", *words, temporary=self.temporary)
 
     def run_on_time(self, *words: str, or_if: Callable[[Done], bool] = lambda _: False) -> Done:
-        """Runs `priolab run` on a real clock, without figures; repeats it if the machine was late (punctuality.py).
+        """Runs `priolab run` on a real clock, without figures; if the machine was late, see punctuality.py.
 
         or_if: another reason to repeat it, which is seen in the results.
         """
-        return until_punctual(lambda: self.run_unseen(*words), lambda done: any_late(done.summary) or or_if(done))
+        return must_be_punctual(lambda: self.run_unseen(*words), lambda done: any_late(done.summary), or_if)
 
     def latest(self, done: subprocess.CompletedProcess[str] | None = None) -> Done:
         """Returns the newest results. done: the command that made them, if known."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from priolab.experiments.errors import InvalidRun
+from priolab.experiments.errors import QUIETER, InvalidRun
 from priolab.netem.calibration import Tolerance
 from priolab.netem.changes import JOURNAL
 from priolab.netem.link import Link
@@ -64,4 +64,5 @@ def check_steps(found: Sequence[dict[str, Any]], tolerance: Tolerance) -> None:
         if rate_bit_s is None or not 0 <= step["asked_bit_s"] - rate_bit_s < _BYTE_BITS:
             raise InvalidRun(name, step["asked_bit_s"], rate_bit_s)
         if step["late_ns"] > tolerance.round_trip_ns:
-            raise InvalidRun(f"{name}: lateness in ns", f"at most {tolerance.round_trip_ns}", step["late_ns"])
+            most = f"at most {tolerance.round_trip_ns}"
+            raise InvalidRun(f"{name}: lateness in ns", most, step["late_ns"], QUIETER)

@@ -178,6 +178,7 @@ def check_seen(samples: Sequence[ProcessSample], ended_ns: int) -> None:
             "time from the last sample of the front's process to the end of the loads, in ns",
             f"at most {_UNSEEN_NS}",
             ended_ns - last_ns,
+            QUIETER,
         )
 
 

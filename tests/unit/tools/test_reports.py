@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.punctuality import ALWAYS_LATE
 from tools.reports import summary
 
 _TESTS = """
@@ -25,6 +26,12 @@ def broken(): raise OSError("no disk")
 def test_good(): pass
 def test_wrong(): assert 1 == 2, "the reason\\n\\nthe details"
 def test_without_set_up(broken): pass
+"""
+_LATE = f"""
+import pytest
+def test_good(): pass
+def test_late(): pytest.skip({ALWAYS_LATE!r})
+def test_missing(): pytest.skip("chromium is missing")
 """
 
 
@@ -74,6 +81,12 @@ def test_failed_tests_are_named_with_the_reason(tmp_path: Path) -> None:
     assert "    assert 1 == 2" in comparison
     assert without == "  test_small.py::test_without_set_up"
     assert broken == '    failed on setup with "OSError: no disk"'
+
+
+def test_tests_that_a_slow_machine_could_not_do_are_named(tmp_path: Path) -> None:
+    """The summary names tests that were late in every trial, and no test that was skipped for another reason."""
+    found = _reported(tmp_path, _LATE, code=0)
+    assert found[found.index(f"Not tested, because {ALWAYS_LATE}:") + 1 :] == ["  test_small.py::test_late"]
 
 
 def test_a_long_reason_is_cut(tmp_path: Path) -> None:
