@@ -20,21 +20,29 @@ _COMMANDS: Mapping[str, str] = {
     "iperf3 receives for 10 s": f"{_LINK} iperf3 -c server -R",
     "iperf3 sends for 10 s": f"{_LINK} iperf3 -c server",
 }
+_KEPT = "a kept guest's next test"
 
 
 def main() -> None:
     """Prints the seconds of each command, and of a run in a kept guest: median and range."""
     for name, words in _COMMANDS.items():
         line = shlex.split(words)
-        program = line[line.index("--") + 1]
-        if find(program) is None:
-            print(f"{name:<36} {program} is not installed")
-            continue
-        command = [sys.executable, "-m", "priolab.experiments", "sandbox", *line]
-        _tell(name, [_timed(lambda command=command: _carry_out(command)) for _ in range(_ROUNDS)])  # type: ignore[misc]
+        if _is_there(line[line.index("--") + 1], name):
+            command = [sys.executable, "-m", "priolab.experiments", "sandbox", *line]
+            _tell(name, [_timed(lambda command=command: _carry_out(command)) for _ in range(_ROUNDS)])  # type: ignore[misc]
+    if not _is_there("curl", _KEPT):
+        return
     with Sandbox(RATE="10mbit", DELAY="40ms", server="python3 -m http.server 80", folder=_FOLDER) as sandbox:
         _get(sandbox)
-        _tell("a kept guest's next test", [_timed(lambda: _get(sandbox)) for _ in range(_ROUNDS)])
+        _tell(_KEPT, [_timed(lambda: _get(sandbox)) for _ in range(_ROUNDS)])
+
+
+def _is_there(program: str, name: str) -> bool:
+    """Returns True if a program is installed; otherwise says so in the line of what is not measured."""
+    if find(program) is None:
+        print(f"{name:<36} not measured: {program} is not installed", flush=True)
+        return False
+    return True
 
 
 def _get(sandbox: Sandbox) -> None:
