@@ -78,7 +78,12 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
         return 1
     environment = PythonEnvironment(ROOT) if makes_environment else None
     try:
-        _carry_out(setup_request_from(part, [word for word in words if "=" in word], ROOT), environment)
+        request = setup_request_from(part, [word for word in words if "=" in word], ROOT)
+    except ValueError as error:
+        complain(str(error))
+        return _BAD_INPUT
+    try:
+        _carry_out(request, environment)
     except _Refused as refusal:
         for line in refusal.lines:
             complain(line)
@@ -190,8 +195,10 @@ def _fetch_roots(request: SetupRequest) -> None:
     """
     if not request.runs_here or request.part is SetupPart.ENVIRONMENT:
         return
-    names = request.servers | request.others
-    if request.part is SetupPart.TEST or (request.part is SetupPart.SERVERS and not request.servers):
+    asked = request.servers | (request.tests_need or frozenset())
+    names = asked | request.others
+    every = request.part is SetupPart.TEST and request.tests_need is None
+    if every or (request.part is SetupPart.SERVERS and not request.servers):
         names |= catalogue().keys()
     for name in sorted(names):
         try:
@@ -203,7 +210,7 @@ def _fetch_roots(request: SetupRequest) -> None:
         try:
             root_making.obtain(server, say)
         except Unavailable as error:
-            if name in request.servers:
+            if name in asked:
                 raise
             complain(f"note: {error}")
 
@@ -226,10 +233,12 @@ def _install_from_npm(request: SetupRequest) -> None:
             complain(f"note: without these npm packages, SERVER={server.name} cannot be used")
             _hint_at_npm()
     page = ROOT / "tests" / "page"
-    if request.part in (SetupPart.TEST, SetupPart.LINT) and page.is_dir():
+    if (request.tests("axe") or request.part is SetupPart.LINT) and page.is_dir():
         try:
             npm_installing.install_for(page, f"{page} needs")
         except StepFailed as error:
+            if request.tests_need:
+                raise
             complain(f"npm: {error}")
             complain("note: without these npm packages, the demo's page is not checked")
 

@@ -55,6 +55,7 @@ def decide(
         others = [want for want in lacking if not want.makes_environment]
         notes += _of_what_is_missing(others, machine)
         lacking = [want for want in lacking if want.makes_environment]
+    lacking = [replace(each, without="") if each.if_there and not _absent(each, obtainable) else each for each in lacking]
     needed = [want for want in lacking if want.needed]
     refusals = [*_trouble(request, machine, builds_kernel=builds_kernel)]
     unobtainable = [want for want in needed if _absent(want, obtainable)]
