@@ -136,7 +136,8 @@ def _install(request: SetupRequest, environment: PythonEnvironment | None, *, bu
         raise _Refused(*plan.refusals)
     if plan.install or plan.optional:
         _have_installed(plan, installer)
-        if still := [want for want in machine.lacking(wants) if want.needed]:
+        installed = [want for want in lacking if want.needed and set(want.packages) <= set(plan.install)]
+        if still := machine.lacking(installed):
             what = " or ".join(still[0].programs or still[0].files)
             raise _Refused(f"apt-get installed {' '.join(still[0].packages)}, but {what} is still missing")
     if running := [program for program in dict.fromkeys(plan.services) if find(program)]:

@@ -10,6 +10,7 @@ Rules:
 """
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -30,6 +31,8 @@ _OURS = "# the priority lab's set-up made this, and removes it"
 _BEGAN = 19
 """The index of the start time among the fields of /proc/PID/stat that follow the name."""
 
+_DPKG_FAILED = re.compile(r"E: Sub-process \S*dpkg\b")
+_OF_DPKG = re.compile(r"dpkg(?:-\w+)?: .*error")
 _LOCKED = "Could not get lock"
 _PATIENCE_S = 300.0
 _RETRY_S = 2.0
@@ -37,7 +40,7 @@ _QUESTION_S = 30.0
 
 
 class CannotInstall(Exception):
-    """apt-get failed. The text is the first error in its output."""
+    """apt-get failed. The text is one line: the cause in its output."""
 
 
 def knows_packages() -> bool:
@@ -155,6 +158,16 @@ set -- $(sed 's/.*)//' {state} 2>/dev/null)
 
 
 def complaint(said: str) -> str:
-    """Returns the first error in `said`, the output of apt-get; without an error, the last line."""
+    """Returns the cause of a failure in `said`, the output of apt-get, as one line.
+
+    If dpkg failed, this is dpkg's first error, which names the package; apt-get says only that dpkg failed. Otherwise
+    it is apt-get's first error, and without an error the last line.
+    """
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return next((line for line in lines if line.startswith("E: ")), lines[-1] if lines else "")
+    of_apt = next((line for line in lines if line.startswith("E: ")), lines[-1] if lines else "")
+    if not _DPKG_FAILED.match(of_apt):
+        return of_apt
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if _OF_DPKG.match(line):
+            return f"{line} {following}" if line.endswith(":") else line
+    return of_apt

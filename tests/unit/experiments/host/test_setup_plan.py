@@ -89,7 +89,7 @@ def test_a_server_that_was_asked_for_and_is_to_be_had() -> None:
     assert plan.services == ("h2o", "nginx")
 
 
-@pytest.mark.parametrize("part", [SetupPart.SERVERS, SetupPart.DEMO, SetupPart.TEST])
+@pytest.mark.parametrize("part", [SetupPart.SERVERS, SetupPart.TEST])
 def test_many_servers_are_wanted_and_none_is_needed(part: SetupPart) -> None:
     """Servers with a package are optional. A note names each server without one."""
     plan = _plan(part=part, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
@@ -98,6 +98,13 @@ def test_many_servers_are_wanted_and_none_is_needed(part: SetupPart) -> None:
     assert {"caddy", "haproxy", "apache2"} <= _optional(plan).keys()
     assert not {"h2o", "caddy"} & set(plan.install)
     assert "h2o" not in _optional(plan)
+
+
+def test_the_demo_needs_the_servers_of_its_story() -> None:
+    """The demo's set-up installs the servers that it names, and offers no other."""
+    plan = _plan("SERVER=nginx,haproxy", part=SetupPart.DEMO)
+    assert plan.install == ("haproxy", "nginx", "nodejs", "iproute2", "ethtool")
+    assert plan.optional == ()
 
 
 def test_the_default_sweep_names_no_server() -> None:
