@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from priolab.common.running import ProgramFailed, finished
+from priolab.experiments.host.downloads import size_of
 from priolab.experiments.host.interruption import held_back
 from priolab.experiments.host.lock import alone
 from priolab.experiments.host.machine import Rights
@@ -105,6 +106,16 @@ class Installer:
             self._apt_get("install", "-y", "--no-install-recommends", *packages)
         except CannotInstall as error:
             raise CannotInstall(f"{self._trouble_with_lists}{error}") from None
+
+    def download_bytes(self, packages: Sequence[str]) -> int | None:
+        """Returns how much apt-get would download to install the packages; None if it gives no answer."""
+        if not packages:
+            return 0
+        asked = ["apt-get", "install", "--print-uris", "-qq", "-y", "--no-install-recommends", *packages]
+        try:
+            return size_of(finished([*self._become, *asked], _QUESTION_S).checked().out)
+        except ProgramFailed:
+            return None
 
     def _apt_get(self, *words: str) -> None:
         end = time.monotonic() + _PATIENCE_S

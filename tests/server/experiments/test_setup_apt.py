@@ -118,14 +118,14 @@ dpkg: error processing archive /var/cache/apt/archives/bc.deb (--unpack):
  cannot copy extracted data for './usr/bin/bc' to '/usr/bin/bc.dpkg-new': failed to write (No space left on device)
 E: Sub-process /usr/bin/dpkg returned an error code (1)""",
             (
-                "dpkg: error processing archive /var/cache/apt/archives/bc.deb (--unpack): cannot copy extracted data for"
-                " './usr/bin/bc' to '/usr/bin/bc.dpkg-new': failed to write (No space left on device)"
+                "dpkg: error processing archive /var/cache/apt/archives/bc.deb (--unpack): cannot copy extracted data"
+                " for './usr/bin/bc' to '/usr/bin/bc.dpkg-new': failed to write (No space left on device)"
             ),
         ),
         (
             (
-                "dpkg: unrecoverable fatal error, aborting:\n files list file for package 'bc' is missing final newline\n"
-                "E: Sub-process /usr/bin/dpkg returned an error code (2)"
+                "dpkg: unrecoverable fatal error, aborting:\n files list file for package 'bc' is missing final newline"
+                "\nE: Sub-process /usr/bin/dpkg returned an error code (2)"
             ),
             "dpkg: unrecoverable fatal error, aborting: files list file for package 'bc' is missing final newline",
         ),
