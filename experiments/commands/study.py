@@ -1,13 +1,14 @@
 """Studies: each compares experiments, and fills the marked places of its document with the results."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from priolab.analysis.reports.markdown import with_places, without_marks
 from priolab.experiments.commands.console import Report
+from priolab.experiments.execution.request import Arm
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.results.run_folder import check_document, write_document
 
@@ -30,11 +31,14 @@ class Study:
     """A study. name: that of its document, docs/measured/NAME.md. step: names the study in errors.
 
     measure: runs the experiments, in a folder for results that is removed afterwards. Raises LabError.
+    arms: returns the arms of all experiments of a study that has several, so that their programs are looked for before
+    the first one is measured.
     """
 
     name: str
     step: str
     measure: Callable[[Path, Report], Findings]
+    arms: Callable[[], Iterable[Arm]] = tuple
 
     def add_to(self, parser: ArgumentParser) -> None:
         """Adds the options of the study's command to its parser."""
@@ -52,7 +56,10 @@ class Study:
 
         path: the file to write. Returns False if the results contradict what the lab claims.
         """
+        from priolab.experiments.commands.checked_run import check_programs
+
         check_document(path, self.step)
+        check_programs(self.arms())
         with TemporaryDirectory(prefix=f"priolab-{self.name}-") as results:
             found = self.measure(Path(results), report)
         text = filled_document(self.name, found.places)

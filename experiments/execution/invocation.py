@@ -100,7 +100,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 parse=whole(0, _LARGEST_SEED),
                 allowed=f"0 to {_LARGEST_SEED}",
                 meaning="seed of the first repetition; each further repetition adds 1. In the guest, runs with the same"
-                " scenario and seed have the same events, to the nanosecond",
+                " scenario, seed and programs have the same events, to the nanosecond",
             ),
             RunKnob(
                 name="FABRIC",

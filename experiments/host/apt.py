@@ -10,6 +10,7 @@ Rules:
 """
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -18,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from priolab.common.running import ProgramFailed, finished
+from priolab.experiments.host.downloads import size_of
 from priolab.experiments.host.interruption import held_back
 from priolab.experiments.host.lock import alone
 from priolab.experiments.host.machine import Rights
@@ -30,6 +32,8 @@ _OURS = "# the priority lab's set-up made this, and removes it"
 _BEGAN = 19
 """The index of the start time among the fields of /proc/PID/stat that follow the name."""
 
+_DPKG_FAILED = re.compile(r"E: Sub-process \S*dpkg\b")
+_OF_DPKG = re.compile(r"dpkg(?:-\w+)?: .*error")
 _LOCKED = "Could not get lock"
 _PATIENCE_S = 300.0
 _RETRY_S = 2.0
@@ -37,7 +41,7 @@ _QUESTION_S = 30.0
 
 
 class CannotInstall(Exception):
-    """apt-get failed. The text is the first error in its output."""
+    """apt-get failed. The text is one line: the cause in its output."""
 
 
 def knows_packages() -> bool:
@@ -103,6 +107,16 @@ class Installer:
         except CannotInstall as error:
             raise CannotInstall(f"{self._trouble_with_lists}{error}") from None
 
+    def download_bytes(self, packages: Sequence[str]) -> int | None:
+        """Returns how much apt-get would download to install the packages; None if it gives no answer."""
+        if not packages:
+            return 0
+        asked = ["apt-get", "install", "--print-uris", "-qq", "-y", "--no-install-recommends", *packages]
+        try:
+            return size_of(finished([*self._become, *asked], _QUESTION_S).checked().out)
+        except ProgramFailed:
+            return None
+
     def _apt_get(self, *words: str) -> None:
         end = time.monotonic() + _PATIENCE_S
         while True:
@@ -155,6 +169,16 @@ set -- $(sed 's/.*)//' {state} 2>/dev/null)
 
 
 def complaint(said: str) -> str:
-    """Returns the first error in `said`, the output of apt-get; without an error, the last line."""
+    """Returns the cause of a failure in `said`, the output of apt-get, as one line.
+
+    If dpkg failed, this is dpkg's first error, which names the package; apt-get says only that dpkg failed. Otherwise
+    it is apt-get's first error, and without an error the last line.
+    """
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return next((line for line in lines if line.startswith("E: ")), lines[-1] if lines else "")
+    of_apt = next((line for line in lines if line.startswith("E: ")), lines[-1] if lines else "")
+    if not _DPKG_FAILED.match(of_apt):
+        return of_apt
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if _OF_DPKG.match(line):
+            return f"{line} {following}" if line.endswith(":") else line
+    return of_apt

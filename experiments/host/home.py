@@ -30,6 +30,11 @@ def setup_command(words: str = "") -> str:
     return f"`{'make' if is_clone() else 'priolab'} setup{f' {words}' if words else ''}`"
 
 
+def set_up_part(part: str) -> str:
+    """Returns the command that sets up a part of the lab, for messages. part: a value of SetupPart."""
+    return f"`make setup-{part}`" if is_clone() else f"`priolab setup {part}`"
+
+
 def kernel_command(source: str = "") -> str:
     """Returns the command that builds the guest kernel, for messages.
 

@@ -174,14 +174,14 @@ def wheel_servers(request: SetupRequest, servers: Mapping[str, Server], *, neede
     """Returns servers whose programs are in wheels, with the requested edition.
 
     needed: True for the servers that the request names; other names are left out. False for servers that it does not
-    name. All tests want all editions of these. The parts `servers` and `demo` want one edition of each server that the
+    name. All tests want all editions of these. The part `servers` wants one edition of each server that the
     distribution lacks. The default sweep wants the servers that it can do without.
     """
     named = _known(request.servers | (request.tests_need or frozenset()))
     if needed:
         return [server for server in named if server.wheel]
     spare = [*_known(request.others)]
-    if request.part in (SetupPart.SERVERS, SetupPart.DEMO) and not request.servers:
+    if request.part is SetupPart.SERVERS and not request.servers:
         spare += servers.values()
     if request.part is SetupPart.TEST and request.tests_need is None:
         spare += servers.values()
@@ -216,12 +216,12 @@ def _of_server(server: Server, request: SetupRequest) -> Want | None:
     """Returns a Want with the server's packages; None if the request does not concern the server.
 
     Servers that every set-up installs, and servers that the request names, are needed. A request for the part
-    `servers`, `demo` or `test` of the lab, or for the default sweep, adds servers that the lab can do without.
+    `servers` or `test` of the lab, or for the default sweep, adds servers that the lab can do without.
     """
     if not server.packages or server.edition is not None:
         return None
     is_needed = server.base or server.name in request.servers
-    many = request.part in (SetupPart.SERVERS, SetupPart.DEMO) and not request.servers and not server.npm
+    many = request.part is SetupPart.SERVERS and not request.servers and not server.npm
     if not (is_needed or many or server.name in request.others or request.tests(server.name)):
         return None
     return Want(

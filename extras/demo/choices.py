@@ -1,11 +1,12 @@
 """The choices that the page offers: knobs with values worth trying, named scenarios, and installed servers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from priolab.client.plan import PlanKind
 from priolab.common.formats.plan import Protocol
+from priolab.experiments.host.home import set_up_part
 from priolab.experiments.host.installed import lack_of
 from priolab.experiments.scenario.knobs import KNOBS, group_of, scenario_from
 from priolab.experiments.scenario.named import LAYERS, Entry, catalogue
@@ -70,13 +71,26 @@ def _knobs() -> list[dict[str, Any]]:
     ]
 
 
+def live() -> dict[str, Any]:
+    """Returns the same for the page of this machine, which also says which servers are not installed here."""
+    every = offers()
+    shown = next(knob for knob in every["knobs"] if knob["name"] == "SERVER")
+    if missing := [name for name in _sampled() if name not in shown["values"]]:
+        first, mark, rest = shown["meaning"].partition("; ")
+        shown["meaning"] = f"{first}, {set_up_part('servers')} installs {', '.join(missing)}{mark}{rest}"
+    return every
+
+
 def _servers() -> tuple[str, ...]:
-    """Returns the installed servers with HTTP/2 over TCP. The sockets of these servers can be sampled."""
-    return tuple(
-        name
-        for name, server in servers().items()
-        if server.over_tcp and server.protocol == Protocol.HTTP2 and lack_of(server) is None
-    )
+    """Returns the installed servers of those that can be offered."""
+    return tuple(name for name in _sampled() if lack_of(servers()[name]) is None)
+
+
+def _sampled() -> Iterator[str]:
+    """Yields the servers with HTTP/2 over TCP. The sockets of these servers can be sampled."""
+    for name, server in servers().items():
+        if server.over_tcp and server.protocol == Protocol.HTTP2:
+            yield name
 
 
 def _to_be_seen() -> list[Entry]:

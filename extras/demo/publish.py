@@ -7,6 +7,7 @@ shows other values as not recorded. The arms that this machine has run before ar
 import base64
 import time
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -81,7 +82,7 @@ def recorded(given: Mapping[str, Sequence[str]], manner: Manner, results: Path, 
     """
     grid = combinations(given or _USUAL)
     if not given:
-        grid = [knobs for knobs in grid if not lack_of(knobs, manner)]
+        grid = left_in(grid, manner, report)
     told = [step for step in steps() if can_be_run(step, manner, report)]
     arms = [arm_of_knobs(knobs) for knobs in (*(knobs for step in told for knobs in step.arms), *grid)]
     found = run_missing(arms, manner, results, report)
@@ -96,6 +97,14 @@ def recorded(given: Mapping[str, Sequence[str]], manner: Manner, results: Path, 
         "Recorded": time.strftime("%Y-%m-%d"),
     }
     return Recordings.of(documents, about)
+
+
+def left_in(grid: Sequence[dict[str, str]], manner: Manner, report: Report) -> list[dict[str, str]]:
+    """Returns the knobs of the arms that can be run here; reports why the others are left out."""
+    lacks = [lack_of(knobs, manner) for knobs in grid]
+    for reason, count in Counter(str(lack) for lack in lacks if lack).items():
+        report.say(f"left out: {count} recordings: {reason}", "yellow")
+    return [knobs for knobs, lack in zip(grid, lacks, strict=True) if lack is None]
 
 
 def combinations(given: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:

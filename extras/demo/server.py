@@ -39,7 +39,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.errors import LabError, ScenarioError
 from priolab.extras.demo.arm_view import FinishedArm, document
-from priolab.extras.demo.choices import offers
+from priolab.extras.demo.choices import live
 from priolab.extras.demo.connection import TimedConnection
 from priolab.extras.demo.finale import finale
 from priolab.extras.demo.job import Claim, JobState, News
@@ -138,7 +138,7 @@ def application(
 
     async def choices(_: Request) -> Response:
         story = {"story": [step.as_document() for step in steps()], "closing": last or finale(None)}
-        return _json({**await run_in_threadpool(offers), **story, "ahead": ahead})
+        return _json({**await run_in_threadpool(live), **story, "ahead": ahead})
 
     async def before(_: Request) -> Response:
         return _json({"arms": await run_in_threadpool(recorded)})

@@ -1,7 +1,8 @@
 .PHONY: setup-demo demo slides animation recorded explore sequences
 
+# A step of the story compares nginx with HAProxy.
 setup-demo:
-	@experiments/host/setup.sh demo
+	@experiments/host/setup.sh demo SERVER=nginx,haproxy
 
 demo: setup-demo ## serve a web page to this machine that runs experiments and plays them as films
 	@$(PRIOLAB) demo --from-make

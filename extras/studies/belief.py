@@ -105,7 +105,7 @@ def in_guest(belief: "Belief", results: Path, report: Report) -> Found:
     found: dict[str, dict[Quantity, float]] = {case.name: {} for case in belief.cases}
     for kernel in dict.fromkeys(case.kernel for case in belief.cases):
         cases = [case for case in belief.cases if case.kernel == kernel]
-        arms = [Arm(name=f"{number}", knobs=_placed(case, paths)) for number, case in enumerate(cases)]
+        arms = [Arm(name=f"{number}", knobs=placed(case.knobs, paths)) for number, case in enumerate(cases)]
         with added(kernel):
             built_kernel(report)
             runs = run_in_guest(belief.name, arms, results, report, repeat=belief.repeat).arms()
@@ -114,10 +114,13 @@ def in_guest(belief: "Belief", results: Path, report: Report) -> Found:
     return found
 
 
-def _placed(case: Case, paths: Mapping[str, Path]) -> dict[str, str]:
-    """Returns all knobs of a case, with the paths of the belief's files and of the study's."""
-    own = {name: str(ROOT / value) for name, value in case.knobs.items() if value.startswith("extras/")}
-    return with_defaults({name: str(paths.get(value, value)) for name, value in case.knobs.items()} | own)
+def placed(knobs: Mapping[str, str], paths: Mapping[str, Path]) -> dict[str, str]:
+    """Returns all knobs of a case, with the paths of the belief's files and of the study's.
+
+    knobs: those of the case. paths: by the names of the belief's files.
+    """
+    own = {name: str(ROOT / value) for name, value in knobs.items() if value.startswith("extras/")}
+    return with_defaults({name: str(paths.get(value, value)) for name, value in knobs.items()} | own)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,14 +3,15 @@
 A module of beliefs has them as a table of Belief.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from priolab.analysis.figures import picture
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
+from priolab.experiments.execution.request import Arm
 from priolab.extras.studies import belief_picture, kernel_beliefs, order_beliefs, transfer_beliefs
-from priolab.extras.studies.belief import Belief, Found
+from priolab.extras.studies.belief import Belief, Found, placed
 
 BELIEFS = (*transfer_beliefs.BELIEFS, *order_beliefs.BELIEFS, *kernel_beliefs.BELIEFS)
 """All beliefs, from each module that has some."""
@@ -32,4 +33,12 @@ def _measure(results: Path, report: Report) -> Findings:
     return findings([(belief, belief.measure(belief, results, report)) for belief in BELIEFS])
 
 
-add_to = Study(name="myths", step="the beliefs", measure=_measure).add_to
+def arms() -> Iterator[Arm]:
+    """Yields an arm for each case of each belief, without the files that a belief makes."""
+    for belief in BELIEFS:
+        for number, case in enumerate(belief.cases):
+            knobs = {name: value for name, value in case.knobs.items() if value not in belief.files}
+            yield Arm(name=f"{belief.name}-{number}", knobs=placed(knobs, {}))
+
+
+add_to = Study(name="myths", step="the beliefs", measure=_measure, arms=arms).add_to

@@ -158,11 +158,17 @@ def _docstring(text: str | None) -> str:
 
 
 def _measure(results: Path, report: Report) -> Findings:
-    cases = [_arm(words, split_words(words.split())) for words in _CASES]
-    drawn = [_arm(_name(knobs), knobs) for knobs in draw(_SEED, _NETWORKS)]
     return findings(
-        *(compared(_run(name, arms, results, report)) for name, arms in (("cases", cases), ("drawn", drawn)))
+        *(compared(_run(name, arms, results, report)) for name, arms in (("cases", _cases()), ("drawn", _drawn())))
     )
+
+
+def _cases() -> list[Arm]:
+    return [_arm(words, split_words(words.split())) for words in _CASES]
+
+
+def _drawn() -> list[Arm]:
+    return [_arm(_name(knobs), knobs) for knobs in draw(_SEED, _NETWORKS)]
 
 
 def _name(knobs: Mapping[str, str]) -> str:
@@ -182,4 +188,4 @@ def _run(name: str, arms: Sequence[Arm], results: Path, report: Report) -> Mappi
     return summarize(run_checked(request, report))
 
 
-add_to = Study(name="model", step="the model's error", measure=_measure).add_to
+add_to = Study(name="model", step="the model's error", measure=_measure, arms=lambda: [*_cases(), *_drawn()]).add_to

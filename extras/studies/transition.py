@@ -99,4 +99,9 @@ def _measure(results: Path, report: Report) -> Findings:
     return Findings(places=transition_document.places(sent(browsers), _FRONTS, arms, _PAGES))
 
 
-add_to = Study(name="transition", step="the browsers' priorities", measure=_measure).add_to
+add_to = Study(
+    name="transition",
+    step="the browsers' priorities",
+    measure=_measure,
+    arms=lambda: [*signal_cases().values(), *cases().values()],
+).add_to

@@ -101,6 +101,12 @@ def present(version: Version) -> Path | None:
     return next((path for folder in folders for path in _tarballs(folder) if version_of(path) == version), None)
 
 
+def is_to_be_fetched() -> bool:
+    """True if the source of the kernel that the user wants is not on this machine. Raises ScenarioError."""
+    choice = chosen()
+    return choice.tarball is None and present(choice.version) is None
+
+
 def stand_in() -> Path | None:
     """Returns the distribution's newest source, as a substitute; None if no package with a source is installed."""
     return max(_tarballs(_DISTRIBUTION), key=lambda path: version_of(path) or (0, 0), default=None)

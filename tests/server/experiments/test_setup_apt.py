@@ -98,6 +98,51 @@ def test_lists_that_cannot_be_had_are_told_where_they_matter(programs: Path) -> 
         installer.install(["bad"])
 
 
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        (
+            """dpkg: error processing package nginx (--configure):
+ installed nginx package post-installation script subprocess returned error exit status 1
+Errors were encountered while processing:
+ nginx
+E: Sub-process /usr/bin/dpkg returned an error code (1)""",
+            (
+                "dpkg: error processing package nginx (--configure): installed nginx package post-installation script"
+                " subprocess returned error exit status 1"
+            ),
+        ),
+        (
+            """Unpacking bc (1.07.1-4) ...
+dpkg: error processing archive /var/cache/apt/archives/bc.deb (--unpack):
+ cannot copy extracted data for './usr/bin/bc' to '/usr/bin/bc.dpkg-new': failed to write (No space left on device)
+E: Sub-process /usr/bin/dpkg returned an error code (1)""",
+            (
+                "dpkg: error processing archive /var/cache/apt/archives/bc.deb (--unpack): cannot copy extracted data"
+                " for './usr/bin/bc' to '/usr/bin/bc.dpkg-new': failed to write (No space left on device)"
+            ),
+        ),
+        (
+            (
+                "dpkg: unrecoverable fatal error, aborting:\n files list file for package 'bc' is missing final newline"
+                "\nE: Sub-process /usr/bin/dpkg returned an error code (2)"
+            ),
+            "dpkg: unrecoverable fatal error, aborting: files list file for package 'bc' is missing final newline",
+        ),
+        (
+            "E: Sub-process /usr/bin/dpkg returned an error code (1)",
+            "E: Sub-process /usr/bin/dpkg returned an error code (1)",
+        ),
+        ("W: a\nE: Unable to locate package h2o\nE: other", "E: Unable to locate package h2o"),
+        ("dpkg: error: it is harmless\nE: no space", "E: no space"),
+        ("Killed\n", "Killed"),
+    ],
+)
+def test_the_cause_is_one_line(output: str, line: str) -> None:
+    """If dpkg failed, the line is dpkg's own, which names the package. Otherwise it is apt-get's first error."""
+    assert apt.complaint(output) == line
+
+
 def test_somebody_else_installs_packages(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The set-up waits while another process holds dpkg's lock, and gives up after its time limit."""
     monkeypatch.setattr(apt, "_RETRY_S", 0.01)

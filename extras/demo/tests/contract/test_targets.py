@@ -1,8 +1,12 @@
 """The needs of the extra's targets of the machine."""
 
+from priolab.extras.demo.story import steps
 from tests.support.make_targets import set_up
 
 
 def test_what_they_need() -> None:
-    """`make demo` installs the demo's web server."""
-    assert set_up("demo") == ["demo"]
+    """`make demo` installs the demo's web server, and the servers of the story alone."""
+    servers = {server for step in steps() for arm in step.arms if (server := arm.get("SERVER"))}
+    assert servers == {"nginx", "haproxy"}
+    for target in ("demo", "slides"):
+        assert set_up(target) == ["demo SERVER=nginx,haproxy"]

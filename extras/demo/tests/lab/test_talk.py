@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +67,7 @@ class Prepared(Demo):
 @pytest.fixture(scope="module")
 def prepared(guest: None, run: Runs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:  # noqa: ARG001
     """Yields the demo that the talk's command starts. Some of the story's arms have been run before."""
-    assert ".venv/bin/priolab demo --prepare" in TALK
+    assert "\npriolab demo --prepare" in TALK
     lab = make_lab(tmp_path_factory.mktemp("talk"))
     copied = copy_story(run, lab.results)
     with demonstration(lab, "--prepare", "FABRIC=virtual", idle=False, begin_s=_PREPARE_S) as begun:
@@ -90,6 +90,11 @@ def _begins(page: Page) -> list[str]:
     scrub(page, 1)
     page.locator(".scrub").blur()
     return [each["first_byte_ms"] for each in figures(page)]
+
+
+def _near(times: Sequence[str]) -> list[str]:
+    """Return times to a tenth of a second. Another version of a program may give some milliseconds more or less."""
+    return [f"{float(time.removesuffix(' s')):.1f} s" for time in times]
 
 
 def test_preparing_says_that_it_is_ready(prepared: Prepared) -> None:
@@ -164,14 +169,14 @@ def test_why_few_people_notice(prepared: Prepared, browser: Browser) -> None:
         scenario.select_option(label=option)
         expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 128 KiB"])
         _shown_anew(page)
-        assert _begins(page) == [early, early]
+        assert _near(_begins(page)) == [early, early]
         page.get_by_role("button", name=button).click()
         expect(page.locator("#stages:not(.stale) .arm-name")).to_have_text(
             ["SNDBUF stock", "SNDBUF 4M"], timeout=RUN_MS
         )
         _shown_anew(page)
         assert [arm["scenario"]["lowat"] for arm in _arms(prepared, page)] == [None, None]
-        assert _begins(page) == [early, late]
+        assert _near(_begins(page)) == [early, late]
 
 
 def _shown_anew(page: Page) -> None:
@@ -198,14 +203,14 @@ def test_the_tutorials_page(browser: Browser, tmp_path: Path) -> None:
         shown(page)
         expect(page.locator("#mark")).to_be_hidden()
         expect(page.locator(".arm-name")).to_have_text(re.findall(r"arm, \*([^*]+)\*", text))
-        assert _begins(page) == [unlimited, limited]
+        assert _near(_begins(page)) == [unlimited, limited]
         slider = page.get_by_label("LOWAT, below", exact=True)
         before = LOWATS.index("16384") - LOWATS.index("131072")
         for _ in range(before):
             slider.press("ArrowRight")
         expect(page.locator("#stages:not(.stale) .arm-name").last).to_have_text("limit 16 KiB", timeout=RUN_MS)
         _shown_anew(page)
-        assert _begins(page) == [unlimited, smaller]
+        assert _near(_begins(page)) == [unlimited, smaller]
         for _ in range(before):
             slider.press("ArrowLeft")
         expect(page.locator("#stages:not(.stale) .arm-name").last).to_have_text("limit 128 KiB", timeout=300)
@@ -260,7 +265,7 @@ def test_the_tutorials_sweep(lab: Lab) -> None:
     section = TUTORIAL.partition("\n## 4. ")[2].partition("\n## ")[0]
     (block,) = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     sweep, knee = (shlex.split(line) for line in block.splitlines())
-    assert (sweep[:2], knee) == (["make", "sweep"], [".venv/bin/priolab", "knee"])
+    assert (sweep[:2], knee) == (["make", "sweep"], ["priolab", "knee"])
     done = lab.command_here("sweep", "FABRIC=virtual", *sweep[2:])
     assert done.returncode == 0, done.stderr
     (values,) = (word.removeprefix("LOWAT=").split(",") for word in sweep if word.startswith("LOWAT="))
@@ -275,10 +280,10 @@ def test_the_tutorials_sweep(lab: Lab) -> None:
 def test_the_tutorials_finding(run: Runs, tmp_path: Path) -> None:
     """Section 5: the file of the example can be run, and answers its question with a verdict and a time."""
     (content,) = re.findall(r"^```toml\n(.*?)^```$", TUTORIAL, re.MULTILINE | re.DOTALL)
-    file = tmp_path / "mine.toml"
+    file = tmp_path / "my-scenario.toml"
     file.write_text(content)
     (words,) = _commands(5)
-    done = run(*(word.replace("mine.toml", str(file)) for word in words))
+    done = run(*(word.replace("my-scenario.toml", str(file)) for word in words))
     assert done.code == 0, done.err
     first = done.summary["arms"][0] if done.summary else {}
     assert first["verdict"]

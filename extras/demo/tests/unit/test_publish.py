@@ -1,8 +1,14 @@
 """Published files: what is in them, and that docs/explore.html is what the code makes of the recordings in the tree."""
 
+from collections.abc import Mapping
+
 import pytest
 
-from priolab.experiments.errors import ScenarioError
+from priolab.experiments.commands.console import Report
+from priolab.experiments.errors import ScenarioError, Unavailable
+from priolab.experiments.execution.request import Manner
+from priolab.experiments.run.fabrics import FABRICS
+from priolab.extras.demo import publish
 from priolab.extras.demo.choices import LOWATS
 from priolab.extras.demo.finale import finale
 from priolab.extras.demo.publish import choices_of, combinations, written
@@ -48,6 +54,24 @@ def test_a_grid_has_its_control() -> None:
         ("16384", "2mbit"),
     ]
     assert {each["LOWAT"] for each in combinations({"RATE": ("1mbit",)})} == {"none", "131072"}
+
+
+def test_a_server_that_is_not_here_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Recordings of the usual grid that cannot be made here are left out, and one line says how many, why, and how to
+    have them.
+    """
+
+    def lack_of(knobs: Mapping[str, str], _: Manner) -> Unavailable | None:
+        absent = knobs["SERVER"] == "h2o"
+        return Unavailable("SERVER=h2o", "h2o is not installed", "`make setup SERVER=h2o`") if absent else None
+
+    monkeypatch.setattr(publish, "lack_of", lack_of)
+    manner = Manner(fabric=FABRICS["virtual"], fabric_reason="")
+    grid = publish.left_in(publish.combinations({"SERVER": ("nginx", "h2o")}), manner, Report())
+    assert {each["SERVER"] for each in grid} == {"nginx"}
+    assert capsys.readouterr().out == (
+        "left out: 2 recordings: SERVER=h2o cannot be used here: h2o is not installed; `make setup SERVER=h2o`\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,15 @@ def test_servers_that_are_not_here(monkeypatch: pytest.MonkeyPatch) -> None:
     assert server["values"] == ["h2o"]
 
 
+def test_the_page_says_how_to_get_other_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text below SERVER names the servers that are not installed and the command; a file for others does not."""
+    monkeypatch.setattr(choices, "lack_of", lambda server: "it" if server.name in ("h2o", "caddy") else None)
+    (here,) = (knob["meaning"] for knob in choices.live()["knobs"] if knob["name"] == "SERVER")
+    (elsewhere,) = (knob["meaning"] for knob in offers()["knobs"] if knob["name"] == "SERVER")
+    assert here.startswith("the TLS server under test, `make setup-servers` installs caddy, h2o; ")
+    assert elsewhere == KNOBS["SERVER"].meaning
+
+
 @pytest.mark.parametrize("arm", ["control", "lowat-16384"])
 def test_what_is_shown_is_the_summary(arm: str) -> None:
     """The demo shows the arm's part of `priolab show --json`, and the film."""

@@ -1,0 +1,44 @@
+"""Studies with several experiments look for all servers and browsers before they measure anything."""
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from priolab.experiments.commands import checked_run
+from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.study import Study
+from priolab.experiments.errors import Unavailable
+from priolab.experiments.host import programs
+from priolab.extras.studies import belief, myths, predictions, transition, two_hops
+from priolab.proxy.server import Server
+
+
+@pytest.mark.parametrize(
+    ("study", "last"),
+    [(myths, "envoy-h3"), (myths, "h2o"), (predictions, "caddy"), (two_hops, "haproxy"), (transition, "go")],
+)
+def test_it_is_refused_before_it_measures(
+    study: ModuleType, last: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A missing server is reported in one line that names the remedy, and nothing has run."""
+
+    def lack_of(server: Server, _: str | None = None) -> str | None:
+        return server.program if server.name == last else None
+
+    monkeypatch.setattr(programs, "lack_of", lack_of)
+    monkeypatch.setattr(programs, "program_of", lambda server: f"/usr/bin/{server.program}")
+    monkeypatch.setattr(programs, "root_of", lambda _: None)
+    monkeypatch.setattr(programs, "find", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(programs, "version", lambda *_: "1")
+    monkeypatch.setattr(programs, "server_version", lambda *_: "1")
+    monkeypatch.setattr(belief, "built_kernel", lambda _: pytest.fail("a kernel was built"))
+    for module in (belief, two_hops, transition):
+        monkeypatch.setattr(module, "run_in_guest", lambda *_, **__: pytest.fail("it measured"))
+    for module in (checked_run, predictions):
+        monkeypatch.setattr(module, "run_checked", lambda *_, **__: pytest.fail("it measured"))
+    made = study.add_to.__self__
+    assert isinstance(made, Study)
+    with pytest.raises(Unavailable, match=rf"^SERVER={last} cannot be used here: .*; `make setup SERVER={last}` "):
+        made.write(tmp_path / "a.md", Report())
+    assert not list(tmp_path.iterdir())
