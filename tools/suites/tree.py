@@ -5,7 +5,6 @@ removes the copy, it checks that nothing is mounted there.
 """
 
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -121,7 +120,6 @@ def make(tree: Tree) -> None:
     acquire = subprocess.run(["apt-config", "dump", "Acquire"], capture_output=True, text=True, check=True).stdout
     (etc / "apt/apt.conf.d/90acquire").write_text(acquire)
     shutil.copy("/etc/resolv.conf", etc / "resolv.conf")
-    (etc / "hosts").write_text(f"127.0.0.1 localhost {platform.node()}\n::1 localhost\n")
     for authority in (Path("/") / _AUTHORITIES).glob("*.crt"):
         shutil.copy(authority, tree.root / _AUTHORITIES)
     for path in ("etc/pip.conf", "root/.config/pip/pip.conf", "root/.pip/pip.conf", "root/.npmrc", "etc/npmrc"):
