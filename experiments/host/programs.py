@@ -59,7 +59,11 @@ def server_version(server: Server, knob: str = "SERVER") -> str | None:
         return root.version
     asked = server.arguments(server.version, {"program": program})
     if server.own:
-        return version_said(asked, f"{knob}={server.name}", f"install what it needs, or correct `version` in {server.folder / 'server.toml'}")
+        return version_said(
+            asked,
+            f"{knob}={server.name}",
+            f"install what it needs, or correct `version` in {server.folder / 'server.toml'}",
+        )
     return version(*asked)
 
 
