@@ -8,11 +8,11 @@
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
 # PRIOLAB_KNOBS passes the variables of the command line to the lab, which refuses misspelt ones. The variables in
-# no_knobs are not knobs; make exports them to its commands. BASE, SUITE and FULL are for images and suites (AS, NEW, ONLY
-# and FIRST for the commands tried there), MIRROR
+# no_knobs are not knobs; make exports them to its commands. BASE, SUITE and FULL are for images and suites (USER, NEW, ONLY
+# and ALONE for the commands tried there), MIRROR
 # for Debian's packages, KERNEL for the guest kernel, UPGRADE for packages; KILLS, RUNS and MUTATIONS are numbers of trials.
 no_knobs := PYTHON=% AGAINST=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=% \
-    AS=% NEW=% ONLY=% FIRST=%
+    USER=% NEW=% ONLY=% ALONE=%
 export PRIOLAB_KNOBS := $(filter-out $(no_knobs),$(MAKEOVERRIDES))
 export PYTHON
 ifeq ($(origin PYTHON),command line)
@@ -92,8 +92,8 @@ test-suites: ## run the README's commands in bare Debian 12, 13 and sid, as root
 	@$(PYTHON) -m tools.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)
 
 .PHONY: documented-commands
-documented-commands: setup-lint ## try every command of README and guides on a bare machine; writes docs/measured/commands.md (needs root and debootstrap; two hours; SUITE=bookworm, AS=lab: an ordinary user, NEW=yes, ONLY=TEXT, FIRST=yes)
-	@.venv/bin/python -m tools.suites.commands $(SUITE) $(if $(AS),--user $(AS)) $(if $(ONLY),--only "$(ONLY)") $(if $(filter yes,$(NEW)),--new) $(if $(filter yes,$(FIRST)),--first)
+documented-commands: setup-lint ## try every command of README and guides on a bare machine; writes docs/measured/commands.md (needs root and debootstrap; two hours; SUITE=bookworm, USER=lab, NEW=yes, ONLY=TEXT, ALONE=yes)
+	@.venv/bin/python -m tools.suites.commands $(SUITE) $(if $(filter command,$(origin USER)),--user $(USER)) $(if $(ONLY),--only "$(ONLY)") $(if $(filter yes,$(NEW)),--new) $(if $(filter yes,$(ALONE)),--first)
 
 .PHONY: kills honest lies mutations
 kills: setup-test ## kill processes of running labs 500 times; writes the section Kills of RELIABILITY.md (an hour; KILLS=60: fewer)
