@@ -8,10 +8,10 @@
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
 # PRIOLAB_KNOBS passes the variables of the command line to the lab, which refuses misspelt ones. The variables in
-# no_knobs are not knobs; make exports them to its commands. BASE, SUITE and FULL are for images and suites (USER, NEW, ONLY
-# and ALONE for the commands tried there), MIRROR
-# for Debian's packages, KERNEL for the guest kernel, UPGRADE for packages; KILLS, RUNS and MUTATIONS are numbers of trials.
-no_knobs := PYTHON=% AGAINST=% BASE=% SUITE=% MIRROR=% FULL=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=% \
+# no_knobs are not knobs; make exports them to its commands. BASE and SUITE are for images and suites (USER, NEW, ONLY and
+# ALONE for the commands tried there), MIRROR for Debian's packages, PASSED for tests, KERNEL for the guest kernel, UPGRADE
+# for packages; KILLS, RUNS and MUTATIONS are numbers of trials.
+no_knobs := PYTHON=% AGAINST=% BASE=% SUITE=% MIRROR=% PASSED=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=% \
     USER=% NEW=% ONLY=% ALONE=%
 export PRIOLAB_KNOBS := $(filter-out $(no_knobs),$(MAKEOVERRIDES))
 export PYTHON
@@ -67,16 +67,17 @@ list: environment ## list the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=
 doctor: environment ## show what the lab can do on this machine, and what is missing for the rest
 	@$(PRIOLAB) doctor
 
-test: setup setup-lint ## run the core's tests, with nginx and Node, in the guest and on real clocks (five minutes); then list the slowest and the failed ones
+test: ## run the core's tests, with nginx and Node, in the guest and on real clocks (five minutes); then list the slowest and the failed ones
+	@experiments/host/setup.sh test TESTS=core
 	@.venv/bin/python -m tools.whole core
 
-test-all: test setup-test ## run all tests: also with all servers and browsers, in containers, and those of the extras (a quarter of an hour; make test-demo: those of one extra)
-	@.venv/bin/python -m tools.whole rest
+test-all: $(if $(PASSED),,test) setup-test ## run all tests: also with all servers and browsers, in containers, and those of the extras (a quarter of an hour; make test-demo: those of one extra; PASSED=FOLDER: all but those noted there)
+	@.venv/bin/python -m tools.whole rest $(PASSED)
 
 # A misspelt extra is refused before anything is installed.
 test-%:
 	@[ -d extras/$* ] || { echo "make: $* is not an extra; these are: $(patsubst extras/%/extra.toml,%,$(wildcard extras/*/extra.toml))" >&2; exit 2; }
-	@experiments/host/setup.sh test
+	@experiments/host/setup.sh test TESTS=$*
 	@.venv/bin/python -m tools.whole $*
 
 .PHONY: test-unit test-fast

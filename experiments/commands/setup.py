@@ -31,7 +31,7 @@ from priolab.experiments.host.python_environment import (
 )
 from priolab.experiments.host.python_packages import installing
 from priolab.experiments.host.search_path import find
-from priolab.experiments.host.setup_plan import SetupPlan, decide, remedy
+from priolab.experiments.host.setup_plan import SetupPlan, by_release, decide, remedy
 from priolab.experiments.host.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
 from priolab.experiments.host.suite_packages import knows_debian
 from priolab.experiments.testbed.guest import kernel, kernel_source, prebuilt
@@ -80,7 +80,12 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
         return 1
     environment = PythonEnvironment(ROOT) if makes_environment else None
     try:
-        _carry_out(setup_request_from(part, [word for word in words if "=" in word], ROOT), environment)
+        request = setup_request_from(part, [word for word in words if "=" in word], ROOT)
+    except ValueError as error:
+        complain(str(error))
+        return _BAD_INPUT
+    try:
+        _carry_out(request, environment)
     except _Refused as refusal:
         for line in refusal.lines:
             complain(line)
@@ -186,7 +191,7 @@ def _plan(
     may_install = facts.has_apt and facts.rights is not Rights.NONE
     if packages and may_install and not apt.knows_packages():
         installer.update()
-    known = apt.obtainable(packages)
+    known = apt.obtainable(packages) or by_release(concerned, facts.distribution)
     needed = [package for want in concerned if want.needed for package in want.packages]
     if may_install and not all(known.get(package, True) for package in needed):
         installer.update()
@@ -217,7 +222,7 @@ def _fetch_roots(request: SetupRequest) -> None:
         try:
             root_making.obtain(server, say)
         except Unavailable as error:
-            if server.name in request.servers:
+            if server.name in request.servers | (request.tests_need or frozenset()):
                 raise
             complain(f"note: {error}")
 
@@ -229,8 +234,9 @@ def _of_suites(request: SetupRequest) -> Iterator[Server]:
     """
     if not request.runs_here:
         return
-    names = request.servers | request.others
-    if request.part is SetupPart.TEST or (request.part is SetupPart.SERVERS and not request.servers):
+    names = request.servers | request.others | (request.tests_need or frozenset())
+    every = request.part is SetupPart.TEST and request.tests_need is None
+    if every or (request.part is SetupPart.SERVERS and not request.servers):
         names |= catalogue().keys()
     for name in sorted(names):
         try:
@@ -259,10 +265,12 @@ def _install_from_npm(request: SetupRequest) -> None:
             complain(f"note: without these npm packages, SERVER={server.name} cannot be used")
             _hint_at_npm()
     page = ROOT / "tests" / "page"
-    if request.part in (SetupPart.TEST, SetupPart.LINT) and page.is_dir():
+    if (request.tests("axe") or request.part is SetupPart.LINT) and page.is_dir():
         try:
             npm_installing.install_for(page, f"{page} needs")
         except StepFailed as error:
+            if request.tests_need:
+                raise
             complain(f"npm: {error}")
             complain("note: without these npm packages, the demo's page is not checked")
 

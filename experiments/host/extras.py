@@ -21,7 +21,8 @@ class ExtraCommand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Extra(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of a file extra.toml. Modules are named within the extra's package.
 
-    about: a sentence that says what the extra is for. needs: the names of other extras that it imports. pages,
+    about: a sentence that says what the extra is for. needs: the names of other extras that it imports. tests_need:
+    what its tests need beside what an experiment needs, by the names of tests/support/capabilities.py. pages,
     elsewhere: documents and other files of the checkout that belong to it. executor: the class of an executor on other
     machines, as MODULE:CLASS. bench: a module whose function `main` is a part of `make bench`. commands: the commands
     of `priolab`, by name.
@@ -29,6 +30,7 @@ class Extra(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     about: str
     needs: tuple[str, ...] = ()
+    tests_need: tuple[str, ...] = ()
     pages: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
     executor: str | None = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from priolab.experiments.host.setup_request import SetupPart, SetupRequest
@@ -38,6 +38,26 @@ COMPILING_BPF: Mapping[str, str] = MappingProxyType({"clang": "clang", "llvm-str
 BPF_FILES: Mapping[str, str] = MappingProxyType({"/usr/include/bpf/bpf_helpers.h": "libbpf-dev"})
 """The packages, by program and by file, with which `make bpf` compiles the BPF programs."""
 
+_NOT_TESTED = "some examples of the sandbox are not tested"
+_FOR_TESTS: Mapping[str, tuple[Mapping[str, str], str]] = MappingProxyType(
+    {
+        "h2load": (LOADING, "`priolab cost` does not measure processor time"),
+        "cargo": ({"cargo": "cargo"}, "the example of a server in Rust is not tested"),
+        "clang": (COMPILING_BPF, "the BPF programs in the tree are not compared with their sources"),
+        "lintian": ({"lintian": "lintian"}, "the tuner's package for Debian is not checked"),
+        "curl": ({"curl": "curl"}, _NOT_TESTED),
+        "iperf3": ({"iperf3": "iperf3"}, _NOT_TESTED),
+        "dnsmasq": ({"dnsmasq": "dnsmasq-base"}, _NOT_TESTED),
+        "chromium": (
+            {"chromium-headless-shell": "chromium-headless-shell"},
+            "the demo's page is tested in the whole of Chromium",
+        ),
+        "spdy": ({"npm": "npm"}, "SERVER=spdy cannot be used"),
+        "axe": ({"npm": "npm"}, "the demo's page is not checked"),
+    }
+)
+"""By what tests need, the programs with their packages, and what is lost without them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Want:
@@ -48,6 +68,7 @@ class Want:
     server: the server that needs the packages. suites: the Debian suites that have them.
     in_images: True if the container images contain this server.
     without: the loss if the want is not met; empty if the set-up fails in this case.
+    if_there: True if the set-up fails unless the want is met, where the distribution has the packages.
     starts: True if Debian would start the program as a service.
     builds_kernel: True if only the build of the guest kernel needs the packages.
     makes_environment: True if only the Python environment needs the packages.
@@ -60,6 +81,7 @@ class Want:
     suites: tuple[str, ...] = ()
     in_images: bool = False
     without: str = ""
+    if_there: bool = False
     starts: bool = False
     builds_kernel: bool = False
     makes_environment: bool = False
@@ -89,22 +111,19 @@ def wants_of(
         wants += _programs(ANYWHERE)
     if request.part is SetupPart.LINT:
         wants.append(Want(packages=("nodejs",), programs=("node",), without="the demo's page is not checked"))
-    if (request.capture and request.runs_here) or request.part in (SetupPart.CAPTURE, SetupPart.TEST):
+    if (request.capture and request.runs_here) or request.part is SetupPart.CAPTURE or request.tests(*CAPTURING):
         wants += _programs(CAPTURING)
-    if request.part in (SetupPart.COST, SetupPart.TEST):
-        wants += _programs(LOADING, without="`priolab cost` does not measure processor time")
-    if request.part is SetupPart.TEST:
+    if request.tests(*READING_CAPTURES):
         wants += _programs(READING_CAPTURES)
-        wants += _programs({"cargo": "cargo"}, without="the example of a server in Rust is not tested")
-        wants += _programs(COMPILING_BPF, without="the BPF programs in the tree are not compared with their sources")
-        wants += _files(BPF_FILES, without="the BPF programs in the tree are not compared with their sources")
-        wants += _programs({"lintian": "lintian"}, without="the tuner's package for Debian is not checked")
-        wants += _programs({"curl": "curl", "iperf3": "iperf3"}, without="some examples of the sandbox are not tested")
-        without = "an example of the sandbox is not tested"
-        wants += _programs({"dnsmasq": "dnsmasq-base"}, without=without)
-        wants.append(Want(packages=("openssh-server",), programs=("sshd",), without=without, starts=True))
-        shell = "chromium-headless-shell"
-        wants += _programs({shell: shell}, without="the demo's page is tested in the whole of Chromium")
+    for need, (table, without) in _FOR_TESTS.items():
+        if request.tests(need) or (need == "h2load" and request.part is SetupPart.COST):
+            wants += _programs(table, without=without)
+    if request.tests("clang"):
+        wants += _files(BPF_FILES, without=_FOR_TESTS["clang"][1])
+    if request.tests("sshd"):
+        wants.append(Want(packages=("openssh-server",), programs=("sshd",), without=_NOT_TESTED, starts=True))
+    if request.tests("stock-runner"):
+        wants += _files(ARCHIVE_FILES, without="the gate's action is not tested on a stock runner")
     if request.runs_here:
         for browser in wanted_browsers(request):
             without = "" if is_named(browser, request) else f"CLIENT={browser.name} cannot be used"
@@ -123,12 +142,14 @@ def wants_of(
     of_suites = request.runs_here and any(server.edition in SUITES for server in _known(request.servers))
     if not knows_debian and ((request.in_guests and not kernel_built) or of_suites):
         wants += _files(ARCHIVE_FILES, without="Debian's packages can be fetched only with MIRROR=http://HOST/debian")
+    if request.tests_need is not None:
+        wants = [replace(want, if_there=bool(want.without)) for want in wants]
     return tuple(wants)
 
 
 def wanted_browsers(request: SetupRequest) -> list[BrowserProgram]:
-    """Returns the browsers that the request is for. Tests use all browsers."""
-    return [each for each in BROWSERS.values() if is_named(each, request) or request.part is SetupPart.TEST]
+    """Returns the browsers that the request is for."""
+    return [each for each in BROWSERS.values() if is_named(each, request) or request.tests(each.name)]
 
 
 def is_named(browser: BrowserProgram, request: SetupRequest) -> bool:
@@ -139,31 +160,30 @@ def is_named(browser: BrowserProgram, request: SetupRequest) -> bool:
 def npm_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
     """Returns servers that use npm packages.
 
-    needed: True for the servers that the request names. False for the others, if the request is for tests; otherwise
-    none.
+    needed: True for the servers that the request names, also those that some tests need. False for the others, if the
+    request is for all tests; otherwise none.
     """
-    named = [server for server in servers.values() if server.npm and server.name in request.servers]
+    names = request.servers | (request.tests_need or frozenset())
+    named = [server for server in servers.values() if server.npm and server.name in names]
     if needed:
         return named
-    return [
-        server for server in servers.values() if server.npm and server not in named and request.part is SetupPart.TEST
-    ]
+    return [server for server in servers.values() if server.npm and server not in named and request.tests(server.name)]
 
 
 def wheel_servers(request: SetupRequest, servers: Mapping[str, Server], *, needed: bool) -> list[Server]:
     """Returns servers whose programs are in wheels, with the requested edition.
 
     needed: True for the servers that the request names; other names are left out. False for servers that it does not
-    name. Tests want all editions of these. The part `servers` wants one edition of each server that the distribution
-    lacks. The default sweep wants the servers that it can do without.
+    name. All tests want all editions of these. The part `servers` wants one edition of each server that the
+    distribution lacks. The default sweep wants the servers that it can do without.
     """
-    named = _known(request.servers)
+    named = _known(request.servers | (request.tests_need or frozenset()))
     if needed:
         return [server for server in named if server.wheel]
     spare = [*_known(request.others)]
     if request.part is SetupPart.SERVERS and not request.servers:
         spare += servers.values()
-    if request.part is SetupPart.TEST:
+    if request.part is SetupPart.TEST and request.tests_need is None:
         spare += servers.values()
         spare += [server_of(f"{name}@{edition}") for name, server in servers.items() for edition in server.wheels]
     return [server for server in spare if server.wheel and server not in named]
@@ -202,7 +222,7 @@ def _of_server(server: Server, request: SetupRequest) -> Want | None:
         return None
     is_needed = server.base or server.name in request.servers
     many = request.part is SetupPart.SERVERS and not request.servers and not server.npm
-    if not (is_needed or many or server.name in request.others or request.part is SetupPart.TEST):
+    if not (is_needed or many or server.name in request.others or request.tests(server.name)):
         return None
     return Want(
         packages=server.packages,

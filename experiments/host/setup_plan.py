@@ -7,8 +7,8 @@ from priolab.experiments.host.home import kernel_command
 from priolab.experiments.host.machine import Distribution, Machine, Rights
 from priolab.experiments.host.packages import Want
 from priolab.experiments.host.setup_request import SetupPart, SetupRequest
+from priolab.proxy.server import SUITES
 
-_DEBIANS = "these are Debian's names of the packages; install them with this system's package manager"
 _ELSEWHERE = "set XDG_CACHE_HOME to a folder that can be written"
 
 
@@ -55,6 +55,8 @@ def decide(
         others = [want for want in lacking if not want.makes_environment]
         notes += _of_what_is_missing(others, machine)
         lacking = [want for want in lacking if want.makes_environment]
+    to_be_had = [want for want in lacking if want.if_there and not _absent(want, obtainable)]
+    lacking = [replace(want, without="") if want in to_be_had else want for want in lacking]
     needed = [want for want in lacking if want.needed]
     refusals = [*_trouble(request, machine, builds_kernel=builds_kernel)]
     unobtainable = [want for want in needed if _absent(want, obtainable)]
@@ -68,9 +70,9 @@ def decide(
         lines = [f"not installed: {' '.join(each.packages)}; without them, {each.without}" for each in optional]
         every = dict.fromkeys([*install, *(package for each in optional for package in each.packages)])
         if install:
-            refusals += [f"these packages are missing: {' '.join(install)}", *lines, remedy(every, machine)]
+            refusals += [f"these packages are missing; {remedy(every, machine)}", *lines]
             kernels = [want for want in obtained if want.builds_kernel]
-            if kernels and "auto" in (request.fabrics or {"auto"}):
+            if kernels and request.part is not SetupPart.TEST and "auto" in (request.fabrics or {"auto"}):
                 without = "FABRIC=compose, with Docker," if machine.no_namespaces else "FABRIC=netns"
                 refusals.append(
                     f"only the guest kernel needs {' '.join(_packages(kernels))}; {without} works without them"
@@ -90,11 +92,21 @@ def decide(
 
 
 def remedy(packages: Iterable[str], machine: Machine) -> str:
-    """Returns the command that installs the packages, as a sentence."""
+    """Returns how the packages are installed, as a sentence that ends with root's command or the packages."""
     if not machine.has_apt:
-        return _DEBIANS
-    become = "" if machine.rights is Rights.ROOT else "sudo "
-    return f"install them with: {become}apt-get install --no-install-recommends {' '.join(packages)}"
+        return f"install what Debian calls {' '.join(packages)}"
+    return f"run as root: apt-get update && apt-get install --no-install-recommends {' '.join(packages)}"
+
+
+def by_release(wants: Iterable[Want], distribution: Distribution) -> Mapping[str, bool]:
+    """Returns False for each package of which the lab knows that this release of Debian lacks it.
+
+    For machines on which apt has no list of packages yet, and this user cannot fetch one.
+    """
+    if not any(suite in distribution.name for suite in SUITES):
+        return {}
+    absent = [want for want in wants if want.suites and not any(suite in distribution.name for suite in want.suites)]
+    return {package: False for want in absent for package in want.packages}
 
 
 def not_packaged(
@@ -130,8 +142,7 @@ def _of_what_is_missing(lacking: Sequence[Want], machine: Machine) -> Iterable[s
     """Yields notes about the packages and the guest kernel that runs still need. lacking: the unmet wants."""
     packages = _packages([want for want in lacking if want.needed])
     if packages:
-        yield f"not installed: {' '.join(packages)}; FABRIC=compose needs none of them"
-        yield remedy(packages, machine)
+        yield f"not installed, and FABRIC=compose needs none of it; {remedy(packages, machine)}"
     if any(want.builds_kernel for want in lacking):
         yield f"FABRIC=virtual needs the guest kernel, which {kernel_command()} builds"
 

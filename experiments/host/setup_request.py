@@ -14,6 +14,9 @@ _CATALOGUES = {"SCENARIO": Path("experiments/scenario/catalogue"), "SWEEP": Path
 _WITHOUT_PACKAGES = {"compose"}
 """Fabrics that need no packages on this machine, because their programs are in container images."""
 
+CORE = "core"
+"""The value of TESTS for the core's tests, which need what an experiment needs and pytest."""
+
 _NO_SERVER = "none"  # a value of VIA
 
 MAKE_VARIABLE = "PRIOLAB_KNOBS"
@@ -54,6 +57,8 @@ class SetupRequest:
     part: the part of the lab to set up. servers: the values of SERVER and VIA; without these servers the set-up fails.
     others: further servers, without which the set-up does not fail. clients: the values of CLIENT. fabrics: the values
     of FABRIC; an empty set means `auto`. capture: True if packets will be captured: with CAPTURE=yes, and with VIA.
+    tests_need: what the tests to come need beside what an experiment needs, by the names of
+    tests/support/capabilities.py; None for all tests.
     """
 
     part: SetupPart = SetupPart.EVERYTHING
@@ -62,6 +67,11 @@ class SetupRequest:
     clients: frozenset[str] = field(default_factory=frozenset)
     fabrics: frozenset[str] = field(default_factory=frozenset)
     capture: bool = False
+    tests_need: frozenset[str] | None = None
+
+    def tests(self, *names: str) -> bool:
+        """Returns True if the request is for tests that need something with one of these names."""
+        return self.part is SetupPart.TEST and (self.tests_need is None or not self.tests_need.isdisjoint(names))
 
     @property
     def runs_here(self) -> bool:
@@ -92,6 +102,7 @@ def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> Set
     for word in words:
         name, _, value = word.partition("=")
         values[name] = [each.strip() for each in value.split(",")]
+    tested = values.pop("TESTS", None) if part is SetupPart.TEST else None
     is_default_sweep = part is SetupPart.SWEEP and values.keys() <= set(RUN_WORDS)
     if is_default_sweep:
         values["SWEEP"] = [DEFAULT_SWEEP]
@@ -112,7 +123,20 @@ def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> Set
         clients=frozenset(values.get("CLIENT", [])),
         fabrics=frozenset(values.get("FABRIC", [])),
         capture="yes" in values.get("CAPTURE", []) or bool(second),
+        tests_need=None if tested is None else frozenset(need for name in tested for need in _needs_of(name, root)),
     )
+
+
+def _needs_of(name: str, root: Path) -> list[str]:
+    """Returns what the tests of an extra need, or those of the core, which need nothing more. Raises ValueError."""
+    if name == CORE:
+        return []
+    path = root / "extras" / name / "extra.toml"
+    try:
+        needs: list[str] = parsed(from_toml, content(path, MOST_TOML_BYTES)).get("tests_need", [])
+    except OSError as error:
+        raise ValueError(f"TESTS={name} is not allowed; allowed: {CORE}, or the name of an extra") from error
+    return needs
 
 
 def _knobs_of(name: str, entry: str, root: Path) -> dict[str, list[str]]:

@@ -8,7 +8,6 @@ import pytest
 from priolab.experiments.cli import whole_command_line
 from priolab.experiments.commands.options import all_knobs
 from priolab.experiments.host.home import ROOT
-from priolab.experiments.host.search_path import find
 from tools.man_page import page
 
 _FILE = ROOT / "docs" / "priolab.1"
@@ -38,7 +37,7 @@ def test_each_line_is_known_to_man() -> None:
         assert "\\" not in _ESCAPES.sub("", line), line
 
 
-@pytest.mark.skipif(find("groff") is None, reason="groff, which man(1) uses, is not installed")
+@pytest.mark.needs("groff")
 def test_groff_has_no_warning() -> None:
     """The page is rendered without a warning, in narrow and in wide terminals."""
     for width in ("80n", "132n"):

@@ -40,10 +40,11 @@ def test_what_a_target_needs(words: Sequence[str], part: str) -> None:
 
 
 def test_what_tests_need() -> None:
-    """The core's tests need what an experiment needs, and the packages of Python for tests. All tests need all."""
-    assert set_up("test") == ["", "lint"]
-    assert set_up("test-all", "FABRIC=compose") == ["", "lint", "test"]
-    assert set_up("test-demo") == ["test"]
+    """Tests need what they say, and the packages of Python for tests. All tests need all."""
+    assert set_up("test") == ["test TESTS=core"]
+    assert set_up("test-all", "FABRIC=compose") == ["test TESTS=core", "test"]
+    assert set_up("test-all", "PASSED=folder") == ["test"]
+    assert set_up("test-demo") == ["test TESTS=demo"]
 
 
 def test_what_is_no_knob() -> None:
@@ -100,11 +101,8 @@ def test_a_bare_machine_gets_a_note(bare: Path) -> None:
     done = _setup(bare, "environment")
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
-    assert re.fullmatch(r"setup: note: not installed:.* nodejs .*; FABRIC=compose needs none of them", lines[0])
-    assert (
-        lines[1]
-        == "setup: note: these are Debian's names of the packages; install them with this system's package manager"
-    )
+    told = "setup: note: not installed, and FABRIC=compose needs none of it; install what Debian calls "
+    assert re.fullmatch(rf"{told}.*\bnodejs\b.*", lines[0])
     assert all(line.startswith("setup: note: ") for line in lines)
 
 
@@ -114,10 +112,10 @@ def test_a_bare_machine_cannot_have_everything(bare: Path, knobs: str) -> None:
     done = _setup(bare, PRIOLAB_KNOBS=knobs)
     assert done.returncode == 1
     first, *others = done.stderr.splitlines()
-    assert re.match(r"setup: these packages are missing:.* nodejs\b", first)
+    assert re.match(r"setup: these packages are missing; install what Debian calls .*\bnodejs\b", first)
     assert ("h2o" in first) is ("h2o" in knobs)
     assert ("gcc" in first) is ("netns" not in knobs)
-    assert len(others) == (2 if "gcc" in first else 1)  # the command, and whether netns would do
+    assert len(others) == ("gcc" in first)  # whether netns would do
     assert not list(bare.glob("cache/priolab/*"))
 
 
@@ -160,7 +158,7 @@ def test_nothing_to_do_is_nothing_said(bare: Path) -> None:
     done = _setup(bare, PRIOLAB_KNOBS="FABRIC=netns")
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    assert [line for line in done.stderr.splitlines() if "Debian's names" not in line] == []
+    assert [line for line in done.stderr.splitlines() if "Debian calls" not in line] == []
 
 
 def test_a_chosen_interpreter_gets_its_environment(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:

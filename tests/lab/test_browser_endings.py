@@ -11,7 +11,6 @@ import pytest
 
 from priolab.proxy.descriptors import with_descendants
 from tests.lab.browsing import ENDLESS, LOADING, SOON_S
-from tests.support.capabilities import needs
 from tests.support.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 from tests.support.lab import Lab
 
@@ -48,11 +47,15 @@ _FIREFOX = _Program(client="firefox", word="firefox", main="--remote-debugging-p
 _WEBKIT = _Program(client="webkit", word="/webkit2gtk-", main="/MiniBrowser", processes=3)
 
 
-@pytest.fixture(params=[_CHROMIUM, _FIREFOX, _WEBKIT], ids=lambda each: each.client)
+@pytest.fixture(
+    params=[
+        pytest.param(each, marks=pytest.mark.needs(each.client), id=each.client)
+        for each in (_CHROMIUM, _FIREFOX, _WEBKIT)
+    ]
+)
 def browser(request: pytest.FixtureRequest) -> _Program:
     """Returns each browser."""
     found: _Program = request.param
-    needs(found.client)
     return found
 
 

@@ -12,20 +12,16 @@ from priolab.analysis.figures import picture
 from priolab.analysis.figures.album import FIGURES
 from priolab.analysis.records.runs import load_experiment
 from tests.lab.browsing import ALIKE_MS, QUICK, must_have_browsed, must_need_lowat, read
-from tests.support.capabilities import needs
 from tests.support.endings import nothing_is_left
 from tests.support.lab import Done, Lab
 from tests.support.shared_runs import Runs
+
+pytestmark = pytest.mark.needs("chromium")
 
 _CHROMIUM = ("CLIENT=chromium", "FABRIC=netns")
 _MISSPOKEN = "the resource that the browser asked to come first: asked for script, observed image"
 _SAID = {"page": ("u=0, i", {256}), "image": ("u=2, i", {183, 220}), "script": ("u=2", {220})}
 """By resource: the value of the header field, and the allowed values of the last weight."""
-
-
-@pytest.fixture(autouse=True)
-def _browser() -> None:
-    needs("chromium")
 
 
 def _kinds(folder: Path) -> list[tuple[str, str | None]]:

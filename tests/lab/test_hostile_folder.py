@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from priolab.client.plan import PROBE_LEAST_BYTES
-from tests.support.capabilities import needs
 from tests.support.fronts import NAME, running_front
 from tests.support.lab import Lab
 from tests.support.punctuality import must_be_punctual, was_late
@@ -148,9 +147,9 @@ def test_the_first_run_of_a_study(lab: Lab, folder: Path, words: tuple[str, ...]
     assert not (folder.parent / "executed").exists()
 
 
+@pytest.mark.needs("nginx")
 def test_a_probe(lab: Lab, folder: Path, tmp_path: Path) -> None:
     """A probe of a running server runs nothing of the folder."""
-    needs("nginx")
     (tmp_path / "front").mkdir()
     with running_front("nginx", tmp_path / "front", size_bytes=PROBE_LEAST_BYTES) as (settings, _):
         address = f"https://{NAME}:{settings.port}/image.jpg"

@@ -8,7 +8,7 @@ import pytest
 from priolab.experiments.commands.export import export
 from priolab.experiments.host.installed import lack_of
 from priolab.proxy.server import server_of
-from tests.support.capabilities import needs
+from tests.support.capabilities import each
 from tests.support.lab import Done
 from tests.support.shared_runs import Runs
 
@@ -23,9 +23,9 @@ FRONTS = ("caddy-h3", "haproxy-h3", "nginx-h3", *FOLLOWING)
 _BOTH = ("SERVER=caddy,caddy-h3", "LOWAT=16384", "RELOADS=0", "SAMPLE=100ms")
 
 
+@pytest.mark.needs("caddy", "caddy-h3")
 def test_the_script_begins_at_once(run: Runs) -> None:
     """Over HTTP/2 the control is inverted. Over HTTP/3 the script begins early in both arms (undecided)."""
-    needs("caddy-h3")
     done = run(*_BOTH)
     assert done.code == 0, done.trouble
     waits = {
@@ -75,10 +75,9 @@ def _every_front(run: Runs) -> Done:
     return run.together(fronts, "RELOADS=0", "LOWAT=none", "SAMPLE=none")
 
 
-@pytest.mark.parametrize("name", FRONTS)
+@pytest.mark.parametrize("name", each(FRONTS))
 def test_a_front(run: Runs, name: str) -> None:
     """Every front of HTTP/3 sends the script early, without LOWAT. Those that follow RFC 9218 complete it first."""
-    needs(name)
     found = _every_front(run).arm(name)
     assert found["status"] == "ok", found["reason"]
     assert found["script"]["first_byte_ms"] < 1500
@@ -94,10 +93,10 @@ def test_a_suite_without_http3(run: Runs, suite: str) -> None:
     assert done.err.strip().endswith(told)
 
 
+@pytest.mark.needs("caddy", "caddy-h3")
 @pytest.mark.parametrize("to", ["har", "qlog", "perfetto", "csv"])
 def test_it_is_exported(run: Runs, to: str, tmp_path: Path) -> None:
     """Every export format has the streams of a run over HTTP/3, and HAR names the protocol."""
-    needs("caddy-h3")
     done = run(*_BOTH)
     assert done.folder
     exported = export(done.folder, to, tmp_path / "out")

@@ -15,7 +15,7 @@ from priolab.common.packets import PACKET_BYTES, framed
 from tests.support.lab import Done, Lab
 from tests.support.shared_runs import Runs
 from tests.support.together import together
-from tests.support.variations import finely_sampled, variations
+from tests.support.variations import finely_sampled, variations, variations_of_h2o, variations_of_nghttpx
 from tools.campaigns.ledgers import CAPTURED, ledger_of, offs, thinned
 
 pytestmark = pytest.mark.usefixtures("guest")
@@ -145,9 +145,11 @@ def test_sampling_does_not_change_the_result(lab: Lab) -> None:
     assert "sampled 1 times" in without["ledger_reason"] or "sampled 0 times" in without["ledger_reason"]
 
 
+@pytest.mark.needs("h2o", "nghttpx")
 def test_nobody_is_sooner_than_the_oracle(run: Runs) -> None:
     """In no experiment is the focal resource's first byte earlier than the oracle's, on any page, with any server."""
-    variations(run)
+    for made in (variations, variations_of_h2o, variations_of_nghttpx):
+        made(run)
     found = [arm for done in run.done if done.summary for arm in done.summary["arms"] if arm["status"] == "ok"]
     arms = [arm for arm in found if arm["scenario"]["plan"] == "loads"]  # a probe has no oracle
     assert arms

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.lab import priolab_here
 from tests.support.shared_runs import Runs
-from tests.support.variations import finely_sampled, variations
+from tests.support.variations import finely_sampled, variations, variations_of_h2o
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -77,9 +77,10 @@ def test_the_modem_tells_the_same_story(run: Runs) -> None:
     assert done.arm("modem")["verdict"] == "kept"
 
 
+@pytest.mark.needs("h2o")
 def test_h2o_begins_the_script_early(run: Runs) -> None:
     """With h2o's own mechanism off, the script is late without LOWAT, earlier with 131072, and earliest with 16384."""
-    done = variations(run)
+    done = variations_of_h2o(run)
     control, treatment, smaller = (done.arm(f"h2o-{name}") for name in ("control", "131072", "16384"))
     assert control["verdict"] == "inverted"
     assert control["script"]["first_byte_ms"] > 5500
@@ -87,9 +88,10 @@ def test_h2o_begins_the_script_early(run: Runs) -> None:
     assert smaller["script"]["first_byte_ms"] < treatment["script"]["first_byte_ms"]
 
 
+@pytest.mark.needs("h2o")
 def test_h2o_native_is_lost_where_the_window_has_outgrown_it(run: Runs) -> None:
     """With NATIVE=on h2o's script is early in the first load, but late once the congestion window exceeds max-cwnd."""
-    control = variations(run).arm("h2o-native-control")
+    control = variations_of_h2o(run).arm("h2o-native-control")
     first_bytes = [load["script"]["first_byte_ms"] for load in control["loads"]]
     assert first_bytes[0] < 1200
     assert max(first_bytes) > 5500

@@ -41,7 +41,9 @@ _AT_ONCE = 10
     [
         ("nginx: master process", "nginx", "the front (nginx): it was ended by SIGKILL"),
         ("nginx: worker process", "nginx", "the front (nginx): the process that served the client has ended"),
-        ("h2o -m worker", "h2o", "the front (h2o): it was ended by SIGKILL"),
+        pytest.param(
+            *("h2o -m worker", "h2o", "the front (h2o): it was ended by SIGKILL"), marks=pytest.mark.needs("h2o")
+        ),
         ("-m priolab.netem.ferry", "nginx", "the link (ferry): it was ended by SIGKILL"),
         ("-m priolab.client", "nginx", "the client: it was ended by SIGKILL"),
         ("origin.mjs", "nginx", "the origin: it was ended by SIGKILL"),

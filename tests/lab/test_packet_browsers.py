@@ -7,7 +7,6 @@ from functools import partial
 import pytest
 
 from tests.lab.browsing import ALIKE_MS, QUICK, must_have_browsed, must_need_lowat, read
-from tests.support.capabilities import needs
 from tests.support.endings import nothing_is_left
 from tests.support.lab import Done, Lab
 from tests.support.ordinary_lab import OrdinaryLab
@@ -64,11 +63,12 @@ _WEBKIT = _Browser(
 )
 
 
-@pytest.fixture(params=[_FIREFOX, _WEBKIT], ids=lambda each: each.client)
+@pytest.fixture(
+    params=[pytest.param(each, marks=pytest.mark.needs(each.client), id=each.client) for each in (_FIREFOX, _WEBKIT)]
+)
 def browser(request: pytest.FixtureRequest) -> _Browser:
     """Returns each browser."""
     found: _Browser = request.param
-    needs(found.client)
     return found
 
 
@@ -112,14 +112,13 @@ def test_an_ordinary_users_browser(ordinary_lab: OrdinaryLab, browser: _Browser)
     nothing_is_left(ordinary_lab)
 
 
+@pytest.mark.needs("webkit", "lighttpd")
 @pytest.mark.usefixtures("guest")
 def test_a_front_can_silence_webkitgtk(run: Runs) -> None:
     """libsoup sends no priorities of RFC 7540 to a front that does not read them, and none of RFC 9218. The run counts.
 
     The request of the first page may come before the front's SETTINGS.
     """
-    needs("webkit")
-    needs("lighttpd")
     done = run("CLIENT=webkit", "SERVER=lighttpd", "LOWAT=none", "RELOADS=1", "SIZE=300000", *QUICK)
     assert done.code == 0, done.trouble
     browser = read(done, "control", "client/browser.json")

@@ -14,9 +14,9 @@ from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import load_run
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.scenario.pages import Parameters, page_of
-from tests.support.lab import Lab
+from tests.support.lab import Done, Lab
 from tests.support.shared_runs import Runs
-from tests.support.variations import variations
+from tests.support.variations import variations, variations_of_nghttpx
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -58,7 +58,10 @@ important = true
 
 def _arms(run: Runs, name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Returns the control and the treatment of a page."""
-    done = variations(run)
+    return _both(variations(run), name)
+
+
+def _both(done: Done, name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     assert done.code == 0, done.trouble
     return done.arm(f"{name}-control"), done.arm(name)
 
@@ -84,15 +87,16 @@ def test_news(run: Runs) -> None:
     assert treatment["other_bytes_before"] < control["other_bytes_before"] / 4
 
 
+@pytest.mark.needs("nghttpx")
 def test_late(run: Runs) -> None:
     """The client requests the script 0.6 s after the images. Only with LOWAT is the script's order kept.
 
     The server follows RFC 9218. The oracle knows of the client's wait.
     """
-    control, treatment = _arms(run, "late")
+    done = variations_of_nghttpx(run)
+    control, treatment = _both(done, "late")
     assert (control["verdict"], treatment["verdict"]) == ("inverted", "kept")
     assert treatment["ledger"]["wait_ms"] < control["ledger"]["wait_ms"] / 3
-    done = variations(run)
     assert done.folder is not None
     load = measured_load(load_run(done.folder / "late.1").evidence())
     asked = {name: times.requested_ns for name, times in load.resources.items()}

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.support.capabilities import needs
 from tests.support.lab import Done
 from tests.support.shared_runs import Runs
 
@@ -44,7 +43,6 @@ _STEP = 0.025
 
 
 def _done(run: Runs) -> Done:
-    needs("h2o")
     page = run.lab.root / "weights.toml"
     page.write_text(_PAGE)
     arms: dict[str, tuple[str, ...]] = {
@@ -78,9 +76,9 @@ def test_over_spdy(run: Runs) -> None:
     assert _share(done, "spdy") == 1
 
 
+@pytest.mark.needs("caddy-h3@2.11.7")
 def test_over_http3(run: Runs) -> None:
     """Over HTTP/3 the default link gives the share that no link gives, within two steps."""
-    needs("caddy-h3@2.11.7")
     words = ("SERVER=caddy-h3@2.11.7", "DIALECT=header")
     arms = {"link": words, "none": ("SCENARIO=probe", *words)}
     done = run.together(arms, "SIZE=384K", "PLAN=probe", "RELOADS=0", "SAMPLE=none")

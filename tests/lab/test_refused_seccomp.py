@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from priolab.experiments.testbed.guest import kernel
 from tests.support.lab import Lab
 from tests.support.refusing import refuse_seccomp
 
@@ -27,10 +26,9 @@ def _refused(lab: Lab, command: Sequence[str]) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.needs("seccomp")
 def test_a_run_by_ptrace(lab: Lab) -> None:
     """run.json names ptrace, and the client's events equal those of a run with seccomp."""
-    if kernel.entry() == "ptrace":
-        pytest.skip(f"nothing to compare with: {kernel.why_ptrace()}")
     usual = lab.run_here(*_WORDS)
     slower = lab.latest(_refused(lab, lab.command(*_WORDS, "--print-folder")))
     events = []

@@ -14,7 +14,7 @@ from priolab.experiments.host.installed import lack_of
 from priolab.experiments.host.programs import server_version
 from priolab.experiments.results.journal_lines import JOURNALS, lines
 from priolab.proxy.server import catalogue
-from tests.support.capabilities import needs
+from tests.support.capabilities import each
 from tests.support.lab import Done
 from tests.support.shared_runs import Runs
 from tests.support.together import together
@@ -35,7 +35,10 @@ _PREBUILT = [
     if server.packages and server.protocol == "h2"
 ]
 _WITH_RECORDS = [name for name, server in catalogue().items() if "bytes" in server.record.levels]
-_REPEATED = ("apache", "haproxy", "caddy", "caddy@2.11.7", "envoy", "go", "traefik", "caddy-h3@2.11.7", "envoy-h3")
+_REPEATED = (
+    *("apache", "h2o", "haproxy"),
+    *("caddy", "caddy@2.11.7", "envoy", "go", "traefik", "caddy-h3@2.11.7", "envoy-h3"),
+)
 """Servers with threads, of which the last seven read the processor's clock."""
 _MECHANISMS = [name for name, server in catalogue().items() if "on" in server.native.levels]
 
@@ -80,10 +83,9 @@ def test_it_is_measured(run: Runs, server: str) -> None:
     assert sooner == (server not in _LINE_UP)
 
 
-@pytest.mark.parametrize("name", _PREBUILT)
+@pytest.mark.parametrize("name", each(_PREBUILT))
 def test_a_prebuilt_edition(run: Runs, name: str) -> None:
     """A version from a wheel is measured like the distribution's. env.json has the version and the wheel's digest."""
-    needs(name)
     done = run(f"SERVER={name}", "CONTROL=no", *_SHORT)
     assert done.arm("lowat-131072")["status"] == "ok"
     assert done.folder is not None
@@ -92,10 +94,9 @@ def test_a_prebuilt_edition(run: Runs, name: str) -> None:
     assert "sha256" in versions[f"wheel of SERVER={name}"]
 
 
-@pytest.mark.parametrize("name", _LINE_UP)
+@pytest.mark.parametrize("name", each(_LINE_UP))
 def test_a_line_is_seen(run: Runs, name: str) -> None:
     """With whole responses in its buffers LOWAT does not help; the ledger shows the wait in the output queue."""
-    needs(name)
     waited = _ok(_measured(run), name)["ledger"]["parts_ms"]
     small = _measured(run).arm(f"{name}-unbuffered")
     assert waited["front_committed"] > 1000
@@ -103,10 +104,9 @@ def test_a_line_is_seen(run: Runs, name: str) -> None:
     assert small["script"]["first_byte_ms"] < 4000
 
 
-@pytest.mark.parametrize("name", _MECHANISMS)
+@pytest.mark.parametrize("name", each(_MECHANISMS))
 def test_its_own_mechanism(run: Runs, name: str) -> None:
     """NATIVE=on sets TCP_NOTSENT_LOWAT of the server's socket; a version without the option is refused beforehand."""
-    needs(name)
     native = catalogue()[name].native
     if lacking := native.lacked_until("on", _version(name)):
         done = run(f"SERVER={name}", "NATIVE=on", "LOWAT=16384", "CONTROL=no", *_SHORT)
@@ -129,13 +129,12 @@ def unsampled(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 
 @pytest.mark.parametrize("link", _RECORDS)
-@pytest.mark.parametrize("name", _WITH_RECORDS)
+@pytest.mark.parametrize("name", each(_WITH_RECORDS))
 def test_its_largest_record(unsampled: Done, name: str, link: str) -> None:
     """The largest record that the client decrypts has the size asked for, on a slow link and on a fast link.
 
     If it had another size, the run would be invalid.
     """
-    needs(name)
     assert _ok(unsampled, f"{name}-{link}")["observed"]["record_bytes"] == 1400
 
 
@@ -148,13 +147,12 @@ def _arm(name: str) -> str:
     return name.replace("@", "-")
 
 
+@pytest.mark.needs(*_REPEATED)
 def test_it_repeats(tmp_path: Path) -> None:
     """Servers with threads give the same journals, to the nanosecond, whichever run shares the guest.
 
     The same holds for servers that read the processor's clock.
     """
-    for name in _REPEATED:
-        needs(name)
     folders = []
     for order in (_REPEATED, _REPEATED[::-1]):
         done = together(tmp_path, {_arm(name): (f"SERVER={name}", *_LOSSY) for name in order}, *_SHORT)

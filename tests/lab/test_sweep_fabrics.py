@@ -25,21 +25,18 @@ _ALIKE = 0.1
 
 
 @pytest.mark.parametrize(
-    ("fabric", "needed"),
+    "fabric",
     [
-        ("virtual", "guest"),
-        pytest.param("netns", "netns", marks=pytest.mark.punctual),
-        pytest.param("compose", "compose", marks=[pytest.mark.punctual, pytest.mark.containers]),
+        pytest.param("virtual", marks=pytest.mark.needs("fabric-virtual")),
+        pytest.param("netns", marks=[pytest.mark.needs("fabric-netns"), pytest.mark.punctual]),
+        pytest.param("compose", marks=[pytest.mark.needs("fabric-compose"), pytest.mark.punctual]),
     ],
 )
-def test_a_sweep_runs_in_every_fabric(
-    lab: Lab, tmp_path: Path, request: pytest.FixtureRequest, fabric: str, needed: str
-) -> None:
+def test_a_sweep_runs_in_every_fabric(lab: Lab, tmp_path: Path, fabric: str) -> None:
     """The sweep has an arm and its twin, and their goodput is the same in every fabric.
 
     The image and the script have 600 kB and take 2.5 s at this rate, so goodput is most of the rate.
     """
-    request.getfixturevalue(needed)
     file = tmp_path / "small.toml"
     file.write_text(_GRID)
     # If the busy machine delayed a run's processes too long, the same command repeats this run.

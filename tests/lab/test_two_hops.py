@@ -10,7 +10,6 @@ from priolab.common.formats.passages import Passage
 from priolab.common.formats.reading import read_journal
 from priolab.proxy.server import catalogue
 from priolab.proxy.switch import H2C, HTTP1
-from tests.support.capabilities import needs
 from tests.support.lab import Done, Lab
 from tests.support.together import together
 
@@ -36,11 +35,15 @@ _ARMS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_MEASURED = pytest.mark.needs(
+    *_SECOND, "caddy", "haproxy", *(name.removeprefix("from-") for name in _ARMS if name.startswith("from-"))
+)
+"""The mark of a test that reads the arms."""
+
+
 @pytest.fixture(scope="module")
 def done(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa: ARG001
-    """Returns an experiment with all arms. Skips the test if a server is not installed."""
-    for name in _SECOND:
-        needs(name)
+    """Returns an experiment with all arms."""
     return together(
         tmp_path_factory.mktemp("two-hops"), {name: (*_SMALL, *own) for name, own in _ARMS.items()}, *_SHORT
     )
@@ -52,6 +55,7 @@ def _ok(done: Done, name: str) -> Mapping[str, Any]:
     return arm
 
 
+@_MEASURED
 @pytest.mark.parametrize("name", _ARMS)
 def test_the_ledger_explains_both_hops(done: Done, name: str) -> None:
     """The run is ok, its parts add up to the wait, and at least 97 % of the wait is explained."""
@@ -64,6 +68,7 @@ def test_the_ledger_explains_both_hops(done: Done, name: str) -> None:
     assert arm["observed"]["second"]["lowat"] == (16384 if "VIA_LOWAT=16384" in _ARMS[name] else 2**32 - 1)
 
 
+@_MEASURED
 def test_lowat_of_the_second_front_acts_at_the_second_front(done: Done) -> None:
     """Over one connection on a slow link between the fronts, only LOWAT of the second front helps the script."""
     unset, front, second, both = (_ok(done, name) for name in ("unset", "front", "second", "both"))
@@ -76,6 +81,7 @@ def test_lowat_of_the_second_front_acts_at_the_second_front(done: Done) -> None:
         assert arm["ledger"]["parts_ms"][Layer.SECOND_UNSENT] < unset["ledger"]["parts_ms"][Layer.SECOND_UNSENT] / 4
 
 
+@_MEASURED
 def test_each_protocol_has_its_connections(done: Done) -> None:
     """With HTTP/1.1 image and script are on the way at once on connections of their own, with HTTP/2 on one."""
     assert done.folder is not None

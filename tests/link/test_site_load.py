@@ -1,7 +1,6 @@
 """`priolab probe --load` over a shaped link: a client alone sees what TCP_NOTSENT_LOWAT does."""
 
 import json
-import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from priolab.experiments.cli import main
 from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, wire_link
-from tests.support.capabilities import needs
 from tests.support.fronts import NAME, running_front
 
 pytestmark = pytest.mark.usefixtures("netns")
@@ -35,7 +33,6 @@ important = true
 @pytest.fixture
 def places() -> Iterator[tuple[Namespace, Namespace]]:
     """Make a client's and a front's place, with a router between them that sends 8 Mbit/s to the client."""
-    needs("nginx")
     with Namespace("client") as client, Namespace("link") as link, Namespace("front") as front:
         wire_link(client, link, front)
         link.write_sysctl("net.ipv4.ip_forward", "1")
@@ -85,14 +82,12 @@ def test_lowat_keeps_the_order(
 
 @pytest.mark.containers  # the device has addresses that containers of experiments use, too
 @pytest.mark.punctual
+@pytest.mark.needs("nginx", "root")
 def test_a_link_to_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """--rate and --delay put a link before a server of this machine, and the link's device vanishes with the command.
 
     A server that listens at 127.0.0.1 alone is not behind the link, and the error says so.
     """
-    needs("nginx")
-    if os.geteuid() != 0:
-        pytest.skip("only root can add a device to this machine")
     for address, code in (("0.0.0.0", 0), ("127.0.0.1", 1)):
         folder = tmp_path / address
         folder.mkdir()

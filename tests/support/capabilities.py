@@ -1,32 +1,96 @@
-"""The capabilities of this machine, as `priolab doctor` finds them; tests that lack one are skipped."""
+"""The capabilities of this machine, which tests need: the names that the mark `needs` and PRIOLAB_EXPECT have.
+
+A test says what it needs: `@pytest.mark.needs("h2o", "tcpdump")`. pytest adds the mark to tests with fixtures that need
+something. By the mark, and not by what happens to be installed, `make test` selects its tests (selection.py), and a
+selected test is skipped where something that it needs is missing.
+"""
 
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from priolab.common.cache_folder import cache_folder
 from priolab.common.uring import Ring
 from priolab.experiments.commands.doctor import examine, link_options
 from priolab.experiments.host import keeper
 from priolab.experiments.host.installed import lack_of
 from priolab.experiments.host.machine import Capability
+from priolab.experiments.host.packages import CAPTURING, READING_CAPTURES
 from priolab.experiments.host.search_path import find
-from priolab.proxy.server import catalogue, server_of
+from priolab.experiments.host.tools import BROWSERS
+from priolab.experiments.run.fabrics import FABRICS
+from priolab.experiments.testbed.guest import kernel, kernel_source
+from priolab.proxy.server import Server, catalogue, server_of
 from tests.page import axe
-from tests.support import stock_runner
-from tests.support.selection import LEFT_OUT, is_needed_by_core
+from tests.support import mptcp, stock_runner
 
-only_core = False
-"""True if the tests are those of the core, which use few servers and programs (selection.py)."""
+_OF_EXPERIMENT = (
+    *("python", "node", "tc", "ethtool", "nginx"),
+    *("guest-kernel", "netem-in-guest", "fabric-virtual", "fabric-netns"),
+)
+"""What the set-up of an experiment gives."""
+
+_OF_MACHINE = ("root", "bpf", "cgroup", "io_uring", "mptcp", "processor-time", "seccomp")
+"""What no package gives: rights of the user, and parts of the machine's kernel."""
+
+_WITH_PYTEST = ("pycddl",)
+"""What the packages of Python for tests have, where it has a wheel for this Python."""
+
+_OF_CORE = (*_OF_EXPERIMENT, *_OF_MACHINE, *_WITH_PYTEST)
+
+_PROGRAMS = (
+    *("cargo", "clang", "curl", "dnsmasq", "gcc", "groff", "h2load", "iperf3", "lintian", "sshd"),
+    *CAPTURING,
+    *READING_CAPTURES,
+    "systemd-analyze",
+)
+_OTHERS = ("axe", "bare-debian", "kernel-source", "kubernetes_validate", "stock-runner")
+
+_UNUSUAL = ("kernel-source", "kubernetes_validate", "mptcp", "processor-time", "systemd-analyze")
+"""What CI's machine may lack."""
+
+EVERYTHING = "everything"
+"""The value of PRIOLAB_EXPECT for all names but those in _UNUSUAL."""
+
+_SCHEDSTAT = Path("/proc/self/schedstat")
+
 told: dict[str, Capability] = {}
 """In a worker of pytest-xdist: the capabilities that the process which started it has found."""
 
 
 @cache
+def names() -> frozenset[str]:
+    """Returns the name of every capability."""
+    servers = [*catalogue(), *(server.name for server in _editions())]
+    fabrics = [f"fabric-{name}" for name in FABRICS]
+    return frozenset((*_OF_CORE, *_PROGRAMS, *_OTHERS, *servers, *fabrics, *BROWSERS))
+
+
+def is_needed_by_core(capability: str) -> bool:
+    """True if the core's tests may need a capability: they do not need what the set-up would install for them alone."""
+    return capability in _OF_CORE
+
+
+def expected(words: str) -> frozenset[str]:
+    """Returns the names that PRIOLAB_EXPECT stands for: names with commas, or EVERYTHING."""
+    if words == EVERYTHING:
+        return names() - {*_UNUSUAL}
+    return frozenset(name for name in words.split(",") if name)
+
+
+def each(found: Iterable[str]) -> list[Any]:
+    """Returns parameters of a test or fixture, of which each is a name, and needs what has this name."""
+    return [pytest.param(name, marks=pytest.mark.needs(name)) for name in found]
+
+
+@cache
 def known() -> Mapping[str, Capability]:
-    """Returns this machine's capabilities. Takes a second; unit tests do not call it."""
+    """Returns this machine's capabilities. Takes a second; tests that need nothing do not call it."""
     if told:
         return told
     found = {capability.name.replace(" ", "-"): capability for capability in examine()}
@@ -35,32 +99,36 @@ def known() -> Mapping[str, Capability]:
         if option.usable or name not in found:
             detail = str(option.shaper) if option.usable else option.reason
             found[name] = Capability(name=name, present=option.usable, detail=detail, remedy=option.remedy)
-    for server in (server_of(f"{name}@{edition}") for name, each in catalogue().items() for edition in each.wheels):
-        lack = lack_of(server)
-        found[server.name] = Capability(
-            name=server.name, present=lack is None, detail=lack or "in the cache", remedy="make setup-test"
-        )
-    script = axe()
-    detail = str(script) if script.exists() else "not installed"
-    found["axe"] = Capability(name="axe", present=script.exists(), detail=detail, remedy="make setup-test")
-    for name in ("cargo", "clang", "curl", "dnsmasq", "h2load", "iperf3", "lintian", "sshd"):
-        path = find(name)
-        found[name] = Capability(
-            name=name, present=path is not None, detail=path or "not installed", remedy="make setup-test"
-        )
-    detail = _io_uring()
-    found["io_uring"] = Capability(name="io_uring", present=not detail, detail=detail or "present", remedy="")
-    group = keeper.group_of("/")
-    writable = group is not None and os.access(group, os.W_OK)
-    found["cgroup"] = Capability(name="cgroup", present=writable, detail=group or "no cgroup v2", remedy="")
-    lack = stock_runner.lack()
-    found["stock-runner"] = Capability(
-        name="stock-runner", present=lack is None, detail=lack or "can be made", remedy=""
-    )
-    if only_core:
-        left = [name for name in found if not is_needed_by_core(name)]
-        found |= {name: replace(found[name], present=False, detail=LEFT_OUT) for name in left}
+    for name, lack in _lacks().items():
+        found[name] = Capability(name=name, present=not lack, detail=lack or "present", remedy="")
     return found
+
+
+def _editions() -> list[Server]:
+    return [server_of(f"{name}@{edition}") for name, server in catalogue().items() for edition in server.wheels]
+
+
+def _lacks() -> Mapping[str, str]:
+    """Returns why this machine lacks what `priolab doctor` does not look for; empty for what it has."""
+    group = keeper.group_of("/")
+    source = kernel_source.present(kernel_source.PINNED)
+    suites = [*(cache_folder() / "suites").glob("*/bare")]
+    programs = (name for name in _PROGRAMS if name not in (*CAPTURING, *READING_CAPTURES, "gcc"))
+    return {
+        **{server.name: lack_of(server) or "" for server in _editions()},
+        **{name: "" if find(name) else "not installed" for name in programs},
+        **{name: "" if find_spec(name) else "not installed" for name in (*_WITH_PYTEST, "kubernetes_validate")},
+        "axe": "" if axe().exists() else "not installed",
+        "bare-debian": "" if suites else "none is in the cache; make test-suites makes some",
+        "kernel-source": "" if source else "the source of the guest's kernel is not in the cache",
+        "stock-runner": stock_runner.lack() or "",
+        "root": "" if os.geteuid() == 0 else "this user is not root",
+        "cgroup": "" if group is not None and os.access(group, os.W_OK) else "no cgroup can be made",
+        "io_uring": _io_uring(),
+        "mptcp": mptcp.lack(),
+        "processor-time": "" if _SCHEDSTAT.exists() else f"there is no {_SCHEDSTAT}",
+        "seccomp": kernel.why_ptrace() or "",
+    }
 
 
 def _io_uring() -> str:
@@ -75,10 +143,3 @@ def _io_uring() -> str:
 def present(name: str) -> bool:
     """Returns True if this machine has a capability, such as a server."""
     return known()[name].present
-
-
-def needs(name: str) -> None:
-    """Skips the test where a capability is missing."""
-    capability = known()[name]
-    if not capability.present:
-        pytest.skip(f"{name} is missing: {capability.detail}")

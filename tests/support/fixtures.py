@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -18,9 +19,9 @@ from priolab.experiments.host.search_path import find
 from priolab.proxy.server import catalogue
 from tests.page import axe
 from tests.support import capabilities
-from tests.support.capabilities import needs
+from tests.support.capabilities import each, is_needed_by_core
 from tests.support.lab import Lab, make_lab
-from tests.support.selection import CORE, PASSED, REST, is_needed_by_core, is_of_core, note, noted
+from tests.support.selection import CORE, LEFT_OUT, MISSING, PASSED, REST, count, is_of_core, note, noted
 from tests.support.shared_runs import Runs
 
 if TYPE_CHECKING:
@@ -29,6 +30,18 @@ if TYPE_CHECKING:
     from tests.support.ordinary_lab import OrdinaryLab
 
 _EXPECT = "PRIOLAB_EXPECT"
+_NEEDS = "needs"
+_OF_FIXTURES: Mapping[str, tuple[str, ...]] = {
+    "guest": ("fabric-virtual",),
+    "netns": ("fabric-netns",),
+    "compose": ("fabric-compose",),
+    "captures": ("tcpdump", "editcap", "tshark"),
+    "npm": ("spdy",),
+    "axe_script": ("axe",),
+    **{name: (name,) for name in ("bpf", "cgroup", "clang", "gcc", "chromium")},
+}
+"""What a test with one of these fixtures needs. The tests get the mark `needs`, with these names."""
+
 _ALONE = "master"  # the name of the only worker
 _ROOMS = ("unit", "contract", "server", "link", "lab")
 """The folders of tests: those of the core, and those of each extra."""
@@ -55,6 +68,10 @@ Roughly the slowest first; those with a browser, whose pages have to answer in t
 """
 
 
+_left_out: Counter[str] = Counter()
+"""How many tests --core left out in this process, by what they need."""
+
+
 def _room(path: Path) -> str:
     """Returns the name of the folder of tests that has the path, such as "lab"; empty if it is in none."""
     return next((part for part in reversed(path.parts) if part in _ROOMS), "")
@@ -62,6 +79,15 @@ def _room(path: Path) -> str:
 
 def _only_units(config: pytest.Config) -> bool:
     return all(_room(Path(word.partition("::")[0])) == "unit" for word in config.args)
+
+
+def needs_of(item: pytest.Item) -> tuple[str, ...]:
+    """Returns the names of what a test needs, each once."""
+    return tuple(dict.fromkeys(name for mark in item.iter_markers(_NEEDS) for name in mark.args))
+
+
+def _may_use(config: pytest.Config, name: str) -> bool:
+    return is_needed_by_core(name) or not config.getoption(CORE)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -80,7 +106,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Takes in the options, and what `pytest_configure_node` tells this worker."""
-    capabilities.only_core = config.getoption(CORE)
     given: Mapping[str, Mapping[str, Any]] = getattr(config, "workerinput", {}).get("capabilities", {})
     capabilities.told.update({name: Capability(**each) for name, each in given.items()})
 
@@ -89,11 +114,11 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     """Lists the versions of all programs, unless only unit tests are run."""
     if _only_units(config):
         return []
-    found = capabilities.known().items()
+    found = [(name, each) for name, each in capabilities.known().items() if _may_use(config, name)]
     return [f"{name}: {capability.detail if capability.present else 'missing'}" for name, capability in found]
 
 
-def pytest_sessionstart() -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     """Exits if a capability in PRIOLAB_EXPECT is missing; CI sets PRIOLAB_EXPECT so that no test is skipped unnoticed.
 
     Restores SIGINT and SIGHUP: a shell without job control makes background programs ignore Ctrl-C, and nohup(1) makes
@@ -101,26 +126,38 @@ def pytest_sessionstart() -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    wanted = [name for name in os.environ.get(_EXPECT, "").split(",") if name]
-    expected = [name for name in wanted if is_needed_by_core(name) or not capabilities.only_core]
-    if missing := [
-        name for name in expected if name not in capabilities.known() or not capabilities.known()[name].present
-    ]:
+    config = session.config
+    expected = [name for name in sorted(capabilities.expected(os.environ.get(_EXPECT, ""))) if _may_use(config, name)]
+    found = capabilities.known() if expected else {}
+    if missing := [name for name in expected if name not in found or not found[name].present]:
         pytest.exit(f"{_EXPECT} names {', '.join(missing)}, missing here", returncode=1)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Takes over what a worker of pytest-xdist left out. All workers leave out the same."""
+    _left_out.update(getattr(node, "workeroutput", {}).get(_NEEDS, {}))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tells the process that started this worker what was left out."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput[_NEEDS] = dict(_left_out)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Notes what has passed of the core's tests."""
+    """Notes what has passed of the core's tests, and what was left out of them."""
     if config.getoption(CORE):
         note([report.nodeid for report in terminalreporter.stats.get("passed", ())], config.rootpath / PASSED)
+        count(_left_out, config.rootpath / LEFT_OUT)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest selects tests by their marks
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Selects tests by --core and --rest, and sorts them: the slowest files of tests/lab first, unit tests last.
 
-    Marks tests that need the fixture `compose`. Raises UsageError if a punctual test is where `make test` would not
-    find it.
+    Marks tests whose fixtures need something. Counts what --core leaves out of the tests that other options select.
+    Raises UsageError if a punctual test is where `make test` would not find it, or a need has no name.
     """
 
     def rank(item: pytest.Item) -> tuple[int, int]:
@@ -135,17 +172,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item.nodeid not in passed]
     items.sort(key=rank)
     for item in items:
-        if "compose" in getattr(item, "fixturenames", ()):
+        for fixture in getattr(item, "fixturenames", ()):
+            if fixture in _OF_FIXTURES:
+                item.add_marker(pytest.mark.needs(*_OF_FIXTURES[fixture]))
+        needs = needs_of(item)
+        if strangers := [name for name in needs if name not in capabilities.names()]:
+            raise pytest.UsageError(f"{item.nodeid} needs {strangers[0]}, which tests/support/capabilities.py lacks")
+        if "fabric-compose" in needs:
             item.add_marker("containers")
         if item.get_closest_marker("punctual") and _room(item.path) not in _REAL_ROOMS:
             raise pytest.UsageError(f"{item.nodeid} is punctual; such tests are in {' or '.join(_REAL_ROOMS)}")
+    yield
+    if config.getoption(CORE):
+        others = {item: [name for name in needs_of(item) if not is_needed_by_core(name)] for item in items}
+        _left_out.update(names[0] for names in others.values() if names)
+        items[:] = [item for item, names in others.items() if not names]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Keeps each of several workers, and the programs that it starts, to one processor from its first test of a lab.
 
-    Then the arms of an experiment share a guest, because starting a guest costs as much as two runs.
+    Then the arms of an experiment share a guest, because starting a guest costs as much as two runs. Skips a test that
+    needs what is missing here.
     """
+    for name in needs_of(item):
+        found = capabilities.known()[name]
+        if not found.present:
+            pytest.skip(f"{name}{MISSING}{found.detail}")
     worker = getattr(item.config, "workerinput", {}).get("workerid")
     if worker and _room(item.path) == "lab":
         processors = sorted(_PROCESSORS)
@@ -167,79 +221,65 @@ def own_guests() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=[name for name, each in catalogue().items() if each.protocol == "h2"])
+@pytest.fixture(params=each(name for name, server in catalogue().items() if server.protocol == "h2"))
 def server(request: pytest.FixtureRequest) -> str:
-    """Returns the name of each HTTP/2 server of the catalogue; skips the test if the server is not installed."""
-    name = str(request.param)
-    needs(name)
-    return name
+    """Returns the name of each HTTP/2 server of the catalogue."""
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")
 def guest() -> None:
-    """Skips the test if this machine cannot run the guest, or has no guest kernel."""
-    needs("fabric-virtual")
+    """Says that the test runs the guest."""
 
 
 @pytest.fixture
 def netns() -> None:
-    """Skips the test if network namespaces cannot be made."""
-    needs("fabric-netns")
+    """Says that the test makes network namespaces."""
 
 
 @pytest.fixture(scope="session")
 def bpf() -> None:
-    """Skips the test if the kernel accepts no BPF programs from this user."""
-    needs("bpf")
+    """Says that the test loads BPF programs."""
 
 
 @pytest.fixture
 def cgroup() -> None:
-    """Skips the test if this user cannot create cgroups (v2)."""
-    needs("cgroup")
+    """Says that the test makes cgroups (v2)."""
 
 
 @pytest.fixture(scope="session")
 def clang() -> None:
-    """Skips the test if clang is missing, which compiles the BPF programs."""
-    needs("clang")
+    """Says that the test compiles BPF programs with clang."""
 
 
 @pytest.fixture(scope="session")
 def gcc() -> None:
-    """Skips the test if the compiler for the guest's kernel is missing."""
-    needs("gcc")
+    """Says that the test uses the compiler for the guest's kernel."""
 
 
 @pytest.fixture(scope="session")
 def compose() -> None:
-    """Skips the test if Docker or its compose plugin is missing."""
-    needs("fabric-compose")
+    """Says that the test uses Docker with its compose plugin."""
 
 
 @pytest.fixture(scope="session")
 def captures() -> None:
-    """Skips the test if tcpdump, editcap or tshark is missing."""
-    for name in ("tcpdump", "editcap", "tshark"):
-        needs(name)
+    """Says that the test captures packets and reads the captures."""
 
 
 @pytest.fixture(scope="session")
 def npm() -> None:
-    """Skips the test if the npm packages of the SPDY fronts are missing."""
-    needs("spdy")
+    """Says that the test uses the npm packages of the SPDY fronts."""
 
 
 @pytest.fixture(scope="session")
 def chromium() -> None:
-    """Skips the test if no Chromium is installed."""
-    needs("chromium")
+    """Says that the test uses Chromium."""
 
 
 @pytest.fixture(scope="session")
 def axe_script(chromium: None) -> Path:  # noqa: ARG001
-    """Returns the accessibility checker axe; skips the test if axe or the browser is missing."""
-    needs("axe")
+    """Returns the accessibility checker axe, for a page in Chromium."""
     return axe()
 
 

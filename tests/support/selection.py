@@ -1,25 +1,27 @@
-"""Selects the tests to run: those of the core, or all others.
+"""Selects the tests to run: those of the core, or all others. Notes which tests passed, and what was left out.
 
-`pytest --core` runs the tests outside of extras/, of whole experiments only those in _EXPERIMENTS, and as if the
-machine had the servers and programs of _CAPABILITIES alone. It notes the tests that passed. `pytest --rest` runs all
-tests that are not noted.
+`pytest --core` runs the tests outside of extras/, of whole experiments only those in _EXPERIMENTS, and none that needs
+more than an experiment does (capabilities.py). `pytest --rest` runs all tests that are not noted as passed.
 """
 
+import json
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 CORE, REST = "core", "rest"
 
 _EXPERIMENTS = ("test_maps.py", "test_repeatability.py", "test_netns.py", "test_asked.py", "test_results.py")
-_CAPABILITIES = (
-    *("python", "node", "nginx", "ethtool", "io_uring", "cgroup", "bpf"),
-    *("guest-kernel", "netem-in-guest", "fabric-virtual", "fabric-netns"),
-)
-LEFT_OUT = "left to make test-all"
 
 PASSED = Path(".pytest_cache", "passed")
 """The folder of the notes: a file for each process of pytest, with the names of the tests that passed."""
+
+LEFT_OUT = Path(".pytest_cache", "left-out")
+"""The folder of the counts: a file for each process of pytest, with how many tests need what it may not use."""
+
+MISSING = " is missing: "
+"""The middle of the reason for which a test is skipped: what it needs, and why that is missing."""
 
 
 def is_of_core(path: Path, room: str) -> bool:
@@ -27,9 +29,15 @@ def is_of_core(path: Path, room: str) -> bool:
     return "extras" not in path.parts and (room != "lab" or path.name in _EXPERIMENTS)
 
 
-def is_needed_by_core(capability: str) -> bool:
-    """True if the core's tests may use a capability of the machine."""
-    return capability in _CAPABILITIES
+def unfit(marked: Mapping[str, Iterable[str]], allowed: Iterable[str], extra: str) -> str | None:
+    """Returns what is wrong with what an extra says that its tests need; None if nothing is.
+
+    marked: for each test, what its marks say. allowed: what the extra says, and what all tests may need.
+    """
+    for test, needs in marked.items():
+        if strangers := sorted({*needs} - {*allowed}):
+            return f"{test} needs {', '.join(strangers)}, which `tests_need` in extras/{extra}/extra.toml lacks"
+    return None
 
 
 def note(passed: Sequence[str], folder: Path) -> None:
@@ -41,6 +49,20 @@ def note(passed: Sequence[str], folder: Path) -> None:
 def noted(folder: Path) -> frozenset[str]:
     """Returns the names of the tests that are noted."""
     return frozenset(name for file in folder.glob("*") for name in file.read_text().splitlines())
+
+
+def count(left_out: Mapping[str, int], folder: Path) -> None:
+    """Notes how many tests this process left out, by what they need."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / str(os.getpid())).write_text(json.dumps(left_out))
+
+
+def counted(folder: Path) -> Counter[str]:
+    """Returns how many tests all processes left out, by what they need."""
+    total: Counter[str] = Counter()
+    for file in folder.glob("*"):
+        total.update(json.loads(file.read_text()))
+    return total
 
 
 def forget(folder: Path) -> None:

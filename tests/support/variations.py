@@ -24,11 +24,16 @@ _TOKENS = ("PAGE=tokens", "LOWAT=16384", *_ONE_LOAD)
 
 _LATE = ("PAGE=late", "LOWAT=16384", "SERVER=nghttpx", "DIALECT=header+no7540", *_ONE_LOAD)
 
-_VARIATIONS: Mapping[str, tuple[str, ...]] = {
+_OF_H2O: Mapping[str, tuple[str, ...]] = {
     "h2o-control": (*_H2O, _CONTROL),
     "h2o-131072": _H2O,
     "h2o-16384": (*_H2O, "LOWAT=16384"),
     "h2o-native-control": ("SERVER=h2o", "NATIVE=on", "RELOADS=3", _CONTROL),
+}
+
+_OF_NGHTTPX: Mapping[str, tuple[str, ...]] = {"late-control": (*_LATE, _CONTROL), "late": _LATE}
+
+_VARIATIONS: Mapping[str, tuple[str, ...]] = {
     "gso-2": ("LOWAT=16384", "GSO=2"),
     "modem-control": (*_MODEM, _CONTROL),
     "modem": _MODEM,
@@ -45,8 +50,6 @@ _VARIATIONS: Mapping[str, tuple[str, ...]] = {
     "news": _NEWS,
     "tokens-control": (*_TOKENS, _CONTROL),
     "tokens": _TOKENS,
-    "late-control": (*_LATE, _CONTROL),
-    "late": _LATE,
 }
 
 STEPS_TARGET = "500ms"
@@ -72,8 +75,18 @@ _FINELY_SAMPLED: Mapping[str, tuple[str, ...]] = {
 
 
 def variations(run: Runs) -> Done:
-    """Returns an experiment with samples every 50 ms."""
+    """Returns an experiment with nginx, and samples every 50 ms."""
     return run.together(_VARIATIONS, "SAMPLE=50ms")
+
+
+def variations_of_h2o(run: Runs) -> Done:
+    """Returns an experiment with h2o, and samples every 50 ms."""
+    return run.together(_OF_H2O, "SAMPLE=50ms")
+
+
+def variations_of_nghttpx(run: Runs) -> Done:
+    """Returns an experiment with nghttpx, and samples every 50 ms."""
+    return run.together(_OF_NGHTTPX, "SAMPLE=50ms")
 
 
 def finely_sampled(run: Runs) -> Done:

@@ -24,19 +24,13 @@ from priolab.client.priorities import Priorities
 from priolab.client.transport import TransportFailed
 from priolab.common.formats.plan import Plan, Protocol
 from priolab.proxy.certificates import issue
-from tests.support.capabilities import needs
+from tests.support.capabilities import each
 from tests.support.fronts import NAME, SIZE, free_port, running_front
 from tests.support.pages import maps_plan
 
 FRONT = "caddy-h3"
 FRONTS = (FRONT, "caddy-h3@2.11.7", "envoy-h3", "traefik-h3")
 """The fronts whose programs run without a root of their own."""
-
-
-@pytest.fixture
-def http3() -> None:
-    """Skip the test on machines without a front that supports HTTP/3."""
-    needs(FRONT)
 
 
 def _plan(port: int, **more: Any) -> Plan:
@@ -52,10 +46,9 @@ def _plan(port: int, **more: Any) -> Plan:
     )
 
 
-@pytest.mark.parametrize("name", FRONTS)
+@pytest.mark.parametrize("name", each(FRONTS))
 def test_a_front_serves_the_plan_over_http3(tmp_path: Path, name: str) -> None:
     """All streams of both loads arrive complete on one connection. Priorities and TLS keys are logged."""
-    needs(name)
     with running_front(name, tmp_path) as (settings, process):
         run_client(_plan(settings.port, reloads=1), settings.certificates.ca, tmp_path)
         process.check_alive()
@@ -75,7 +68,7 @@ def test_a_front_serves_the_plan_over_http3(tmp_path: Path, name: str) -> None:
     assert state["instrument"]["events"] > 0
 
 
-@pytest.mark.usefixtures("http3")
+@pytest.mark.needs(FRONT)
 def test_a_certificate_of_somebody_else(tmp_path: Path) -> None:
     """The client trusts only the certificate authority of its own run."""
     other = tmp_path / "other"

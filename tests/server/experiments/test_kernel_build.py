@@ -248,7 +248,7 @@ def _in_a_small_cache(tarball: Path, words: Sequence[str]) -> subprocess.Complet
     )
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted, which takes root")
+@pytest.mark.needs("root")
 def test_a_full_disk(tarball: Path) -> None:
     """A full disk causes one line of error and exit code 1."""
     (tarball.parent / "cache").mkdir()

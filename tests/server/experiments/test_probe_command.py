@@ -12,7 +12,7 @@ from priolab.analysis.loads.readings import Reading
 from priolab.client.plan import PROBE_LEAST_BYTES
 from priolab.experiments.cli import main
 from priolab.proxy.front import FrontSettings
-from tests.support.capabilities import needs
+from tests.support.capabilities import each
 from tests.support.documented import documented, row_like
 from tests.support.fronts import NAME, running_front
 
@@ -24,10 +24,9 @@ def _command(front: FrontSettings, *paths: str) -> list[str]:
     return ["probe", *urls, "--connect", "127.0.0.1", "--ca", str(front.certificates.ca)]
 
 
-@pytest.fixture(params=["nginx", "lighttpd"])
+@pytest.fixture(params=each(("nginx", "lighttpd")))
 def front(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FrontSettings]:
     """Start a front with resources large enough for a probe."""
-    needs(request.param)
     with running_front(request.param, tmp_path, size_bytes=PROBE_LEAST_BYTES * 5 // 4) as (settings, _):
         yield settings
 
@@ -48,10 +47,10 @@ def test_it_finds_what_is_documented(front: FrontSettings) -> None:
     assert done.stderr.startswith(f"8 probes of {NAME} (127.0.0.1) over HTTP/2, 8 at a time: ")
 
 
+@pytest.mark.needs("caddy-h3@2.11.7")
 def test_over_http3(tmp_path: Path) -> None:
     """With --http3 the probe uses QUIC and the dialects of HTTP/3, and finds what is documented."""
     name = "caddy-h3@2.11.7"
-    needs(name)
     with running_front(name, tmp_path, size_bytes=PROBE_LEAST_BYTES * 5 // 4) as (settings, _):
         command = [sys.executable, "-m", "priolab.experiments", *_command(settings, "/image.jpg", "/script.js")]
         command += ["--http3", "--json", "--pause", "30ms"]

@@ -20,7 +20,7 @@ from priolab.proxy.front import Front
 from priolab.proxy.readiness import ask
 from priolab.proxy.server import catalogue
 from tests.server.reader import WINDOW, asking
-from tests.support.capabilities import needs
+from tests.support.capabilities import each
 from tests.support.fronts import NAME, running_front, settings_of
 from tests.support.origins import running_origin
 
@@ -163,12 +163,11 @@ _SWITCHED = [name for name, server in catalogue().items() if server.buffering.na
 
 
 @pytest.mark.parametrize("buffering", ["on", "off"])
-@pytest.mark.parametrize("name", _SWITCHED)
+@pytest.mark.parametrize("name", each(_SWITCHED))
 def test_what_it_takes_of_a_response(name: str, buffering: str, tmp_path: Path) -> None:
     """With BUFFERING=on the front reads the whole response although the client's window is small.
     With BUFFERING=off it reads only a part.
     """
-    needs(name)
     with _counting() as origin:
         settings = settings_of(name, tmp_path, origin.address, buffering=buffering, size_bytes=_HELD)
         with (

@@ -25,7 +25,6 @@ from priolab.proxy.certificates import issue
 from priolab.proxy.front import Front
 from priolab.proxy.readiness import NotReady, ask, wait_until_ready
 from priolab.proxy.sampler import Sampler
-from tests.support.capabilities import needs
 from tests.support.fronts import NAME, SIZE, free_port, running_front, settings_of
 from tests.support.origins import running_origin
 from tests.support.pages import maps_plan
@@ -63,6 +62,7 @@ def test_a_front_serves_the_plan_over_http2(server: str, tmp_path: Path) -> None
     assert instrument["spent_ns"] > 0
 
 
+@pytest.mark.needs("h2o")
 def test_h2o_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """h2o runs in UTC whatever the user's time zone is, so that it need not look up local time."""
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
@@ -120,7 +120,6 @@ def test_of_several_connections_the_busy_one_is_looked_at(tmp_path: Path) -> Non
     """The sampler follows the connection with traffic, because a browser may open a spare one first.
     It reads LOWAT from the same connection.
     """
-    needs("nginx")
     with running_front("nginx", tmp_path) as (settings, process), ExitStack() as stack:
         context = ssl.create_default_context(cafile=str(settings.certificates.ca))
         sampler = stack.enter_context(Sampler(process.pid, "127.0.0.1", settings.port, tmp_path, 10**7))

@@ -17,7 +17,6 @@ from priolab.common.formats.samples import SocketSample
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.host.search_path import find
 from priolab.extras.demo.server import PAGE
-from tests.support.capabilities import needs
 from tests.support.visits import expected
 
 _GOLDEN = ROOT / "tests" / "golden" / "format-3"
@@ -28,7 +27,6 @@ NUMBERS += [1015, 2345.678, 6694.2, 12425, 511, 512, 513, 1023, 1536, 131072, 71
 
 
 def _asked_of_page(film: Film, positions: list[int], instants: list[float]) -> dict[str, Any]:
-    needs("node")
     node = find("node")
     assert node
     asked = {"film": film.as_document(), "positions": positions, "instants": instants, "numbers": NUMBERS}

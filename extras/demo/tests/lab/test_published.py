@@ -25,7 +25,6 @@ from priolab.extras.demo.publish import written
 from priolab.extras.demo.recorded import Recordings, in_tree
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import closing, steps
-from tests.support.capabilities import needs
 from tests.support.visits import drawing_faults, figures, layout_faults, scrub, shown, violations, visit
 
 _WINDOWS = ((390, 844), (844, 390), (1024, 768), (1280, 800), (1920, 1080), (3840, 2160))
@@ -384,11 +383,11 @@ def _firefox(folder: Path, requested: list[str]) -> Iterator[Session]:
         process.wait(_LOAD_S)
 
 
+@pytest.mark.needs("firefox")
 def test_explore_in_firefox(tmp_path: Path) -> None:
     """Firefox opens the file, plays both films, and requests nothing else. In a phone's window it has the slider below
     one film.
     """
-    needs("firefox")
     requested: list[str] = []
     with _firefox(tmp_path, requested) as opened:
         context = opened.command("browsingContext.getTree", _LOAD_S, maxDepth=0)["contexts"][0]["context"]

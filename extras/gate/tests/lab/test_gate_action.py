@@ -18,7 +18,6 @@ from priolab.experiments.host.packages import ARCHIVE_FILES
 from priolab.experiments.testbed.guest import kernel
 from priolab.extras.gate.tests.action import KEPT, LAB, WORKSPACE, StockRunner, action, script
 from priolab.extras.gate.tests.front.scheduler import Fault
-from tests.support.capabilities import needs
 from tests.support.stock_runner import Refused
 from tools.suites import runner as stock_tree
 
@@ -108,8 +107,6 @@ def test_the_name_of_the_kernel(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory: pytest.TempPathFactory) -> StockRunner:
     """A stock runner that has carried out the steps before the gate, with the kernel from the cache."""
-    needs("stock-runner")
-    needs("guest-kernel")
     made = StockRunner(
         tree=stock_tree.make(cache_folder().parent).root,
         folder=tmp_path_factory.mktemp("runner"),
@@ -124,6 +121,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> StockRunner:
     return made
 
 
+@pytest.mark.needs("stock-runner", "guest-kernel")
 @pytest.mark.parametrize(
     ("fault", "refused", "code", "last"),
     [(Fault.NONE, Refused.AT_ONCE, 0, "pass: "), (Fault.BUFFERS, Refused.WITHOUT_RIGHTS, 1, "FAIL: ")],
@@ -145,6 +143,7 @@ def test_a_stock_runner(runner: StockRunner, fault: Fault, refused: Refused, cod
     assert (workspace / "priolab-gate.xml").read_text().count("<testcase ") == 3
 
 
+@pytest.mark.needs("stock-runner", "guest-kernel")
 @pytest.mark.parametrize(
     ("refused", "said", "remedy"),
     [

@@ -11,7 +11,7 @@ from priolab.extras.gate.faults import Fault as Named
 from priolab.extras.gate.tests.front.folder import front_folder
 from priolab.extras.gate.tests.front.gates import NAMES
 from priolab.extras.gate.tests.front.scheduler import Fault
-from tests.support.capabilities import needs
+from tests.support.capabilities import each
 from tests.support.documented import documented, row_like
 from tests.support.fronts import NAME, running_front
 from tests.support.lab import priolab_here
@@ -95,10 +95,9 @@ def test_the_time_limit() -> None:
     assert "took more than 1 s; --limit gives more time" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["h2o", "caddy"])
+@pytest.mark.parametrize("name", each(("h2o", "caddy")))
 def test_it_agrees_with_the_probe(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """Gate and `priolab probe` have the matrix's word for one server, and name the same weights and expected shares."""
-    needs(name)
     word = documented()["servers"][row_like(name)]["dialects"]["plain"]["reading"]
     expect = tmp_path / "expect.toml"
     expect.write_text('format = 1\n[[check]]\nkind = "urgency"\ndialect = "plain"\n')

@@ -23,7 +23,7 @@ from priolab.experiments.host.installed import lack_of
 from priolab.experiments.host.matrix_servers import matrix_servers
 from priolab.extras.matrix.measuring import probing
 from priolab.proxy.server import catalogue, server_of
-from tests.support.capabilities import needs
+from tests.support.capabilities import each
 from tests.support.documented import documented, row_like
 from tests.support.lab import make_lab, priolab_here
 
@@ -229,13 +229,12 @@ def others(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tup
     return found
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", each(OTHERS))
 @pytest.mark.parametrize("dialect", SOME)
 def test_the_others_are_what_is_documented(
     others: Mapping[tuple[str, str], Mapping[str, float]], name: str, dialect: str
 ) -> None:
     """The measured readings of the servers outside BASE equal docs/measured/matrix.json and EXPECTED."""
-    needs(name)
     of_script, row = others[name, dialect.replace("+", "-")], row_like(name)
     usual, *strong = (
         reading(of_script[f"{role}-spdy"], of_script[f"{role}-swap"])
@@ -247,25 +246,23 @@ def test_the_others_are_what_is_documented(
     assert found == EXPECTED[row][SOME.index(dialect)]
 
 
-@pytest.mark.parametrize("name", PREBUILT)
+@pytest.mark.parametrize("name", each(PREBUILT))
 def test_the_prebuilt_servers_are_what_is_documented(
     others: Mapping[tuple[str, str], Mapping[str, float]], name: str
 ) -> None:
     """In the dialect ONE, the measured shares equal docs/measured/matrix.json."""
-    needs(name)
     of_script, row = others[name, ONE], documented()["servers"][row_like(name)]
     found = {"spdy": of_script["probe-spdy"], "swap": of_script["probe-swap"]}
     before = row["dialects"][ONE]["script_share"]
     assert found == pytest.approx({asked: before[asked] for asked in found}, abs=_ALIKE)
 
 
-@pytest.mark.parametrize("name", HTTP3)
+@pytest.mark.parametrize("name", each(HTTP3))
 @pytest.mark.parametrize("dialect", OVER_HTTP3)
 def test_http3_is_what_is_documented(
     others: Mapping[tuple[str, str], Mapping[str, float]], name: str, dialect: str
 ) -> None:
     """The measured readings and shares over HTTP/3 equal docs/measured/matrix.json, shares within 0.05."""
-    needs(name)
     of_script, row = others[name, dialect], name if "@" in name else row_like(name)
     before = documented()["servers"][row]["dialects"][dialect]
     found = {"spdy": of_script["probe-spdy"], "swap": of_script["probe-swap"]}
@@ -273,9 +270,8 @@ def test_http3_is_what_is_documented(
     assert found == pytest.approx({asked: before["script_share"][asked] for asked in found}, abs=_ALIKE)
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", each(OTHERS))
 def test_what_the_others_do_unasked(others: Mapping[tuple[str, str], Mapping[str, float]], name: str) -> None:
     """If the client asks for no order, only caddy and lighttpd put a stream first."""
-    needs(name)
     found = own_order(others[name, "none"]["probe"], others[name, "none"]["probe-reversed"])
     assert found == {"caddy": OwnOrder.LAST_COME, "lighttpd": OwnOrder.SCRIPT_FIRST}.get(name, OwnOrder.SHARED)

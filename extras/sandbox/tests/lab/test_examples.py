@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.errors import LabError
 from priolab.extras.sandbox.tests.examples import GUIDE, copied, examples, needed, repetition
-from tests.support.capabilities import needs
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -16,11 +14,8 @@ _SHOWN = dict(re.findall(r"<!-- measured: (\S+) -->\n```\n(.*?)```\n<!-- end -->
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a folder with the files of the examples. Skips the test if the program in Go cannot be built."""
-    try:
-        return copied(tmp_path_factory.mktemp("examples"))
-    except LabError as error:
-        pytest.skip(str(error))
+    """Returns a folder with the files of the examples, and the program in Go."""
+    return copied(tmp_path_factory.mktemp("examples"))
 
 
 def _without_figures(text: str) -> str:
@@ -33,11 +28,11 @@ def test_there_are_some() -> None:
     assert {*_SHOWN} == {*examples()}
 
 
-@pytest.mark.parametrize("name", examples())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.needs("go", *needed(name))) for name in examples()]
+)
 def test_it_repeats(name: str, folder: Path) -> None:
     """Two new guests give the same output, counts and packets; a kept one gives an output like them."""
-    for program in needed(name):
-        needs(program)
     words = examples()[name]
     first = repetition(words, folder, fresh=True)
     assert first.outcome.code == 0

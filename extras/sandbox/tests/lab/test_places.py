@@ -131,11 +131,9 @@ def test_on_a_real_clock(here: Path, family: str) -> None:
     assert took_s["phone"] > 0.090
 
 
-@pytest.mark.parametrize("fabric", ["virtual", "netns"])
-def test_the_congestion_control(here: Path, request: pytest.FixtureRequest, fabric: str) -> None:
+@pytest.mark.parametrize("fabric", ["virtual", pytest.param("netns", marks=pytest.mark.needs("fabric-netns"))])
+def test_the_congestion_control(here: Path, fabric: str) -> None:
     """CC is that of the server, --set chooses another for the client, and else both have cubic in every fabric."""
-    if fabric == "netns":
-        request.getfixturevalue("netns")
     (here / "controls.py").write_text(_CONTROLS)
     serve, ask = ([sys.executable, "controls.py", does] for does in ("serve", "ask"))
     with Sandbox(server=serve, folder=here, fabric=fabric) as sandbox:

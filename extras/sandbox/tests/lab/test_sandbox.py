@@ -17,7 +17,6 @@ from priolab.experiments.errors import LabError
 from priolab.extras.sandbox.sandbox import Sandbox
 from priolab.proxy.descriptors import process_ids
 from tests.support import ordinary
-from tests.support.capabilities import needs
 from tests.support.ordinary_lab import OrdinaryLab
 from tests.support.waiting import until
 
@@ -287,10 +286,11 @@ def test_on_a_real_clock(here: Folder) -> None:
     pytest.fail("five times it took another time")
 
 
-@pytest.mark.parametrize("fabric", ["virtual", "netns"])
+@pytest.mark.parametrize(
+    "fabric", [pytest.param(each, marks=pytest.mark.needs(f"fabric-{each}")) for each in ("virtual", "netns")]
+)
 def test_an_ordinary_user(ordinary_lab: OrdinaryLab, fabric: str) -> None:
     """Nothing needs root; in the guest the programs are root, and files that they make are the user's."""
-    needs(f"fabric-{fabric}")
     for file in cache_folder().glob("linux-*"):
         (ordinary_lab.cache / "priolab").mkdir(parents=True, exist_ok=True)
         shutil.copy(file, ordinary_lab.cache / "priolab")

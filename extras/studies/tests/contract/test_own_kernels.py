@@ -9,6 +9,8 @@ from priolab.experiments.testbed.guest import kernel, kernel_source
 from priolab.experiments.testbed.guest.kernel_patches.additions import added
 from priolab.extras.studies.own_kernels import BEFORE_5_18, WITH_KTLS
 
+pytestmark = pytest.mark.needs("kernel-source")
+
 _KTLS = "net/tls/Kconfig"
 
 
@@ -16,8 +18,7 @@ _KTLS = "net/tls/Kconfig"
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the files of the pinned Linux source that the lab's kernel and the study's change."""
     tarball = kernel_source.present(kernel_source.PINNED)
-    if tarball is None:
-        pytest.skip(f"the source of Linux {kernel_source.words(kernel_source.PINNED)} is not on this machine")
+    assert tarball
     folder = tmp_path_factory.mktemp("linux")
     with added(BEFORE_5_18):
         files = {_KTLS, *(name for change in kernel.needed(kernel_source.PINNED) for name in change.files)}

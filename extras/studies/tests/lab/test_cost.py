@@ -12,7 +12,6 @@ from priolab.extras.studies import prices, processor
 from priolab.extras.studies.cost_document import error
 from priolab.extras.studies.prices import Network, compared
 from priolab.extras.studies.processor import Point
-from tests.support.capabilities import needs
 from tests.support.waiting import until, until_gone
 
 _LAWFUL = 0.25
@@ -32,19 +31,15 @@ def test_a_tiny_grid(tmp_path: Path) -> None:
     assert found[0].wakeups_per_mb < 2
 
 
-def _needs_all() -> None:
-    """Skip the test without a server, its load or the rights to measure it."""
-    needs("nginx")
-    needs("h2load")
-    if os.geteuid() != 0:
-        pytest.skip("only root reads the processor time of servers behind a link of this process")
+_LOADED = pytest.mark.needs("nginx", "h2load", "root")
+"""Only root reads the processor time of servers behind a link of this process."""
 
 
 @pytest.mark.punctual
 @pytest.mark.usefixtures("netns")
+@_LOADED
 def test_processor_time(tmp_path: Path) -> None:
     """nginx, loaded by h2load, uses a processor, and the link's rate is the limit."""
-    _needs_all()
     found = processor.measure(
         ["nginx"], tmp_path, Report(aside=True), connections=(64,), lowats=(None, 16_384), repeat=1
     )
@@ -65,9 +60,9 @@ processor.measure(["nginx"], Path(sys.argv[1]), Report(), connections=(1,), repe
 
 @pytest.mark.punctual
 @pytest.mark.usefixtures("netns")
+@_LOADED
 def test_a_kill_leaves_nothing(tmp_path: Path) -> None:
     """When the measuring process is killed, servers and h2load end with it."""
-    _needs_all()
     command = [sys.executable, "-u", "-c", _ENDLESS, str(tmp_path)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}

@@ -7,7 +7,7 @@ from priolab.experiments.commands.study import document_of
 from priolab.extras.studies.networks import draw
 from priolab.extras.studies.predictions import Row, compared, median_error, rows
 from tests.support.shared_runs import Runs
-from tests.support.variations import variations
+from tests.support.variations import variations, variations_of_h2o, variations_of_nghttpx
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -25,11 +25,13 @@ _SEED, _NETWORKS = 4, 10
 """A seed that docs/measured/model.md does not use."""
 
 
+@pytest.mark.needs("h2o", "nghttpx")
 def test_predictions_hold(run: Runs) -> None:
     """The median error is at most 5 %, and no error exceeds 25 %; docs/measured/model.md has the figures."""
     for words in _AT_LEAST:
         run(*words)
-    variations(run)
+    for made in (variations, variations_of_h2o, variations_of_nghttpx):
+        made(run)
     found: list[Row] = [row for done in run.done if done.summary for row in rows(done.summary)]
     assert len(found) >= 5
     assert median_error(found) <= _MEDIAN_AT_MOST

@@ -1,6 +1,5 @@
 """The tuner with many connections on real clocks, made small."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +9,14 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.host.home import ROOT
 from priolab.extras.studies.scale import CROWD
 from priolab.extras.studies.scale_trials import TUNER, UNSET, Programs, measure
-from tests.support.capabilities import needs
 from tools import crowd, tuner_program
 
 
 @pytest.mark.punctual
+@pytest.mark.needs("go", "nginx", "cgroup", "root")
 @pytest.mark.usefixtures("netns")
 def test_a_small_crowd(tmp_path: Path) -> None:
     """The tuner tunes every connection, and its clients get the urgent file sooner than with LOWAT unset."""
-    needs("nginx")
-    needs("cgroup")
-    if os.geteuid() != 0:
-        pytest.skip("only root starts the tuner")
     client = ROOT / "build" / "crowd"
     if not client.exists():
         assert crowd.main() == 0

@@ -10,7 +10,6 @@ import pytest
 
 from priolab.experiments.host.home import ROOT
 from priolab.extras.studies.transition import CLIENTS
-from tests.support.capabilities import needs
 from tests.support.shared_runs import Runs
 
 _DOCUMENT = ROOT / "docs/measured/transition.md"
@@ -31,11 +30,10 @@ def _sent(folder: Path) -> Mapping[str, Any]:
     return {each["resource"]: each for each in browser["requests"] if each["load"] == 1}
 
 
+@pytest.mark.needs(*CLIENTS)
 @pytest.mark.usefixtures("guest")
 def test_the_signals_are_those_of_the_document(run: Runs) -> None:
     """Each browser sends each kind of resource with the weight and the header field that the document's row has."""
-    for name in CLIENTS:
-        needs(name)
     done = run("PAGE=signals", f"CLIENT={','.join(CLIENTS)}", "LOWAT=none", "RELOADS=0", "SAMPLE=none")
     assert done.code == 0, done.trouble
     assert done.folder is not None

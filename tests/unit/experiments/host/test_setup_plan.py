@@ -8,7 +8,7 @@ import pytest
 
 from priolab.experiments.host.machine import Distribution, Machine, Rights
 from priolab.experiments.host.packages import KERNEL_FILES, KERNEL_PROGRAMS, Want, wants_of
-from priolab.experiments.host.setup_plan import OptionalPackages, SetupPlan, decide
+from priolab.experiments.host.setup_plan import OptionalPackages, SetupPlan, by_release, decide
 from priolab.experiments.host.setup_request import SetupPart, setup_request_from
 from priolab.proxy.server import catalogue
 
@@ -20,7 +20,8 @@ UBUNTU = Distribution(name="Ubuntu 24.04.3 LTS", families=("ubuntu", "debian"))
 ARCH = Distribution(name="Arch Linux", families=("arch",))
 DEBIAN = Machine(distribution=BOOKWORM, has_apt=True, rights=Rights.ROOT)
 WITHOUT_H2O = {"h2o": False}
-_INSTALL = "sudo apt-get install --no-install-recommends"
+_AS_ROOT = "run as root: apt-get update && apt-get install --no-install-recommends"
+_MISSING = f"these packages are missing; {_AS_ROOT}"
 BUILDING = {*KERNEL_PROGRAMS.values(), *KERNEL_FILES.values()}
 
 
@@ -152,10 +153,8 @@ def test_looking_around_needs_nothing() -> None:
     """The environment's set-up installs nothing, and notes what is missing and how to install it."""
     plan = _plan("SERVER=h2o", part=SetupPart.ENVIRONMENT, kernel_built=False)
     assert (plan.install, plan.optional, plan.refusals) == ((), (), ())
-    missing, remedy, kernel = plan.notes
-    assert missing.startswith("not installed: h2o nginx nodejs")
-    assert missing.endswith("; FABRIC=compose needs none of them")
-    assert remedy.startswith("install them with: apt-get install --no-install-recommends h2o nginx nodejs")
+    missing, kernel = plan.notes
+    assert missing.startswith(f"not installed, and FABRIC=compose needs none of it; {_AS_ROOT} h2o nginx nodejs")
     assert kernel == "FABRIC=virtual needs the guest kernel, which `make kernel` builds"
 
 
@@ -166,24 +165,20 @@ def test_the_environment_is_for_everybody(part: SetupPart) -> None:
     assert decide(request, DEBIAN, lacking, {}, builds_kernel=False).install == ("python3-venv",)
     nobody = replace(DEBIAN, rights=Rights.NONE)
     refused = decide(request, nobody, lacking, {}, builds_kernel=False)
-    assert refused.refusals[0] == "these packages are missing: python3-venv"
+    assert refused.refusals == (f"{_MISSING} python3-venv",)
 
 
 def test_who_may_not_install_is_told_what_is_missing() -> None:
-    """A user without rights to install is told the missing packages in one line, the command in another."""
+    """A user without rights to install is told in one line what root has to run."""
     plan = _plan("FABRIC=netns", machine=replace(DEBIAN, rights=Rights.NONE))
-    assert plan.refusals == (
-        "these packages are missing: nginx nodejs iproute2 ethtool",
-        f"install them with: {_INSTALL} nginx nodejs iproute2 ethtool",
-    )
+    assert plan.refusals == (f"{_MISSING} nginx nodejs iproute2 ethtool",)
 
 
 def test_an_ordinary_user_is_told_all_packages_at_once() -> None:
     """The first `make experiment` names the packages of the guest kernel, too, although it could run without them."""
     plan = _plan(part=SetupPart.EXPERIMENT, machine=replace(DEBIAN, rights=Rights.NONE), kernel_built=False)
-    missing, *_, command = plan.refusals
-    assert missing == "these packages are missing: nginx nodejs iproute2 ethtool"
-    assert any(line.endswith("experiments run in real time, not in guests") for line in plan.refusals)
+    command, without = plan.refusals
+    assert without.endswith("experiments run in real time, not in guests")
     assert set(command.split()) >= BUILDING | {"nginx", "nodejs", "iproute2", "ethtool"}
 
 
@@ -225,7 +220,7 @@ def test_what_can_be_done_without_is_no_reason_to_stop() -> None:
     assert (plan.refusals, plan.optional) == ((), ())
     assert plan.notes == (
         "not installed: nodejs; without them, the demo's page is not checked",
-        f"install them with: {_INSTALL} nodejs",
+        f"{_AS_ROOT} nodejs",
     )
 
 
@@ -237,10 +232,7 @@ def test_sudo_is_as_good_as_root() -> None:
 def test_an_unknown_distribution() -> None:
     """On an unknown distribution, the plan gives Debian's names of the packages."""
     plan = _plan(machine=Machine(distribution=ARCH, has_apt=False, rights=Rights.ROOT))
-    assert plan.refusals == (
-        "these packages are missing: nginx nodejs iproute2 ethtool",
-        "these are Debian's names of the packages; install them with this system's package manager",
-    )
+    assert plan.refusals == ("these packages are missing; install what Debian calls nginx nodejs iproute2 ethtool",)
 
 
 @pytest.mark.parametrize(("distribution", "wanted"), [(BOOKWORM, False), (UBUNTU, True)])
@@ -413,4 +405,35 @@ def test_an_experiment_goes_on_without_what_compiles_the_kernel() -> None:
         for note in plan.notes
     )
     plan = _plan("FABRIC=virtual", part=SetupPart.EXPERIMENT, machine=nobody, kernel_built=False, there=base)
-    assert plan.refusals[0] == "these packages are missing: gcc make flex bison bc xz-utils libc6-dev"
+    assert plan.refusals[0] == f"{_MISSING} gcc make flex bison bc xz-utils libc6-dev"
+
+
+def test_the_cores_tests_need_what_an_experiment_needs() -> None:
+    """The core's tests need the packages of an experiment in guests. A user is told of all of them in one line."""
+    plan = _plan("TESTS=core", part=SetupPart.TEST, kernel_built=False)
+    assert set(plan.install) == BUILDING | {"nginx", "nodejs", "iproute2", "ethtool"}
+    assert (plan.optional, plan.notes) == ((), ())
+    nobody = _plan("TESTS=core", part=SetupPart.TEST, kernel_built=False, machine=replace(DEBIAN, rights=Rights.NONE))
+    assert nobody.refusals == (f"{_MISSING} {' '.join(plan.install)}",)
+
+
+def test_the_tests_of_an_extra_need_what_it_says(tmp_path: Path) -> None:
+    """What an extra's tests need is required if this Debian has it; else a note says what is lost."""
+    (tmp_path / "extras/mine").mkdir(parents=True)
+    needs = ["h2o", "curl", "chromium", "axe"]
+    (tmp_path / "extras/mine/extra.toml").write_text(f"tests_need = {needs}")
+    request = setup_request_from(SetupPart.TEST, ["TESTS=mine"], tmp_path)
+    lacking = wants_of(request, catalogue(), kernel_built=True)
+    programs = {"curl", "chromium", "chromium-headless-shell", "npm", "nginx", "nodejs", "iproute2", "ethtool"}
+    plan = decide(request, DEBIAN, lacking, {}, builds_kernel=False)
+    assert (set(plan.install), plan.optional, plan.notes) == (programs | {"h2o"}, (), ())
+    on_trixie = replace(DEBIAN, distribution=TRIXIE)
+    plan = decide(request, on_trixie, lacking, by_release(lacking, TRIXIE), builds_kernel=False)
+    assert (set(plan.install), plan.optional, plan.refusals) == (programs, (), ())
+    assert plan.notes == ("Debian GNU/Linux 13 (trixie) has no package h2o; without it, SERVER=h2o cannot be used",)
+
+
+def test_an_unknown_extra_has_no_tests() -> None:
+    """A misspelt extra is refused."""
+    with pytest.raises(ValueError, match="TESTS=dmeo is not allowed; allowed: core, or the name of an extra"):
+        setup_request_from(SetupPart.TEST, ["TESTS=dmeo"], ROOT)
