@@ -8,10 +8,11 @@
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
 # PRIOLAB_KNOBS passes the variables of the command line to the lab, which refuses misspelt ones. The variables in
-# no_knobs are not knobs; make exports them to its commands. BASE and SUITE are for images and suites, MIRROR for Debian's
-# packages, PASSED for tests, KERNEL for the guest kernel, UPGRADE for packages; KILLS, RUNS and MUTATIONS are numbers of
-# trials.
-no_knobs := PYTHON=% AGAINST=% BASE=% SUITE=% MIRROR=% PASSED=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=%
+# no_knobs are not knobs; make exports them to its commands. BASE and SUITE are for images and suites (USER, NEW, ONLY and
+# ALONE for the commands tried there), MIRROR for Debian's packages, PASSED for tests, KERNEL for the guest kernel, UPGRADE
+# for packages; KILLS, RUNS and MUTATIONS are numbers of trials.
+no_knobs := PYTHON=% AGAINST=% BASE=% SUITE=% MIRROR=% PASSED=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=% \
+    USER=% NEW=% ONLY=% ALONE=%
 export PRIOLAB_KNOBS := $(filter-out $(no_knobs),$(MAKEOVERRIDES))
 export PYTHON
 ifeq ($(origin PYTHON),command line)
@@ -90,6 +91,10 @@ test-fast: setup-test ## run unit, contract and server tests (under two minutes)
 .PHONY: test-suites
 test-suites: ## run the README's commands in bare Debian 12, 13 and sid, as root and as a user (needs root; an hour; SUITE=trixie: one)
 	@$(PYTHON) -m tools.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)
+
+.PHONY: documented-commands
+documented-commands: setup-lint ## try every command of README and guides on a bare machine; writes docs/measured/commands.md (needs root and debootstrap; two hours; SUITE=bookworm, USER=lab, NEW=yes, ONLY=TEXT, ALONE=yes)
+	@.venv/bin/python -m tools.suites.commands $(SUITE) $(if $(filter command,$(origin USER)),--user $(USER)) $(if $(ONLY),--only "$(ONLY)") $(if $(filter yes,$(NEW)),--new) $(if $(filter yes,$(ALONE)),--first)
 
 .PHONY: kills honest lies mutations
 kills: setup-test ## kill processes of running labs 500 times; writes the section Kills of RELIABILITY.md (an hour; KILLS=60: fewer)

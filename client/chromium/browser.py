@@ -30,6 +30,8 @@ from priolab.common.formats.plan import Plan
 
 NETLOG = "netlog.json"
 _FATAL = ":FATAL:"
+KNOWN_TO_WORK = 156
+"""The first version of Chromium that is known to work; the page of 150, in Debian 12 as released, crashes."""
 
 
 def trusted_key(certificate: Path) -> str:
@@ -91,7 +93,7 @@ def browse(
             return pages
     except Error as error:
         print(error.message, file=sys.stderr)
-        raise LoadFailed(f"the browser: {_reason(error.message)}") from error
+        raise LoadFailed(f"the browser: {with_remedy(_reason(error.message))}") from error
 
 
 def _reason(message: str) -> str:
@@ -101,6 +103,13 @@ def _reason(message: str) -> str:
     """
     lines = message.splitlines()
     return next((line.partition(_FATAL)[2] for line in lines if _FATAL in line), lines[0])
+
+
+def with_remedy(reason: str) -> str:
+    """Returns the reason for an error; if the page has crashed, with the versions of Chromium that do not."""
+    if "crashed" not in reason.lower():
+        return reason
+    return f"{reason}; Chromium is known to work from version {KNOWN_TO_WORK}, which Debian's security archive has"
 
 
 def _load_all(plan: Plan, page: Page, beginnings: Beginnings) -> list[Shown]:
@@ -115,7 +124,7 @@ def _load_all(plan: Plan, page: Page, beginnings: Beginnings) -> list[Shown]:
             else:
                 page.reload(timeout=timeout_ms)
         except Error as error:
-            raise LoadFailed(f"load {number} of {plan.loads}: {error.message.splitlines()[0]}") from error
+            raise LoadFailed(f"load {number} of {plan.loads}: {with_remedy(error.message.splitlines()[0])}") from error
         pages.append(shown(number, page.evaluate(SEEN)))
     return pages
 

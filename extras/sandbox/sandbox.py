@@ -99,6 +99,7 @@ class Result:
 
     def check(self) -> Self:
         """Returns this result. Raises ClientFailed if the client's exit code is not 0."""
+        __tracebackhide__ = True  # pytest shows the test's line and the error alone
         if self.code != 0:
             last = (self.err or self.out).strip().rpartition("\n")[2]
             reason = self.outcome.reason or last or "it wrote nothing"
@@ -208,6 +209,7 @@ class Sandbox:
         stdin: the client's standard input. capture, samples: files to write packets and samples to. interval_s: between
         samples. link: knobs that differ in this run from those of the sandbox.
         """
+        __tracebackhide__ = True  # pytest shows the test's line and the error alone
         given = self._given | {name: str(value) for name, value in link.items()}
         knobs.check(given)
         order = replace(

@@ -22,7 +22,7 @@ _PLACEHOLDER = re.compile(
 )
 """What only the reader has: hosts, other machines, files that are there already."""
 _BEGUN = re.compile(
-    r"load \d+ of \d+|\b\d+ of \d+\b|^open http|Jupyter Server|: ok$|bringing up nodes|^running|measurement \d|\.\.\. \[ *\d+%\]",
+    r"load \d+ of \d+|\b\d+ of \d+\b|^open http|Jupyter Server|: ok$|bringing up nodes|^running|measurement \d",
     re.MULTILINE,
 )
 _PROGRAMS = ("make", "priolab", "cp", "cargo", "curl", "python", "python3", ".venv/bin/pip", ".venv/bin/python", "(cd")
@@ -107,10 +107,14 @@ def judged(code: int | None, log: str, *, first: bool = False) -> Tried:
 
 def _last(log: str) -> str:
     """Returns the line with which a command ended, and the line before it if it is the set-up's remedy."""
-    lines = [line.strip() for line in log.splitlines() if line.strip() and not re.match(r"make(\[\d+\])?: \*\*\*", line)]
+    lines = [
+        line.strip() for line in log.splitlines() if line.strip() and not re.match(r"make(\[\d+\])?: \*\*\*", line)
+    ]
     if not lines:
         return ""
-    remedies = [line for line in lines[-4:] if line.startswith(("setup: these packages are missing", "setup: install "))]
+    remedies = [
+        line for line in lines[-4:] if line.startswith(("setup: these packages are missing", "setup: install "))
+    ]
     line = remedies[-1] if remedies else lines[-1]
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 

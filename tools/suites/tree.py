@@ -9,7 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -130,14 +132,7 @@ def make(tree: Tree) -> None:
 
 def run(tree: Tree, user: str, folder: str, command: Sequence[str], log: Path) -> int:
     """Run a command in the tree and write its output to the log. Return its exit code; 124 if it took too long."""
-    entering = [*tree.entering, sys.executable, "-I", str(_INSIDE), str(tree.root), user, folder]
-    environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"} | passed_on(os.environ)
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(
-            [*entering, *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
-        ) as process,
-    ):
+    with _started(tree, user, folder, command, log) as process:
         try:
             return process.wait(_DEADLINE_S)
         except subprocess.TimeoutExpired:
@@ -146,6 +141,60 @@ def run(tree: Tree, user: str, folder: str, command: Sequence[str], log: Path) -
         except BaseException:
             process.terminate()
             raise
+
+
+def watched(
+    tree: Tree,
+    user: str,
+    folder: str,
+    command: Sequence[str],
+    log: Path,
+    enough: Callable[[str], bool],
+    limit_s: float,
+) -> int | None:
+    """Run a command as `run` does. Return its exit code; None if it was ended.
+
+    enough: is called with the log twice a second; the command is ended if it returns True, or after limit_s.
+    """
+    end = time.monotonic() + limit_s
+    with _started(tree, user, folder, command, log) as process:
+        try:
+            while process.poll() is None:
+                if enough(log.read_text(errors="replace")) or time.monotonic() > end:
+                    process.kill()
+                    return None
+                time.sleep(0.5)
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode
+
+
+@contextmanager
+def _started(
+    tree: Tree, user: str, folder: str, command: Sequence[str], log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    entering = [*tree.entering, sys.executable, "-I", str(_INSIDE), str(tree.root), user, folder]
+    environment = {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"} | passed_on(os.environ)
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            [*entering, *command], stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+        ) as process,
+    ):
+        yield process
+
+
+def prepare(tree: Tree) -> None:
+    """Add certificate authorities and an ordinary user; let root use the user's clone. Raises CannotMake."""
+    log = tree.folder / "prepare.log"
+    for command in (
+        ["update-ca-certificates"],
+        ["sh", "-c", f"id {USER} 2>/dev/null || useradd --create-home --shell /bin/sh {USER}"],
+        ["git", "config", "--system", "--replace-all", "safe.directory", "*"],
+    ):
+        if code := run(tree, "root", "/", command, log):
+            raise CannotMake(f"{command[0]} ended with {code} (log: {log})")
 
 
 def clone(tree: Tree, checkout: Path, user: str) -> Path:

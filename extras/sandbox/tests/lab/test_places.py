@@ -169,6 +169,6 @@ def test_endings(here: Path) -> None:
         sandbox.run("true")
     with (
         Sandbox(places={"phone": "nothing"}, folder=here) as sandbox,
-        pytest.raises(LabError, match=r"the place phone's program nothing is not found$"),
+        pytest.raises(LabError, match=r"the place phone's program nothing is not found; install it, such as "),
     ):
         sandbox.run("true")

@@ -212,9 +212,13 @@ def test_endings(here: Folder) -> None:
     """Each way to end has its exit code and its line, and leaves nothing behind."""
     python = sys.executable
     assert here.run("--", "sh", "-c", "kill -9 $$").returncode == 137
-    assert here.fails(127, "--", "no-such-program") == "the client's program no-such-program is not found"
+    assert here.fails(127, "--", "no-such-program") == (
+        "the client's program no-such-program is not found; install it, such as by `apt-get install no-such-program`,"
+        " or give its path"
+    )
+    assert here.fails(127, "--", "./none") == "the client's program ./none is not found"
     assert here.fails(126, "--", "./data").startswith("the client's program ./data: Permission denied")
-    assert here.fails(127, "--server", "nothing", "--", "true") == "the server's program nothing is not found"
+    assert here.fails(127, "--server", "nothing", "--", "true").startswith("the server's program nothing is not found;")
     ended = here.fails(123, "--server", "sh -c 'echo out of luck; exit 4'", "--", "true")
     assert ended == "the server ended with exit code 4 before it listened: out of luck"
     silent = here.fails(123, "--server", "sleep 99", "--", "true")
