@@ -49,6 +49,7 @@ def _parallel(words: Sequence[str]) -> int:
 
 def _on_real_clocks(words: Sequence[str]) -> list[int]:
     """Runs the tests on real clocks, in two processes; returns the exit codes."""
+    print("the tests on real clocks", flush=True)
     log = _KEPT / "containers.log"
     with log.open("wb") as output:
         containers = subprocess.Popen(

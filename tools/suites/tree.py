@@ -216,6 +216,17 @@ def share_kernel(cache: Path, tree: Tree, user: str) -> None:
             shutil.copy2(file, theirs)
 
 
+def take_kernel(tree: Tree, user: str, cache: Path) -> None:
+    """Copy the guest kernel that a user of the tree has built to a cache, unless the cache has it."""
+    theirs = tree.root / tree.home(user).relative_to("/") / ".cache/priolab"
+    cache.mkdir(parents=True, exist_ok=True)
+    for file in theirs.glob("linux-*"):
+        if file.is_file() and not (cache / file.name).exists():
+            made = shutil.copy2(file, cache / f".{file.name}.{os.getpid()}")
+            os.chown(made, os.geteuid(), os.getegid())
+            Path(made).rename(cache / file.name)
+
+
 def remove(folder: Path) -> None:
     """Remove the folder. Raises CannotMake if anything is mounted in it."""
     if mounts := mounted_below(folder.resolve(), Path("/proc/self/mountinfo").read_text()):
