@@ -123,8 +123,9 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     """Lists the versions of all programs, unless only unit tests are run."""
     if _only_units(config):
         return []
-    found = [(name, each) for name, each in capabilities.known().items() if _may_use(config, name)]
-    return [f"{name}: {capability.detail if capability.present else 'missing'}" for name, capability in found]
+    found = {name: each for name, each in capabilities.known().items() if _may_use(config, name)}
+    lines = [f"{name}: {capability.detail}" for name, capability in found.items() if capability.present]
+    return [*lines, f"missing: {', '.join(name for name, each in found.items() if not each.present) or 'nothing'}"]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
