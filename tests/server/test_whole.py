@@ -77,7 +77,7 @@ def test_what_passed_elsewhere_is_not_run_again(begun: Path, monkeypatch: pytest
     notes, there = begun.parent / "passed", begun.parent / "there"
     (there / "abc").mkdir(parents=True)
     (there / "abc/trixie-root-0").write_text("tests/a.py::b\ntests/a.py::c")
-    monkeypatch.setattr(whole.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     for commit, changes, passed in (
         ("abc", "", {"tests/a.py::b", "tests/a.py::c"}),
         ("abd", "", ()),
