@@ -77,7 +77,8 @@ def documented(root: Path) -> list[Documented]:
                 if line.startswith(tuple(f"{program} " for program in _PROGRAMS))
             )
         prose = _BLOCK.sub("", text)
-        found |= dict.fromkeys(Documented(page=page, line=code) for code in _IN_PROSE.findall(prose))
+        codes = (" ".join(code.split()) for code in _IN_PROSE.findall(prose))
+        found |= dict.fromkeys(Documented(page=page, line=code) for code in codes)
     return list(found)
 
 
