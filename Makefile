@@ -98,8 +98,8 @@ test-fast: setup-test ## run unit, contract and server tests (under two minutes)
 	@.venv/bin/pytest --numprocesses=$$((2 * $$(nproc))) --dist=loadfile --no-loadscope-reorder --quiet tests/unit tests/contract tests/server
 
 .PHONY: test-suites
-test-suites: ## run the README's commands in bare Debian 12, 13 and sid, as root and as a user (needs root; an hour; SUITE=trixie: one)
-	@$(PYTHON) -m tools.suites $(SUITE) $(PRIOLAB_KNOBS) $(if $(filter yes,$(FULL)),--full)
+test-suites: ## run the README's commands in bare Debian 12, 13 and sid, as root and as a user (needs root and debootstrap; two hours; SUITE=trixie: one; SUITE=trixie:root: as one user)
+	@$(PYTHON) -m tools.suites $(SUITE) $(PRIOLAB_KNOBS)
 
 .PHONY: documented-commands
 documented-commands: setup-lint ## try every command of README and guides on a bare machine; writes docs/measured/commands.md (needs root and debootstrap; two hours; SUITE=bookworm, USER=lab, NEW=yes, ONLY=TEXT, ALONE=yes)

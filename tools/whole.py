@@ -1,7 +1,8 @@
-"""Runs tests: `python -m tools.whole [core | rest | EXTRA]`, for `make test`, `make test-all` and `make test-EXTRA`.
+"""Runs tests: `python -m tools.whole [core | rest [PASSED] | EXTRA]`, for make test, test-all and test-EXTRA.
 
     core    the core, with the servers and packages that the experiment needs and no others
-    rest    all that `core` has not passed: other servers, browsers, containers, most whole experiments, the extras
+    rest    all that `core` has not passed: other servers, browsers, containers, most whole experiments, the extras.
+            PASSED: a folder with notes of what passed elsewhere, by commit (tools/suites)
     EXTRA   the tests of an extra
 
 The exit code is 0 if all have passed. Rules:
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from priolab.experiments.host.extras import extras
 from priolab.experiments.host.processes import die_with_parent
-from tests.support.selection import CORE, PASSED, REST, forget
+from tests.support.selection import CORE, LEFT_OUT, PASSED, REST, counted, forget, take_over
 from tools.reports import summary
 
 _KEPT = Path(".pytest_cache")
@@ -48,6 +49,7 @@ def _parallel(words: Sequence[str]) -> int:
 
 def _on_real_clocks(words: Sequence[str]) -> list[int]:
     """Runs the tests on real clocks, in two processes; returns the exit codes."""
+    print("the tests on real clocks", flush=True)
     log = _KEPT / "containers.log"
     with log.open("wb") as output:
         containers = subprocess.Popen(
@@ -78,7 +80,20 @@ def _compile() -> None:
         subprocess.run(command, stdout=null, stderr=null, preexec_fn=die_with_parent, check=False)
 
 
-def _main(what: str) -> int:
+def _take_over(passed: Path) -> None:
+    """Replaces the notes of what passed by those made elsewhere, if the tests there were those of this checkout."""
+    forget(_KEPT / PASSED.name)
+    commit, changes = (
+        subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
+        for words in (("rev-parse", "HEAD"), ("status", "--porcelain"))
+    )
+    if changes or not (passed / commit).is_dir():
+        print(f"{passed} has no notes about this checkout, so all tests are run", flush=True)
+        return
+    take_over(passed / commit, _KEPT / PASSED.name)
+
+
+def _main(what: str, passed: str | None = None) -> int:
     if what not in (CORE, REST, *extras()):
         print(f"{what} has no tests; these have: {CORE}, {REST}, {', '.join(extras())}", file=sys.stderr)
         return 2
@@ -89,8 +104,11 @@ def _main(what: str) -> int:
         report.unlink()
     if what == CORE:
         forget(_KEPT / PASSED.name)
+    if passed:
+        _take_over(Path(passed))
+    forget(_KEPT / LEFT_OUT.name)
     codes = [_parallel(words), *_on_real_clocks(words)]
-    print(summary(sorted(_KEPT.glob("*.xml"))))
+    print(summary(sorted(_KEPT.glob("*.xml")), counted(_KEPT / LEFT_OUT.name)))
     return int(any(codes))
 
 

@@ -26,8 +26,27 @@ for name in ("other.test", "archive.example"):
 @pytest.mark.usefixtures("netns")
 def test_only_the_front_has_an_address(tmp_path: Path) -> None:
     """The front's name has the plan's address, also for children. Other names are unknown at once."""
-    before = Path("/etc/hosts").read_text()
+    before = _hosts()
     asked = [*entering(), sys.executable, "-c", _ASK, _ADDRESS, str(tmp_path)]
     done = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=20)
     assert done.stdout.split() == [_ADDRESS, "True", "True"], done.stderr
-    assert Path("/etc/hosts").read_text() == before
+    assert _hosts() == before
+
+
+@pytest.mark.usefixtures("netns")
+def test_a_system_without_these_files(tmp_path: Path) -> None:
+    """The same where /etc is empty, also if the folder for the files has characters that overlayfs reads."""
+    folder = tmp_path / "a:b,c"
+    folder.mkdir()
+    emptied = "import subprocess; subprocess.run(['mount', '-t', 'tmpfs', 'none', '/etc'], check=True)\n"
+    asked = [*entering(), "unshare", "--mount", sys.executable, "-c", emptied + _ASK, _ADDRESS, str(folder)]
+    before = _hosts()
+    done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=20)
+    assert done.stdout.split() == [_ADDRESS, "True", "True"], done.stderr
+    assert _hosts() == before
+
+
+def _hosts() -> str | None:
+    """Returns the text of this machine's file; None if it has none."""
+    file = Path("/etc/hosts")
+    return file.read_text() if file.exists() else None

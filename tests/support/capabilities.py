@@ -1,16 +1,16 @@
 """The capabilities of this machine, which tests need: the names that the mark `needs` and PRIOLAB_EXPECT have.
 
-A test says what it needs: `@pytest.mark.needs("h2o", "tcpdump")`. pytest adds the mark to tests with fixtures that need
-something. By the mark, and not by what happens to be installed, `make test` selects its tests (selection.py), and a
-selected test is skipped where something that it needs is missing.
+A test says what it needs: `@pytest.mark.needs("h2o", "tcpdump")`. A fixture says it by `needing`, and its tests get the
+mark. By the mark, and not by what happens to be installed, `make test` selects its tests (selection.py). A selected
+test is skipped where something that it needs is missing.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -59,6 +59,11 @@ EVERYTHING = "everything"
 
 _SCHEDSTAT = Path("/proc/self/schedstat")
 
+NEEDED = "needed"
+"""The attribute of a fixture's function with what tests with the fixture need."""
+
+Fixture = TypeVar("Fixture", bound=Callable[..., Any])
+
 told: dict[str, Capability] = {}
 """In a worker of pytest-xdist: the capabilities that the process which started it has found."""
 
@@ -86,6 +91,16 @@ def expected(words: str) -> frozenset[str]:
 def each(found: Iterable[str]) -> list[Any]:
     """Returns parameters of a test or fixture, of which each is a name, and needs what has this name."""
     return [pytest.param(name, marks=pytest.mark.needs(name)) for name in found]
+
+
+def needing(*found: str) -> Callable[[Fixture], Fixture]:
+    """Decorates the function of a fixture: tests with the fixture need what has these names."""
+
+    def say(function: Fixture) -> Fixture:
+        setattr(function, NEEDED, found)
+        return function
+
+    return say
 
 
 @cache

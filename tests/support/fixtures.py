@@ -14,14 +14,27 @@ import pytest
 
 from priolab.experiments.execution import command_process
 from priolab.experiments.execution.command_process import CommandProcess, Work, keep_guests
+from priolab.experiments.host.extras import extras
 from priolab.experiments.host.machine import Capability
+from priolab.experiments.host.packages import CAPTURING, READING_CAPTURES
 from priolab.experiments.host.search_path import find
 from priolab.proxy.server import catalogue
 from tests.page import axe
 from tests.support import capabilities
-from tests.support.capabilities import each, is_needed_by_core
+from tests.support.capabilities import NEEDED, each, is_needed_by_core, needing
 from tests.support.lab import Lab, make_lab
-from tests.support.selection import CORE, LEFT_OUT, MISSING, PASSED, REST, count, is_of_core, note, noted
+from tests.support.selection import (
+    CORE,
+    LEFT_OUT,
+    MISSING,
+    PASSED,
+    REST,
+    count,
+    is_of_core,
+    note,
+    noted,
+    wrong_needs,
+)
 from tests.support.shared_runs import Runs
 
 if TYPE_CHECKING:
@@ -31,17 +44,6 @@ if TYPE_CHECKING:
 
 _EXPECT = "PRIOLAB_EXPECT"
 _NEEDS = "needs"
-_OF_FIXTURES: Mapping[str, tuple[str, ...]] = {
-    "guest": ("fabric-virtual",),
-    "netns": ("fabric-netns",),
-    "compose": ("fabric-compose",),
-    "captures": ("tcpdump", "editcap", "tshark"),
-    "npm": ("spdy",),
-    "axe_script": ("axe",),
-    **{name: (name,) for name in ("bpf", "cgroup", "clang", "gcc", "chromium")},
-}
-"""What a test with one of these fixtures needs. The tests get the mark `needs`, with these names."""
-
 _ALONE = "master"  # the name of the only worker
 _ROOMS = ("unit", "contract", "server", "link", "lab")
 """The folders of tests: those of the core, and those of each extra."""
@@ -84,6 +86,13 @@ def _only_units(config: pytest.Config) -> bool:
 def needs_of(item: pytest.Item) -> tuple[str, ...]:
     """Returns the names of what a test needs, each once."""
     return tuple(dict.fromkeys(name for mark in item.iter_markers(_NEEDS) for name in mark.args))
+
+
+def _needs_of_fixtures(item: pytest.Item) -> Iterator[str]:
+    """Yields what the fixtures of a test say by `needing`."""
+    if isinstance(item, pytest.Function):
+        for definitions in item._fixtureinfo.name2fixturedefs.values():
+            yield from getattr(definitions[-1].func, NEEDED, ())
 
 
 def _may_use(config: pytest.Config, name: str) -> bool:
@@ -152,6 +161,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         count(_left_out, config.rootpath / LEFT_OUT)
 
 
+def _check_extras(root: Path, items: list[pytest.Item]) -> None:
+    """Raises UsageError if an extra does not say what its tests need: set-ups install it before there is pytest."""
+    for name, extra in extras().items():
+        folder = root / "extras" / name / "tests"
+        of_extra = [item for item in items if item.path.is_relative_to(folder)]
+        marked = {item.nodeid: [need for need in needs_of(item) if not is_needed_by_core(need)] for item in of_extra}
+        all_are = {item.path for item in of_extra} >= {*folder.rglob("test_*.py")}
+        if wrong := wrong_needs(name, extra.tests_need, marked, all_are=all_are):
+            raise pytest.UsageError(wrong)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Selects tests by --core and --rest, and sorts them: the slowest files of tests/lab first, unit tests last.
@@ -172,9 +192,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item.nodeid not in passed]
     items.sort(key=rank)
     for item in items:
-        for fixture in getattr(item, "fixturenames", ()):
-            if fixture in _OF_FIXTURES:
-                item.add_marker(pytest.mark.needs(*_OF_FIXTURES[fixture]))
+        item.add_marker(pytest.mark.needs(*_needs_of_fixtures(item)))
         needs = needs_of(item)
         if strangers := [name for name in needs if name not in capabilities.names()]:
             raise pytest.UsageError(f"{item.nodeid} needs {strangers[0]}, which tests/support/capabilities.py lacks")
@@ -182,6 +200,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("containers")
         if item.get_closest_marker("punctual") and _room(item.path) not in _REAL_ROOMS:
             raise pytest.UsageError(f"{item.nodeid} is punctual; such tests are in {' or '.join(_REAL_ROOMS)}")
+    _check_extras(config.rootpath, items)
     yield
     if config.getoption(CORE):
         others = {item: [name for name in needs_of(item) if not is_needed_by_core(name)] for item in items}
@@ -228,56 +247,67 @@ def server(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
+@needing("fabric-virtual")
 def guest() -> None:
     """Says that the test runs the guest."""
 
 
 @pytest.fixture
+@needing("fabric-netns")
 def netns() -> None:
     """Says that the test makes network namespaces."""
 
 
 @pytest.fixture(scope="session")
+@needing("bpf")
 def bpf() -> None:
     """Says that the test loads BPF programs."""
 
 
 @pytest.fixture
+@needing("cgroup")
 def cgroup() -> None:
     """Says that the test makes cgroups (v2)."""
 
 
 @pytest.fixture(scope="session")
+@needing("clang")
 def clang() -> None:
     """Says that the test compiles BPF programs with clang."""
 
 
 @pytest.fixture(scope="session")
+@needing("gcc")
 def gcc() -> None:
     """Says that the test uses the compiler for the guest's kernel."""
 
 
 @pytest.fixture(scope="session")
+@needing("fabric-compose")
 def compose() -> None:
     """Says that the test uses Docker with its compose plugin."""
 
 
 @pytest.fixture(scope="session")
+@needing(*CAPTURING, *READING_CAPTURES)
 def captures() -> None:
     """Says that the test captures packets and reads the captures."""
 
 
 @pytest.fixture(scope="session")
+@needing("spdy")
 def npm() -> None:
     """Says that the test uses the npm packages of the SPDY fronts."""
 
 
 @pytest.fixture(scope="session")
+@needing("chromium")
 def chromium() -> None:
     """Says that the test uses Chromium."""
 
 
 @pytest.fixture(scope="session")
+@needing("axe")
 def axe_script(chromium: None) -> Path:  # noqa: ARG001
     """Returns the accessibility checker axe, for a page in Chromium."""
     return axe()

@@ -7,7 +7,7 @@ more than an experiment does (capabilities.py). `pytest --rest` runs all tests t
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 CORE, REST = "core", "rest"
@@ -29,14 +29,20 @@ def is_of_core(path: Path, room: str) -> bool:
     return "extras" not in path.parts and (room != "lab" or path.name in _EXPERIMENTS)
 
 
-def unfit(marked: Mapping[str, Iterable[str]], allowed: Iterable[str], extra: str) -> str | None:
-    """Returns what is wrong with what an extra says that its tests need; None if nothing is.
+def wrong_needs(
+    extra: str, said: Collection[str], marked: Mapping[str, Collection[str]], *, all_are: bool
+) -> str | None:
+    """Returns what is wrong with what an extra says that its tests need (`tests_need`); None if nothing is.
 
-    marked: for each test, what its marks say. allowed: what the extra says, and what all tests may need.
+    marked: what its tests need by their marks, by test, without what the core's tests may need. all_are: True if these
+    are all tests of the extra.
     """
+    where = f"`tests_need` in extras/{extra}/extra.toml"
     for test, needs in marked.items():
-        if strangers := sorted({*needs} - {*allowed}):
-            return f"{test} needs {', '.join(strangers)}, which `tests_need` in extras/{extra}/extra.toml lacks"
+        if missing := sorted({*needs} - {*said}):
+            return f"{test} needs {', '.join(missing)}, which {where} lacks"
+    if all_are and (spare := sorted({*said}.difference(*marked.values()))):
+        return f"{where} has {', '.join(spare)}, which none of its tests needs"
     return None
 
 
@@ -49,6 +55,13 @@ def note(passed: Sequence[str], folder: Path) -> None:
 def noted(folder: Path) -> frozenset[str]:
     """Returns the names of the tests that are noted."""
     return frozenset(name for file in folder.glob("*") for name in file.read_text().splitlines())
+
+
+def take_over(notes: Path, folder: Path) -> None:
+    """Adds notes that were made elsewhere to a folder of notes. notes: a folder with such notes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in notes.glob("*"):
+        (folder / each.name).write_bytes(each.read_bytes())
 
 
 def count(left_out: Mapping[str, int], folder: Path) -> None:

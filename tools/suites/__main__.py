@@ -1,32 +1,52 @@
-"""`python3 -m tools.suites [SUITE ...] [KNOB=VALUE ...]`: the README's commands in bare trees, as root and as a user.
+"""`python3 -m tools.suites [SUITE | SUITE:USER ...] [KNOB=VALUE ...]`: the README's two commands in bare file systems.
 
+They are carried out word for word, each user in a file system of its own, in which nothing is installed before. An
+ordinary user may not install packages: root carries out the line that the command gives, and the user calls it again.
 The user also runs an experiment with servers of other suites and from wheels.
 
-    --experiment-only   run the README's experiment alone
+    SUITE:USER          in this suite as this user alone: root or lab. Without it: in all suites, as both
+    --readme-only       carry out the README's two commands alone
     --editions          run the experiment with servers of other suites and from wheels alone
-    --full              run the core's tests with `make test`; without it, unit and contract tests
-    --user NAME         run the commands as this user alone: root or lab
-    --share-kernel      copy this machine's guest kernel; without it, each tree builds one
+    --share-kernel      use this machine's guest kernel; if it has none, the first file system builds it for all
+    --beside            two file systems at once: the tests on real clocks of one run beside the set-up of the next
+    --passed FOLDER     note there which tests passed, in a folder with the commit's name
 
-Needs root, debootstrap, and three gigabytes for each suite in ~/.cache/priolab/suites, where bare trees are kept. Needs
-no environment of the lab. The exit code is 0 if all results are good, 1 if one is not, 2 after bad input.
+Needs root, debootstrap, and three gigabytes for each file system in ~/.cache/priolab/suites, where bare ones are kept.
+Needs no environment of the lab. The exit code is 0 if all results are good, 1 if one is not, 2 after bad input.
 """
 
 import argparse
 import json
 import os
+import re
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from tools.suites import tree as trees
-from tools.suites.command_results import CommandResult, of_editions, of_experiment, of_tests, suspicious, table
+from tools.suites.command_results import (
+    CommandResult,
+    of_editions,
+    of_experiment,
+    of_tests,
+    roots_command,
+    suspicious,
+    table,
+)
 from tools.suites.tree import USER, CannotMake, Tree
 
 SUITES = ("bookworm", "trixie", "sid")
+USERS = ("root", USER)
 _CHECKOUT = Path(__file__).resolve().parents[2]
+_NOTES = Path(".pytest_cache", "passed")  # tests/support/selection.py
+_ON_REAL_CLOCKS = "the tests on real clocks"  # tools/whole.py
+_TWICE = "root was told to install packages twice"
 EDITIONS = (
     "nginx@bookworm",
     "nginx@trixie",
@@ -38,112 +58,163 @@ EDITIONS = (
 )
 
 
+@dataclass(kw_only=True)
+class Turn:
+    """What happens in a tree for one user. kernel, clocks: set when the next one need not wait any longer.
+
+    kernel: for the guest kernel. clocks: for the tests that keep all processors busy.
+    """
+
+    tree: Tree
+    user: str
+    before: "Turn | None"
+    kernel: Event = field(default_factory=Event)
+    clocks: Event = field(default_factory=Event)
+    results: list[CommandResult] = field(default_factory=list)
+
+    def add(
+        self, what: str, started: float, result: str, trouble: Sequence[str], log: str, details: Sequence[str] = ()
+    ) -> None:
+        """Add the result of a command. started: the time at which it began. log: its output."""
+        self.results.append(
+            CommandResult(
+                suite=self.tree.suite,
+                user=self.user,
+                what=what,
+                minutes=(time.monotonic() - started) / 60,
+                result=result,
+                trouble=trouble,
+                warnings=suspicious(log),
+                details=details,
+            )
+        )
+
+
 def main() -> int:
     """Run the commands in each suite. Return the exit code."""
     parser = argparse.ArgumentParser(prog="tools.suites", allow_abbrev=False)
-    parser.add_argument("words", nargs="*", metavar="SUITE or KNOB=VALUE")
-    parser.add_argument("--experiment-only", action="store_true")
-    parser.add_argument("--editions", action="store_true")
-    parser.add_argument("--full", action="store_true")
-    parser.add_argument("--share-kernel", action="store_true")
-    parser.add_argument("--user", choices=["root", USER])
+    parser.add_argument("words", nargs="*", metavar="SUITE, SUITE:USER or KNOB=VALUE")
+    for option in ("--readme-only", "--editions", "--share-kernel", "--beside"):
+        parser.add_argument(option, action="store_true")
+    parser.add_argument("--passed", type=Path, metavar="FOLDER")
     options = parser.parse_args()
-    knobs = [word for word in options.words if "=" in word]
-    suites = [word for word in options.words if "=" not in word] or list(SUITES)
-    if strangers := [suite for suite in suites if suite not in SUITES]:
-        print(f"SUITE={strangers[0]} is not allowed; allowed: {', '.join(SUITES)}", file=sys.stderr)
-        return 2
+    options.knobs = [word for word in options.words if "=" in word]
+    pairs = []
+    for word in [word for word in options.words if "=" not in word] or SUITES:
+        suite, _, user = word.partition(":")
+        if suite not in SUITES or (user and user not in USERS):
+            print(f"SUITE={word} is not allowed; allowed: {', '.join(SUITES)}, also as SUITE:USER", file=sys.stderr)
+            return 2
+        pairs += [(suite, each) for each in ([user] if user else [USER] if options.editions else USERS)]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    results: list[CommandResult] = []
-    for suite in suites:
-        tree = trees.trees_in(cache, suite)
-        try:
-            results += _try_out(tree, cache, knobs, options)
-        except CannotMake as error:
-            results.append(_of(tree, "root", "the tree", 0.0, "-", [str(error)], ""))
+    turns: list[Turn] = []
+    for suite, user in dict.fromkeys(pairs):
+        tree = Tree(suite=suite, folder=cache / "priolab" / "suites" / f"{suite}-{user}")
+        turns.append(Turn(tree=tree, user=user, before=turns[-1] if turns and options.beside else None))
+    if options.beside:
+        # As daemons they, and with them the commands that they started, end with this process.
+        threads = [Thread(target=_try_out, args=(turn, cache, options), daemon=True) for turn in turns]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    else:
+        for turn in turns:
+            _try_out(turn, cache, options)
+    results = [result for turn in turns for result in turn.results]
     print(table(results))
     return 1 if any(each.trouble for each in results) else 0
 
 
-def _try_out(tree: Tree, cache: Path, knobs: Sequence[str], options: argparse.Namespace) -> list[CommandResult]:
-    """Run every command, as root first: root's run installs the packages that an ordinary user cannot install."""
-    _say(f"{tree.suite}: the tree")
-    trees.make(tree)
-    _prepare(tree)
-    if options.share_kernel:
-        trees.share_kernel(cache / "priolab", tree, "root")
-    if options.editions:
-        _install(tree)
-        trees.share_kernel(tree.root / "root/.cache/priolab", tree, USER)
-        return [_of_editions(tree, _clone(tree, USER), knobs)]
-    found: list[CommandResult] = []
-    for user in [options.user] if options.user else ["root", USER]:
-        if user != "root":
-            trees.share_kernel(tree.root / "root/.cache/priolab", tree, user)
+def _try_out(turn: Turn, cache: Path, options: argparse.Namespace) -> None:
+    """Run every command in a fresh tree."""
+    tree, user = turn.tree, turn.user
+    started = time.monotonic()
+    try:
+        _say(turn, "the tree")
+        trees.make(tree)
+        trees.prepare(tree)
         within = _clone(tree, user)
-        found.append(_experiment(tree, user, within, knobs))
-        if not options.experiment_only:
-            found.append(_tests(tree, user, within, full=options.full))
-            found += [] if user == "root" else [_of_editions(tree, within, knobs)]
-    return found
+        if options.share_kernel:
+            if turn.before and not any(cache.glob("priolab/linux-*")):
+                turn.before.kernel.wait()
+            trees.share_kernel(cache / "priolab", tree, user)
+            _own_home(tree, user)
+        if not options.editions:
+            _experiment(turn, within, options.knobs)
+            if options.share_kernel:
+                trees.take_kernel(tree, user, cache / "priolab")
+            turn.kernel.set()
+            if turn.before:
+                turn.before.clocks.wait()
+            _tests(turn, within, options.passed)
+        if options.editions or (user != "root" and not options.readme_only):
+            _of_editions(turn, within, options.knobs)
+        if not any(each.trouble for each in turn.results):
+            trees.remove(tree.root)
+    except (CannotMake, OSError) as error:
+        turn.add("the tree", started, "-", [str(error)], "")
+    finally:
+        turn.kernel.set()
+        turn.clocks.set()
 
 
 def _clone(tree: Tree, user: str) -> Path:
     """Clone HEAD into the user's home; return the clone's path inside the tree. Raises CannotMake."""
     within = trees.clone(tree, _CHECKOUT, user)
-    trees.run(tree, "root", "/", ["chown", "-R", user, str(tree.home(user))], tree.folder / "chown.log")
+    _own_home(tree, user)
     return within
 
 
-def _prepare(tree: Tree) -> None:
-    """Add certificate authorities and an ordinary user; let root use the user's clone. Raises CannotMake."""
-    log = tree.folder / "prepare.log"
-    for command in (
-        ["update-ca-certificates"],
-        ["sh", "-c", f"id {USER} 2>/dev/null || useradd --create-home --shell /bin/sh {USER}"],
-        ["git", "config", "--system", "--replace-all", "safe.directory", "*"],
-    ):
-        if code := trees.run(tree, "root", "/", command, log):
-            raise CannotMake(f"{command[0]} ended with {code} (log: {log})")
+def _own_home(tree: Tree, user: str) -> None:
+    trees.run(tree, "root", "/", ["chown", "-R", user, str(tree.home(user))], tree.folder / "chown.log")
 
 
-def _experiment(tree: Tree, user: str, within: Path, knobs: Sequence[str]) -> CommandResult:
-    log = tree.folder / f"{user}-experiment.log"
+def _carried_out(turn: Turn, within: Path, command: Sequence[str], log: Path) -> tuple[int, list[str]]:
+    """Carry out a command. Return its exit code, and its problems.
+
+    If an ordinary user is told what root has to install, root installs it, and the command is carried out again.
+    """
+    _say(turn, " ".join(command))
+    code = trees.run(turn.tree, turn.user, str(within), command, log)
+    asked = roots_command(log.read_text(errors="replace")) if code else None
+    if turn.user == "root" or asked is None:
+        return code, []
+    first = log.rename(log.with_suffix(".first.log"))
+    _say(turn, f"as root: {asked}")
+    installing = log.with_suffix(".root.log")
+    words = ["env", "DEBIAN_FRONTEND=noninteractive", "sh", "-c", f"yes | ({asked})"]
+    if failed := trees.run(turn.tree, "root", "/", words, installing):
+        return code, [f"{asked}: exit code {failed} (log: {installing})"]
+    code = trees.run(turn.tree, turn.user, str(within), command, log)
+    again = roots_command(log.read_text(errors="replace")) if code else None
+    lines = [line for line in first.read_text(errors="replace").splitlines() if line.startswith("setup: ")]
+    trouble = [f"{_TWICE}: {again}"] if again else []
+    return code, trouble + [f"the set-up said more than one line: {line}" for line in lines[1:]]
+
+
+def _experiment(turn: Turn, within: Path, knobs: Sequence[str]) -> None:
+    log = turn.tree.folder / f"{turn.user}-experiment.log"
     started = time.monotonic()
-    _say(f"{tree.suite}, {user}: make experiment LOWAT=131072")
-    code = trees.run(tree, user, str(within), ["make", "experiment", "LOWAT=131072", *knobs], log)
-    minutes = (time.monotonic() - started) / 60
-    summary = _summary(tree, user, within)
-    result, trouble = of_experiment(code, summary)
-    if code:
-        trouble += [f"log: {log}"]
-    return _of(tree, user, "experiment", minutes, result, trouble, log.read_text(errors="replace"))
+    code, trouble = _carried_out(turn, within, ["make", "experiment", "LOWAT=131072", *knobs], log)
+    result, wrong = of_experiment(code, _summary(turn.tree, turn.user, within))
+    trouble += [*wrong, *([f"log: {log}"] if code else [])]
+    turn.add("experiment", started, result, trouble, log.read_text(errors="replace"))
 
 
-def _install(tree: Tree) -> None:
-    """Install as root what an ordinary user cannot install. Raises CannotMake."""
-    log = tree.folder / "root-setup.log"
-    _say(f"{tree.suite}, root: make setup-experiment")
-    if code := trees.run(tree, "root", str(_clone(tree, "root")), ["make", "setup-experiment"], log):
-        raise CannotMake(f"make setup-experiment ended with {code} (log: {log})")
-
-
-def _of_editions(tree: Tree, within: Path, knobs: Sequence[str]) -> CommandResult:
+def _of_editions(turn: Turn, within: Path, knobs: Sequence[str]) -> None:
     """Run the default experiment with EDITIONS, as the ordinary user, whose cache has no root and no wheel before."""
-    log = tree.folder / f"{USER}-editions.log"
+    log = turn.tree.folder / f"{turn.user}-editions.log"
     started = time.monotonic()
     words = ["LOWAT=131072", "FABRIC=virtual", f"SERVER={','.join(EDITIONS)}", *knobs]
-    _say(f"{tree.suite}, {USER}: make experiment {' '.join(words)}")
-    code = trees.run(tree, USER, str(within), ["make", "experiment", *words], log)
-    minutes = (time.monotonic() - started) / 60
-    summary = _summary(tree, USER, within)
-    lines, trouble = of_editions(code, summary, _fronts(tree, within, summary) if summary else {})
-    if code:
-        trouble += [f"log: {log}"]
+    code, trouble = _carried_out(turn, within, ["make", "experiment", *words], log)
+    summary = _summary(turn.tree, turn.user, within)
+    lines, wrong = of_editions(code, summary, _fronts(turn.tree, within, summary) if summary else {})
+    trouble += [*wrong, *([f"log: {log}"] if code else [])]
     result = f"{len(lines)} of {2 * len(EDITIONS)} arms"
     if len(lines) < 2 * len(EDITIONS):
         trouble += [result]
-    return _of(tree, USER, "editions", minutes, result, trouble, log.read_text(errors="replace"), lines)
+    turn.add("editions", started, result, trouble, log.read_text(errors="replace"), lines)
 
 
 def _fronts(tree: Tree, within: Path, summary: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -163,50 +234,36 @@ def _summary(tree: Tree, user: str, within: Path) -> Mapping[str, Any] | None:
     return document
 
 
-def _tests(tree: Tree, user: str, within: Path, *, full: bool) -> CommandResult:
-    log = tree.folder / f"{user}-tests.log"
+def _tests(turn: Turn, within: Path, passed: Path | None) -> None:
+    log = turn.tree.folder / f"{turn.user}-tests.log"
+    log.unlink(missing_ok=True)
     started = time.monotonic()
-    _say(f"{tree.suite}, {user}: {'all tests' if full else 'the fast tests'}")
-    if full:
-        commands = [["make", "test"]]
-    else:
-        fast = [".venv/bin/pytest", "--numprocesses=auto", "-q", "tests/unit", "tests/contract"]
-        commands = [["make", "setup-lint"], fast]
-    code, texts = 0, []
-    for command in commands:
-        code = code or trees.run(tree, user, str(within), command, log)
-        texts.append(log.read_text(errors="replace"))
-    log.write_text("".join(texts))
-    result, trouble = of_tests(code, texts[-1])
-    minutes = (time.monotonic() - started) / 60
-    # pytest turns warnings into errors, so only the set-up's log is searched for warnings.
-    return _of(tree, user, "tests", minutes, result, trouble, "".join(texts[:-1]))
-
-
-def _of(
-    tree: Tree,
-    user: str,
-    what: str,
-    minutes: float,
-    result: str,
-    trouble: Sequence[str],
-    log: str,
-    details: Sequence[str] = (),
-) -> CommandResult:
-    return CommandResult(
-        suite=tree.suite,
-        user=user,
-        what=what,
-        minutes=minutes,
-        result=result,
-        trouble=trouble,
-        warnings=suspicious(log),
-        details=details,
+    Thread(target=_look_for_clocks, args=(turn, log), daemon=True).start()
+    code, trouble = _carried_out(turn, within, ["make", "test"], log)
+    turn.clocks.set()
+    text = log.read_text(errors="replace")
+    result, wrong = of_tests(code, text)
+    # pytest turns warnings into errors, so only the set-up's lines are searched for warnings.
+    turn.add(
+        "make test", started, result, [*trouble, *wrong], "\n".join(re.findall(r"^setup: .*$", text, re.MULTILINE))
     )
+    if passed:
+        head = ["git", "-C", str(_CHECKOUT), "rev-parse", "HEAD"]
+        notes = passed / subprocess.run(head, capture_output=True, text=True, check=True).stdout.strip()
+        notes.mkdir(parents=True, exist_ok=True)
+        for number, file in enumerate(sorted((turn.tree.root / within.relative_to("/") / _NOTES).glob("*"))):
+            shutil.copyfile(file, notes / f"{turn.tree.suite}-{turn.user}-{number}")
 
 
-def _say(text: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+def _look_for_clocks(turn: Turn, log: Path) -> None:
+    """Let the next one's tests begin when this one's tests on real clocks do: these leave processors idle."""
+    while not turn.clocks.wait(1):
+        if log.exists() and _ON_REAL_CLOCKS in log.read_text(errors="replace"):
+            turn.clocks.set()
+
+
+def _say(turn: Turn, text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {turn.tree.suite}, {turn.user}: {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

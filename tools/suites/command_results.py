@@ -14,8 +14,10 @@ _HARMLESS = re.compile(
     r"|dpkg-preconfigure: unable|debconf: |perl: warning: "
     r"|\d+ (passed|skipped|deselected).* in "  # pytest's last line
 )
+_AS_ROOT = re.compile(r"^setup: these packages are missing; run as root: (.+)$", re.MULTILINE)
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_PYTEST = re.compile(r"(?:(\d+) failed)?(?:, )?(?:(\d+) passed)?(?:, )?(?:(\d+) skipped)?.* in [\d.]+s")
+_PYTEST = re.compile(r"\d+ (?:failed|passed|skipped|deselected|error).* in [\d.]+s(?: \([\d:]+\))?")
+_COUNTS = ("Left out: ", "No test was left out")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +41,12 @@ def suspicious(log: str) -> list[str]:
     """Return the log's lines with a warning or error, each once."""
     lines = [line.strip() for line in log.splitlines() if _SUSPICIOUS.search(line) and not _HARMLESS.search(line)]
     return list(dict.fromkeys(lines))
+
+
+def roots_command(log: str) -> str | None:
+    """Return what the set-up told an ordinary user that root has to run; None if it did not."""
+    found = _AS_ROOT.findall(log)
+    return str(found[0]) if found else None
 
 
 def of_experiment(code: int, summary: Mapping[str, Any] | None) -> tuple[str, list[str]]:
@@ -102,8 +110,10 @@ def _source(front: Mapping[str, Any]) -> str | None:
 
 
 def of_tests(code: int, log: str) -> tuple[str, list[str]]:
-    """Return pytest's last line, and the problems that the log shows."""
-    last = next((line.strip("= ") for line in reversed(log.splitlines()) if _PYTEST.search(line)), "")
+    """Return the last lines of pytest's processes and the last of all, and the problems that the log shows."""
+    lines = [line.strip("= ") for line in log.splitlines()]
+    ends = [line for line in lines if _PYTEST.fullmatch(line)]
+    last = "; ".join([*ends, *(line for line in lines[-3:] if line.startswith(_COUNTS))])
     trouble = [] if code == 0 and " passed" in last else [f"exit code {code}: {last or 'no tests'}"]
     failed = [line for line in log.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     return last or "-", trouble + failed

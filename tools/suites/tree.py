@@ -5,7 +5,6 @@ removes the copy, it checks that nothing is mounted there.
 """
 
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -123,7 +122,6 @@ def make(tree: Tree) -> None:
     acquire = subprocess.run(["apt-config", "dump", "Acquire"], capture_output=True, text=True, check=True).stdout
     (etc / "apt/apt.conf.d/90acquire").write_text(acquire)
     shutil.copy("/etc/resolv.conf", etc / "resolv.conf")
-    (etc / "hosts").write_text(f"127.0.0.1 localhost {platform.node()}\n::1 localhost\n")
     for authority in (Path("/") / _AUTHORITIES).glob("*.crt"):
         shutil.copy(authority, tree.root / _AUTHORITIES)
     for path in ("etc/pip.conf", "root/.config/pip/pip.conf", "root/.pip/pip.conf", "root/.npmrc", "etc/npmrc"):
@@ -216,6 +214,17 @@ def share_kernel(cache: Path, tree: Tree, user: str) -> None:
     for file in cache.glob("linux-*"):
         if file.is_file():
             shutil.copy2(file, theirs)
+
+
+def take_kernel(tree: Tree, user: str, cache: Path) -> None:
+    """Copy the guest kernel that a user of the tree has built to a cache, unless the cache has it."""
+    theirs = tree.root / tree.home(user).relative_to("/") / ".cache/priolab"
+    cache.mkdir(parents=True, exist_ok=True)
+    for file in theirs.glob("linux-*"):
+        if file.is_file() and not (cache / file.name).exists():
+            made = shutil.copy2(file, cache / f".{file.name}.{os.getpid()}")
+            os.chown(made, os.geteuid(), os.getegid())
+            Path(made).rename(cache / file.name)
 
 
 def remove(folder: Path) -> None:

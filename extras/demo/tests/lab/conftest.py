@@ -5,11 +5,13 @@ import shutil
 import pytest
 
 from priolab.extras.demo.tests.lab.exported import ADDRESS, Exported, copy_story
+from tests.support.capabilities import needing
 from tests.support.lab import Lab
 from tests.support.shared_runs import Runs, alone
 
 
 @pytest.fixture(scope="session")
+@needing("haproxy")
 def exported(guest: None, run: Runs) -> Exported:  # noqa: ARG001
     """Exports the story once for all workers. Arms of shared runs are copied first, and not run again."""
     lab = Lab(root=run.lab.root / "story")

@@ -169,6 +169,7 @@ def test_lowat_is_changed_with_a_key(demo: Demo, at: Visit) -> None:
     assert len(demo.experiments() - before) == 1
 
 
+@pytest.mark.needs("haproxy")
 def test_another_knob_is_compared(demo: Demo, at: Visit) -> None:
     """If servers are compared, both arms have the lower arm's LOWAT, and the figures are those of the runs."""
     page = at()

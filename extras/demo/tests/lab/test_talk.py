@@ -18,6 +18,7 @@ from priolab.extras.demo.story import closing, joined, steps
 from priolab.extras.demo.tests.demonstration import Demo, demonstration
 from priolab.extras.demo.tests.lab.exported import copy_story
 from priolab.extras.demo.tests.lab.story import TOLD
+from tests.support.capabilities import needing
 from tests.support.lab import Lab, make_lab, priolab_here
 from tests.support.shared_runs import Runs
 from tests.support.visits import RUN_MS, figures, scrub, shown, visit
@@ -65,6 +66,7 @@ class Prepared(Demo):
 
 
 @pytest.fixture(scope="module")
+@needing("haproxy")
 def prepared(guest: None, run: Runs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prepared]:  # noqa: ARG001
     """Yields the demo that the talk's command starts. Some of the story's arms have been run before."""
     assert "\npriolab demo --prepare" in TALK

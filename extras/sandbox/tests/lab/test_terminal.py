@@ -116,6 +116,7 @@ def _session(tmp_path: Path, *words: str) -> Iterator[Session]:
         session.close()
 
 
+@pytest.mark.needs("curl")
 def test_a_shell(tmp_path: Path) -> None:
     """The clock stands still while the shell waits, and jumps over what a command waits for; background jobs go on
     with it. The window's size and the exit code are passed on.

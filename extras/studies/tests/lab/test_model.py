@@ -38,6 +38,7 @@ def test_predictions_hold(run: Runs) -> None:
     assert {row.arm: row.error for row in found if abs(row.error) > _ERROR_AT_MOST} == {}
 
 
+@pytest.mark.needs("h2o", "caddy")
 def test_drawn_networks_keep_the_published_error(run: Runs) -> None:
     """On networks that nobody looked at, no error exceeds the largest one that model.md publishes for such ones.
 
