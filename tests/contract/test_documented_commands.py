@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,9 @@ def test_it_can_be_typed(page: str, line: str) -> None:
         if target in ("experiment", "sweep") and not OF_ONES_OWN.search(line):
             _check(target, knobs)
     else:
-        command_line(words[1:]).parse_args(words[1:])
+        # The command line takes `-- COMMAND` away before it is parsed, and a shell takes `>FILE`.
+        own = list(takewhile(lambda word: word != "--" and not word.startswith(">"), words[1:]))
+        command_line(own).parse_args(own)
 
 
 def _check(target: str, words: list[str]) -> None:
