@@ -15,9 +15,11 @@ from priolab.experiments.scenario.named import catalogue, entry_of
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 
 ROOT = Path(__file__).resolve().parents[2]
-OF_ONES_OWN = re.compile(r"my\.conf|my\.trace|\.\./my-front|mine\.toml")
+OF_ONES_OWN = re.compile(r"my\.conf|my\.trace|\.\./my-front|my-scenario\.toml")
 """Files that a page tells its reader to make."""
-PAGES = ("README.md", *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("docs/*/*.md"))))
+LIST = ROOT / "docs" / "measured" / "commands.md"
+"""The list of all commands with their outcomes, which repeats the other pages."""
+PAGES = ("README.md", *(str(path.relative_to(ROOT)) for path in sorted({*ROOT.glob("docs/*/*.md")} - {LIST})))
 TARGETS = {
     target
     for file in (ROOT / "Makefile", *ROOT.glob("extras/*/targets.mk"))
