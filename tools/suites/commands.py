@@ -130,12 +130,9 @@ def _try_out(tree: Tree, user: str, within: Path, each: Documented, *, first: bo
     logs.mkdir(exist_ok=True)
     log = logs / (re.sub(r"[^A-Za-z0-9.=,_-]+", "_", each.line)[:120] + ".log")
     folder = within / _SANDBOX if each.line.startswith("priolab sandbox") else within
-    # The README says that `make environment` makes `priolab`.
-    made = (
-        f"[ -x {within}/.venv/bin/priolab ] || make -C {within} environment || exit\n"
-        if "priolab " in each.line
-        else ""
-    )
+    # The README says that `make environment` makes `.venv` with `priolab`.
+    needed = "priolab " in each.line or ".venv/" in each.line
+    made = f"[ -x {within}/.venv/bin/priolab ] || make -C {within} environment || exit\n" if needed else ""
     shell = f'{made}export PATH="{within}/.venv/bin:$PATH"\n{each.line}'
     began: list[float] = []
 
