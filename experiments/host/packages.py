@@ -122,8 +122,8 @@ def wants_of(
         wants += _files(BPF_FILES, without=_FOR_TESTS["clang"][1])
     if request.tests("sshd"):
         wants.append(Want(packages=("openssh-server",), programs=("sshd",), without=_NOT_TESTED, starts=True))
-    if request.tests("stock-runner"):
-        wants += _files(ARCHIVE_FILES, without="the gate's action is not tested on a stock runner")
+    if request.tests("stock-runner", "bare-debian"):
+        wants += _files(ARCHIVE_FILES, without="nothing is tested in bare file systems")
     if request.runs_here:
         for browser in wanted_browsers(request):
             without = "" if is_named(browser, request) else f"CLIENT={browser.name} cannot be used"

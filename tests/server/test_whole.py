@@ -1,10 +1,13 @@
 """Tests of the program that runs all tests (whole.py), with small programs in place of pytest."""
 
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.support.selection import noted
 from tools import whole
 
 _PARTS = ("parallel", "containers", "punctual")
@@ -62,3 +65,26 @@ def test_an_unknown_extra(capsys: pytest.CaptureFixture[str]) -> None:
     """The tests of what is no extra are refused with the names that are allowed."""
     assert whole._main("dmeo") == 2
     assert capsys.readouterr().err.startswith("dmeo has no tests; these have: core, rest, cluster, demo, ")
+
+
+def test_what_passed_elsewhere_is_not_run_again(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notes of this commit replace those of an earlier run. Those of another commit, or after a change, do not."""
+    said = {"rev-parse": "abc\n", "status": ""}
+
+    def run(command: Sequence[str], **_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 0, said[command[1]], "")
+
+    notes, there = begun.parent / "passed", begun.parent / "there"
+    (there / "abc").mkdir(parents=True)
+    (there / "abc/trixie-root-0").write_text("tests/a.py::b\ntests/a.py::c")
+    monkeypatch.setattr(whole.subprocess, "run", run)
+    for commit, changes, passed in (
+        ("abc", "", {"tests/a.py::b", "tests/a.py::c"}),
+        ("abd", "", ()),
+        ("abc", " M x", ()),
+    ):
+        said |= {"rev-parse": f"{commit}\n", "status": changes}
+        notes.mkdir(exist_ok=True)
+        (notes / "17").write_text("tests/old.py::d")
+        whole._take_over(there)
+        assert noted(notes) == set(passed)

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from priolab.common.cache_folder import cache_folder
 from priolab.common.uring import Ring
 from priolab.experiments.commands.doctor import examine, link_options
 from priolab.experiments.host import keeper
@@ -127,14 +126,13 @@ def _lacks() -> Mapping[str, str]:
     """Returns why this machine lacks what `priolab doctor` does not look for; empty for what it has."""
     group = keeper.group_of("/")
     source = kernel_source.present(kernel_source.PINNED)
-    suites = [*(cache_folder() / "suites").glob("*/bare")]
     programs = (name for name in _PROGRAMS if name not in (*CAPTURING, *READING_CAPTURES, "gcc"))
     return {
         **{server.name: lack_of(server) or "" for server in _editions()},
         **{name: "" if find(name) else "not installed" for name in programs},
         **{name: "" if find_spec(name) else "not installed" for name in (*_WITH_PYTEST, "kubernetes_validate")},
         "axe": "" if axe().exists() else "not installed",
-        "bare-debian": "" if suites else "none is in the cache; make test-suites makes some",
+        "bare-debian": stock_runner.lack() or "",
         "kernel-source": "" if source else "the source of the guest's kernel is not in the cache",
         "stock-runner": stock_runner.lack() or "",
         "root": "" if os.geteuid() == 0 else "this user is not root",

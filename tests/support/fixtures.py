@@ -123,8 +123,9 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     """Lists the versions of all programs, unless only unit tests are run."""
     if _only_units(config):
         return []
-    found = [(name, each) for name, each in capabilities.known().items() if _may_use(config, name)]
-    return [f"{name}: {capability.detail if capability.present else 'missing'}" for name, capability in found]
+    found = {name: each for name, each in capabilities.known().items() if _may_use(config, name)}
+    lines = [f"{name}: {capability.detail}" for name, capability in found.items() if capability.present]
+    return [*lines, f"missing: {', '.join(name for name, each in found.items() if not each.present) or 'nothing'}"]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -145,7 +146,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Takes over what a worker of pytest-xdist left out. All workers leave out the same."""
-    _left_out.update(getattr(node, "workeroutput", {}).get(_NEEDS, {}))
+    for name, number in getattr(node, "workeroutput", {}).get(_NEEDS, {}).items():
+        _left_out[name] = number
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -163,11 +165,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 def _check_extras(root: Path, items: list[pytest.Item]) -> None:
     """Raises UsageError if an extra does not say what its tests need: set-ups install it before there is pytest."""
-    for name, extra in extras().items():
-        folder = root / "extras" / name / "tests"
-        of_extra = [item for item in items if item.path.is_relative_to(folder)]
+    by_extra: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.nodeid.startswith("extras/"):
+            by_extra.setdefault(item.nodeid.split("/")[1], []).append(item)
+    for name, of_extra in by_extra.items():
+        extra = extras()[name]
         marked = {item.nodeid: [need for need in needs_of(item) if not is_needed_by_core(need)] for item in of_extra}
-        all_are = {item.path for item in of_extra} >= {*folder.rglob("test_*.py")}
+        all_are = {item.path for item in of_extra} >= {*(root / "extras" / name / "tests").rglob("test_*.py")}
         if wrong := wrong_needs(name, extra.tests_need, marked, all_are=all_are):
             raise pytest.UsageError(wrong)
 
@@ -192,7 +197,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item.nodeid not in passed]
     items.sort(key=rank)
     for item in items:
-        item.add_marker(pytest.mark.needs(*_needs_of_fixtures(item)))
+        if of_fixtures := tuple(_needs_of_fixtures(item)):
+            item.add_marker(pytest.mark.needs(*of_fixtures))
         needs = needs_of(item)
         if strangers := [name for name in needs if name not in capabilities.names()]:
             raise pytest.UsageError(f"{item.nodeid} needs {strangers[0]}, which tests/support/capabilities.py lacks")

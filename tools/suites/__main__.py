@@ -18,7 +18,6 @@ Needs no environment of the lab. The exit code is 0 if all results are good, 1 i
 import argparse
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -244,15 +243,18 @@ def _tests(turn: Turn, within: Path, passed: Path | None) -> None:
     text = log.read_text(errors="replace")
     result, wrong = of_tests(code, text)
     # pytest turns warnings into errors, so only the set-up's lines are searched for warnings.
-    turn.add(
-        "make test", started, result, [*trouble, *wrong], "\n".join(re.findall(r"^setup: .*$", text, re.MULTILINE))
-    )
+    of_set_up = "\n".join(line for line in text.splitlines() if line.startswith("setup: "))
+    turn.add("make test", started, result, [*trouble, *wrong], of_set_up)
     if passed:
         head = ["git", "-C", str(_CHECKOUT), "rev-parse", "HEAD"]
         notes = passed / subprocess.run(head, capture_output=True, text=True, check=True).stdout.strip()
         notes.mkdir(parents=True, exist_ok=True)
         for number, file in enumerate(sorted((turn.tree.root / within.relative_to("/") / _NOTES).glob("*"))):
             shutil.copyfile(file, notes / f"{turn.tree.suite}-{turn.user}-{number}")
+
+
+def _of_set_up(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if line.startswith("setup: "))
 
 
 def _look_for_clocks(turn: Turn, log: Path) -> None:

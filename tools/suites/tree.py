@@ -100,8 +100,8 @@ def passed_on(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: _BUNDLE if value.endswith((".crt", ".pem")) else value for name, value in found.items()}
 
 
-def make(tree: Tree) -> None:
-    """Make a fresh copy of the bare file system, with this machine's network settings. Raises CannotMake."""
+def make_bare(tree: Tree) -> Sequence[Source]:
+    """Make the bare file system, unless it is there. Return this machine's sources of Debian. Raises CannotMake."""
     if os.geteuid() != 0:
         raise CannotMake("it takes root: debootstrap makes a file system of root's, and apt in it becomes other users")
     archives = debian_sources(machine_sources(Path("/etc/apt")), None, None)
@@ -112,6 +112,12 @@ def make(tree: Tree) -> None:
     with alone(tree.bare.parent):
         if not tree.bare.exists():
             _debootstrap(tree, archives)
+    return archives
+
+
+def make(tree: Tree) -> None:
+    """Make a fresh copy of the bare file system, with this machine's network settings. Raises CannotMake."""
+    archives = make_bare(tree)
     if tree.root.exists():
         remove(tree.root)
     _run(["cp", "--archive", "--reflink=auto", str(tree.bare), str(tree.root)], "copying")

@@ -6,8 +6,20 @@ from typing import Any
 
 import pytest
 
-from tools.suites.command_results import CommandResult, of_editions, of_experiment, of_tests, suspicious, table
-from tools.suites.tree import mounted_below, passed_on
+from priolab.experiments.host.machine import Distribution, Machine, Rights
+from priolab.experiments.host.packages import Want
+from priolab.experiments.host.setup_plan import decide
+from priolab.experiments.host.setup_request import SetupPart, setup_request_from
+from tools.suites.command_results import (
+    CommandResult,
+    of_editions,
+    of_experiment,
+    of_tests,
+    roots_command,
+    suspicious,
+    table,
+)
+from tools.suites.tree import USER, Tree, mounted_below, passed_on, share_kernel, take_kernel
 
 
 def _summary(control: tuple[str, float], treatment: tuple[str, float]) -> Mapping[str, Any]:
@@ -102,14 +114,47 @@ def test_editions_without_results() -> None:
             ["exit code 1: 1 failed, 9 passed in 3.10s", "FAILED tests/a.py::b - no"],
         ),
         (4, "ERROR: no such file\n", "-", ["exit code 4: no tests"]),
+        (
+            0,
+            "== 10 passed in 3.10s ==\n= 1 passed, 2 skipped in 62.00s (0:01:02) =\n  5 s  x\nLeft out: 3 tests, for\n",
+            "10 passed in 3.10s; 1 passed, 2 skipped in 62.00s (0:01:02); Left out: 3 tests, for",
+            [],
+        ),
         (0, "", "-", ["exit code 0: no tests"]),
-        (5, "no tests ran in 0.10s\n", "no tests ran in 0.10s", ["exit code 5: no tests ran in 0.10s"]),
+        (5, "no tests ran in 0.10s\n", "-", ["exit code 5: no tests"]),
     ],
 )
 def test_tests(code: int, log: str, result: str, trouble: list[str]) -> None:
-    """The result is pytest's last line. Without a passed test it is a fault."""
+    """The result is the last line of each process of pytest, and of all. Without a passed test it is a fault."""
     found = of_tests(code, log)
     assert (found[0], found[1]) == (result, trouble)
+
+
+def test_what_root_has_to_run() -> None:
+    """An ordinary user is told one line, with the command that root carries out as it is."""
+    packages = (Want(packages=("nginx",)), Want(packages=("gcc", "bc"), without="no guests"))
+    request = setup_request_from(SetupPart.EXPERIMENT, [], Path())
+    distribution = Distribution(name="Debian GNU/Linux 13 (trixie)", families=("debian",))
+    machine = Machine(distribution=distribution, has_apt=True, rights=Rights.NONE)
+    refusals = decide(request, machine, packages, {}, builds_kernel=True).refusals
+    log = "".join(f"setup: {line}\n" for line in refusals)
+    command = "apt-get update && apt-get install --no-install-recommends nginx gcc bc"
+    assert roots_command(f"setup: x\n{log}make: *** Error 1\n") == command
+    assert roots_command("setup: installing nginx\n") is None
+
+
+def test_the_kernel_goes_from_tree_to_tree(tmp_path: Path) -> None:
+    """A kernel that was built in a tree is put into the cache once, and from there into other trees."""
+    built, other = (Tree(suite=name, folder=tmp_path / name) for name in ("trixie", "bookworm"))
+    home = built.root / "root/.cache/priolab"
+    home.mkdir(parents=True)
+    for name in ("linux-7.2-1", "linux-7.2-1.json", "build.lock"):
+        (home / name).write_text(name)
+    for _ in range(2):
+        take_kernel(built, "root", tmp_path / "cache")
+    share_kernel(tmp_path / "cache", other, USER)
+    found = sorted((other.root / "home/lab/.cache/priolab").iterdir())
+    assert [file.read_text() for file in found] == [file.name for file in found] == ["linux-7.2-1", "linux-7.2-1.json"]
 
 
 def test_lines_that_warn() -> None:
