@@ -44,10 +44,19 @@ setup-experiment setup-capture setup-chromium setup-firefox setup-webkit setup-s
 setup-compared:
 	@experiments/host/setup.sh SERVER=nginx,h2o
 
+# For campaigns of the core, which run the lab from pytest's modules.
+.PHONY: setup-core-tests
+setup-core-tests:
+	@experiments/host/setup.sh test TESTS=core
+
+# Ends a recipe that is for container images before anything is installed for it.
+needs_docker := command -v docker >/dev/null || { echo "make: docker is not installed; install docker.io" >&2; exit 1; }
+
 environment: ## make only the Python environment, and list what else is missing
 	@experiments/host/setup.sh environment
 
-kernel: setup ## build the guest kernel into ~/.cache/priolab, once (some minutes; KERNEL=6.12, or a tarball: another version)
+kernel: ## build the guest kernel into ~/.cache/priolab, once (some minutes; KERNEL=6.12, or a tarball: another version)
+	@experiments/host/setup.sh kernel
 
 kernel-archive: kernel ## pack the guest kernel into a file, with which other machines need no build (KERNEL=FILE#sha256=...)
 	@$(PRIOLAB) kernel --archive
@@ -97,7 +106,7 @@ documented-commands: setup-lint ## try every command of README and guides on a b
 	@.venv/bin/python -m tools.suites.commands $(SUITE) $(if $(filter command,$(origin USER)),--user $(USER)) $(if $(ONLY),--only "$(ONLY)") $(if $(filter yes,$(NEW)),--new) $(if $(filter yes,$(ALONE)),--first)
 
 .PHONY: kills honest lies mutations
-kills: setup-test ## kill processes of running labs 500 times; writes the section Kills of RELIABILITY.md (an hour; KILLS=60: fewer)
+kills: setup-core-tests ## kill processes of running labs 500 times; writes the section Kills of RELIABILITY.md (an hour; KILLS=60: fewer)
 	@.venv/bin/python -m tools.campaigns.kills $(or $(KILLS),500) $(if $(FABRIC),$(FABRIC))
 
 honest: setup-test ## make 300 undisturbed runs, of which none may be invalid; writes the section Honest runs of RELIABILITY.md (half an hour; RUNS=20: fewer)
@@ -106,27 +115,28 @@ honest: setup-test ## make 300 undisturbed runs, of which none may be invalid; w
 lies: setup-test ## change 300 runs behind the lab's back, of which none may be believed; writes the section Changed runs of RELIABILITY.md (half an hour; RUNS=20: fewer)
 	@.venv/bin/python -m tools.campaigns.lies $(or $(RUNS),300)
 
-mutations: setup-test ## give 1,000 damaged folders and files to the commands; writes the section Damaged files of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
+mutations: setup-core-tests ## give 1,000 damaged folders and files to the commands; writes the section Damaged files of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
 	@.venv/bin/python -m tools.campaigns.mutations $(or $(MUTATIONS),1000)
 
 .PHONY: ledgers
-ledgers: setup-test ## compare ledgers from samples with ledgers from captures on 40 links; writes the section Ledgers of RELIABILITY.md (some minutes; RUNS=20: fewer)
+ledgers: ## compare ledgers from samples with ledgers from captures on 40 links; writes the section Ledgers of RELIABILITY.md (some minutes; RUNS=20: fewer)
+	@experiments/host/setup.sh test TESTS=core SERVER=nginx,h2o,nghttpx CAPTURE=yes
 	@.venv/bin/python -m tools.campaigns.ledgers $(or $(RUNS),40)
 
 .PHONY: tuner-kills
-tuner-kills: setup-test ## start and end priority-tuner 1,000 times, and kill it 200 times under load; writes a table of RELIABILITY.md (needs root; some minutes; KILLS=20: fewer)
+tuner-kills: setup-core-tests ## start and end priority-tuner 1,000 times, and kill it 200 times under load; writes a table of RELIABILITY.md (needs root; some minutes; KILLS=20: fewer)
 	@.venv/bin/python -m tools.campaigns.tuner $(or $(KILLS),200)
 
 .PHONY: tuner-machines
-tuner-machines: setup-test ## check the tuner in emulated machines with the kernels of Debian 11, 12, 13 and sid; writes tables of RELIABILITY.md and docs/guide/tuner.md (needs root, debootstrap, qemu-system-x86, cpio, clang and llvm; an hour; SUITE=trixie: this one anew)
+tuner-machines: setup-core-tests ## check the tuner in emulated machines with the kernels of Debian 11, 12, 13 and sid; writes tables of RELIABILITY.md and docs/guide/tuner.md (needs root, debootstrap, qemu-system-x86, cpio, clang and llvm; an hour; SUITE=trixie: this one anew)
 	@.venv/bin/python -m tools.campaigns.tuner_machines $(SUITE)
 
 .PHONY: arm64
-arm64: setup-test ## run the default experiment in an emulated arm64 machine; writes the table of docs/guide/fabrics.md (needs root, debootstrap, qemu-user-static, qemu-system-arm and cpio; half an hour; RUNS=1: fewer)
+arm64: setup-core-tests ## run the default experiment in an emulated arm64 machine; writes the table of docs/guide/fabrics.md (needs root, debootstrap, qemu-user-static, qemu-system-arm and cpio; half an hour; RUNS=1: fewer)
 	@.venv/bin/python -m tools.campaigns.arm64 $(or $(RUNS),3)
 
 .PHONY: removals
-removals: setup-test ## take each extra away from a copy of the checkout, which must not miss it (ten minutes)
+removals: setup-core-tests ## take each extra away from a copy of the checkout, which must not miss it (ten minutes)
 	@.venv/bin/python -m tools.removal
 
 fuzz: setup-lint ## fuzz clients and servers with a million frames, which follow from fixed seeds (some minutes)
@@ -157,7 +167,8 @@ bench: setup-compared $(if $(AGAINST),setup-test) ## measure the lab's speed on 
 	@.venv/bin/python -m tools.benches $(AGAINST)
 	$(if $(AGAINST),@.venv/bin/python -m tools.campaigns.cost $(AGAINST))
 
-picture: setup-servers setup-test ## redraw the pictures of README.md, docs/guide/http3.md and docs/guide/chromium.md
+picture: ## redraw the pictures of README.md, docs/guide/http3.md and docs/guide/chromium.md
+	@experiments/host/setup.sh test TESTS=core SERVER=nginx,caddy,caddy-h3 CLIENT=chromium
 	@.venv/bin/python -m tools.picture
 
 knobs: environment ## write the table of all knobs, docs/reference/knobs.md
@@ -179,23 +190,29 @@ bpf: environment ## compile the BPF programs of the tuner and of the counts of c
 tuner: environment ## build the tuner as one static program: build/priority-tuner (fetches a Go toolchain and two Go modules)
 	@.venv/bin/python -m tools.tuner_program
 
-tuner-suites: setup-test ## install and start the tuner's package in bare Debian 12, 13 and sid with systemd (needs root and debootstrap; some minutes; SUITE=trixie: one)
+tuner-suites: setup-lint ## install and start the tuner's package in bare Debian 12, 13 and sid with systemd (needs root and debootstrap; some minutes; SUITE=trixie: one)
 	@.venv/bin/python -m tools.suites.package $(SUITE)
 
 tuner-deb: environment ## pack the tuner for Debian: build/priority-tuner_*.deb (needs dpkg-deb)
 	@.venv/bin/python -m tools.tuner_package
 
-image: setup ## make the image of the lab, priolab/lab, from the base image (needs Docker)
+image: ## make the image of the lab, priolab/lab, from the base image (needs Docker)
+	@$(needs_docker)
+	@experiments/host/setup.sh kernel
 	@.venv/bin/python -m tools.image
 
 base-image: ## make the base image of the containers, if it cannot be pulled (needs root, Docker, debootstrap)
+	@$(needs_docker)
 	@experiments/host/base-image.sh
 
 .PHONY: sbom
-sbom: setup-lint ## write a bill of materials for each container image: sbom/IMAGE.cdx.json (needs Docker; SERVER=nginx,h2o: the images of these fronts)
+sbom: ## write a bill of materials for each container image: sbom/IMAGE.cdx.json (needs Docker; SERVER=nginx,h2o: the images of these fronts)
+	@$(needs_docker)
+	@experiments/host/setup.sh lint
 	@.venv/bin/python -m tools.bill sbom $(SERVER)
 
 clean-images: ## remove the lab's container images, except those in use
+	@$(needs_docker)
 	@docker version --format '{{.Server.Version}}' >/dev/null
 	@docker image ls --filter 'reference=priolab-*' --filter dangling=false --format '{{.Repository}}:{{.Tag}}' | \
 	while read -r image; do \

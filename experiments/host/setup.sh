@@ -2,7 +2,7 @@
 # Installs everything that the lab needs on this machine: system packages, the Python environment, the guest kernel.
 # Checks that Python is new enough; experiments/commands/setup.py does the rest with the standard library alone.
 # make runs this script; every step can be repeated. `setup.sh PART` installs one part: environment (the Python
-# environment only; other missing packages are listed), capture, chromium, firefox, webkit, servers, test, lint, notebook,
+# environment only; other missing packages are listed), kernel, capture, chromium, firefox, webkit, servers, test, lint, notebook,
 # demo, site, sweep, cost.
 # PRIOLAB_KNOBS may name the server, the client and the fabric.
 set -eu

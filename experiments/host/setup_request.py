@@ -35,6 +35,7 @@ class SetupPart(StrEnum):
     EVERYTHING = "everything"
     EXPERIMENT = "experiment"
     ENVIRONMENT = "environment"
+    KERNEL = "kernel"
     CAPTURE = "capture"
     COST = "cost"
     CHROMIUM = "chromium"
@@ -76,13 +77,15 @@ class SetupRequest:
     @property
     def runs_here(self) -> bool:
         """True if runs will use programs of this machine: in tests, and in every fabric except compose."""
-        if self.part in (SetupPart.ENVIRONMENT, SetupPart.LINT, SetupPart.SITE):
+        if self.part in (SetupPart.ENVIRONMENT, SetupPart.KERNEL, SetupPart.LINT, SetupPart.SITE):
             return False
         return self.part is SetupPart.TEST or not self.fabrics or not self.fabrics <= _WITHOUT_PACKAGES
 
     @property
     def in_guests(self) -> bool:
         """True if the guest kernel is needed: for FABRIC=virtual, and for FABRIC=auto, which prefers guests."""
+        if self.part is SetupPart.KERNEL:
+            return True
         if self.part is SetupPart.TEST or not self.fabrics:
             return self.runs_here
         return self.runs_here and bool(self.fabrics & {"virtual", "auto"})

@@ -1,4 +1,4 @@
 .PHONY: scaling
 
-scaling: setup-test ## measure the cost of a million arms; writes the tables of docs/measured/scaling.md (six minutes)
+scaling: setup-core-tests ## measure the cost of a million arms; writes the tables of docs/measured/scaling.md (six minutes)
 	@.venv/bin/python -m tools.benches.scaling docs/measured/scaling.md

@@ -10,14 +10,16 @@ demo: setup-demo ## serve a web page to this machine that runs experiments and p
 slides: setup-demo ## write the demo's story as one HTML file and as pictures, for talks without the demo: results/slides
 	@$(PRIOLAB) slides --from-make
 
-animation: setup-servers setup-test ## record docs/demo.webp, the film in README.md
+animation: ## record docs/demo.webp, the film in README.md
+	@experiments/host/setup.sh test TESTS=demo SERVER=nginx,haproxy CLIENT=chromium
 	@.venv/bin/python -m priolab.extras.demo.animation docs/demo.webp
 
-recorded: setup ## record anew the films of docs/explore.html, two of which the demo shows before its first run
+recorded: setup-demo ## record anew the films of docs/explore.html, two of which the demo shows before its first run
 	@.venv/bin/python -m priolab.extras.demo.recording record
 
 explore: setup ## make docs/explore.html anew from the films in the tree, after a change of the page
 	@.venv/bin/python -m priolab.extras.demo.recording
 
-sequences: setup-test ## try 500 random sequences of inputs on the demo's page, which may show no wrong film (two minutes; RUNS=50: fewer)
+sequences: ## try 500 random sequences of inputs on the demo's page, which may show no wrong film (two minutes; RUNS=50: fewer)
+	@experiments/host/setup.sh test TESTS=demo
 	@PRIOLAB_SEQUENCES=$(or $(RUNS),500) .venv/bin/pytest -q extras/demo/tests/lab/test_demo_wishes.py -k sequences

@@ -4,5 +4,6 @@ notebook: ## open the notebooks in JupyterLab (installed at first use)
 	@experiments/host/setup.sh notebook
 	@.venv/bin/jupyter-lab --ip=127.0.0.1 --ServerApp.root_dir=extras/notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
-notebook-outputs: setup-test ## execute the notebooks and store them with their outputs (two minutes)
+notebook-outputs: ## execute the notebooks and store them with their outputs (two minutes)
+	@experiments/host/setup.sh test TESTS=notebooks
 	@.venv/bin/python -m priolab.extras.notebooks.tests.notebooks

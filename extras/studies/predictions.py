@@ -171,6 +171,11 @@ def _drawn() -> list[Arm]:
     return [_arm(_name(knobs), knobs) for knobs in draw(_SEED, _NETWORKS)]
 
 
+def arms() -> list[Arm]:
+    """Returns the arms of both parts."""
+    return [*_cases(), *_drawn()]
+
+
 def _name(knobs: Mapping[str, str]) -> str:
     """Returns the knobs of a drawn network in words, without defaults."""
     return joined_words({name: value for name, value in knobs.items() if value != KNOBS[name].default})
@@ -188,4 +193,4 @@ def _run(name: str, arms: Sequence[Arm], results: Path, report: Report) -> Mappi
     return summarize(run_checked(request, report))
 
 
-add_to = Study(name="model", step="the model's error", measure=_measure, arms=lambda: [*_cases(), *_drawn()]).add_to
+add_to = Study(name="model", step="the model's error", measure=_measure, arms=arms).add_to

@@ -53,10 +53,11 @@ _HEAD = ("LOWAT", "VIA_LOWAT", "verdict", "script first byte:", "possible:", *_G
 
 def measure(name: str, results: Path, report: Report) -> Experiment:
     """Runs the arms of a case in the guest. Raises LabError, also if a run is not ok."""
-    return run_in_guest(f"two-hops-{name}", _arms(name), results, report)
+    return run_in_guest(f"two-hops-{name}", arms(name), results, report)
 
 
-def _arms(name: str) -> list[Arm]:
+def arms(name: str) -> list[Arm]:
+    """Returns the arms of a case."""
     return [
         Arm(
             name=f"front-{lowat}-second-{via_lowat}",
@@ -100,5 +101,5 @@ add_to = Study(
     name="two-hops",
     step="the two hops",
     measure=_measure,
-    arms=lambda: [arm for name in CASES for arm in _arms(name)],
+    arms=lambda: [arm for name in CASES for arm in arms(name)],
 ).add_to

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from priolab.experiments.scenario.named import catalogue, entry_of
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 
 ROOT = Path(__file__).resolve().parents[2]
-OF_ONES_OWN = re.compile(r"my\.conf|my\.trace|\.\./my-front|mine\.toml")
+OF_ONES_OWN = re.compile(r"my\.conf|my\.trace|\.\./my-front|my-scenario\.toml")
 """Files that a page tells its reader to make."""
-PAGES = ("README.md", *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("docs/*/*.md"))))
+LIST = ROOT / "docs" / "measured" / "commands.md"
+"""The list of all commands with their outcomes, which repeats the other pages."""
+PAGES = ("README.md", *(str(path.relative_to(ROOT)) for path in sorted({*ROOT.glob("docs/*/*.md")} - {LIST})))
 TARGETS = {
     target
     for file in (ROOT / "Makefile", *ROOT.glob("extras/*/targets.mk"))
@@ -46,7 +49,9 @@ def test_it_can_be_typed(page: str, line: str) -> None:
         if target in ("experiment", "sweep") and not OF_ONES_OWN.search(line):
             _check(target, knobs)
     else:
-        command_line(words[1:]).parse_args(words[1:])
+        # The command line takes `-- COMMAND` away before it is parsed, and a shell takes `>FILE`.
+        own = list(takewhile(lambda word: word != "--" and not word.startswith(">"), words[1:]))
+        command_line(own).parse_args(own)
 
 
 def _check(target: str, words: list[str]) -> None:

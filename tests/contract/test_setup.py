@@ -32,6 +32,12 @@ PLAIN = ("sh", "dirname")
         (["lint"], "lint"),
         (["format"], "lint"),
         (["site"], "site"),
+        (["kernel"], "kernel"),
+        (["image"], "kernel"),
+        (["sbom"], "lint"),
+        (["kills"], "test TESTS=core"),
+        (["ledgers"], "test TESTS=core SERVER=nginx,h2o,nghttpx CAPTURE=yes"),
+        (["tuner-suites"], "lint"),
     ],
 )
 def test_what_a_target_needs(words: Sequence[str], part: str) -> None:
@@ -47,6 +53,15 @@ def test_what_tests_need() -> None:
     assert set_up("test-demo") == ["test TESTS=demo"]
 
 
+def test_who_needs_everything() -> None:
+    """Only tests of everything, and campaigns that draw any server, install all servers and browsers."""
+    makefiles = [ROOT / "Makefile", *ROOT.glob("extras/*/targets.mk")]
+    rules = [line for file in makefiles for line in file.read_text().splitlines() if re.match(r"[a-z-]+: .*##", line)]
+    everything = {line.partition(":")[0] for line in rules if "setup-test" in line.partition("##")[0]}
+    assert everything == {"test-all", "test-fast", "honest", "lies", "bench"}
+    assert set_up("bench") == ["SERVER=nginx,h2o"], "only a comparison with another checkout needs everything"
+
+
 def test_what_is_no_knob() -> None:
     """Variables about Python and images are not passed to the lab as knobs; all other words are, even unknown ones."""
     made = planned(
@@ -56,6 +71,8 @@ def test_what_is_no_knob() -> None:
         "MIRROR=http://m/",
         "PYTHON=python3",
         "UPGRADE=yes",
+        "USER=lab",
+        "NEW=yes",
         "LOWAT=1",
         "RTAE=2",
     )

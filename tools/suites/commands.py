@@ -4,6 +4,7 @@
     --first        try each as the very first command, on a machine of its own (half a day)
     --only TEXT    only commands that contain this text, or match this regular expression
     --new          only commands that the list does not have yet
+    --go-on        on the machine of the last call, with what was installed there
 
 Writes docs/measured/commands.json and commands.md after every command, and keeps the outcomes of other machines there.
 A command that takes long is ended when its work has begun. The guest kernel is this machine's. Needs root, debootstrap
@@ -53,6 +54,7 @@ def main() -> int:
     parser.add_argument("--first", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--new", action="store_true")
+    parser.add_argument("--go-on", action="store_true")
     options = parser.parse_args()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     tree = Tree(suite=options.suite, folder=cache / "priolab" / "suites" / f"{options.suite}-commands")
@@ -63,12 +65,15 @@ def main() -> int:
     left = [each for each in asked if not each.is_for_readers and re.search(options.only, each.line)]
     left = [each for each in left if not (options.new and each.line in found)]
     try:
-        within = _machine(tree, cache, options.user)
+        goes_on = options.go_on and tree.root.exists()
+        within = tree.home(options.user) / "lab" if goes_on else _machine(tree, cache, options.user)
         for number, each in enumerate({each.line: each for each in left}.values(), start=1):
             if options.first and number > 1:
                 within = _machine(tree, cache, options.user)
             began = time.monotonic()
-            found[each.line] = _try_out(tree, options.user, within, each, first=options.first or number == 1)
+            found[each.line] = _try_out(
+                tree, options.user, within, each, first=options.first or (number == 1 and not goes_on)
+            )
             write(asked, tried)
             told = found[each.line]
             print(f"{time.monotonic() - began:6.1f} s  {each.line}: {told.outcome} {told.said}", flush=True)
@@ -130,12 +135,9 @@ def _try_out(tree: Tree, user: str, within: Path, each: Documented, *, first: bo
     logs.mkdir(exist_ok=True)
     log = logs / (re.sub(r"[^A-Za-z0-9.=,_-]+", "_", each.line)[:120] + ".log")
     folder = within / _SANDBOX if each.line.startswith("priolab sandbox") else within
-    # The README says that `make environment` makes `priolab`.
-    made = (
-        f"[ -x {within}/.venv/bin/priolab ] || make -C {within} environment || exit\n"
-        if "priolab " in each.line
-        else ""
-    )
+    # The README says that `make environment` makes `.venv` with `priolab`.
+    needed = "priolab " in each.line or ".venv/" in each.line
+    made = f"[ -x {within}/.venv/bin/priolab ] || make -C {within} environment || exit\n" if needed else ""
     shell = f'{made}export PATH="{within}/.venv/bin:$PATH"\n{each.line}'
     began: list[float] = []
 

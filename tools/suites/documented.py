@@ -77,7 +77,8 @@ def documented(root: Path) -> list[Documented]:
                 if line.startswith(tuple(f"{program} " for program in _PROGRAMS))
             )
         prose = _BLOCK.sub("", text)
-        found |= dict.fromkeys(Documented(page=page, line=code) for code in _IN_PROSE.findall(prose))
+        codes = (" ".join(code.split()) for code in _IN_PROSE.findall(prose))
+        found |= dict.fromkeys(Documented(page=page, line=code) for code in codes)
     return list(found)
 
 
@@ -122,8 +123,7 @@ def _last(log: str) -> str:
 def page(asked: Sequence[Documented], tried: Mapping[str, Mapping[str, Tried]]) -> str:
     """Returns the table, in Markdown. tried: for each machine, such as `trixie, root`, the outcomes by command."""
     rows = tuple(
-        (each.page.removeprefix("docs/guide/"), f"`{each.line}`".replace("|", "\\|"), *_cells(each, tried.values()))
-        for each in asked
+        (each.page.removeprefix("docs/guide/"), f"`{each.line}`", *_cells(each, tried.values())) for each in asked
     )
     return Table(head=("page", "command", *tried), rows=rows).markdown()
 
@@ -134,7 +134,7 @@ def _cells(each: Documented, machines: Iterable[Mapping[str, Tried]]) -> Iterabl
         if found is None:
             yield "for the reader's own" if each.is_for_readers else "not tried"
             continue
-        said = f": `{found.said}`".replace("|", "\\|").replace("``", "`") if found.said else ""
+        said = f": {found.said}" if found.said else ""
         yield f"{found.outcome}{', as the first' if found.first else ''}{said}"
 
 

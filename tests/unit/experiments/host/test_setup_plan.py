@@ -137,6 +137,14 @@ def test_a_kernel_that_is_there_needs_no_compiler() -> None:
     assert not BUILDING & set(_plan().install)
 
 
+def test_the_kernel_alone_needs_no_server() -> None:
+    """`make kernel` installs what compiles the kernel, and nothing that runs in it."""
+    plan = _plan(part=SetupPart.KERNEL, kernel_built=False)
+    assert set(plan.install) == BUILDING
+    assert (plan.optional, plan.notes, plan.refusals) == ((), (), ())
+    assert _plan(part=SetupPart.KERNEL).install == ()
+
+
 def test_containers_need_nothing_of_the_machine() -> None:
     """With containers nothing is installed, because the programs are in the images."""
     plan = _plan("FABRIC=compose", "SERVER=h2o", "CAPTURE=yes", kernel_built=False, obtainable=WITHOUT_H2O)

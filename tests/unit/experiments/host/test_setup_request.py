@@ -70,6 +70,7 @@ def test_a_file_that_says_nothing(tmp_path: Path, content: str) -> None:
         (SetupPart.DEMO, "FABRIC=netns", True, False),
         (SetupPart.ENVIRONMENT, "", False, False),
         (SetupPart.LINT, "", False, False),
+        (SetupPart.KERNEL, "", False, True),
         (SetupPart.SITE, "", False, False),
         (SetupPart.TEST, "FABRIC=compose", True, True),
     ],
