@@ -9,29 +9,42 @@ import base64
 import re
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, chain, pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Self
 
+from priolab.common.formats.files import decoded
 from priolab.common.packets import PACKET_BYTES
 
-MOST_OPPORTUNITIES = 1_000_000
-MOST_BYTES = 8 * MOST_OPPORTUNITIES
+MOST_BYTES = 64 * 2**20
+"""The largest file."""
+
 _MS_NS = 10**6
 LONGEST_MS = 3600 * 1000
 """The longest trace: an hour."""
 
+_LINE = re.compile(r"\d{1,7}", re.ASCII)
+_CELLS = re.compile(r"[^\s,;]\s*[,;\t ]\s*[^\s,;]")
 _NAME = re.compile(r"[^A-Za-z0-9._-]")
 PER_MS = PACKET_BYTES * 8 * 1000
 """Bits per second of one opportunity in each millisecond."""
 _LEAST_BIT_S, _MOST_BIT_S = 1000, 100 * 10**9
 ALLOWED = (
     "a file with a whole number of milliseconds in each line, none less than the line before, the last from 1 to"
-    f" {LONGEST_MS}; 1 to {MOST_OPPORTUNITIES} lines"
+    f" {LONGEST_MS}; at most {MOST_BYTES // 2**20} MiB"
 )
+
+
+def _sums(steps: Iterable[bytes]) -> Iterator[int]:
+    """Yields the sum of the steps so far, after each; equal sums are one object."""
+    time_ms = 0
+    for step in steps:
+        if step != b"0":
+            time_ms += int(step)
+        yield time_ms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +70,15 @@ class Trace:
     def at_rates(cls, name: str, rates_bit_s: Iterable[float]) -> Self:
         """Returns the trace of a rate in bits per second for each millisecond. Raises ValueError."""
         times: list[int] = []
-        saved, time_ms = 0.0, 0
+        saved, time_ms, size_bytes = 0.0, 0, 0
         for time_ms, bit_s in enumerate(rates_bit_s, start=1):
             saved += bit_s / PER_MS
-            times += [time_ms] * int(saved)
-            saved -= int(saved)
-            if len(times) > MOST_OPPORTUNITIES:
-                raise ValueError(f"after {time_ms} ms it has more than {MOST_OPPORTUNITIES} opportunities")
+            due = int(saved)
+            saved -= due
+            size_bytes += due * (len(str(time_ms)) + 1)
+            if size_bytes > MOST_BYTES:
+                raise ValueError(f"its file would have more than {MOST_BYTES // 2**20} MiB after {time_ms / 1000:g} s")
+            times += [time_ms] * due
         if not times:
             raise ValueError("so slow and short a trace has no opportunities")
         times[-1] = time_ms
@@ -71,20 +86,26 @@ class Trace:
 
     @classmethod
     def parse(cls, name: str, text: str) -> Self:
-        """Reads a trace from the text of its file. Raises ValueError, which names the first bad line."""
-        lines = text.split("\n")
-        if lines and not lines[-1]:
-            lines.pop()
-        if not 1 <= len(lines) <= MOST_OPPORTUNITIES:
-            raise ValueError(f"it has {len(lines)} lines" if lines else "it is empty")
+        """Reads a trace from the text of its file. Raises ValueError, which names the first bad line.
+
+        Empty lines are passed over, and lines that begin with #.
+        """
         times: list[int] = []
-        for number, line in enumerate(lines, start=1):
+        last, last_bare = -1, ""
+        for number, line in enumerate(text.split("\n"), start=1):
             bare = line.strip()
-            if not re.fullmatch(r"\d{1,7}", bare, re.ASCII) or int(bare) > LONGEST_MS:
-                raise ValueError(f"line {number} is {bare[:20]!r}")
-            if times and int(bare) < times[-1]:
+            if bare == last_bare or not bare or bare[0] == "#":
+                times += [last] * (bare == last_bare and last >= 0)
+                continue
+            if not _LINE.fullmatch(bare) or int(bare) > LONGEST_MS:
+                hint = "; `priolab trace convert` makes a trace of a table" if _CELLS.search(bare) else ""
+                raise ValueError(f"line {number} is {bare[:20]!r}{hint}")
+            if int(bare) < last:
                 raise ValueError(f"line {number} is {bare}, less than the line before")
-            times.append(int(bare))
+            last, last_bare = int(bare), bare
+            times.append(last)
+        if not times:
+            raise ValueError("it is empty")
         return cls(name=_NAME.sub("_", name)[:60], times_ms=tuple(times))
 
     @classmethod
@@ -94,7 +115,11 @@ class Trace:
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise ValueError(f"it has more than {MOST_BYTES} bytes")
-        return cls.parse(path.name, content.decode("ascii", errors="replace"))
+        try:
+            text = decoded(content)
+        except ValueError:
+            text = content.decode("latin-1")
+        return cls.parse(path.name, text)
 
     def to_text(self) -> str:
         """Returns the text of the trace's file."""
@@ -114,7 +139,7 @@ class Trace:
         try:
             inflate = zlib.decompressobj()
             steps = inflate.decompress(base64.b64decode(data, validate=True), MOST_BYTES)
-            times = tuple(accumulate(map(int, steps.split())))
+            times = tuple(_sums(steps.split()))
         except (zlib.error, ValueError) as error:
             raise ValueError(f"not a packed trace: {error}") from None
         return Trace(name=name, times_ms=times)
