@@ -8,25 +8,27 @@ begins again, at the time of that line. An opportunity that finds no packet is l
 import base64
 import re
 import zlib
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 from typing import Self
 
 from priolab.common.formats.files import decoded
+from priolab.common.opportunity_times import OpportunityTimes
 from priolab.common.packets import PACKET_BYTES
 
 MOST_BYTES = 64 * 2**20
 """The largest file."""
 
 _MS_NS = 10**6
+_PART = 2**20
 LONGEST_MS = 3600 * 1000
 """The longest trace: an hour."""
 
 _LINE = re.compile(r"\d{1,7}", re.ASCII)
+_STEPS = re.compile(rb" ?(\d{1,7})((?: 0(?!\d))*)")
 _CELLS = re.compile(r"[^\s,;]\s*[,;\t ]\s*[^\s,;]")
 _NAME = re.compile(r"[^A-Za-z0-9._-]")
 PER_MS = PACKET_BYTES * 8 * 1000
@@ -38,13 +40,44 @@ ALLOWED = (
 )
 
 
-def _sums(steps: Iterable[bytes]) -> Iterator[int]:
-    """Yields the sum of the steps so far, after each; equal sums are one object."""
-    time_ms = 0
-    for step in steps:
-        if step != b"0":
-            time_ms += int(step)
-        yield time_ms
+def _lines(text: str) -> Iterator[str]:
+    """Yields the lines of a text, without a list of all."""
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at + _PART)
+        yield from text[at : end if end >= 0 else None].split("\n")
+        at = end + 1 if end >= 0 else len(text)
+
+
+def _runs_of(text: str) -> Iterator[tuple[int, int]]:
+    """Yields the time in each line, and how many lines follow each other with it. Raises ValueError."""
+    number, last_ms = 1, -1
+    for line, group in groupby(_lines(text)):
+        bare, count = line.strip(), len(list(group))
+        if bare and bare[0] != "#":
+            if not _LINE.fullmatch(bare) or int(bare) > LONGEST_MS:
+                hint = "; `priolab trace convert` makes a trace of a table" if _CELLS.search(bare) else ""
+                raise ValueError(f"line {number} is {bare[:20]!r}{hint}")
+            if int(bare) < last_ms:
+                raise ValueError(f"line {number} is {bare}, less than the line before")
+            last_ms = int(bare)
+            yield last_ms, count
+        number += count
+    if last_ms < 0:
+        raise ValueError("it is empty")
+
+
+def _sums(steps: bytes) -> Iterator[tuple[int, int]]:
+    """Yields the sum of the steps so far and the number of steps with this sum. Raises ValueError."""
+    time_ms = end = 0
+    for found in _STEPS.finditer(steps):
+        if found.start() != end:
+            break
+        end = found.end()
+        time_ms += int(found[1])
+        yield time_ms, 1 + len(found[2]) // 2
+    if end != len(steps):
+        raise ValueError(f"byte {end + 1} of its steps")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,21 +88,31 @@ class Trace:
     """
 
     name: str
-    times_ms: tuple[int, ...]
+    times_ms: Sequence[int]
 
     def __post_init__(self) -> None:
         times = self.times_ms
+        if not isinstance(times, OpportunityTimes):
+            times = OpportunityTimes.of(times)
+            object.__setattr__(self, "times_ms", times)
         if not times or not 0 <= times[0] <= times[-1] <= LONGEST_MS or times[-1] < 1:
             raise ValueError("the last time of a trace is from 1 ms to an hour")
-        if any(later < earlier for earlier, later in pairwise(times)):
-            raise ValueError("the times of a trace do not decrease")
         if not _LEAST_BIT_S <= self.mean_bit_s <= _MOST_BIT_S:
             raise ValueError(f"the mean rate of a trace is from {_LEAST_BIT_S} bit/s to {_MOST_BIT_S} bit/s")
+
+    @property
+    def _counted(self) -> OpportunityTimes:
+        assert isinstance(self.times_ms, OpportunityTimes)
+        return self.times_ms
+
+    @property
+    def _runs(self) -> Iterator[tuple[int, int]]:
+        return self._counted.runs
 
     @classmethod
     def at_rates(cls, name: str, rates_bit_s: Iterable[float]) -> Self:
         """Returns the trace of a rate in bits per second for each millisecond. Raises ValueError."""
-        times: list[int] = []
+        runs: list[tuple[int, int]] = []
         saved, time_ms, size_bytes = 0.0, 0, 0
         for time_ms, bit_s in enumerate(rates_bit_s, start=1):
             saved += bit_s / PER_MS
@@ -78,11 +121,13 @@ class Trace:
             size_bytes += due * (len(str(time_ms)) + 1)
             if size_bytes > MOST_BYTES:
                 raise ValueError(f"its file would have more than {MOST_BYTES // 2**20} MiB after {time_ms / 1000:g} s")
-            times += [time_ms] * due
-        if not times:
+            if due:
+                runs.append((time_ms, due))
+        if not runs:
             raise ValueError("so slow and short a trace has no opportunities")
-        times[-1] = time_ms
-        return cls(name=name, times_ms=tuple(times))
+        last_ms, due = runs.pop()
+        runs += [(last_ms, due - 1), (time_ms, 1)] if due > 1 else [(time_ms, 1)]
+        return cls(name=name, times_ms=OpportunityTimes(runs))
 
     @classmethod
     def parse(cls, name: str, text: str) -> Self:
@@ -90,23 +135,7 @@ class Trace:
 
         Empty lines are passed over, and lines that begin with #.
         """
-        times: list[int] = []
-        last, last_bare = -1, ""
-        for number, line in enumerate(text.split("\n"), start=1):
-            bare = line.strip()
-            if bare == last_bare or not bare or bare[0] == "#":
-                times += [last] * (bare == last_bare and last >= 0)
-                continue
-            if not _LINE.fullmatch(bare) or int(bare) > LONGEST_MS:
-                hint = "; `priolab trace convert` makes a trace of a table" if _CELLS.search(bare) else ""
-                raise ValueError(f"line {number} is {bare[:20]!r}{hint}")
-            if int(bare) < last:
-                raise ValueError(f"line {number} is {bare}, less than the line before")
-            last, last_bare = int(bare), bare
-            times.append(last)
-        if not times:
-            raise ValueError("it is empty")
-        return cls(name=_NAME.sub("_", name)[:60], times_ms=tuple(times))
+        return cls(name=_NAME.sub("_", name)[:60], times_ms=OpportunityTimes(_runs_of(text)))
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -123,13 +152,14 @@ class Trace:
 
     def to_text(self) -> str:
         """Returns the text of the trace's file."""
-        return "".join(f"{time_ms}\n" for time_ms in self.times_ms)
+        return "".join(f"{time_ms}\n" * count for time_ms, count in self._runs)
 
     @cached_property
     def packed(self) -> str:
         """The trace as a short text, for `unpack`: its name, a colon, and its compressed steps."""
-        steps = (later - earlier for earlier, later in pairwise((0, *self.times_ms)))
-        return f"{self.name}:{base64.b64encode(zlib.compress(' '.join(map(str, steps)).encode(), 9)).decode()}"
+        runs = pairwise(chain(((0, 0),), self._runs))
+        steps = " ".join(f"{later - earlier}{' 0' * (count - 1)}" for (earlier, _), (later, count) in runs)
+        return f"{self.name}:{base64.b64encode(zlib.compress(steps.encode(), 9)).decode()}"
 
     @staticmethod
     @lru_cache(maxsize=16)
@@ -139,7 +169,7 @@ class Trace:
         try:
             inflate = zlib.decompressobj()
             steps = inflate.decompress(base64.b64decode(data, validate=True), MOST_BYTES)
-            times = tuple(_sums(steps.split()))
+            times = OpportunityTimes(_sums(steps))
         except (zlib.error, ValueError) as error:
             raise ValueError(f"not a packed trace: {error}") from None
         return Trace(name=name, times_ms=times)
@@ -161,10 +191,8 @@ class Trace:
 
     def longest_wait_ns(self, opportunities: int) -> int:
         """Returns the longest time from an opportunity until so many further ones have come. opportunities: from 1."""
-        rounds, shift = divmod(opportunities, len(self.times_ms))
-        later = chain(self.times_ms[shift:], (time_ms + self.times_ms[-1] for time_ms in self.times_ms[:shift]))
-        wait_ms = max(end - begin for begin, end in zip(self.times_ms, later, strict=True))
-        return (rounds * self.times_ms[-1] + wait_ms) * _MS_NS
+        lasts = (last - 1 for last in self._counted.lasts)  # of equal times the last one waits longest
+        return max(self.opportunity_ns(last + opportunities) - self.opportunity_ns(last) for last in lasts)
 
     def opportunity_ns(self, number: int) -> int:
         """Returns the time of an opportunity after the trace's begin. number: from 0 on, through all repetitions."""
@@ -176,4 +204,4 @@ class Trace:
         if t_ns < 0:
             return 0
         rounds, rest_ns = divmod(t_ns, self.period_ns)
-        return int(rounds) * len(self.times_ms) + bisect_right(self.times_ms, rest_ns / _MS_NS)
+        return int(rounds) * len(self.times_ms) + self._counted.until(rest_ns / _MS_NS)

@@ -1,5 +1,6 @@
 """Tests of traces of packet opportunities."""
 
+import pickle
 import re
 from pathlib import Path
 
@@ -90,13 +91,28 @@ def test_any_bytes(tmp_path_factory: pytest.TempPathFactory, junk: bytes, encodi
 
 
 def test_many_opportunities() -> None:
-    """A trace may have more than a million opportunities; those at one time share it in memory, read or unpacked."""
+    """A trace may have more than a million opportunities; those at one time take no further memory."""
     found = Trace.parse("t", "".join(f"{time_ms}\n" * 300 for time_ms in range(1, 4_000)))
     assert len(found.times_ms) == 1_199_700
-    unpacked = Trace.unpack(found.packed)
-    assert unpacked == found
-    for each in (found, unpacked):
-        assert len(set(map(id, each.times_ms))) < 4_000
+    assert Trace.unpack(found.packed) == found
+    assert Trace.at_rates("t", [300 * trace.PER_MS] * 3_999) == found
+    assert len(pickle.dumps(found)) < 150_000
+
+
+@given(TIMES, st.integers(-70, 70))
+def test_times_are_a_sequence(times: list[int], at: int) -> None:
+    """The times of a trace behave as the tuple of them."""
+    own, plain = Trace(name="t", times_ms=times).times_ms, tuple(times)
+    assert (len(own), tuple(own), own[1:], own[-1]) == (len(plain), plain, plain[1:], plain[-1])
+    assert own == plain
+    assert own == Trace(name="u", times_ms=plain).times_ms
+    assert hash(own) == hash(Trace(name="u", times_ms=plain).times_ms)
+    assert own != (*plain, plain[-1])
+    if -len(plain) <= at < len(plain):
+        assert own[at] == plain[at]
+    else:
+        with pytest.raises(IndexError):
+            own[at]
 
 
 @given(TIMES)

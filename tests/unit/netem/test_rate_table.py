@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +22,7 @@ def trace_of(text: str, **told: Any) -> Trace:
     return RateTable.read(text, **told).trace("walk")
 
 
-def bits(times_ms: tuple[int, ...], begin_ms: int, end_ms: int) -> int:
+def bits(times_ms: Sequence[int], begin_ms: int, end_ms: int) -> int:
     """Return the bits of the opportunities after one time and until another."""
     return sum(begin_ms < time_ms <= end_ms for time_ms in times_ms) * PACKET_BYTES * 8
 
