@@ -38,10 +38,19 @@ class OpportunityTimes(Sequence[int]):
         counts = (later - earlier for earlier, later in pairwise(chain((0,), self._until)))
         return zip(self._instants, counts, strict=True)
 
-    @property
-    def lasts(self) -> Sequence[int]:
-        """For each of the times that differ, the number of opportunities until then, which is included."""
-        return self._until
+    def longest_wait_ms(self, further: int) -> int:
+        """Returns the longest time from an opportunity until so many further ones have come.
+
+        After the last time they begin again, at that time. further: from 0, fewer than there are.
+        """
+        longest_ms = at = round_ms = passed = 0
+        for time_ms, last in zip(self._instants, self._until, strict=True):  # the last of equal times waits longest
+            while last - 1 + further >= passed + self._until[at]:
+                at += 1
+                if at == len(self._until):
+                    at, round_ms, passed = 0, self._instants[-1], len(self)
+            longest_ms = max(longest_ms, round_ms + self._instants[at] - time_ms)
+        return longest_ms
 
     def until(self, time_ms: float) -> int:
         """Returns the number of opportunities until a time, which is included."""

@@ -191,8 +191,15 @@ class Trace:
 
     def longest_wait_ns(self, opportunities: int) -> int:
         """Returns the longest time from an opportunity until so many further ones have come. opportunities: from 1."""
-        lasts = (last - 1 for last in self._counted.lasts)  # of equal times the last one waits longest
-        return max(self.opportunity_ns(last + opportunities) - self.opportunity_ns(last) for last in lasts)
+        if opportunities not in self._waits_ns:
+            rounds, further = divmod(opportunities, len(self.times_ms))
+            wait_ms = self._counted.longest_wait_ms(further)
+            self._waits_ns[opportunities] = (rounds * self.times_ms[-1] + wait_ms) * _MS_NS
+        return self._waits_ns[opportunities]
+
+    @cached_property
+    def _waits_ns(self) -> dict[int, int]:
+        return {}
 
     def opportunity_ns(self, number: int) -> int:
         """Returns the time of an opportunity after the trace's begin. number: from 0 on, through all repetitions."""

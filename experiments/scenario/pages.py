@@ -155,7 +155,7 @@ def catalogue() -> Mapping[str, Path]:
 
 def allowed_pages() -> str:
     """Returns in words what PAGE may be."""
-    return f"{', '.join(catalogue())}, or a path that ends in .toml or .har, the latter perhaps with #2 for a load"
+    return f"{', '.join(catalogue())}, or a path that ends in .toml, .har or .har#LOAD"
 
 
 def page_titles() -> Mapping[str, str]:
