@@ -3,8 +3,8 @@
 Rules:
 1. A row has a time, and the rate from then on. A heading names the columns; without one they are the first two.
    table_cells.py reads the cells.
-2. Rows are put in the order of their times. Of several rows with one time the mean counts. A row without a rate is
-   passed over. Notes say all this, and which columns and units were taken.
+2. Rows are put in the order of their times. Of several rows with one time the mean counts. In a row without a rate the
+   rate of the row before goes on. Notes say all this, and which columns and units were taken.
 3. If most steps are about equal, a step of more than HOLE times the usual one is a hole in the recording: the rate
    before it lasts for one usual step, and then nothing is sent.
 4. A rate or time that no link or recording has is an error or a note, which names the unit that would fit.
@@ -29,7 +29,7 @@ from priolab.netem.table_cells import (
     stamp_s,
     time_unit_of,
 )
-from priolab.netem.table_columns import Columns, cell_of, parted
+from priolab.netem.table_columns import Columns, cell_of, check_commas, parted
 from priolab.netem.units import UNITS_OF_RATES
 
 HOLE = 5
@@ -70,15 +70,14 @@ class RateTable:
         rows, separator = rows_of(text)
         heading, data = parted(rows)
         chosen = Columns.of(heading, data, columns)
-        chosen.check_width(heading, data, separator)
+        if separator == ",":
+            check_commas(heading, data, columns)
         notes: list[str] = []
         times, time_words = _times(data, chosen, time_unit)
         rates, rate_words = _rates(data, chosen, unit, notes)
         taken = f"taken: {chosen.names[0]} as {time_words}, {chosen.names[1]} as the rate {rate_words}"
         notes.insert(0, taken + (f", of {chosen.width} columns" if chosen.width > 2 else ""))
-        found = [(time_s, rate) for time_s, rate in zip(times, rates, strict=True) if rate is not None]
-        if missing := len(times) - len(found):
-            notes.append(f"{missing} rows have no rate, and are passed over")
+        found = _by_time(times, rates, notes)
         if any("," in cell_of(row, at) for row in data for at in (chosen.time, chosen.rate)):
             notes.append("the last comma or point of a number is its decimal mark")
         merged = _merged(found, notes)
@@ -206,14 +205,24 @@ def _rate_words(rate_bit_s: float) -> str:
     return f"{rate_bit_s / least:.4g} {unit}"
 
 
-def _merged(found: Sequence[tuple[float, float]], notes: list[str]) -> list[tuple[float, float]]:
-    """Returns the rows by time, with one rate for each time."""
-    if any(later < earlier for (earlier, _), (later, _) in pairwise(found)):
+def _by_time(times: Sequence[float], rates: Sequence[float | None], notes: list[str]) -> list[tuple[float, float]]:
+    """Returns the rows by time, from the first with a rate on."""
+    if missing := rates.count(None):
+        notes.append(f"{missing} rows have no rate: the rate before them goes on")
+    if any(later < earlier for earlier, later in pairwise(times)):
         notes.append("the rows were not in the order of their times, and are sorted")
-    ordered = sorted(found, key=lambda step: step[0])
-    merged = [
-        (time_s, fmean(rate for _, rate in group)) for time_s, group in groupby(ordered, key=lambda step: step[0])
-    ]
+    found: list[tuple[float, float]] = []
+    for time_s, rate in sorted(zip(times, rates, strict=True), key=lambda row: row[0]):
+        if rate is not None:
+            found.append((time_s, rate))
+        elif found:
+            found.append((time_s, found[-1][1]))
+    return found
+
+
+def _merged(found: Sequence[tuple[float, float]], notes: list[str]) -> list[tuple[float, float]]:
+    """Returns the rows with one rate for each time."""
+    merged = [(time_s, fmean(rate for _, rate in group)) for time_s, group in groupby(found, key=lambda step: step[0])]
     if same := len(found) - len(merged):
         notes.append(f"{same} rows have the time of another: the mean of such rates counts")
     return merged

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
 _COMMENT = re.compile(r"\s*(?:#|//|%)")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+_DECIMAL_COMMA = re.compile(r"[\dTt:.+-]*,\d+(?![\d.,:])")
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+(?:[.,]\d+)*[.,]?|[.,]\d+)(?:e[+-]?\d+)?)\s*(.*?)\s*", re.ASCII | re.IGNORECASE)
 _MISSING = ("", "-", "--", "nan", "na", "n/a", "null", "none")
 _RATE_UNIT = re.compile(
@@ -42,6 +42,7 @@ _DIGITS = re.compile(r"(?:19|20)\d{12}", re.ASCII)
 _APART = re.compile(r"(\d{4}[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./]\d{4})\s+(?=\d\d?[:.]\d\d[:.]\d\d)", re.ASCII)
 _UNIT_APART = re.compile(r"(?<=\d)\s+(?=[kmgtKMGT]?(?:bit|[Bb]yte|[bB](?:ps|/s))|[mun]?s(?:\s|$))")
 _NAME_APART = re.compile(r"\s+(?=[\[(])")
+_UTC = re.compile(r"(?<=\d)\s*(?:utc|gmt|z)\Z", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -133,9 +134,8 @@ def stamp_s(cell: str) -> float | None:
 
     A stamp without zone counts as UTC. Of a date with slashes that can be read both ways, the month comes first.
     """
-    text = cell.strip()
     try:
-        return _moment_s(text)
+        return _moment_s(_UTC.sub("", cell.strip()))
     except (ValueError, OverflowError):
         return None
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from priolab.netem.table_cells import Row, is_time_of_day, number_of, rate_unit_of, stamp_s
+from priolab.netem.table_cells import Row, is_time_of_day, number_of, rate_unit_of, stamp_s, time_unit_of
 
 _PREAMBLE_MOST = 50
 _TIMES = ("time", "timestamp", "datetime", "t", "ts", "date", "epoch", "elapsed", "utc", "clock", "zeit", "zeitstempel")
@@ -45,15 +45,17 @@ class Columns:
         called = [names[at] if at < len(names) else f"column {at + 1}" for at in (time, rate)]
         return cls(time=time, rate=rate, date=date, names=(called[0], called[1]), width=width)
 
-    def check_width(self, heading: Row | None, data: Sequence[Row], separator: str) -> None:
-        """Raises ValueError for a row with commas that has more cells than the heading: decimal commas, perhaps."""
-        width = len((heading or data[0]).cells)
-        for row in data if separator == "," else ():
-            if len([cell for cell in row.cells if cell]) > width:
-                raise ValueError(
-                    f"line {row.number} has {len(row.cells)} cells, {'the heading' if heading else 'the first row'}"
-                    f" {width}: with decimal commas, separate the columns by semicolons"
-                )
+
+def check_commas(heading: Row | None, data: Sequence[Row], asked: Sequence[str]) -> None:
+    """Raises ValueError if the commas between cells may be decimal commas."""
+    cure = "with decimal commas, separate the columns by semicolons"
+    width = len((heading or data[0]).cells)
+    for row in data:
+        if len([cell for cell in row.cells if cell]) > width:
+            first = "the heading" if heading else "the first row"
+            raise ValueError(f"line {row.number} has {len(row.cells)} cells, {first} {width}: {cure}")
+    if heading is None and not asked and width > 2 and all(cell.isdecimal() for row in data for cell in row.cells):
+        raise ValueError(f"it has {width} columns of whole numbers and no heading: {cure}, or name two by --columns")
 
 
 def parted(rows: Sequence[Row]) -> tuple[Row | None, list[Row]]:
@@ -71,7 +73,15 @@ def parted(rows: Sequence[Row]) -> tuple[Row | None, list[Row]]:
 
 
 def _is_data(row: Row) -> bool:
-    return sum(stamp_s(cell) is not None or number_of(cell) is not None for cell in row.cells) > 1
+    return sum(map(_is_value, row.cells)) > 1
+
+
+def _is_value(cell: str) -> bool:
+    """True if a cell is a number, with a unit or without one, or a time stamp."""
+    number = number_of(cell)
+    if number is not None and (not number[1] or rate_unit_of(number[1]) or time_unit_of(number[1])):
+        return True
+    return stamp_s(cell) is not None
 
 
 def _found(names: Sequence[str]) -> tuple[int | None, int | None]:

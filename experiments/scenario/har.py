@@ -98,7 +98,7 @@ def _chosen(path: Path, loads: Sequence[Load], key: str | None) -> int:
 def _told_loads(path: Path, loads: Sequence[Load], at: int) -> Iterator[str]:
     if len(loads) > 1:
         other = 2 if at == 0 else 1
-        take = f"PAGE={printable(path.name)}#{other} takes another"
+        take = f"PAGE={printable(str(path))}#{other} takes another"
         yield f"the file has {len(loads)} loads, and this is #{at + 1}; {take}: {_listed(loads)}"
 
 

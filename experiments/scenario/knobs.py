@@ -254,8 +254,7 @@ _KNOBS = (
     _of_the_link(
         "TRACE",
         "replays packet opportunities toward the client, from the start of the measured load on, in a loop; mahimahi's"
-        " format, which `priolab trace convert` makes of a table of rates; before that load the rate is the trace's mean"
-        " rate",
+        " format (`priolab trace convert` makes it of a table); before that load the rate is the trace's mean rate",
     ),
     _of_the_link("TRACE_UP", "replays packet opportunities toward the front, in the same way"),
     _of_the_link("DELAY", "one-way delay toward the client"),

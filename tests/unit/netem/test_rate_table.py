@@ -3,7 +3,9 @@
 import json
 import re
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from priolab.common.trace import Trace
 from priolab.netem.rate_table import RateTable
 
 MBIT = 10**6
+BEGAN = datetime(2026, 11, 27, 23, 59, 55, tzinfo=UTC)
 
 
 def trace_of(text: str, **told: Any) -> Trace:
@@ -67,6 +70,10 @@ def test_the_beginning() -> None:
         ("0 1\n90 1\n4000 1\n", "it lasts 7910 s, more than an hour"),
         ("time,rate\n0,5,5\n1,6,5\n", "line 2 has 3 cells, the heading 2: with decimal commas, separate the columns"),
         ("0,5\n1,6,5\n", "line 2 has 3 cells, the first row 2"),
+        (
+            "0,5,5\n1,6,5\n",
+            "it has 3 columns of whole numbers and no heading: with decimal commas, separate the columns",
+        ),
         ("time,lat,lon\n0,1,2\n1,1,2\n", "no column is called rate, throughput, bandwidth or bitrate, of time, lat"),
         ("rate,lat,lon\n0,1,2\n1,1,2\n", "no column is called time, of rate, lat, lon; --columns takes two of them"),
     ],
@@ -144,7 +151,8 @@ def _comma(number: Any) -> str:
         "// by hand\n% and foot\n" + _table("{},{}\n\n", "time,rate\n") + "# the end\n",
         _table("{},{}\n", "time,rate\n") + ",\n\n",
         "\n".join(reversed(_table("{},{}\n").splitlines())),
-        _table("{} {}\n") + "1.25 nan\n1.3 -\n",
+        "-1 nan\n-0.5 -\n" + _table("{} {}\n"),
+        _table("{};{}\n") + "0.5;\n",
         _table("{} {}\n").replace("0.5 6.5", "0.5 6\n0.5 7"),
     ],
 )
@@ -164,10 +172,60 @@ def test_notes() -> None:
     table = RateTable.read("2 5\n0 5\n0 6\n1 -\n3 5\n")
     assert table.notes == (
         "taken: column 1 as the time in s, column 2 as the rate in Mbit/s",
-        "1 rows have no rate, and are passed over",
+        "1 rows have no rate: the rate before them goes on",
         "the rows were not in the order of their times, and are sorted",
         "1 rows have the time of another: the mean of such rates counts",
     )
+
+
+def test_a_missing_rate() -> None:
+    """The rate before goes on, and the last row lasts for a usual step."""
+    for missing in ("NaN", "", "-", "n/a"):
+        table = RateTable.read(f"time;rate\n0;5\n1;{missing}\n2;6\n3;{missing}\n")
+        assert table.steps == ((0, 5 * MBIT), (1, 5 * MBIT), (2, 6 * MBIT), (3, 6 * MBIT), (4, 0))
+        assert table.notes[-1] == "2 rows have no rate: the rate before them goes on"
+
+
+_FORMS: dict[str, Callable[[int], str]] = {
+    "seconds": lambda ms: f"{ms / 1000}",
+    "ms": lambda ms: f"{ms} ms",
+    "epoch-ms": lambda ms: f"{1_700_000_000_000 + ms}",
+    "iso": lambda ms: (BEGAN + timedelta(milliseconds=ms)).isoformat(),
+    "g-net": lambda ms: (BEGAN + timedelta(milliseconds=ms)).strftime("%Y.%m.%d_%H.%M.%S.%f"),
+    "german": lambda ms: (BEGAN + timedelta(milliseconds=ms)).strftime("%d.%m.%Y %H:%M:%S,%f"),
+    "of-the-day": lambda ms: (BEGAN + timedelta(milliseconds=ms)).strftime("%H:%M:%S.%f"),
+}
+
+
+@given(
+    st.lists(st.integers(1, 400), min_size=2, max_size=30),
+    st.sampled_from((100, 1000, 1500)),
+    st.sampled_from((("\t", True), (";", True), (";", False), (",", False), (" ", True), (" ", False))),
+    st.sampled_from(sorted(_FORMS)),
+    st.sampled_from((["cell", "throughput", "timestamp"], [])),
+    st.randoms(use_true_random=False),
+)
+def test_drawn_tables(
+    tenths: list[int], step_ms: int, style: tuple[str, bool], form: str, names: list[str], random: Random
+) -> None:
+    """A drawn recording is the same table in every style: separator, decimal mark, times, heading, order of rows."""
+    separator, has_comma = style
+    rows = []
+    for at, rate in enumerate(tenths):
+        time, number = _FORMS[form](at * step_ms), f"{rate / 10}"
+        if has_comma:
+            number = number.replace(".", ",")
+            time = time.replace(".", ",") if form == "seconds" else time
+        elif separator == ",":
+            time = f'"{time}"'
+        cells = ["x", number, time] if names else [time, number]
+        rows.append(separator.join(cells))
+    if form != "of-the-day":
+        random.shuffle(rows)
+    table = RateTable.read("\n".join((separator.join(names), *rows)))
+    wanted = [(at * step_ms, rate / 10) for at, rate in enumerate(tenths)]
+    assert [(round(time_s * 1000), round(bit_s / MBIT, 6)) for time_s, bit_s in table.steps[:-1]] == wanted
+    assert round(table.steps[-1][0] * 1000) == len(tenths) * step_ms
 
 
 def test_a_hole() -> None:

@@ -176,7 +176,8 @@ def test_two_loads(tmp_path: Path) -> None:
     assert names(page) == ["page", "a-css"]
     assert page.longest_ns < 10**9
     listed = f"#1 or #first ({SITE}/, 2 resources), #2 or #2nd ({SITE}/, 2 resources)"
-    assert told(page, "loads") == f"the file has 2 loads, and this is #1; PAGE=site.har#2 takes another: {listed}"
+    other = f"PAGE={tmp_path}/site.har#2 takes another"
+    assert told(page, "loads") == f"the file has 2 loads, and this is #1; {other}: {listed}"
     for key in ("#2", "#2nd"):
         second = page_of_entries(tmp_path, *both, key=key)
         assert (second.name, second.title) == ("site-2", "recorded page site (load 2)")
