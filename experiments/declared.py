@@ -85,14 +85,15 @@ def _faults_of_table(where: str, table: Mapping[str, Any], structs: list[type[St
     if struct is None:
         yield ScenarioError(f"{where}: {tag}", shown(table.get(str(tag), _NOTHING)), ", ".join(tags))
         return
-    known = [*([tag] if tag else []), *struct.__struct_fields__]
-    if unknown := sorted(table.keys() - {*known}):
+    known = [*([tag] if tag else []), *struct.__struct_encode_fields__]
+    if struct.__struct_config__.forbid_unknown_fields and (unknown := sorted(table.keys() - {*known})):
         yield ScenarioError(where, shown(", ".join(unknown)), f"the keys {', '.join(known)}")
     for field in msgspec.structs.fields(struct):
-        if field.name in table:
-            yield from _faults(f"{where}: {field.name}", table[field.name], field.type)
+        key = field.encode_name
+        if key in table:
+            yield from _faults(f"{where}: {key}", table[key], field.type)
         elif field.required:
-            yield ScenarioError(f"{where}: {field.name}", _NOTHING, _allowed(field.type, "a value"))
+            yield ScenarioError(f"{where}: {key}", _NOTHING, _allowed(field.type, "a value"))
 
 
 def _allowed(kind: Any, otherwise: str) -> str:
@@ -103,7 +104,7 @@ def _allowed(kind: Any, otherwise: str) -> str:
             return meta.description
     plain = _bare(first)
     if structs := _structs(kind):
-        return f"a table of {', '.join(structs[0].__struct_fields__)}"
+        return f"a table of {', '.join(structs[0].__struct_encode_fields__)}"
     if get_origin(plain) is Literal or isinstance(plain, EnumType):
         return ", ".join(map(str, get_args(plain) or plain))
     return {bool: "true, false", str: "text"}.get(plain, otherwise)

@@ -9,7 +9,7 @@ Rules:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Self
@@ -129,9 +129,17 @@ class Link:
         if self.qdisc is not Qdisc.FIFO:
             raise ValueError(f"{field}: allowed none with QDISC={self.qdisc}; any trace with QDISC=fifo")
 
+    def as_document(self) -> dict[str, Any]:
+        """Returns the link for a JSON document."""
+        traces = {name: trace and trace.packed for name, trace in (("trace", self.trace), ("trace_up", self.trace_up))}
+        return asdict(replace(self, trace=None, trace_up=None)) | traces
+
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Reads the output of dataclasses.asdict. Raises ValueError, and TypeError if the document is no Link."""
+        """Reads the output of `as_document` or dataclasses.asdict.
+
+        Raises ValueError, and TypeError if the document is no Link.
+        """
         steps = tuple(RateStep(**step) for step in document.get("rate_steps", ()))
         traces = {name: _trace(document.get(name)) for name in ("trace", "trace_up")}
         return cls(**{**document, **traces, "rate_steps": steps, "qdisc": Qdisc(document.get("qdisc", Qdisc.FIFO))})
@@ -216,7 +224,9 @@ class Link:
         return 0 if self.rate_up_bit_s is None else size_bytes * 8 * 10**9 // self.rate_up_bit_s
 
 
-def _trace(document: Mapping[str, Any] | None) -> Trace | None:
+def _trace(document: str | Mapping[str, Any] | None) -> Trace | None:
+    if isinstance(document, str):
+        return Trace.unpack(document)
     return None if document is None else Trace(name=document["name"], times_ms=tuple(document["times_ms"]))
 
 

@@ -5,8 +5,10 @@ silently read the number as bits per second or microseconds. A percentage needs 
 """
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from types import MappingProxyType
 
 from priolab.common.amounts import kilobytes, plain
 
@@ -50,6 +52,10 @@ def _in_units(text: str, units: dict[str, int]) -> int:
     if unit not in units and (unit or number):
         raise ValueError("it has no unit" if not unit else f"'{unit}' is not one of the units")
     return round(number * units.get(unit, 1))
+
+
+UNITS_OF_RATES: Mapping[str, int] = MappingProxyType(_RATE_UNITS)
+"""The units of rates, in bits per second."""
 
 
 def parse_rate_bit_s(text: str) -> int:

@@ -44,10 +44,18 @@ def content(file: Path, most_bytes: int) -> bytes:
             raise ValueError(NO_MEMORY) from None
 
 
+def decoded(text: bytes) -> str:
+    """Returns the text of a file in UTF-8, UTF-16 or UTF-32, without its byte-order mark. Raises ValueError.
+
+    Text without a mark is UTF-8, unless zero bytes show that it is not (RFC 4627, 3).
+    """
+    return text.decode(json.detect_encoding(text))
+
+
 def parsed(parse: Callable[[str], T], text: bytes) -> T:
     """Returns parse(text). Raises ValueError, also if the text is nested too deeply or takes too much memory."""
     try:
-        made = parse(text.decode())
+        made = parse(decoded(text))
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     except MemoryError:

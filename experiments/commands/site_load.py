@@ -67,7 +67,9 @@ _LINK_WORDS = {"RATE": "unlimited", "DELAY": "0ms", "QUEUE": words.WORDS["QUEUE"
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the options of a load from a running site to the parser of `priolab probe`."""
     site = parser.add_argument_group("to load a page from the server, instead of the probes")
-    site.add_argument("--load", metavar="PAGE", help="a page of the catalogue, or a file such as my-page.toml")
+    site.add_argument(
+        "--load", metavar="PAGE", help="a page of the catalogue, or a file such as my-page.toml, site.har or site.har#2"
+    )
     site.add_argument("--reloads", metavar="N", default="2", help="warm-up loads before the measured load (default: 2)")
     site.add_argument(
         "--priority", default="spdy", help="the order to ask for: spdy, swap or none, as for PRIORITY (default: spdy)"

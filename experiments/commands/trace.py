@@ -3,14 +3,15 @@
 import argparse
 from pathlib import Path
 
-from priolab.common.formats.files import content, printable
-from priolab.common.trace import LONGEST_MS, MOST_OPPORTUNITIES, Trace
+from priolab.common.formats.files import content, decoded, printable
+from priolab.common.trace import LONGEST_MS, MOST_BYTES, Trace
 from priolab.experiments.commands.console import Report
 from priolab.experiments.errors import ScenarioError, StepFailed
 from priolab.experiments.host.home import run_command
 from priolab.netem import units
-from priolab.netem.recorded import recorded
+from priolab.netem.rate_table import DOUBT, RateTable
 from priolab.netem.synthetic import KINDS, synthetic
+from priolab.netem.table_cells import TIME_UNITS
 
 _MOST_BYTES = 64 * 2**20
 _SYNTHETIC_S = "60s"
@@ -27,11 +28,27 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     make.add_argument("--rate", metavar="RATE", help="the rate around which the trace varies, such as 12mbit")
     make.set_defaults(do=_make)
     convert = what.add_parser(
-        "convert", help="make a trace of a recorded rate", description="Makes a trace of a recorded rate."
+        "convert",
+        help="make a trace of a recorded rate",
+        description="Makes a trace of a table with a column of times and one of rates. A heading says which they are,"
+        " such as `time` and `throughput (Mbit/s)`; without a heading they are the first two. Times are numbers, or"
+        " stamps such as 2026-11-27T10:15:30. Tabs, semicolons, commas or blanks separate the columns; with decimal"
+        " commas not commas. The command says what it took.",
     )
-    convert.add_argument("table", type=Path, help="lines of a time in seconds and a rate, such as `0.5, 12.3`")
+    convert.add_argument("table", type=Path, help="the table, such as lines of `0.5, 12.3`")
     convert.add_argument("file", type=Path, nargs="?", help="the file to write (default: the table's name with .trace)")
-    convert.add_argument("--unit", default="mbit", help="the unit of the rates in tc's notation (default: mbit)")
+    convert.add_argument(
+        "--unit",
+        help="the unit of the rates in tc's notation: bit, kbit, kbps for kilobytes (default: the table's, or mbit)",
+    )
+    convert.add_argument(
+        "--time-unit",
+        metavar="UNIT",
+        help=f"the unit of the times: {', '.join(TIME_UNITS)} (default: the table's, or s)",
+    )
+    convert.add_argument(
+        "--columns", metavar="TIME,RATE", help="the names or numbers of the two columns (default: what their names say)"
+    )
     convert.add_argument("--duration", metavar="TIME", help="use only this much of the beginning (default: all)")
     convert.set_defaults(do=_convert)
 
@@ -47,8 +64,11 @@ def _make(options: argparse.Namespace, report: Report) -> int:
         rate_bit_s = None if options.rate is None else units.parse_rate_bit_s(options.rate)
     except ValueError:
         raise ScenarioError("--rate", options.rate, "a tc rate such as 12mbit") from None
-    if (rate_bit_s or KINDS[options.kind][0]) * duration_ms / 1000 / 12_112 > MOST_OPPORTUNITIES / 2:
-        allowed = f"less: a trace has at most {MOST_OPPORTUNITIES} opportunities of 1514 bytes, and some room to vary"
+    lines = (rate_bit_s or KINDS[options.kind][0]) * duration_ms / 1000 / 12_112
+    if lines * len(f"{duration_ms}\n") > MOST_BYTES / 2:
+        allowed = (
+            f"less: a trace has at most {MOST_BYTES // 2**20} MiB, a line for each 1514 bytes, and some room to vary"
+        )
         raise ScenarioError("--duration", options.duration, allowed)
     try:
         trace = synthetic(options.kind, seed=int(options.seed), duration_ms=duration_ms, rate_bit_s=rate_bit_s)
@@ -61,25 +81,39 @@ def _make(options: argparse.Namespace, report: Report) -> int:
 def _convert(options: argparse.Namespace, report: Report) -> int:
     """Writes the trace of a recorded rate. Raises ScenarioError, StepFailed."""
     shown = printable(str(options.table))
-    try:
-        unit_bit_s = units.parse_rate_bit_s(f"1{options.unit}")
-    except ValueError:
-        raise ScenarioError("--unit", options.unit, "a unit of tc, such as mbit, kbit or kbps (kilobytes)") from None
+    unit = None if options.unit is None else options.unit.lower()
+    if unit is not None and unit not in units.UNITS_OF_RATES:
+        raise ScenarioError("--unit", options.unit, "a unit of tc, such as mbit, kbit or kbps (kilobytes)")
+    if options.time_unit not in (None, *TIME_UNITS):
+        raise ScenarioError("--time-unit", options.time_unit, ", ".join(TIME_UNITS))
+    columns = [] if options.columns is None else [each.strip() for each in options.columns.split(",")]
+    if len(columns) not in (0, 2):
+        raise ScenarioError("--columns", options.columns, "two names or numbers, such as time,rate or 1,3")
     duration_ms = None if options.duration is None else _duration_ms(options.duration)
+    doubts: list[str] = []
     try:
-        text = content(options.table, _MOST_BYTES).decode()
-        trace = recorded(options.table.stem, text, unit_bit_s=unit_bit_s, duration_ms=duration_ms)
+        table = RateTable.read(_text(options.table), unit=unit, time_unit=options.time_unit, columns=columns)
+        doubts = [note for note in table.notes if note.startswith(DOUBT)]
+        trace = table.trace(options.table.stem, duration_ms)
     except (OSError, ValueError) as error:
-        reason = printable(getattr(error, "strerror", None) or str(error))
-        allowed = (
-            f"a table of times in seconds and rates, of at most an hour and {MOST_OPPORTUNITIES} opportunities of 1514"
-            f" bytes ({reason}); --duration takes the beginning"
-        )
+        reason = printable("; ".join((getattr(error, "strerror", None) or str(error), *doubts)))
+        allowed = f"a table of times and rates, of at most an hour and {MOST_BYTES // 2**20} MiB as a trace ({reason})"
         raise ScenarioError("TABLE", shown, allowed) from None
+    for note in table.notes:
+        report.note(printable(note))
     file = options.file or options.table.with_suffix(".trace")
     if file.exists() and file.samefile(options.table):
         raise ScenarioError("FILE", printable(str(file)), "another file than the table")
     return _written(file, trace, "", report)
+
+
+def _text(file: Path) -> str:
+    """Returns the text of a table. One that is not Unicode is Latin-1: only its headings can differ."""
+    found = content(file, _MOST_BYTES)
+    try:
+        return decoded(found)
+    except ValueError:
+        return found.decode("latin-1")
 
 
 def _written(file: Path, trace: Trace, told: str, report: Report) -> int:

@@ -254,7 +254,7 @@ _KNOBS = (
     _of_the_link(
         "TRACE",
         "replays packet opportunities toward the client, from the start of the measured load on, in a loop; mahimahi's"
-        " format; before that load the rate is the trace's mean rate",
+        " format (`priolab trace convert` makes it of a table); before that load the rate is the trace's mean rate",
     ),
     _of_the_link("TRACE_UP", "replays packet opportunities toward the front, in the same way"),
     _of_the_link("DELAY", "one-way delay toward the client"),
@@ -324,7 +324,8 @@ _KNOBS = (
         field="page",
         parse=str,
         allowed=pages.allowed_pages(),
-        meaning="the page: its resources, each with size, delay and priority (docs/guide/pages.md)",
+        meaning="the page: its resources, each with size, delay and priority; of a recording (.har) with several loads,"
+        " #2 or #ID takes the second, or the one with this id (docs/guide/pages.md)",
     ),
     Knob(
         name="PLAN",

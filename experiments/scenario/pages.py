@@ -5,6 +5,7 @@ complete. It has a table `[[resource]]` for each request, in the order of the re
 keys.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -20,7 +21,7 @@ from priolab.common.formats.files import printable
 from priolab.common.formats.page import Chunk, Page, Resource
 from priolab.experiments.declared import declared, read_toml
 from priolab.experiments.errors import ScenarioError
-from priolab.experiments.scenario.har import SUFFIX, Recorded, read_har
+from priolab.experiments.scenario.har import SUFFIXES, Recorded, read_har
 from priolab.experiments.scenario.knob import size
 from priolab.experiments.scenario.page_bounds import HTML, JPEG, LEAST_BYTES, RESOURCES_MOST, SCRIPT, SIZE_MOST
 from priolab.netem import units, words
@@ -29,7 +30,7 @@ _CATALOGUE = Path(__file__).resolve().parent / "pages"
 _PIECES_MOST = 10_000
 _BYTES_MOST = 2**30
 _XHTML = "application/xhtml+xml"
-_FILES = (".toml", SUFFIX)
+_FILE = re.compile(rf"(.*?(?:{'|'.join(map(re.escape, reversed(SUFFIXES)))}))(?:#(.*))?|.*\.toml", re.DOTALL)
 _SUFFIXES = {JPEG: ".jpg", SCRIPT: ".js", "text/css": ".css"}
 _TAGGED = (JPEG, SCRIPT, "text/css")
 _HTML_BYTES, _TAG_BYTES, _FETCHING_BYTES, _HINT_BYTES = 400, 36, 660, 21  # upper bounds of what backend/page.mjs writes
@@ -154,7 +155,7 @@ def catalogue() -> Mapping[str, Path]:
 
 def allowed_pages() -> str:
     """Returns in words what PAGE may be."""
-    return f"{', '.join(catalogue())}, or a path that ends in {' or '.join(_FILES)}"
+    return f"{', '.join(catalogue())}, or a path that ends in .toml, .har or .har#LOAD"
 
 
 def page_titles() -> Mapping[str, str]:
@@ -164,7 +165,7 @@ def page_titles() -> Mapping[str, str]:
 
 def page_of(text: str, parameters: Parameters) -> Page:
     """Returns the page of the catalogue, or the page in a file. text: a name, or a path. Raises ScenarioError."""
-    if text.endswith(_FILES):
+    if _FILE.fullmatch(text):
         return read_page(Path(text), parameters)
     if text not in catalogue():
         raise ScenarioError("PAGE", text, allowed_pages())
@@ -183,7 +184,7 @@ def site_page(text: str) -> Page:
     or, without a size, 1 byte. Paths may have a query.
     """
     path = catalogue().get(text)
-    if path is None and not text.endswith(_FILES):
+    if path is None and not _FILE.fullmatch(text):
         raise ScenarioError("--load", text, allowed_pages())
     return read_page(path or Path(text), Parameters(size_bytes=SIZE_MOST, script_delay_ns=0), of_site=True)
 
@@ -191,11 +192,16 @@ def site_page(text: str) -> Page:
 def read_page(path: Path, parameters: Parameters, *, of_site: bool = False) -> Page:
     """Returns the page in a file. Raises ScenarioError, which names the file, the key and what is allowed.
 
-    of_site: True for a page of a running site, see `site_page`.
+    path: that of a HAR may be followed by # and the number or id of a load. of_site: True for a page of a running site,
+    see `site_page`.
     """
     where = f"PAGE={printable(str(path))}"
-    is_recorded = path.suffix == SUFFIX
-    recorded = read_har(path) if is_recorded else Recorded(document=read_toml("PAGE", path), notes=())
+    found = _FILE.fullmatch(str(path))
+    if is_recorded := found is not None and found[1] is not None:
+        path = Path(found[1])
+        recorded = read_har(f"PAGE={printable(found[1])}", path, found[2])
+    else:
+        recorded = Recorded(document=read_toml("PAGE", path), notes=())
     document = recorded.document
     used = _put_in(document.get("resource"), parameters)
     read = declared(where, document, _SiteFile if of_site else _File)
@@ -204,7 +210,7 @@ def read_page(path: Path, parameters: Parameters, *, of_site: bool = False) -> P
         for number, each in enumerate(read.resource, start=1)
     ]
     page = Page(
-        name=_name(path),
+        name=_name(path) + (f"-{recorded.number}" if recorded.number > 1 else ""),
         title=read.title or printable(path.stem),
         ready=read.ready or Page.ready,
         parameters=tuple(used),
@@ -236,8 +242,9 @@ def _name(path: Path) -> str:
 
     Keeps the ending if the catalogue has a page of that name in another file.
     """
-    known = catalogue().get(path.stem)
-    return printable(path.stem if known is None or known == path.resolve() else path.name)
+    stem = path.name.removesuffix(".gz").rpartition(".")[0]
+    known = catalogue().get(stem)
+    return printable(stem if known is None or known == path.resolve() else path.name)
 
 
 def _resource(where: str, read: _Resource, *, of_site: bool) -> Resource:

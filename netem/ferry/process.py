@@ -78,7 +78,7 @@ class Order:
 
     def to_json(self) -> str:
         """Returns the order as JSON, for `from_json`."""
-        return json.dumps(asdict(self), default=str)
+        return json.dumps(vars(self) | {"link": self.link.as_document()}, default=str)
 
 
 def ask(path: Path, timeout_s: float = _ASK_TIMEOUT_S) -> dict[str, dict[str, int]]:

@@ -258,7 +258,7 @@ class Containers:
         """
         del pid
         name = "calibration.json"
-        write_json(self._folder.asked / name, {"link": asdict(link), "tolerance": asdict(tolerance)})
+        write_json(self._folder.asked / name, {"link": link.as_document(), "tolerance": asdict(tolerance)})
         self._mounts.hand_in()
         far, port = self.addresses.front, str(_CALIBRATION_PORT)
         program = ["python3", "-m", "priolab.netem.calibrate"]

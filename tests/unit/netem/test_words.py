@@ -1,5 +1,6 @@
 """Tests of the knobs of a Link."""
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -59,6 +60,7 @@ def test_traces(tmp_path: Path) -> None:
     assert found == Link(rate_bit_s=3_028_000, delay_ns=0, trace=Trace(name="t", times_ms=(4, 8)))
     assert link_from({**packed_traces(found), "DELAY": "0ms"}) == found
     assert Link.from_document(asdict(found)) == found
+    assert Link.from_document(json.loads(json.dumps(found.as_document()))) == found
     with pytest.raises(ValueError, match=r"^TRACE=/none is not allowed; allowed: none, or a file"):
         link_from({"TRACE": "/none"})
     for field in ("trace", "trace_up"):

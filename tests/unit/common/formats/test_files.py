@@ -14,7 +14,9 @@ from priolab.common.formats.reading import FolderError, read_document, read_jour
 from priolab.experiments.errors import ScenarioError, StepFailed
 from priolab.experiments.host.setup_request import SetupPart, SetupRequest, setup_request_from
 from priolab.experiments.results.run_folder import read_json, write_document
+from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.named import read_entry
+from priolab.experiments.sweep.sweep_file import read as read_sweep
 from tests.support.builders import experiment_record
 
 
@@ -34,6 +36,20 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
     assert setup_request_from(SetupPart.EXPERIMENT, [f"SCENARIO={tmp_path / 'fifo.toml'}"], tmp_path) == SetupRequest(
         part=SetupPart.EXPERIMENT
     )
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
+def test_marks_and_encodings(tmp_path: Path, encoding: str) -> None:
+    """A byte-order mark changes nothing, and UTF-16 is read, as some editors and shells write it."""
+    text = 'title = "a \u2013 b"\n[knobs]\nRATE = "1mbit"\n'
+    file = tmp_path / "mine.toml"
+    file.write_bytes(text.encode(encoding))
+    assert read_entry(file).title == "a \u2013 b"
+    assert read_sweep(file).values == {"RATE": ("1mbit",)}
+    file.write_bytes('[[resource]]\nname = "a"\ntype = "text/css"\nsize = 99\n'.encode(encoding))
+    assert scenario_from({"PAGE": str(file)}).page.resources[0].size_bytes == 99
+    file.write_bytes(json.dumps({"a": "\u2013"}, ensure_ascii=False).encode(encoding))
+    assert files.document(file) == {"a": "\u2013"}
 
 
 def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

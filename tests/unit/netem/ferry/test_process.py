@@ -2,10 +2,12 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from priolab.common.trace import Trace
 from priolab.netem.ferry.process import Lateness, Order, come_before_others
 from priolab.netem.link import Link, RateStep
 
@@ -26,6 +28,11 @@ ORDER = Order(
 def test_an_order_survives_json() -> None:
     """An order that is written is read back the same."""
     assert Order.from_json(ORDER.to_json()) == ORDER
+    trace = Trace(name="t", times_ms=(3, 3, 8))
+    traced = replace(
+        ORDER, link=replace(ORDER.link, rate_steps=(), rate_bit_s=trace.mean_bit_s, trace=trace, trace_up=trace)
+    )
+    assert Order.from_json(traced.to_json()) == traced
 
 
 @pytest.mark.parametrize("missing", ["link", "seed", "journal", "interval_ns", "socket"])
