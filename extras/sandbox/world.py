@@ -29,6 +29,7 @@ from priolab.extras.sandbox.samples import SocketJournal, longest_queue
 from priolab.extras.sandbox.shortage import Shortage
 from priolab.extras.sandbox.surroundings import surround
 from priolab.netem import shaper as shapers
+from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 
 _SETTLE_S = 0.001
@@ -103,11 +104,18 @@ def _counted(
         down=direction(CLIENT, "down"),
         up=direction(CLIENT, "up"),
         longest_queue=queue(CLIENT),
+        queue_bytes={name: _queue_bytes(each.link) for name, each in order.scenarios.items() if each.link.counts_bytes},
         beside={
             name: Beside(down=direction(name, "down"), up=direction(name, "up"), longest_queue=queue(name))
             for name in others
         },
     )
+
+
+def _queue_bytes(link: Link) -> dict[str, int]:
+    """Returns the most bytes in the queues of a link, by direction."""
+    found = {"down": link.queue_bytes, "up": link.queue_up_bytes}
+    return {way: size_bytes for way, size_bytes in found.items() if size_bytes is not None}
 
 
 def _set(order: Order, places: Mapping[str, Namespace]) -> None:
