@@ -146,7 +146,7 @@ def _answered_bytes(link: Link) -> int:
 
 def unmeasured(link: Link) -> dict[str, str]:
     """Returns the figures that no train can show on this link, each with the reason."""
-    reasons = {}
+    reasons: dict[str, str] = {}
     queues = [*(["queue_packets"] if link.rate_bit_s is not None else []), *(each.figure for each in fillings(link))]
     up = [each.figure for each in fillings(link) if each.is_up]
     for knob, value in (("JITTER", link.jitter_ns), ("LOSS", link.loss), ("REORDER", link.reorder)):

@@ -1,8 +1,8 @@
 """Computes the measures of page loads from the logs of client and origin. Pure.
 
-Goodput is payload by time. Payload that waited at the client for a lost packet, or for the rest of a TLS record, becomes
-readable all at once. So the time begins, if this is earlier, when the link must have begun to carry the payload: no
-goodput is more than the link can carry.
+Goodput is payload by time. Payload that waited at the client for a lost packet, or for the rest of a TLS record, can be
+read all at once. So the time begins, if this is earlier, when the link must have begun to carry the payload: no goodput
+is more than the link can carry.
 """
 
 from bisect import bisect_left, bisect_right

@@ -35,6 +35,7 @@ def results(summary: Mapping[str, Any]) -> Iterator[str | Table]:
     """Yields the lines, in rich's markup, and the tables that present a summary, in their order."""
     arms = summary["arms"]
     yield from head(arms)
+    yield from _queues(arms)
     yield _of_arms(arms)
     yield from _verdicts(arms)
     if any(len(arm["loads"]) > 1 for arm in arms):
@@ -49,7 +50,7 @@ def results(summary: Mapping[str, Any]) -> Iterator[str | Table]:
 
 
 def head(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields the lines above the table, in rich's markup: the headline, why an arm is not ok, and queues in bytes."""
+    """Yields the lines above the table, in rich's markup: the headline, and why an arm is not ok."""
     for told in headline(arms):
         text, bracket, verdicts = shown(told).rpartition(" (")
         verdicts = _VERDICT.sub(lambda found: _styled(found[0]), verdicts)
@@ -57,6 +58,10 @@ def head(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for arm in arms:
         if arm["status"] != "ok":
             yield f"{shown(arm['name'])}: {_styled(arm['status'])} - {shown(str(arm['reason']))}"
+
+
+def _queues(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields the size of each bottleneck queue that is limited in bytes, with its arms unless it is that of all."""
     queues = {arm["name"]: queue_of(arm["scenario"]) for arm in arms}
     for queue in filter(None, dict.fromkeys(queues.values())):
         which = "" if set(queues.values()) == {queue} else ", ".join(name for name in queues if queues[name] == queue)

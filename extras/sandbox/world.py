@@ -182,9 +182,14 @@ def _capturing(order: Order, places: Mapping[str, Namespace], files: Files) -> I
 
 
 def _drops(active: ActiveLink, scenario: Scenario, name: str) -> tuple[int, int]:
-    """Returns the packets that the queue dropped, and those that the link lost at random."""
+    """Returns the packets that the queue dropped, and those that the link lost at random.
+
+    Raises StepFailed if the ferry did not take all packets: no link that was asked for loses these.
+    """
     counters = active.counters().get(name, {})  # a ferry counts a direction that it shapes
     if active.shaper is Shaper.FERRY:
+        if lost := counters.get("kernel_drops", 0) + counters.get("refused", 0):
+            raise StepFailed("the link (ferry)", f"{lost} packets came at once, more than it can take; send fewer")
         return counters.get("dropped", 0), counters.get("lost", 0)
     stages = shapers.stages(scenario.link, TO_CLIENT, TO_FRONT)[name]
     drops = {(each["dev"], each["handle"]): each["drops"] for each in counters}

@@ -282,9 +282,7 @@ def _prepare(link: Link) -> None:
     take too much of the processor.
     """
     _libc.prctl(_PR_SET_TIMERSLACK, 1)
-    if os.sched_getscheduler(0) == os.SCHED_FIFO:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_getparam(0).sched_priority + 1))
-    elif link.rates_bit_s and max(link.rates_bit_s) <= _SLOW_BIT_S:
+    if link.rates_bit_s and max(link.rates_bit_s) <= _SLOW_BIT_S:
         come_before_others()
     gc.collect()
     gc.freeze()
