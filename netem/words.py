@@ -189,7 +189,8 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             field="qdisc",
             default="fifo",
             parse=Qdisc,
-            allowed=f"{', '.join(Qdisc)}; fifo is the only value with RATE=unlimited or QUEUE=1",
+            allowed=f"{', '.join(Qdisc)}; fifo is the only value with RATE=unlimited or QUEUE=1, or with a"
+            " QUEUE in bytes",
         ),
         "ECN": Word(
             field="ecn",

@@ -261,7 +261,8 @@ _KNOBS = (
     _of_the_link(
         "QUEUE",
         "size of the bottleneck queue, the packet being sent included; packets on their way through the link's delay do"
-        " not count. The rate of a time and of a bandwidth-delay product is the first one, or the mean of a TRACE",
+        " not count. A number counts packets of any size; all else stands for bytes, whatever the packets' sizes. A"
+        " bandwidth-delay product is the rate times DELAY plus DELAY_UP; the rate is the first one, or a TRACE's mean",
     ),
     _of_the_link("LOSS", "random loss toward the client"),
     _of_the_link("JITTER", "the delay toward the client varies by up to this much; packets keep their order"),
