@@ -1,6 +1,5 @@
 """The queue of a sandbox's link holds the bytes that QUEUE says, whatever the packets' sizes, in both directions."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 _HEADERS_BYTES = 42
 _ECHO = """
-import socket, sys
+import socket
 far = socket.socket(type=socket.SOCK_DGRAM)
 far.bind(("", 99))
 count, size, sender = map(int, far.recvfrom(2000)[0].split())
@@ -30,7 +29,7 @@ else:
 far.recv(1)
 """
 _BURST = """
-import socket, sys
+import socket, sys, time
 count, size, away = map(int, sys.argv[1:])
 near = socket.socket(type=socket.SOCK_DGRAM)
 near.bind(("", 98))
@@ -38,6 +37,7 @@ near.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**24)
 near.sendto(b"%d %d %d" % (count, size, not away), ("server", 99))
 near.settimeout(60)
 if away:
+    time.sleep(1)  # until the request has left the queue
     for _ in range(count):
         near.sendto(bytes(size), ("server", 99))
     print(int(near.recv(100)))
@@ -55,9 +55,9 @@ def _held(folder: Path, frame_bytes: int, *, count: int = 250, away: bool = Fals
     """Return how many packets of this size the link delivers of those that come at once."""
     (folder / "echo.py").write_text(_ECHO)
     (folder / "burst.py").write_text(_BURST)
-    with Sandbox(server=[sys.executable, "echo.py"], wait=99, folder=folder, **knobs) as sandbox:
+    with Sandbox(server=["python3", "echo.py"], wait=99, folder=folder, **knobs) as sandbox:
         words = map(str, (count, frame_bytes - _HEADERS_BYTES, int(away)))
-        return int(sandbox.run([sys.executable, "burst.py", *words]).check().out)
+        return int(sandbox.run(["python3", "burst.py", *words]).check().out)
 
 
 @pytest.mark.parametrize(
